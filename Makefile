@@ -1,0 +1,34 @@
+# Everything a newcomer needs: `make demo` and `make test`. Each target makes its own environment.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint bench cases clean
+
+demo: $(READY)
+	$(BIN)/python examples/demo.py
+
+test: $(READY)
+	$(BIN)/python -m pytest --cov --cov-report=term-missing:skip-covered --cov-fail-under=95 $(ARGS)
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(READY)
+	$(BIN)/python benchmarks/against_pca.py
+
+cases: $(READY)
+	$(BIN)/python benchmarks/exact_cases.py
+
+$(READY): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("fairpca needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) dist .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
