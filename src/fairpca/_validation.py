@@ -1,0 +1,109 @@
+"""Checks of the user's input, made before any work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import assert_all_finite, check_array
+from sklearn.utils.validation import validate_data
+
+from fairpca.linalg import Array
+
+_ACCEPT: dict[str, Any] = {
+    "accept_sparse": "csr",
+    "dtype": [np.float64, np.float32],
+    # The moments show whether all values are finite, which saves a pass over the data.
+    "ensure_all_finite": False,
+}
+
+
+def check_choice(name: str, value: object, known: Sequence[object]) -> None:
+    """Raise ValueError unless the value is one of the known ones."""
+    if value not in known:
+        listed = ", ".join(repr(choice) for choice in known)
+        raise ValueError(f"{name} must be one of {listed}, got {value!r}.")
+
+
+def check_rows(
+    X: Any, estimator: Any = None, *, reset: bool = True, ensure_min_samples: int = 1
+) -> Any:
+    """Return X as a float array or CSR matrix; with an estimator, check or record its columns.
+
+    Whether the values are finite is left to the caller (see `explain_not_finite`).
+    """
+    _refuse_text_columns(X)
+    if estimator is None:
+        return check_array(X, ensure_min_samples=ensure_min_samples, **_ACCEPT)
+    return validate_data(
+        estimator, X, reset=reset, ensure_min_samples=ensure_min_samples, **_ACCEPT
+    )
+
+
+def explain_not_finite(X: Any, estimator: Any = None) -> None:
+    """Raise the error that says why the moments of X are not finite."""
+    name = None if estimator is None else type(estimator).__name__
+    values = X.data if hasattr(X, "toarray") else X
+    assert_all_finite(values, estimator_name=name, input_name="X")
+    raise ValueError("X has values that are too large to be squared: rescale its columns.")
+
+
+def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array | None:
+    """Return the weights as a float64 array, or None."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar")
+    if weights.shape != (n_rows,):
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}!")
+    if not np.isfinite(weights).all():
+        raise ValueError("Input sample_weight contains NaN or infinity.")
+    if (weights < 0).any():
+        raise ValueError("Negative values in data passed to `sample_weight`.")
+    if not (weights > 0).any():
+        raise ValueError("sample_weight is zero for every row: at least one must be positive.")
+    return weights
+
+
+def _refuse_text_columns(X: Any) -> None:
+    names = _non_numeric_columns(X)
+    if names:
+        shown = ", ".join(repr(name) for name in names[:5])
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        raise ValueError(
+            f"X has non-numeric columns: {shown}{more}. Encode them as numbers "
+            "(for example with OneHotEncoder) or leave them out."
+        )
+
+
+def _non_numeric_columns(X: Any) -> list[Any]:
+    if hasattr(X, "dtypes") and hasattr(X, "columns"):  # a data frame of pandas or Polars
+        types = zip(X.columns, X.dtypes, strict=True)
+        return [name for name, dtype in types if not _is_numeric(dtype)]
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
+        # Only text is refused here; for other objects scikit-learn has its own words.
+        return [j for j in range(X.shape[1]) if any(_is_text(value) for value in X[:, j])]
+    return []
+
+
+def _is_numeric(dtype: Any) -> bool:
+    if hasattr(dtype, "is_numeric"):  # Polars
+        return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
+    # An object column may hold numbers; the conversion will tell.
+    kind = getattr(dtype, "kind", "O")
+    return kind in "biufc" or str(dtype) == "object"
+
+
+def _is_text(value: Any) -> bool:
+    if not isinstance(value, str | bytes):
+        return False
+    try:
+        float(value)
+    except ValueError:
+        return True
+    return False

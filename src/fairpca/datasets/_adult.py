@@ -1,0 +1,159 @@
+"""UCI Adult."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from fairpca._validation import check_choice
+from fairpca.datasets._bunch import make_bunch
+from fairpca.datasets._table import Attribute, Column, Table, frozen, read_rows
+
+_DESCRIPTION = """\
+Adult (census income)
+
+48,842 persons from the 1994 census database of the United States: 32,561 in the training part
+(21,790 male, 10,771 female; 7,841 with the higher income) and 16,281 in the test part (10,860
+male, 5,421 female; 3,846 with the higher income). 2,399 and 1,221 of them have a missing value,
+written "?", in workclass, occupation or native-country. The target is 1 for a yearly income over
+50,000 dollars.
+
+Features: 6 numeric and 8 categorical columns under UCI's names.
+encoding="codes"    14 columns; each level is its position in the alphabetical order of the
+                    levels of both parts, with "?" as a level of its own.
+encoding="onehot"   108 columns; a 0/1 column for each level, such as "workclass=Private".
+encoding="numeric"  the 6 numeric columns alone.
+
+Source: Becker, B. and Kohavi, R. (1996). Adult. UCI Machine Learning Repository.
+https://doi.org/10.24432/C5XW20. Licence: CC BY 4.0.
+"""
+
+
+def load_adult(
+    *,
+    subset: str = "train",
+    sensitive: str | Sequence[str] = "sex",
+    encoding: str = "codes",
+    keep_sensitive: bool = True,
+    missing: str = "keep",
+    as_frame: bool = True,
+) -> Bunch:
+    """Load UCI Adult: census records with income as target and sex and race as groups.
+
+    Parameters
+    ----------
+    subset : {"train", "test", "all"}, default="train"
+        UCI's training part, its test part, or the training part followed by the test part.
+    sensitive : {"sex", "race"} or a sequence of them, default="sex"
+        The attributes that define the groups; with several, groups are their intersections.
+    encoding : {"codes", "onehot", "numeric"}, default="codes"
+        How the categorical columns enter `data`. "codes" makes each one column of integer codes
+        (the alphabetical order of its levels, "?" being a level), "onehot" a 0/1 column for each
+        level, and "numeric" leaves them out. The columns are the same for every subset and for
+        both values of `missing`, so a one-hot column may be constant.
+    keep_sensitive : bool, default=True
+        Whether the columns named in `sensitive` stay in `data`. Other columns can still reveal
+        them: `relationship`, for one, has the levels Husband and Wife.
+    missing : {"keep", "drop"}, default="keep"
+        "drop" removes the rows that have "?" in any column.
+    as_frame : bool, default=True
+        Return pandas objects instead of NumPy arrays.
+
+    Returns
+    -------
+    bunch : sklearn.utils.Bunch
+        ``data`` : DataFrame or float64 array of shape (n_samples, n_features)
+            The features.
+        ``target`` : Series named "income" or integer array of shape (n_samples,)
+            1 for an income over 50,000 dollars, else 0.
+        ``sensitive_features`` : Series, DataFrame or object array
+            The group labels in UCI's words, such as "Female": a Series or an array of shape
+            (n_samples,) for one attribute, a DataFrame or an array of shape
+            (n_samples, n_attributes) for several.
+        ``feature_names`` : list of str
+            The columns of `data`.
+        ``target_names`` : list of str
+            The meaning of the targets 0 and 1.
+        ``DESCR`` : str
+            Source, licence, counts and encodings.
+
+    Raises
+    ------
+    ValueError
+        If an option has an unknown value.
+    ImportError
+        If `as_frame` is true and pandas is not installed.
+
+    Examples
+    --------
+    >>> from fairpca.datasets import load_adult
+    >>> adult = load_adult(encoding="numeric")
+    >>> adult.data.shape
+    (32561, 6)
+    >>> adult.sensitive_features.value_counts().to_dict()
+    {'Male': 21790, 'Female': 10771}
+    """
+    check_choice("missing", missing, ("keep", "drop"))
+    return make_bunch(
+        _table(),
+        subset=subset,
+        sensitive=sensitive,
+        encoding=encoding,
+        keep_sensitive=keep_sensitive,
+        drop_unclear=missing == "drop",
+        as_frame=as_frame,
+    )
+
+
+# The files have no header. True marks the categorical columns.
+_COLUMNS = {
+    "age": False,
+    "workclass": True,
+    "fnlwgt": False,
+    "education": True,
+    "education-num": False,
+    "marital-status": True,
+    "occupation": True,
+    "relationship": True,
+    "race": True,
+    "sex": True,
+    "capital-gain": False,
+    "capital-loss": False,
+    "hours-per-week": False,
+    "native-country": True,
+}
+
+
+@lru_cache(maxsize=1)
+def _table() -> Table:
+    train = read_rows("adult.data.gz")
+    test = read_rows("adult.test.gz")[1:]  # the first line is a comment
+    rows = train + test
+
+    columns = {}
+    for j, (name, categorical) in enumerate(_COLUMNS.items()):
+        cells = [row[j] for row in rows]
+        columns[name] = (
+            _categorical(name, cells) if categorical else Column(name, frozen(cells, np.float64))
+        )
+    return Table(
+        columns=tuple(columns.values()),
+        # The labels of the test part end in a full stop.
+        target=frozen([row[-1].rstrip(".") == ">50K" for row in rows], np.int64),
+        target_name="income",
+        target_names=("<=50K", ">50K"),
+        attributes={name: Attribute(name, columns[name].levels or {}) for name in ("sex", "race")},
+        is_test=frozen([False] * len(train) + [True] * len(test), np.bool_),
+        is_unclear=frozen(["?" in row for row in rows], np.bool_),
+        description=_DESCRIPTION,
+    )
+
+
+def _categorical(name: str, cells: Sequence[str]) -> Column:
+    levels = sorted(set(cells))
+    codes = {level: code for code, level in enumerate(levels)}
+    values = frozen([codes[cell] for cell in cells], np.float64)
+    return Column(name, values, dict(enumerate(levels)))

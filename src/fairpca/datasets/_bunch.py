@@ -1,0 +1,121 @@
+"""From a table and the user's options to the Bunch that a loader returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Bunch
+
+from fairpca._validation import check_choice
+from fairpca.datasets._table import Attribute, Column, Table
+
+SUBSETS = ("train", "test", "all")
+ENCODINGS = ("codes", "onehot", "numeric")
+
+
+def make_bunch(
+    table: Table,
+    *,
+    subset: str,
+    sensitive: str | Sequence[str],
+    encoding: str,
+    keep_sensitive: bool,
+    drop_unclear: bool,
+    as_frame: bool,
+) -> Bunch:
+    """Check the options that all data sets share, then select, encode and wrap the data."""
+    check_choice("subset", subset, SUBSETS)
+    check_choice("encoding", encoding, ENCODINGS)
+    check_choice("keep_sensitive", keep_sensitive, (True, False))
+    check_choice("as_frame", as_frame, (True, False))
+    names = _sensitive_names(sensitive, tuple(table.attributes))
+    pandas = _import_pandas() if as_frame else None
+
+    rows = _select_rows(table, subset, drop_unclear)
+    hidden = set() if keep_sensitive else {table.attributes[name].column for name in names}
+    columns = [column for column in table.columns if column.name not in hidden]
+    data, feature_names = _encode(columns, rows, encoding)
+    target = table.target[rows]
+    groups = np.column_stack([_labels(table, table.attributes[name], rows) for name in names])
+
+    bunch = Bunch(
+        data=data,
+        target=target,
+        sensitive_features=groups if len(names) > 1 else groups[:, 0],
+        feature_names=feature_names,
+        target_names=list(table.target_names),
+        DESCR=table.description,
+    )
+    if pandas is not None:
+        bunch.data = pandas.DataFrame(data, columns=feature_names)
+        bunch.target = pandas.Series(target, name=table.target_name)
+        frame = pandas.DataFrame(groups, columns=list(names))
+        bunch.sensitive_features = frame if len(names) > 1 else frame[names[0]]
+    return bunch
+
+
+def _sensitive_names(sensitive: str | Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    names = (sensitive,) if isinstance(sensitive, str) else sensitive
+    try:
+        names = tuple(names)
+        valid = 0 < len(names) == len(set(names)) and set(names) <= set(known)
+    except TypeError:  # not a sequence, or one of something other than names
+        valid = False
+    if not valid:
+        raise ValueError(
+            f"sensitive must be one of {_listed(known)}, or a sequence of some of them "
+            f"without repeats, got {sensitive!r}."
+        )
+    return tuple(names)
+
+
+def _listed(known: Sequence[object]) -> str:
+    return ", ".join(repr(value) for value in known)
+
+
+def _import_pandas() -> Any:
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(
+            "Data frames need pandas: install `fairpca[frames]` or pass as_frame=False."
+        ) from error
+    return pandas
+
+
+def _select_rows(table: Table, subset: str, drop_unclear: bool) -> NDArray[np.intp]:
+    wanted = np.ones(len(table.target), dtype=bool)
+    if subset != "all":
+        wanted &= table.is_test == (subset == "test")
+    if drop_unclear:
+        wanted &= ~table.is_unclear
+    return np.flatnonzero(wanted)
+
+
+def _encode(
+    columns: Sequence[Column], rows: NDArray[np.intp], encoding: str
+) -> tuple[NDArray[np.float64], list[str]]:
+    # The columns made here depend on the levels of the whole table, never on the chosen rows, so
+    # that a model fitted on one subset can be applied to another.
+    names: list[str] = []
+    encoded: list[NDArray[np.float64]] = []
+    for column in columns:
+        values = column.values[rows]
+        if column.levels is None or encoding == "codes":
+            names.append(column.name)
+            encoded.append(values)
+        elif encoding == "onehot":
+            for code, level in column.levels.items():
+                names.append(f"{column.name}={level}")
+                encoded.append((values == code).astype(np.float64))
+    return np.column_stack(encoded), names
+
+
+def _labels(table: Table, attribute: Attribute, rows: NDArray[np.intp]) -> NDArray[np.object_]:
+    column = next(column for column in table.columns if column.name == attribute.column)
+    codes = sorted(attribute.labels)
+    labels = np.array([attribute.labels[code] for code in codes], dtype=object)
+    return labels[np.searchsorted(codes, column.values[rows])]

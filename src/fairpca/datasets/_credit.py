@@ -1,0 +1,171 @@
+"""UCI Default of Credit Card Clients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Bunch
+
+from fairpca._validation import check_choice
+from fairpca.datasets._bunch import make_bunch
+from fairpca.datasets._table import Attribute, Column, Table, frozen, read_rows
+
+_DESCRIPTION = """\
+Default of credit card clients
+
+30,000 holders of credit cards in Taiwan in 2005: 18,112 female and 11,888 male; 13,659 married,
+15,964 single, 323 other and 54 with the undocumented marriage code 0. The target is 1 for the
+6,636 who defaulted in the next month.
+
+Features: 20 numeric columns and the 3 categorical columns SEX, EDUCATION and MARRIAGE, under the
+names of the file. The repayment states PAY_0 and PAY_2 to PAY_6 are ordinal and count as numeric.
+encoding="codes"    23 columns, as they are in the file.
+encoding="onehot"   33 columns; a 0/1 column for each code, such as "EDUCATION=2".
+encoding="numeric"  the 20 numeric columns alone.
+
+UCI defines no split. The training part (21,000 rows) and the test part (9,000 rows) are defined
+by this library: within each class of the target, in file order, the third, sixth and ninth of
+every ten rows are test rows.
+
+Source: Yeh, I. (2009). Default of Credit Card Clients. UCI Machine Learning Repository.
+https://doi.org/10.24432/C55S3H. Licence: CC BY 4.0.
+"""
+
+
+def load_credit(
+    *,
+    subset: str = "all",
+    sensitive: str | Sequence[str] = "sex",
+    encoding: str = "codes",
+    keep_sensitive: bool = True,
+    unknown_marriage: str = "other",
+    as_frame: bool = True,
+) -> Bunch:
+    """Load UCI Default of Credit Card Clients, with sex, marriage and education as groups.
+
+    Parameters
+    ----------
+    subset : {"train", "test", "all"}, default="all"
+        All rows, or a part of them. UCI defines no split; the parts are defined by this library.
+        They are fixed, hold 70 and 30 percent of the rows, and have equal shares of defaults:
+        within each class of the target, in file order, the third, sixth and ninth of every ten
+        rows are test rows.
+    sensitive : {"sex", "marriage", "education"} or a sequence of them, default="sex"
+        The attributes that define the groups; with several, groups are their intersections.
+        Sex is "female" or "male", marriage "married", "single" or "other", and education
+        "graduate school", "university", "high school" or "other" (UCI's code 4 and the
+        undocumented codes 0, 5 and 6).
+    encoding : {"codes", "onehot", "numeric"}, default="codes"
+        How the categorical columns SEX, EDUCATION and MARRIAGE enter `data`. "codes" leaves each
+        as one column of UCI's integer codes, "onehot" makes a 0/1 column for each code, and
+        "numeric" leaves them out. The columns are the same for every subset and for both values
+        of `unknown_marriage`, so a one-hot column may be constant.
+    keep_sensitive : bool, default=True
+        Whether the columns named in `sensitive` stay in `data`.
+    unknown_marriage : {"other", "drop"}, default="other"
+        What becomes of the 54 rows with the marriage code 0, which UCI does not document. "other"
+        counts them to the group "other" and leaves the code in `data` as it is; "drop" removes
+        the rows, whatever `sensitive` is.
+    as_frame : bool, default=True
+        Return pandas objects instead of NumPy arrays.
+
+    Returns
+    -------
+    bunch : sklearn.utils.Bunch
+        ``data`` : DataFrame or float64 array of shape (n_samples, n_features)
+            The features.
+        ``target`` : Series named "default" or integer array of shape (n_samples,)
+            1 for a default in the next month, else 0.
+        ``sensitive_features`` : Series, DataFrame or object array
+            The group labels: a Series or an array of shape (n_samples,) for one attribute, a
+            DataFrame or an array of shape (n_samples, n_attributes) for several.
+        ``feature_names`` : list of str
+            The columns of `data`.
+        ``target_names`` : list of str
+            The meaning of the targets 0 and 1.
+        ``DESCR`` : str
+            Source, licence, counts and encodings.
+
+    Raises
+    ------
+    ValueError
+        If an option has an unknown value.
+    ImportError
+        If `as_frame` is true and pandas is not installed.
+
+    Examples
+    --------
+    >>> from fairpca.datasets import load_credit
+    >>> credit = load_credit(sensitive="marriage", keep_sensitive=False)
+    >>> credit.data.shape
+    (30000, 22)
+    >>> credit.sensitive_features.value_counts().to_dict()
+    {'single': 15964, 'married': 13659, 'other': 377}
+    """
+    check_choice("unknown_marriage", unknown_marriage, ("other", "drop"))
+    return make_bunch(
+        _table(),
+        subset=subset,
+        sensitive=sensitive,
+        encoding=encoding,
+        keep_sensitive=keep_sensitive,
+        drop_unclear=unknown_marriage == "drop",
+        as_frame=as_frame,
+    )
+
+
+_ATTRIBUTES = {
+    "sex": Attribute("SEX", {1: "male", 2: "female"}),
+    "marriage": Attribute("MARRIAGE", {0: "other", 1: "married", 2: "single", 3: "other"}),
+    "education": Attribute(
+        "EDUCATION",
+        {
+            0: "other",
+            1: "graduate school",
+            2: "university",
+            3: "high school",
+            4: "other",
+            5: "other",
+            6: "other",
+        },
+    ),
+}
+
+
+@lru_cache(maxsize=1)
+def _table() -> Table:
+    header, *rows = read_rows("UCI_Credit_Card.csv.gz")
+    values = np.array(rows, dtype=np.float64)
+    target = frozen(values[:, -1], np.int64)
+    codes = {
+        attribute.column: {code: str(code) for code in sorted(attribute.labels)}
+        for attribute in _ATTRIBUTES.values()
+    }
+    return Table(
+        # The first column is a row number and the last one the target.
+        columns=tuple(
+            Column(name, frozen(values[:, j], np.float64), codes.get(name))
+            for j, name in enumerate(header[:-1])
+            if name != "ID"
+        ),
+        target=target,
+        target_name="default",
+        target_names=("no default", "default"),
+        attributes=_ATTRIBUTES,
+        is_test=frozen(_is_test(target), np.bool_),
+        is_unclear=frozen(values[:, header.index("MARRIAGE")] == 0, np.bool_),
+        description=_DESCRIPTION,
+    )
+
+
+def _is_test(target: NDArray[np.int64]) -> NDArray[np.bool_]:
+    # Counting rows instead of drawing them keeps the split the same for every version of NumPy.
+    # It covers all rows, so dropping rows never moves one from a part to the other.
+    is_test = np.zeros(len(target), dtype=bool)
+    for label in np.unique(target):
+        members = np.flatnonzero(target == label)
+        is_test[members] = np.isin(np.arange(len(members)) % 10, (2, 5, 8))
+    return is_test
