@@ -1,0 +1,188 @@
+"""From sensitive features to groups: labels and an integer code for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from fairpca._validation import check_choice
+
+Codes = NDArray[np.integer[Any]]
+
+MISSING = "(missing)"
+"""Label of the group of rows whose sensitive feature is missing."""
+
+_MOST_GROUPS = 1000
+
+
+def encode_groups(
+    sensitive_features: Any, n_rows: int, missing_labels: str = "error"
+) -> tuple[tuple[Hashable, ...], Codes]:
+    """Return the sorted group labels and, for each row, the position of its label among them.
+
+    One column gives its values as labels; several give tuples, one for each combination that
+    occurs. None gives a single group.
+    """
+    check_choice("missing_labels", missing_labels, ("error", "group"))
+    if sensitive_features is None:
+        return ("all",), np.zeros(n_rows, dtype=np.int8)
+    columns = _columns(sensitive_features)
+    lengths = {len(column) for column in columns}
+    if lengths != {n_rows}:
+        raise ValueError(
+            "Found input variables with inconsistent numbers of samples: "
+            f"{[n_rows, *sorted(lengths)]}; sensitive_features needs one label for each row of X."
+        )
+    encoded = [_encode_column(column) for column in columns]
+    _check_missing(encoded, n_rows, missing_labels)
+    if len(encoded) == 1:
+        labels, codes = encoded[0]
+    else:
+        labels, codes = _cross(encoded)
+    if len(labels) > _MOST_GROUPS:
+        raise ValueError(
+            f"sensitive_features has {len(labels):,} different values, more than the "
+            f"{_MOST_GROUPS:,} groups that are supported: bin a continuous column first."
+        )
+    return labels, codes
+
+
+def sorted_labels(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    """Sort labels that need not be of one type; the group of missing values comes last."""
+    present = [label for label in labels if label is not MISSING]
+    try:
+        ordered = sorted(present)  # type: ignore[type-var]
+    except TypeError:
+        ordered = sorted(present, key=lambda label: (type(label).__name__, str(label)))
+    return (*ordered, *(label for label in labels if label is MISSING))
+
+
+def label_text(label: Hashable) -> str:
+    """How a group is called in tables: the parts of an intersection are joined."""
+    if isinstance(label, tuple):
+        return " × ".join(str(part) for part in label)  # noqa: RUF001
+    return str(label)
+
+
+def _columns(sensitive_features: Any) -> list[Any]:
+    """Split into columns, each an array or a pandas Series (for its quick factorize)."""
+    if scipy.sparse.issparse(sensitive_features):
+        raise ValueError("sensitive_features must be dense: pass its toarray().")
+    if hasattr(sensitive_features, "columns") and not hasattr(sensitive_features, "collect"):
+        return [sensitive_features[name] for name in sensitive_features.columns]
+    if hasattr(sensitive_features, "factorize"):
+        return [sensitive_features]
+    values = sensitive_features
+    if not isinstance(values, np.ndarray):
+        values = values.to_numpy() if hasattr(values, "to_numpy") else _as_array(values)
+    if values.ndim == 1:
+        return [values]
+    if values.ndim == 2 and values.shape[1] > 0:
+        return list(values.T)
+    raise ValueError(
+        "sensitive_features must have one or two dimensions (rows, or rows and columns), "
+        f"got shape {values.shape}."
+    )
+
+
+def _as_array(values: Any) -> NDArray[Any]:
+    # Through object, so that a list of mixed types is not turned into strings.
+    array = np.asarray(values)
+    return np.asarray(values, dtype=object) if array.dtype.kind in "US" else array
+
+
+def _encode_column(column: Any) -> tuple[tuple[Hashable, ...], Codes]:
+    if hasattr(column, "factorize"):  # pandas
+        codes, uniques = column.factorize()
+        values = uniques.tolist()
+        if (codes < 0).any():
+            codes = np.where(codes < 0, len(values), codes)
+            values = [*values, MISSING]
+        return _in_order(values, codes)
+    array = column if isinstance(column, np.ndarray) else column.to_numpy()
+    if array.dtype.kind in "biu":
+        return _encode_integers(array)
+    values = array.tolist()
+    found = {v: MISSING if _is_missing(v) else v for v in set(values)}
+    distinct = list(dict.fromkeys(found.values()))
+    position = {label: i for i, label in enumerate(distinct)}
+    lookup = {v: position[label] for v, label in found.items()}
+    codes = np.fromiter(map(lookup.__getitem__, values), dtype=np.int32, count=len(values))
+    return _in_order(distinct, codes)
+
+
+def _encode_integers(array: NDArray[Any]) -> tuple[tuple[Hashable, ...], Codes]:
+    # Counting is much faster than sorting when the values lie close together, as codes do.
+    if array.dtype.kind == "b":
+        array = array.view(np.int8)
+        kind: type = bool
+    else:
+        kind = int
+    if len(array) == 0:
+        return (), np.zeros(0, dtype=np.int32)
+    low, high = int(array.min()), int(array.max())
+    if high - low < 4096:
+        offset = array if low == 0 else array - low
+        present = np.flatnonzero(np.bincount(offset, minlength=1))
+        if len(present) == high - low + 1:
+            codes: Codes = offset
+        else:
+            table = np.zeros(high - low + 1, dtype=np.int16)
+            table[present] = np.arange(len(present))
+            codes = table[offset]
+        return tuple(kind(v + low) for v in present.tolist()), codes
+    unique, codes = np.unique(array, return_inverse=True)
+    return tuple(unique.tolist()), codes
+
+
+def _in_order(values: list[Any], codes: Codes) -> tuple[tuple[Hashable, ...], Codes]:
+    """Renumber codes so that the labels are sorted."""
+    labels = sorted_labels(values)
+    if list(labels) == values:
+        return labels, codes
+    rank = {label: i for i, label in enumerate(labels)}
+    return labels, np.array([rank[v] for v in values], dtype=np.int32)[codes]
+
+
+def _cross(
+    encoded: list[tuple[tuple[Hashable, ...], Codes]],
+) -> tuple[tuple[Hashable, ...], Codes]:
+    """Groups from the combinations of several columns that occur."""
+    flat = np.zeros(len(encoded[0][1]), dtype=np.int64)
+    for labels, codes in encoded:
+        flat = flat * len(labels) + codes
+    present, codes = np.unique(flat, return_inverse=True)
+    parts = []
+    for labels, _ in reversed(encoded):
+        present, digit = np.divmod(present, len(labels))
+        parts.append([labels[i] for i in digit])
+    return tuple(zip(*reversed(parts), strict=True)), codes
+
+
+def _check_missing(
+    encoded: list[tuple[tuple[Hashable, ...], Codes]], n_rows: int, missing_labels: str
+) -> None:
+    if missing_labels == "group":
+        return
+    missing = np.zeros(n_rows, dtype=bool)
+    for labels, codes in encoded:
+        if labels and labels[-1] is MISSING:
+            missing |= codes == len(labels) - 1
+    if missing.any():
+        raise ValueError(
+            f"sensitive_features has {missing.sum():,} missing values in {n_rows:,} rows: leave "
+            "those rows out, or pass missing_labels='group' to make them a group of their own."
+        )
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)  # NaN and NaT differ from themselves
+    except TypeError:  # pandas' NA has no truth value
+        return True

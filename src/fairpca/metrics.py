@@ -1,0 +1,148 @@
+"""Metrics of reconstruction, as functions f(y_true, y_pred) that fit fairlearn's MetricFrame.
+
+`y_true` holds the rows as they were and `y_pred` the rows after a reduction and back. In a
+``MetricFrame`` by group, ``disparity_error`` is each group's disparity and ``.difference()`` the
+largest pairwise one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_array, check_consistent_length
+
+from fairpca._validation import check_weights
+from fairpca.linalg import Array, leading_eigenpairs
+
+__all__ = [
+    "disparity_error",
+    "mean_disparity",
+    "mean_pairwise_disparity",
+    "reconstruction_error",
+]
+
+
+def reconstruction_error(
+    y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
+    """Mean squared distance between rows and their reconstructions.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples, n_features)
+        The rows, and the rows after a reduction and back.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights of the rows.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from fairpca.metrics import reconstruction_error
+    >>> reconstruction_error([[1.0, 2.0], [3.0, 4.0]], [[1.0, 0.0], [3.0, 4.0]])
+    2.0
+    """
+    true, pred = _checked(y_true, y_pred)
+    errors = np.square(true - pred).sum(axis=1)
+    return float(np.average(errors, weights=check_weights(sample_weight, len(true))))
+
+
+def disparity_error(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    n_components: int,
+    mean: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Reconstruction error less that of the rows' own PCA in as many dimensions.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples, n_features)
+        The rows of a group, and the same rows after a reduction and back.
+    n_components : int
+        Number of dimensions of the reduction.
+    mean : array-like of shape (n_features,)
+        Where the rows' own PCA is centred: the mean of all rows, of all groups, for disparities
+        as `FairPCA` defines them.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights of the rows.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from fairpca.metrics import disparity_error
+    >>> rows = [[3.0, 0.0], [0.0, 1.0]]
+    >>> disparity_error(rows, [[0.0, 0.0], [0.0, 1.0]], n_components=1, mean=[0.0, 0.0])
+    4.0
+    """
+    true, _ = _checked(y_true, y_pred)
+    if not 1 <= n_components <= true.shape[1]:
+        raise ValueError(
+            f"n_components must be from 1 to the number of columns, {true.shape[1]}, "
+            f"got {n_components}."
+        )
+    weights = check_weights(sample_weight, len(true))
+    centred = true - np.asarray(mean, dtype=np.float64)
+    weighted = centred if weights is None else centred * weights[:, None]
+    size = len(true) if weights is None else float(weights.sum())
+    matrix = centred.T @ weighted / size
+    kept = leading_eigenpairs(matrix, n_components)[0].sum()
+    own = max(float(np.trace(matrix) - kept), 0.0)
+    return reconstruction_error(y_true, y_pred, sample_weight=sample_weight) - own
+
+
+def mean_disparity(disparities: ArrayLike) -> float:
+    """Unweighted mean of the groups' disparities.
+
+    The mean weighted by group size is smallest for ordinary PCA, whatever the groups, so it says
+    nothing about fairness.
+
+    Examples
+    --------
+    >>> from fairpca.metrics import mean_disparity
+    >>> mean_disparity([1.0, 2.0, 6.0])
+    3.0
+    """
+    return float(np.mean(_groups(disparities)))
+
+
+def mean_pairwise_disparity(disparities: ArrayLike) -> float:
+    """Mean absolute difference between the disparities of two groups, over all pairs.
+
+    Examples
+    --------
+    >>> from fairpca.metrics import mean_pairwise_disparity
+    >>> round(mean_pairwise_disparity([1.0, 2.0, 6.0]), 6)
+    3.333333
+    """
+    values = _groups(disparities)
+    if len(values) < 2:
+        return 0.0
+    first, second = np.triu_indices(len(values), 1)
+    return float(np.abs(values[first] - values[second]).mean())
+
+
+def _checked(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, Array]:
+    true = check_array(y_true, dtype=np.float64, input_name="y_true")
+    pred = check_array(y_pred, dtype=np.float64, input_name="y_pred")
+    check_consistent_length(true, pred)
+    if true.shape != pred.shape:
+        raise ValueError(
+            f"y_true has {true.shape[1]} columns and y_pred {pred.shape[1]}: bring the rows back "
+            "with inverse_transform first."
+        )
+    return true, pred
+
+
+def _groups(disparities: ArrayLike) -> Array:
+    values = np.asarray(disparities, dtype=np.float64)
+    if values.ndim != 1 or len(values) == 0:
+        raise ValueError(f"disparities must be one number for each group, got {disparities!r}.")
+    return values

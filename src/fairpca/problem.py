@@ -1,0 +1,196 @@
+"""Problem: moments, a dimension and choices, with the losses and disparities that follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fairpca._validation import check_choice
+from fairpca.linalg import Array, leading_eigenpairs
+from fairpca.moments import GroupMoments
+
+CRITERIA = ("equal", "minmax")
+LOSSES = ("mean", "sum")
+CENTERINGS = ("global", "group")
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Find a subspace of r dimensions in which every group gives up the same.
+
+    With ``P = U U^T`` the projector on a subspace, group i has the reconstruction loss
+    ``tr(A_i) - tr(A_i P)``, where ``A_i`` is its second moment, and the disparity
+    ``E_i = c_i - tr(A_i P)``, where ``c_i`` is the sum of the r largest eigenvalues of ``A_i``
+    (the paper's equation 4). The total loss is ``sum_i weight_i * loss_i``.
+
+    Parameters
+    ----------
+    moments : GroupMoments
+        What is known of the data.
+    n_components : int
+        The dimension r of the subspace, from 1 to the number of columns.
+    criterion : {"equal", "minmax"}, default="equal"
+        "equal" asks for the least total loss among subspaces whose disparities differ by at most
+        `tolerance`; "minmax" for the least largest disparity.
+    tolerance : float, default=0.0
+        How far apart the disparities of two groups may lie; only used by "equal".
+    loss : {"mean", "sum"}, default="mean"
+        Whether a group's loss is the mean over its rows or the sum (the paper's formula).
+    centering : {"global", "group"}, default="global"
+        Whether rows are measured from the mean of all rows or from that of their group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import GroupMoments, Problem
+    >>> X = np.array([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    >>> problem = Problem(GroupMoments.from_rows(X, ["a", "a", "b", "b"]), n_components=1)
+    >>> first_axis = np.array([[1.0], [0.0]])
+    >>> problem.disparities(first_axis).tolist()
+    [0.0, 1.0]
+    """
+
+    moments: GroupMoments
+    n_components: int
+    criterion: str = "equal"
+    tolerance: float = 0.0
+    loss: str = "mean"
+    centering: str = "global"
+
+    def __post_init__(self) -> None:
+        check_choice("criterion", self.criterion, CRITERIA)
+        check_choice("loss", self.loss, LOSSES)
+        check_choice("centering", self.centering, CENTERINGS)
+        if not 1 <= self.n_components <= self.moments.n_features:
+            raise ValueError(
+                f"n_components must be from 1 to the number of columns, "
+                f"{self.moments.n_features}, got {self.n_components}."
+            )
+        if not 0.0 <= self.tolerance < np.inf:
+            raise ValueError(f"tolerance must be a number of at least 0, got {self.tolerance!r}.")
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.moments.labels)
+
+    @cached_property
+    def matrices(self) -> Array:
+        """Second moment of each group, times its weight when losses are sums; (k, d, d)."""
+        matrices = self.moments.second_moments(self.centering)
+        if self.loss == "sum":
+            matrices *= self.moments.weight[:, None, None]
+        return matrices
+
+    @cached_property
+    def weights(self) -> Array:
+        """What the groups' losses are multiplied with in the total loss; (k,)."""
+        if self.loss == "sum":
+            return np.ones(self.n_groups)
+        weights: Array = self.moments.weight / self.moments.weight.sum()
+        return weights
+
+    @cached_property
+    def total_matrix(self) -> Array:
+        """The matrix A with total loss ``tr(A) - tr(A P)``; (d, d)."""
+        return self.combine(self.weights)
+
+    @cached_property
+    def traces(self) -> Array:
+        """Trace of each group's matrix: its loss when nothing is kept; (k,)."""
+        traces: Array = np.trace(self.matrices, axis1=1, axis2=2)
+        return traces
+
+    @property
+    def scale(self) -> float:
+        """The total loss when nothing is kept, tr(A): tolerances are relative to it."""
+        return float(self.weights @ self.traces)
+
+    @cached_property
+    def own_subspaces(self) -> tuple[Array, ...]:
+        """Each group's own best basis, (d, r)."""
+        return tuple(vectors for _, vectors in self._own_eigenpairs)
+
+    @cached_property
+    def own_gains(self) -> Array:
+        """Sum of the r largest eigenvalues of each group's matrix, c_i; (k,)."""
+        return np.array([values.sum() for values, _ in self._own_eigenpairs])
+
+    @cached_property
+    def _own_eigenpairs(self) -> list[tuple[Array, Array]]:
+        return [leading_eigenpairs(matrix, self.n_components) for matrix in self.matrices]
+
+    @cached_property
+    def pca_basis(self) -> Array:
+        """Basis of ordinary PCA, which has the least total loss of all; (d, r)."""
+        return leading_eigenpairs(self.total_matrix, self.n_components)[1]
+
+    @property
+    def own_losses(self) -> Array:
+        """Loss of each group in its own best subspace; (k,)."""
+        return np.maximum(self.traces - self.own_gains, 0.0)
+
+    def combine(self, weights: Array) -> Array:
+        """Return ``sum_i weights_i * A_i``."""
+        k, d, _ = self.matrices.shape
+        matrix: Array = (weights @ self.matrices.reshape(k, d * d)).reshape(d, d)
+        return matrix
+
+    def kept(self, basis: Array) -> Array:
+        """What each group keeps in a subspace, ``tr(A_i P)``; (k,)."""
+        kept: Array = np.einsum("kia,ia->k", self.matrices @ basis, basis)
+        return kept
+
+    def group_losses(self, basis: Array) -> Array:
+        """Reconstruction loss of each group; (k,)."""
+        return np.maximum(self.traces - self.kept(basis), 0.0)
+
+    def total_loss(self, basis: Array) -> float:
+        """Weighted sum of the groups' losses."""
+        return float(self.weights @ (self.traces - self.kept(basis)))
+
+    def disparities(self, basis: Array) -> Array:
+        """What each group loses beyond its own best subspace, E_i; (k,)."""
+        disparities: Array = self.own_gains - self.kept(basis)
+        return disparities
+
+    def pairwise_disparities(self, basis: Array) -> Array:
+        """Differences ``E_i - E_j`` (the paper's equation 11); (k, k)."""
+        disparities = self.disparities(basis)
+        return disparities[:, None] - disparities[None, :]
+
+    def spread(self, basis: Array) -> float:
+        """Largest difference between the disparities of two groups."""
+        return float(np.ptp(self.disparities(basis)))
+
+    def dual_bound(self, multipliers: Array, tolerance: float | None = None) -> float:
+        """Lower bound that the multipliers prove, whoever found them.
+
+        For "equal", multipliers that sum to zero prove that no subspace whose disparities differ
+        by at most `tolerance` (the problem's own when None) has a smaller total loss. For
+        "minmax", multipliers on the simplex prove that in no subspace all disparities are smaller.
+        """
+        if self.criterion == "minmax":
+            return self._lagrangian_minimum(multipliers)
+        slack = self.tolerance if tolerance is None else tolerance
+        floor = float(self.weights @ (self.traces - self.own_gains))
+        bound = self._lagrangian_minimum(self.weights + multipliers)
+        return floor + bound - slack * float(np.maximum(multipliers, 0.0).sum())
+
+    def spread_bound(self, multipliers: Array) -> float:
+        """Lower bound on the spread of any subspace that the multipliers prove.
+
+        They sum to zero; the bound is scaled to positive parts that sum to one.
+        """
+        size = float(np.maximum(multipliers, 0.0).sum())
+        return self._lagrangian_minimum(multipliers) / size if size > 0 else 0.0
+
+    def _lagrangian_minimum(self, weights: Array) -> float:
+        """Least value of ``sum_i weights_i * E_i`` over all subspaces, rounded downwards."""
+        values, _ = leading_eigenpairs(self.combine(weights), self.n_components)
+        # Rounding in the sums and the eigenvalues, so that the bound holds as printed.
+        sizes = 16 * float(np.abs(weights) @ self.traces) + 4 * self.scale
+        rounding = np.finfo(float).eps * sizes
+        return float(weights @ self.own_gains - values.sum()) - rounding

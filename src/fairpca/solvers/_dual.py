@@ -1,0 +1,257 @@
+"""The dual of the relaxed problem, for any number of groups.
+
+Relax the projector P to the Fantope ``{0 <= P <= I, tr P = r}``. Each criterion is then the
+maximum, over weights w in a simple polyhedron, of the concave function
+
+    w . c  -  sigma_r(A(w))  -  cost(w),        A(w) = sum_i w_i A_i,
+
+where sigma_r sums the r largest eigenvalues. sigma_r is not smooth where eigenvalues tie, so the
+Fantope gets an entropy: ``sigma_mu(M) = max_P <M, P> + mu * entropy(P)`` has the same eigenvectors
+as M, occupied by the Fermi function, and derivatives in closed form. The polyhedron gets a
+logarithmic barrier, and Newton's method follows both to mu = 0. At the end the weights prove the
+bound, and the relaxed projector shows which eigenvectors are tied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, xlogy
+
+from fairpca.linalg import Array, eigh_descending
+from fairpca.solvers._forms import Forms
+
+_FIRST_MU, _LAST_MU, _MU_FACTOR = 1.0, 1e-12, 0.2
+_NEWTON_STEPS = 12
+_SATURATED = 40.0
+"""Eigenvalues this many mu above or below the level are occupied fully or not at all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """Weights ``offset + directions @ z`` at ``cost . z``.
+
+    If bounded, z is not negative and ``balance @ z`` stays as it is at the start.
+    """
+
+    offset: Array
+    directions: Array
+    cost: Array
+    balance: Array
+    start: Array
+    bounded: bool
+
+    def weights(self, z: Array) -> Array:
+        """The weights of the groups' matrices."""
+        weights: Array = self.offset + self.directions @ z
+        return weights
+
+
+def equal_domain(forms: Forms, tolerance: float) -> Domain:
+    """Least total loss with all pairwise disparities within the tolerance."""
+    k = forms.k
+    if tolerance == 0.0:
+        # Free multipliers that sum to zero: an orthonormal basis of that hyperplane.
+        plane = np.linalg.qr(np.column_stack([np.ones(k), np.eye(k)[:, :-1]]))[0][:, 1:]
+        none = np.zeros((0, k - 1))
+        return Domain(forms.weights, plane, np.zeros(k - 1), none, np.zeros(k - 1), False)
+    cost = np.concatenate([np.full(k, tolerance), np.zeros(k)])
+    balance = np.concatenate([np.ones(k), -np.ones(k)])[None]
+    start = np.full(2 * k, forms.weights.mean())
+    return Domain(forms.weights, _signed(k), cost, balance, start, True)
+
+
+def minmax_domain(forms: Forms) -> Domain:
+    """Least largest disparity: weights on the simplex."""
+    k = forms.k
+    return Domain(np.zeros(k), np.eye(k), np.zeros(k), np.ones((1, k)), np.full(k, 1.0 / k), True)
+
+
+def spread_domain(forms: Forms) -> Domain:
+    """Least spread: the difference of two points of the simplex."""
+    k = forms.k
+    balance = np.zeros((2, 2 * k))
+    balance[0, :k] = balance[1, k:] = 1.0
+    return Domain(np.zeros(k), _signed(k), np.zeros(2 * k), balance, np.full(2 * k, 1.0 / k), True)
+
+
+def _signed(k: int) -> Array:
+    return np.hstack([np.eye(k), -np.eye(k)])
+
+
+@dataclass(frozen=True, eq=False)
+class DualResult:
+    """The best weights found and the relaxed projector ``vectors * occupation @ vectors.T``."""
+
+    weights: Array
+    value: float
+    vectors: Array
+    occupation: Array
+    n_eigen: int
+    above_limit: bool
+
+
+def maximise_dual(forms: Forms, domain: Domain, limit: float = np.inf) -> DualResult:
+    """Maximise over the domain; stop as soon as the value is above the limit."""
+    unit = forms.scale / forms.d
+    search = _Search(forms, domain)
+    z = domain.start
+    mu = _FIRST_MU * unit
+    while True:
+        z, saturated = search.newton(z, mu, limit)
+        if search.best > limit or mu <= _LAST_MU * unit:
+            break
+        # With no barrier and no eigenvalue near the level nothing depends on mu any more.
+        factor = 0.0 if saturated and not domain.bounded else _MU_FACTOR
+        mu = max(mu * factor, _LAST_MU * unit)
+    return DualResult(
+        search.best_weights,
+        search.best,
+        search.vectors,
+        search.occupation,
+        search.n_eigen,
+        search.best > limit,
+    )
+
+
+class _Search:
+    """Newton's method at one mu after the other, remembering the best exact dual value."""
+
+    def __init__(self, forms: Forms, domain: Domain) -> None:
+        self.forms, self.domain = forms, domain
+        self.best = -np.inf
+        self.best_weights = domain.weights(domain.start)
+        self.vectors = np.empty((0, 0))
+        self.occupation = np.empty(0)
+        self.n_eigen = 0
+
+    def newton(self, z: Array, mu: float, limit: float) -> tuple[Array, bool]:
+        """Maximise the smooth function; returns z and whether all eigenvalues are saturated."""
+        noise = 1e-15 * self.forms.scale
+        value, occupied = self._value(z, mu)
+        for _ in range(_NEWTON_STEPS):
+            gradient, hessian = self._derivatives(z, mu, occupied)
+            step = self._newton_step(gradient, hessian)
+            gain = float(gradient @ step)
+            if not gain > max(1e-3 * mu, noise):
+                break
+            length = self._longest(z, step)
+            while length > 1e-8:
+                trial, trial_occupied = self._value(z + length * step, mu)
+                if trial >= value + 1e-4 * length * gain:
+                    break
+                length /= 2
+            else:
+                break
+            z, value, occupied = z + length * step, trial, trial_occupied
+            if self.best > limit:
+                break
+        self.vectors, self.occupation = occupied.vectors, occupied.p
+        return z, bool((np.abs(occupied.values - occupied.level) > _SATURATED * mu).all())
+
+    def _value(self, z: Array, mu: float) -> tuple[float, _Occupied]:
+        weights = self.domain.weights(z)
+        occupied = _occupy(self.forms, weights, mu)
+        self.n_eigen += 1
+        linear = float(weights @ self.forms.gains - self._cost(z, weights))
+        exact = linear - float(occupied.values[: self.forms.r].sum())
+        if exact > self.best:
+            self.best, self.best_weights = exact, weights
+        smooth = float(weights @ self.forms.gains - self.domain.cost @ z) - occupied.sigma
+        if self.domain.bounded:
+            smooth += mu * float(np.log(z).sum())
+        return smooth, occupied
+
+    def _cost(self, z: Array, weights: Array) -> float:
+        """The cost of the cheapest z with these weights: positive and negative part, no more."""
+        if not self.domain.cost.any():
+            return 0.0
+        k = self.forms.k
+        return float(self.domain.cost[:k] @ np.maximum(weights - self.domain.offset, 0.0))
+
+    def _derivatives(self, z: Array, mu: float, occupied: _Occupied) -> tuple[Array, Array]:
+        kept, curvature = occupied.derivatives(self.forms)
+        directions = self.domain.directions
+        gradient = directions.T @ (self.forms.gains - kept) - self.domain.cost
+        hessian = directions.T @ curvature @ directions
+        if self.domain.bounded:
+            gradient = gradient + mu / z
+            hessian = hessian + np.diag(mu / z**2)
+        return gradient, hessian
+
+    def _newton_step(self, gradient: Array, hessian: Array) -> Array:
+        n, m = len(gradient), len(self.domain.balance)
+        system = np.zeros((n + m, n + m))
+        system[:n, :n] = hessian
+        system[:n, :n] += 1e-14 * np.trace(hessian) * np.eye(n)
+        system[:n, n:] = self.domain.balance.T
+        system[n:, :n] = self.domain.balance
+        right = np.concatenate([gradient, np.zeros(m)])
+        try:
+            solved = np.linalg.solve(system, right)
+        except np.linalg.LinAlgError:
+            solved = np.linalg.lstsq(system, right, rcond=None)[0]
+        step: Array = solved[:n]
+        return step
+
+    def _longest(self, z: Array, step: Array) -> float:
+        falling = step < 0
+        if not self.domain.bounded or not falling.any():
+            return 1.0
+        return min(1.0, 0.99 * float((-z[falling] / step[falling]).min()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Occupied:
+    """Eigenpairs of A(w), largest first, and how far each is occupied at mu."""
+
+    values: Array
+    vectors: Array
+    p: Array
+    q: Array
+    level: float
+    mu: float
+
+    @property
+    def sigma(self) -> float:
+        """The smoothed sum of the r largest eigenvalues."""
+        entropy = float((xlogy(self.p, self.p) + xlogy(self.q, self.q)).sum())
+        return float(self.p @ self.values) - self.mu * entropy
+
+    def derivatives(self, forms: Forms) -> tuple[Array, Array]:
+        """First and second derivatives of sigma by the weights: (k,) and (k, k)."""
+        rotated = self.vectors.T @ (forms.matrices @ self.vectors)
+        diagonal = np.einsum("kaa->ka", rotated)
+        # (p_a - p_b) / (value_a - value_b) = p_a q_b (1 - exp(-x)) / x / mu for value_a > value_b.
+        x = np.abs(self.values[:, None] - self.values[None, :]) / self.mu
+        near = x < 1e-8
+        ratio = np.where(near, 1.0 - x / 2, -np.expm1(-x) / np.where(near, 1.0, x))
+        slopes = np.maximum.outer(self.p, self.p) * np.maximum.outer(self.q, self.q) * ratio
+        flat = rotated.reshape(forms.k, -1)
+        curvature = (flat * (slopes.ravel() / self.mu)) @ flat.T
+        own = self.p * self.q / self.mu
+        if own.sum() > 0:  # the level moves so that the occupation still sums to r
+            moved = diagonal @ own
+            curvature -= np.outer(moved, moved) / own.sum()
+        return diagonal @ self.p, curvature
+
+
+def _occupy(forms: Forms, weights: Array, mu: float) -> _Occupied:
+    values, vectors = eigh_descending(forms.combine(weights))
+    low, high = values[-1] - 50 * mu, values[0] + 50 * mu
+    level = (values[forms.r - 1] + values[forms.r]) / 2
+    for _ in range(100):
+        x = (values - level) / mu
+        p, q = expit(x), expit(-x)
+        excess = float(p.sum()) - forms.r
+        if abs(excess) <= 1e-13 * forms.r:
+            break
+        if excess > 0:
+            low = level
+        else:
+            high = level
+        slope = float((p * q).sum()) / mu
+        trial = level + excess / slope if slope > 0 else np.inf
+        level = trial if low < trial < high else (low + high) / 2
+    return _Occupied(values, vectors, p, q, float(level), mu)

@@ -1,0 +1,152 @@
+"""Two groups: the exact optimum by a root-find in one weight, whatever the eigenvalues.
+
+For w in [0, 1] let U(w) span the r leading eigenvectors of ``w A_1 + (1 - w) A_2``. The dual
+function ``g(w) = w c_1 + (1 - w) c_2 - sum of the r largest eigenvalues`` is concave with slope
+``E_1 - E_2`` at U(w), so a subspace in which that difference has a wanted value, and which is
+optimal for its w, is globally optimal. At w = 0 the slope is not negative (the second group has
+its own best subspace), at w = 1 not positive: a root is always bracketed. Where an eigenvalue
+crossing makes the slope jump across the wanted value, the subspaces on both sides are optimal for
+the same w, and so is every point of the geodesic between them; one of them has the wanted value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from fairpca.linalg import Array, Geodesic, eigh_descending
+from fairpca.solvers._forms import Forms
+
+_MAX_STEPS = 100
+_SLOPE_TOLERANCE = 1e-14
+_KINK_TOLERANCE = 1e-15
+
+
+@dataclass(frozen=True, eq=False)
+class TwoGroupResult:
+    """An optimal basis and the weights for which it is optimal; `n_eigen` counts the work."""
+
+    basis: Array
+    weights: Array
+    n_eigen: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    w: float
+    basis: Array
+    dual: float
+    slope: float
+    curvature: float
+    """Derivative of the slope; zero when it is not known."""
+
+
+def solve_two_groups(
+    forms: Forms, tolerance: float, own_bases: tuple[Array, Array]
+) -> TwoGroupResult:
+    """Find the least total loss with ``|E_1 - E_2| <= tolerance``.
+
+    Returns weights that sum to the sum of the problem's.
+    """
+    size = float(forms.weights.sum())
+    middle = _evaluate(forms, float(forms.weights[0]) / size)
+    n_eigen = 1
+    if abs(middle.slope) <= tolerance:
+        return TwoGroupResult(middle.basis, forms.weights, n_eigen)
+    target = tolerance if middle.slope > 0 else -tolerance
+    if middle.slope > 0:
+        low, high = middle, _at_end(forms, 1.0, own_bases[0])
+    else:
+        low, high = _at_end(forms, 0.0, own_bases[1]), middle
+    small = _SLOPE_TOLERANCE * forms.scale
+    last_width = 2.0
+    for step in range(_MAX_STEPS):
+        best = min((low, high), key=lambda point: abs(point.slope - target))
+        if abs(best.slope - target) <= small or _is_kink(low, high, target, forms.scale):
+            break
+        w = _next_weight(low, high, best, target)
+        if step % 4 == 3:
+            # Four steps that do not shrink the bracket much are followed by a halving.
+            if high.w - low.w > last_width / 2:
+                w = (low.w + high.w) / 2
+            last_width = high.w - low.w
+        point = _evaluate(forms, w)
+        n_eigen += 1
+        if point.slope > target:
+            low = point
+        else:
+            high = point
+    if abs(best.slope - target) <= small:
+        basis = best.basis
+    else:
+        basis = _cross(forms, low.basis, high.basis, target)
+    top = max((low, high), key=lambda point: point.dual - target * point.w)
+    return TwoGroupResult(basis, size * np.array([top.w, 1.0 - top.w]), n_eigen)
+
+
+def _evaluate(forms: Forms, w: float) -> _Point:
+    weights = np.array([w, 1.0 - w])
+    values, vectors = eigh_descending(forms.combine(weights))
+    basis, rest = vectors[:, : forms.r], vectors[:, forms.r :]
+    first, second = forms.disparities(basis)
+    difference = rest.T @ ((forms.matrices[0] - forms.matrices[1]) @ basis)
+    gaps = values[None, : forms.r] - values[forms.r :, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = difference**2 / gaps
+    curvature = -2.0 * float(np.where(difference == 0, 0.0, terms).sum())
+    return _Point(
+        w,
+        basis,
+        float(weights @ forms.gains - values[: forms.r].sum()),
+        float(first - second),
+        curvature if np.isfinite(curvature) else 0.0,
+    )
+
+
+def _at_end(forms: Forms, w: float, basis: Array) -> _Point:
+    """The point w = 0 or 1, where a group's own subspace is optimal and known already."""
+    first, second = forms.disparities(basis)
+    dual = float(first) if w == 1.0 else float(second)  # zero but for rounding
+    return _Point(w, basis, dual, float(first - second), 0.0)
+
+
+def _next_weight(low: _Point, high: _Point, best: _Point, target: float) -> float:
+    """Newton's step where it stays inside the bracket, else where the two tangents meet."""
+    if best.curvature < 0:
+        w = best.w - (best.slope - target) / best.curvature
+        if low.w < w < high.w:
+            return w
+    w = _tangents_meet(low, high, target)
+    return w if low.w < w < high.w else (low.w + high.w) / 2
+
+
+def _tangents_meet(low: _Point, high: _Point, target: float) -> float:
+    rise, fall = low.slope - target, high.slope - target
+    at_low, at_high = low.dual - target * low.w, high.dual - target * high.w
+    return low.w + (at_high - at_low - fall * (high.w - low.w)) / (rise - fall)
+
+
+def _is_kink(low: _Point, high: _Point, target: float, scale: float) -> bool:
+    """Whether the tangents at both ends leave no room for a larger dual value at either end."""
+    if high.w - low.w <= 4 * np.finfo(float).eps:
+        return True
+    w = min(max(_tangents_meet(low, high, target), low.w), high.w)
+    ceiling = low.dual - target * low.w + (low.slope - target) * (w - low.w)
+    floor = max(low.dual - target * low.w, high.dual - target * high.w)
+    return bool(ceiling - floor <= _KINK_TOLERANCE * scale)
+
+
+def _cross(forms: Forms, low: Array, high: Array, target: float) -> Array:
+    """The point on the geodesic between two subspaces where the slope has its wanted value."""
+    path = Geodesic(low, high)
+
+    def excess(t: float) -> float:
+        first, second = forms.disparities(path(t))
+        return float(first - second) - target
+
+    start, end = excess(0.0), excess(1.0)
+    if start <= 0 or end >= 0:  # both ends lie within rounding of the target
+        return path(0.0) if abs(start) <= abs(end) else path(1.0)
+    return path(float(brentq(excess, 0.0, 1.0, xtol=1e-16, rtol=1e-15, maxiter=200)))

@@ -1,0 +1,138 @@
+"""GroupTable: who pays, as a table for the terminal, the notebook and data frames."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairpca._groups import label_text
+from fairpca.linalg import Array
+from fairpca.problem import Problem
+
+_LONGEST_LABEL = 40
+
+
+@dataclass(frozen=True, eq=False)
+class GroupTable:
+    """Losses and disparities of each group, with a reduction and with ordinary PCA.
+
+    Attributes
+    ----------
+    name : str
+        What the reduction is called in the column heads.
+    labels : tuple of length k
+        The groups.
+    count : integer array of shape (k,)
+        Rows of each group.
+    own_loss : array of shape (k,)
+        Loss of each group with its own PCA: the least possible in this dimension.
+    pca_loss : array of shape (k,)
+        Loss with ordinary PCA on all rows.
+    loss : array of shape (k,)
+        Loss with the reduction.
+    """
+
+    name: str
+    labels: tuple[Hashable, ...]
+    count: NDArray[np.int64]
+    own_loss: Array
+    pca_loss: Array
+    loss: Array
+
+    @classmethod
+    def of(cls, problem: Problem, loss: Array, name: str) -> GroupTable:
+        """The table for losses that some reduction has on a problem."""
+        return cls(
+            name=name,
+            labels=problem.moments.labels,
+            count=problem.moments.count,
+            own_loss=problem.own_losses,
+            pca_loss=problem.group_losses(problem.pca_basis),
+            loss=loss,
+        )
+
+    @property
+    def disparity(self) -> Array:
+        """What each group loses with the reduction beyond its own PCA; (k,)."""
+        return self.loss - self.own_loss
+
+    @property
+    def pca_disparity(self) -> Array:
+        """What each group loses with ordinary PCA beyond its own PCA; (k,)."""
+        return self.pca_loss - self.own_loss
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """The columns by name, as lists."""
+        return {
+            "group": [label_text(label) for label in self.labels],
+            "rows": self.count.tolist(),
+            "own PCA loss": self.own_loss.tolist(),
+            "PCA loss": self.pca_loss.tolist(),
+            f"{self.name} loss": self.loss.tolist(),
+            "PCA disparity": self.pca_disparity.tolist(),
+            f"{self.name} disparity": self.disparity.tolist(),
+        }
+
+    def to_frame(self) -> Any:
+        """The table as a pandas data frame, with the groups as its index."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("Data frames need pandas: install `fairpca[frames]`.") from error
+        return pandas.DataFrame(self.to_dict()).set_index("group")
+
+    def __str__(self) -> str:
+        head, *body = self._cells()
+        widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
+        lines = [_aligned(row, widths) for row in (head, *body)]
+        rule = "-" * len(lines[0])
+        return "\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1]])
+
+    def _repr_html_(self) -> str:
+        head, *body = self._cells()
+        rows = [_html_row("th", head), *(_html_row("td", row) for row in body)]
+        return "<table>" + "".join(rows) + "</table>"
+
+    def _cells(self) -> list[list[str]]:
+        """Head, one row for each group, and a last row with the largest differences."""
+        columns = self.to_dict()
+        numbers = [values for name, values in columns.items() if name not in ("group", "rows")]
+        digits = _decimals(numbers)
+        rows = [
+            [_short(group), f"{rows:,}", *(f"{value:.{digits}f}" for value in values)]
+            for group, rows, *values in zip(
+                columns["group"], columns["rows"], *numbers, strict=True
+            )
+        ]
+        spreads = [f"{np.ptp(values) + 0.0:.{digits}f}" for values in numbers]
+        last = ["largest difference", "", "", "", "", *spreads[-2:]]
+        return [list(columns), *rows, last]
+
+
+def _decimals(numbers: list[list[float]]) -> int:
+    """As many decimals as show four figures of the largest number, and no fewer than four."""
+    largest = max((abs(value) for values in numbers for value in values), default=0.0)
+    if not np.isfinite(largest) or largest == 0.0:
+        return 4
+    return int(np.clip(3 - np.floor(np.log10(largest)), 4, 16)) if largest < 1e4 else 1
+
+
+def _short(label: str) -> str:
+    line = " ".join(label.split())
+    return line if len(line) <= _LONGEST_LABEL else line[: _LONGEST_LABEL - 1] + "…"
+
+
+def _aligned(row: list[str], widths: list[int]) -> str:
+    first, *rest = row
+    cells = [first.ljust(widths[0])]
+    cells += [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
+    return "  ".join(cells)
+
+
+def _html_row(tag: str, cells: list[str]) -> str:
+    return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
