@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from sklearn.utils import _safe_indexing, check_array, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca._groups import encode_groups
-from fairpca._validation import check_rows, explain_not_finite
+from fairpca._validation import check_choice, check_rows, explain_not_finite
 from fairpca.linalg import Array
 from fairpca.moments import GroupMoments
-from fairpca.problem import Problem
+from fairpca.problem import CENTERINGS, Problem
 from fairpca.table import GroupTable
 
 _BLOCK_VALUES = 2**22
@@ -70,12 +71,15 @@ def audit(
                 f"audit needs a transformer with {verb}, which {type(estimator).__name__} has not."
             )
     check_is_fitted(estimator)
+    check_choice("centering", centering, CENTERINGS)
     rows = check_rows(X)
     labels, codes = encode_groups(sensitive_features, rows.shape[0], missing_labels)
     moments = GroupMoments.from_codes(rows, codes, labels)
     if not moments.is_finite:
         explain_not_finite(rows)
-    loss, r = _losses(estimator, X, rows, codes, len(labels))
+    # Sparse rows that have been checked are in a format that can be cut.
+    source = rows if scipy.sparse.issparse(X) else X
+    loss, r = _losses(estimator, source, rows, codes, len(labels))
     problem = Problem(moments, min(r, rows.shape[1]), centering=centering)
     return GroupTable.of(problem, loss / moments.count, "audited")
 

@@ -165,11 +165,11 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._check_dimension(rows.shape[1])
         labels, codes = encode_groups(sensitive_features, rows.shape[0], self.missing_labels)
         weights = check_weights(sample_weight, rows.shape[0])
-        if sensitive_features is not None:
-            _warn_of_groups(labels, codes)
         moments = GroupMoments.from_codes(rows, codes, labels, weights)
         if not moments.is_finite:
             explain_not_finite(rows, self)
+        if sensitive_features is not None:
+            _warn_of_groups(moments)
         problem, solution = self._solve(moments, solver)
         self._set_fitted(problem, solution)
         if solution.certificate.status in ("infeasible", "unresolved"):
@@ -330,16 +330,16 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         )
 
 
-def _warn_of_groups(labels: tuple[Any, ...], codes: Any) -> None:
-    if len(labels) == 1:
+def _warn_of_groups(moments: GroupMoments) -> None:
+    names = [label_text(label) for label in moments.labels]
+    if len(names) == 1:
         warnings.warn(
-            f"sensitive_features has one group only, {label_text(labels[0])!r}: the result is "
-            "that of ordinary PCA.",
+            f"sensitive_features has one group only, {names[0]!r}: the result is that of "
+            "ordinary PCA.",
             FairnessWarning,
             stacklevel=3,
         )
-    counts = np.bincount(codes, minlength=len(labels))
-    single = [label_text(label) for label, count in zip(labels, counts, strict=True) if count == 1]
+    single = [name for name, count in zip(names, moments.count, strict=True) if count == 1]
     if single:
         warnings.warn(
             f"Groups with a single row: {', '.join(map(repr, single))}. A row loses nothing in its "

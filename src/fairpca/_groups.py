@@ -40,9 +40,9 @@ def encode_groups(
     encoded = [_encode_column(column) for column in columns]
     _check_missing(encoded, n_rows, missing_labels)
     if len(encoded) == 1:
-        labels, codes = encoded[0]
+        labels, codes = _name_missing(*encoded[0])
     else:
-        labels, codes = _cross(encoded)
+        labels, codes = _cross([_name_missing(*column) for column in encoded])
     if len(labels) > _MOST_GROUPS:
         raise ValueError(
             f"sensitive_features has {len(labels):,} different values, more than the "
@@ -53,12 +53,13 @@ def encode_groups(
 
 def sorted_labels(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
     """Sort labels that need not be of one type; the group of missing values comes last."""
-    present = [label for label in labels if label is not MISSING]
+    labels = list(labels)
+    present = [label for label in labels if label != MISSING]
     try:
         ordered = sorted(present)  # type: ignore[type-var]
     except TypeError:
         ordered = sorted(present, key=lambda label: (type(label).__name__, str(label)))
-    return (*ordered, *(label for label in labels if label is MISSING))
+    return (*ordered, *(label for label in labels if label == MISSING))
 
 
 def label_text(label: Hashable) -> str:
@@ -73,12 +74,18 @@ def _columns(sensitive_features: Any) -> list[Any]:
     if scipy.sparse.issparse(sensitive_features):
         raise ValueError("sensitive_features must be dense: pass its toarray().")
     if hasattr(sensitive_features, "columns") and not hasattr(sensitive_features, "collect"):
+        if hasattr(sensitive_features, "iloc"):  # names may repeat in pandas
+            return [sensitive_features.iloc[:, j] for j in range(sensitive_features.shape[1])]
         return [sensitive_features[name] for name in sensitive_features.columns]
     if hasattr(sensitive_features, "factorize"):
         return [sensitive_features]
     values = sensitive_features
     if not isinstance(values, np.ndarray):
         values = values.to_numpy() if hasattr(values, "to_numpy") else _as_array(values)
+    if isinstance(values, np.ma.MaskedArray):
+        mask = np.ma.getmaskarray(values)
+        values = np.array(values.data, dtype=object)
+        values[mask] = None
     if values.ndim == 1:
         return [values]
     if values.ndim == 2 and values.shape[1] > 0:
@@ -96,21 +103,17 @@ def _as_array(values: Any) -> NDArray[Any]:
 
 
 def _encode_column(column: Any) -> tuple[tuple[Hashable, ...], Codes]:
+    """Return the sorted labels and the codes, -1 where the label is missing."""
     if hasattr(column, "factorize"):  # pandas
         codes, uniques = column.factorize()
-        values = uniques.tolist()
-        if (codes < 0).any():
-            codes = np.where(codes < 0, len(values), codes)
-            values = [*values, MISSING]
-        return _in_order(values, codes)
+        return _in_order(uniques.tolist(), codes)
     array = column if isinstance(column, np.ndarray) else column.to_numpy()
     if array.dtype.kind in "biu":
         return _encode_integers(array)
     values = array.tolist()
-    found = {v: MISSING if _is_missing(v) else v for v in set(values)}
-    distinct = list(dict.fromkeys(found.values()))
-    position = {label: i for i, label in enumerate(distinct)}
-    lookup = {v: position[label] for v, label in found.items()}
+    found = set(values)
+    distinct = [v for v in found if not _is_missing(v)]
+    lookup = dict.fromkeys(found, -1) | {v: i for i, v in enumerate(distinct)}
     codes = np.fromiter(map(lookup.__getitem__, values), dtype=np.int32, count=len(values))
     return _in_order(distinct, codes)
 
@@ -126,7 +129,11 @@ def _encode_integers(array: NDArray[Any]) -> tuple[tuple[Hashable, ...], Codes]:
         return (), np.zeros(0, dtype=np.int32)
     low, high = int(array.min()), int(array.max())
     if high - low < 4096:
-        offset = array if low == 0 else array - low
+        offset = array
+        if low != 0:  # the difference may not fit the signed type, but does fit the unsigned one
+            offset = (array - array.dtype.type(low)).view(f"u{array.dtype.itemsize}")
+        if offset.dtype == np.uint64:  # which old versions of bincount refuse
+            offset = offset.astype(np.int64)
         present = np.flatnonzero(np.bincount(offset, minlength=1))
         if len(present) == high - low + 1:
             codes: Codes = offset
@@ -140,12 +147,21 @@ def _encode_integers(array: NDArray[Any]) -> tuple[tuple[Hashable, ...], Codes]:
 
 
 def _in_order(values: list[Any], codes: Codes) -> tuple[tuple[Hashable, ...], Codes]:
-    """Renumber codes so that the labels are sorted."""
+    """Renumber codes so that the labels are sorted; -1 stays."""
     labels = sorted_labels(values)
     if list(labels) == values:
         return labels, codes
     rank = {label: i for i, label in enumerate(labels)}
-    return labels, np.array([rank[v] for v in values], dtype=np.int32)[codes]
+    return labels, np.array([*(rank[v] for v in values), -1], dtype=np.int32)[codes]
+
+
+def _name_missing(labels: tuple[Hashable, ...], codes: Codes) -> tuple[tuple[Hashable, ...], Codes]:
+    """Give the codes -1 a label; one of that name in the data is the same group."""
+    if not (codes < 0).any():
+        return labels, codes
+    if MISSING not in labels:
+        labels = (*labels, MISSING)
+    return labels, np.where(codes < 0, labels.index(MISSING), codes)
 
 
 def _cross(
@@ -169,9 +185,8 @@ def _check_missing(
     if missing_labels == "group":
         return
     missing = np.zeros(n_rows, dtype=bool)
-    for labels, codes in encoded:
-        if labels and labels[-1] is MISSING:
-            missing |= codes == len(labels) - 1
+    for _, codes in encoded:
+        missing |= codes < 0
     if missing.any():
         raise ValueError(
             f"sensitive_features has {missing.sum():,} missing values in {n_rows:,} rows: leave "

@@ -46,7 +46,8 @@ def explain_not_finite(X: Any, estimator: Any = None) -> None:
     """Raise the error that says why the moments of X are not finite."""
     name = None if estimator is None else type(estimator).__name__
     values = X.data if hasattr(X, "toarray") else X
-    assert_all_finite(values, estimator_name=name, input_name="X")
+    with np.errstate(invalid="ignore"):  # infinities of both signs
+        assert_all_finite(values, estimator_name=name, input_name="X")
     raise ValueError("X has values that are too large to be squared: rescale its columns.")
 
 
@@ -83,8 +84,13 @@ def _refuse_text_columns(X: Any) -> None:
 
 def _non_numeric_columns(X: Any) -> list[Any]:
     if hasattr(X, "dtypes") and hasattr(X, "columns"):  # a data frame of pandas or Polars
-        types = zip(X.columns, X.dtypes, strict=True)
-        return [name for name, dtype in types if not _is_numeric(dtype)]
+        types = enumerate(zip(X.columns, X.dtypes, strict=True))
+        return [
+            name
+            for j, (name, dtype) in types
+            if not _is_numeric(dtype)
+            or (str(dtype) == "object" and any(_is_text(value) for value in X.iloc[:, j]))
+        ]
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
         # Only text is refused here; for other objects scikit-learn has its own words.
         return [j for j in range(X.shape[1]) if any(_is_text(value) for value in X[:, j])]

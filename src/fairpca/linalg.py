@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from scipy.sparse.linalg import ArpackError, eigsh
 
 Array = NDArray[np.float64]
 
 _DENSE_LIMIT = 300
 """Up to this size a full eigendecomposition is as fast as an iterative one."""
+
+_EXTRA_VECTORS, _KRYLOV_BLOCKS, _KRYLOV_RESTARTS = 6, 8, 25
+_KRYLOV_RESIDUAL = 1e-9
+"""Relative residual; the error of the eigenvalues' sum is of the order of its square."""
 
 
 def eigh_descending(matrix: Array) -> tuple[Array, Array]:
@@ -19,27 +22,31 @@ def eigh_descending(matrix: Array) -> tuple[Array, Array]:
     return values[::-1], vectors[:, ::-1]
 
 
-def leading_eigenpairs(matrix: Array, r: int) -> tuple[Array, Array]:
+def leading_eigenpairs(matrix: Array, r: int, start: Array | None = None) -> tuple[Array, Array]:
     """Return the r largest eigenvalues, largest first, and their eigenvectors.
 
-    Large matrices go to Lanczos iteration, whose result is only used when a Cholesky factorisation
-    proves that it has missed no larger eigenvalue (it can, when eigenvalues repeat).
+    Large matrices go to a block Krylov iteration, which can begin with vectors that are known to
+    be nearly right. Its block holds more than r vectors, random ones among them, so it finds
+    eigenvalues that repeat.
     """
     d = len(matrix)
     if d <= _DENSE_LIMIT:
         values, vectors = eigh_descending(matrix)
         return values[:r], vectors[:, :r]
-    if r <= d // 10:
-        try:
-            values, vectors = eigsh(matrix, r, which="LA", v0=_start_vector(d))
-        except ArpackError:
-            pass
-        else:
-            values, vectors = values[::-1], _orthonormal(vectors[:, ::-1])
-            if _nothing_above(matrix, values, vectors):
-                return values, vectors
+    width = r + _EXTRA_VECTORS
+    if width * _KRYLOV_BLOCKS <= d // 3:
+        found = _block_krylov(matrix, r, width, start)
+        if found is not None:
+            return found
     values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[d - r, d - 1])
     return values[::-1], vectors[:, ::-1]
+
+
+def leading_sum(matrix: Array, r: int, start: Array | None = None) -> float:
+    """Return the sum of the r largest eigenvalues."""
+    if len(matrix) <= _DENSE_LIMIT:
+        return float(np.linalg.eigvalsh(matrix)[-r:].sum())
+    return float(leading_eigenpairs(matrix, r, start)[0].sum())
 
 
 def complement(basis: Array) -> tuple[Array, Array]:
@@ -49,12 +56,16 @@ def complement(basis: Array) -> tuple[Array, Array]:
     return full[:, :r], full[:, r:]
 
 
-def join_spans(*blocks: Array) -> Array:
-    """Return an orthonormal basis of the sum of the spans of the blocks' columns."""
-    columns: Array = np.hstack(blocks)
-    q, triangle, _ = scipy.linalg.qr(columns, mode="economic", pivoting=True)
-    size = np.abs(np.diag(triangle))
-    return np.asarray(q[:, size > 1e-12 * size[0]], dtype=np.float64)
+def extend_span(basis: Array, vectors: Array) -> Array:
+    """Return orthonormal columns that, with those of the basis, span the vectors as well."""
+    rest = vectors
+    for _ in range(2):  # twice is enough for orthogonality to rounding
+        rest = rest - basis @ (basis.T @ rest)
+    columns, sizes, _ = np.linalg.svd(rest, full_matrices=False)
+    # A direction that is nearly in the span already is mostly rounding: clean what is kept.
+    columns = columns[:, sizes > 1e-10]
+    columns = columns - basis @ (basis.T @ columns)
+    return np.linalg.qr(columns)[0]
 
 
 class Geodesic:
@@ -88,23 +99,53 @@ def rotate_to_principal_axes(basis: Array, matrix: Array) -> tuple[Array, Array]
     return np.maximum(values, 0.0), rotated * np.where(signs == 0, 1.0, signs)
 
 
-def _start_vector(d: int) -> Array:
-    # Fixed, so that results repeat; random, so that it is orthogonal to no eigenvector.
-    return np.random.default_rng(0).standard_normal(d)
+def _block_krylov(
+    matrix: Array, r: int, width: int, start: Array | None
+) -> tuple[Array, Array] | None:
+    """Rayleigh-Ritz on ``[Q, MQ, M^2 Q, ...]``, restarted with its leading vectors.
+
+    Returns None when it has not converged after many restarts.
+    """
+    d = len(matrix)
+    rng = np.random.default_rng(0)
+    block = rng.standard_normal((d, width))
+    if start is not None:
+        known = min(start.shape[1], width - _EXTRA_VECTORS // 2)
+        block[:, width - known :] = start[:, :known]
+    size = width * _KRYLOV_BLOCKS
+    checks = {width, size // 4, size // 2, size}
+    basis, image = np.empty((d, size), order="F"), np.empty((d, size), order="F")
+    for _ in range(_KRYLOV_RESTARTS):
+        for j in range(0, size, width):
+            end = j + width
+            basis[:, j:end] = _orthonormal_block(basis[:, :j], block, rng)
+            block = image[:, j:end] = matrix @ basis[:, j:end]
+            if end not in checks:
+                continue
+            inner = basis[:, :end].T @ image[:, :end]
+            values, turn = eigh_descending((inner + inner.T) / 2)
+            vectors = basis[:, :end] @ turn[:, :width]
+            residual = image[:, :end] @ turn[:, :r] - vectors[:, :r] * values[:r]
+            largest = max(abs(values[0]), abs(values[-1]))
+            if np.linalg.norm(residual) <= _KRYLOV_RESIDUAL * largest:
+                return values[:r], vectors[:, :r]
+        # The least converged first: orthogonalised against them, what is left of the others is
+        # still significant; the other way round it would drown in rounding.
+        block = vectors[:, ::-1]
+    return None
 
 
-def _orthonormal(vectors: Array) -> Array:
-    return np.linalg.qr(vectors)[0]
-
-
-def _nothing_above(matrix: Array, values: Array, vectors: Array) -> bool:
-    """Prove that the matrix, freed of these eigenpairs, has no eigenvalue above the last one."""
-    margin = 1e-12 * max(np.abs(values).max(), float(np.abs(np.diag(matrix)).max()))
-    # What has been found is moved down to the level of the smallest value found.
-    deflated = (vectors * (values - values[-1])) @ vectors.T - matrix
-    deflated[np.diag_indices_from(deflated)] += values[-1] + margin
-    try:
-        scipy.linalg.cholesky(deflated, lower=True, overwrite_a=True, check_finite=False)
-    except np.linalg.LinAlgError:
-        return False
-    return True
+def _orthonormal_block(basis: Array, block: Array, rng: np.random.Generator) -> Array:
+    """Orthonormalise a block against a basis; what is in its span already becomes random."""
+    size = float(np.linalg.norm(block))
+    for _ in range(3):
+        block = block - basis @ (basis.T @ block)
+        # NumPy's QR, not SciPy's: each has its own threads, and taking turns makes both wait.
+        block, triangle = np.linalg.qr(block)
+        left = np.abs(np.diag(triangle)) / size
+        spent = left <= 1e-14
+        block[:, spent] = rng.standard_normal((len(block), int(spent.sum())))
+        size = 1.0
+        if left.min() > 0.5:  # no digits were lost, so this was the last time
+            break
+    return block

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length
 
 from fairpca._validation import check_weights
-from fairpca.linalg import Array, leading_eigenpairs
+from fairpca.linalg import Array, leading_sum
 
 __all__ = [
     "disparity_error",
@@ -89,12 +89,17 @@ def disparity_error(
             f"got {n_components}."
         )
     weights = check_weights(sample_weight, len(true))
-    centred = true - np.asarray(mean, dtype=np.float64)
+    center = np.asarray(mean, dtype=np.float64)
+    if center.shape != true.shape[1:]:
+        raise ValueError(
+            f"mean must be one number for each of the {true.shape[1]} columns, "
+            f"got shape {center.shape}."
+        )
+    centred = true - center
     weighted = centred if weights is None else centred * weights[:, None]
     size = len(true) if weights is None else float(weights.sum())
     matrix = centred.T @ weighted / size
-    kept = leading_eigenpairs(matrix, n_components)[0].sum()
-    own = max(float(np.trace(matrix) - kept), 0.0)
+    own = max(float(np.trace(matrix)) - leading_sum(matrix, n_components), 0.0)
     return reconstruction_error(y_true, y_pred, sample_weight=sample_weight) - own
 
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
+from fairpca._accumulate import group_sums
 from fairpca._groups import encode_groups, sorted_labels
 from fairpca._validation import check_rows, check_weights, explain_not_finite
 from fairpca.linalg import Array
-
-_BLOCK_BYTES = 2**21
-"""Size of the row blocks: they stay in the processor's cache between the steps on them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,13 +97,7 @@ class GroupMoments:
         sample_weight: Array | None = None,
     ) -> GroupMoments:
         """Moments of checked rows whose groups are given as positions in `labels`."""
-        d = X.shape[1]
-        k = len(labels)
-        count = np.zeros(k, dtype=np.int64)
-        weight, mean, scatter = np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d))
-        for group, block, block_weight in _group_blocks(X, codes, k, sample_weight):
-            count[group] += block.shape[0] if block_weight is None else (block_weight > 0).sum()
-            _absorb(weight, mean, scatter, group, block, block_weight)
+        count, weight, mean, scatter = group_sums(X, codes, len(labels), sample_weight)
         if sample_weight is not None and not weight.all():
             # Rows without weight count for nothing, and so does a group of them alone.
             some = weight > 0
@@ -142,10 +133,12 @@ class GroupMoments:
 
         The center is the mean of all rows ("global") or the group's own ("group").
         """
-        matrices: Array = self.scatter / self.weight[:, None, None]
-        if centering == "global":
-            offset = self.mean - self.total_mean
-            matrices += offset[:, :, None] * offset[:, None, :]
+        matrices = np.empty_like(self.scatter)
+        offsets = self.mean - self.total_mean
+        for i, offset in enumerate(offsets):
+            np.divide(self.scatter[i], self.weight[i], out=matrices[i])
+            if centering == "global":
+                matrices[i] += np.outer(offset, offset)
         return matrices
 
     def __add__(self, other: GroupMoments) -> GroupMoments:
@@ -181,47 +174,3 @@ def _merge(
         scatter[i] += np.outer(shift * (weight[i] * w / total), shift)
     mean[i] += shift * (w / total)
     weight[i] = total
-
-
-def _absorb(
-    weight: Array, mean: Array, scatter: Array, i: int, block: Array, block_weight: Array | None
-) -> None:
-    """Add the rows of a block, which is overwritten, to the i-th moments in place."""
-    with np.errstate(invalid="ignore", over="ignore"):  # not-finite rows are reported later
-        if block_weight is None:
-            w = float(block.shape[0])
-            m = block.mean(axis=0)
-            block -= m
-        else:
-            w = float(block_weight.sum())
-            if w == 0.0:
-                return
-            m = block_weight @ block / w
-            block -= m
-            block *= np.sqrt(block_weight)[:, None]
-        _merge(weight, mean, scatter, i, w, m, block.T @ block)
-
-
-def _group_blocks(
-    X: Any, codes: NDArray[np.integer[Any]], k: int, sample_weight: Array | None
-) -> Iterator[tuple[int, Array, Array | None]]:
-    """Yield (group, float64 copy of some of its rows, their weights) until all rows are out."""
-    n, d = X.shape
-    step = max(1, min(n, _BLOCK_BYTES // (8 * max(d, 1))), min(n, 2 * d))
-    for start in range(0, n, step):
-        rows = slice(start, min(start + step, n))
-        part = X[rows].toarray() if scipy.sparse.issparse(X) else X[rows]
-        part_weight = None if sample_weight is None else sample_weight[rows]
-        if k == 1:
-            yield 0, np.array(part, dtype=np.float64), part_weight
-            continue
-        part_codes = codes[rows]
-        for group in range(k):
-            members = np.flatnonzero(part_codes == group)
-            if len(members):
-                block = np.take(part, members, axis=0)
-                yield (
-                    group,
-                    block.astype(np.float64, copy=False),
-                    None if part_weight is None else part_weight[members],
-                )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 
 import numpy as np
 
 from fairpca._validation import check_choice
-from fairpca.linalg import Array, leading_eigenpairs
+from fairpca.linalg import Array, leading_eigenpairs, leading_sum
 from fairpca.moments import GroupMoments
 
 CRITERIA = ("equal", "minmax")
@@ -63,7 +64,8 @@ class Problem:
         check_choice("criterion", self.criterion, CRITERIA)
         check_choice("loss", self.loss, LOSSES)
         check_choice("centering", self.centering, CENTERINGS)
-        if not 1 <= self.n_components <= self.moments.n_features:
+        whole = isinstance(self.n_components, Integral)
+        if not (whole and 1 <= self.n_components <= self.moments.n_features):
             raise ValueError(
                 f"n_components must be from 1 to the number of columns, "
                 f"{self.moments.n_features}, got {self.n_components}."
@@ -165,32 +167,44 @@ class Problem:
         """Largest difference between the disparities of two groups."""
         return float(np.ptp(self.disparities(basis)))
 
-    def dual_bound(self, multipliers: Array, tolerance: float | None = None) -> float:
+    def dual_bound(
+        self,
+        multipliers: Array,
+        tolerance: float | None = None,
+        *,
+        start: Array | None = None,
+    ) -> float:
         """Lower bound that the multipliers prove, whoever found them.
 
-        For "equal", multipliers that sum to zero prove that no subspace whose disparities differ
-        by at most `tolerance` (the problem's own when None) has a smaller total loss. For
-        "minmax", multipliers on the simplex prove that in no subspace all disparities are smaller.
+        For "equal", multipliers prove that no subspace whose disparities differ by at most
+        `tolerance` (the problem's own when None) has a smaller total loss; their mean is taken
+        out first. For "minmax", non-negative multipliers prove that in no subspace all
+        disparities are smaller; they are scaled to sum to one.
+        A basis near the one that minimises the Lagrangian, given as `start`, saves time when
+        there are many columns.
         """
         if self.criterion == "minmax":
-            return self._lagrangian_minimum(multipliers)
+            multipliers = np.maximum(multipliers, 0.0)
+            return self._lagrangian_minimum(multipliers / multipliers.sum(), start)
+        multipliers = multipliers - multipliers.mean()
         slack = self.tolerance if tolerance is None else tolerance
         floor = float(self.weights @ (self.traces - self.own_gains))
-        bound = self._lagrangian_minimum(self.weights + multipliers)
+        bound = self._lagrangian_minimum(self.weights + multipliers, start)
         return floor + bound - slack * float(np.maximum(multipliers, 0.0).sum())
 
     def spread_bound(self, multipliers: Array) -> float:
         """Lower bound on the spread of any subspace that the multipliers prove.
 
-        They sum to zero; the bound is scaled to positive parts that sum to one.
+        Their mean is taken out first, and they are scaled to positive parts that sum to one.
         """
+        multipliers = multipliers - multipliers.mean()
         size = float(np.maximum(multipliers, 0.0).sum())
         return self._lagrangian_minimum(multipliers) / size if size > 0 else 0.0
 
-    def _lagrangian_minimum(self, weights: Array) -> float:
+    def _lagrangian_minimum(self, weights: Array, start: Array | None = None) -> float:
         """Least value of ``sum_i weights_i * E_i`` over all subspaces, rounded downwards."""
-        values, _ = leading_eigenpairs(self.combine(weights), self.n_components)
+        kept = leading_sum(self.combine(weights), self.n_components, start)
         # Rounding in the sums and the eigenvalues, so that the bound holds as printed.
         sizes = 16 * float(np.abs(weights) @ self.traces) + 4 * self.scale
         rounding = np.finfo(float).eps * sizes
-        return float(weights @ self.own_gains - values.sum()) - rounding
+        return float(weights @ self.own_gains) - kept - rounding

@@ -192,11 +192,11 @@ def certify(
     total_loss = problem.total_loss(basis)
     if problem.criterion == "minmax":
         value = float(disparities.max())
-        bound = problem.dual_bound(multipliers)
+        bound = problem.dual_bound(multipliers, start=basis)
     else:
         value = total_loss
         # The bound speaks of subspaces that are as unequal as this one, or less so.
-        bound = problem.dual_bound(multipliers, max(problem.tolerance, spread))
+        bound = problem.dual_bound(multipliers, max(problem.tolerance, spread), start=basis)
     gap = max(value - bound, 0.0)
     spread_bound = 0.0
     if spread_multipliers is not None:

@@ -102,24 +102,31 @@ class GroupTable:
         """Head, one row for each group, and a last row with the largest differences."""
         columns = self.to_dict()
         numbers = [values for name, values in columns.items() if name not in ("group", "rows")]
-        digits = _decimals(numbers)
+        form = _format(numbers)
         rows = [
-            [_short(group), f"{rows:,}", *(f"{value:.{digits}f}" for value in values)]
+            [_short(group), f"{rows:,}", *(_shown(value, form) for value in values)]
             for group, rows, *values in zip(
                 columns["group"], columns["rows"], *numbers, strict=True
             )
         ]
-        spreads = [f"{np.ptp(values) + 0.0:.{digits}f}" for values in numbers]
+        spreads = [_shown(np.ptp(values), form) for values in numbers]
         last = ["largest difference", "", "", "", "", *spreads[-2:]]
         return [list(columns), *rows, last]
 
 
-def _decimals(numbers: list[list[float]]) -> int:
-    """As many decimals as show four figures of the largest number, and no fewer than four."""
+def _format(numbers: list[list[float]]) -> str:
+    """Decimals that show four figures of the largest number; powers of ten where it is tiny."""
     largest = max((abs(value) for values in numbers for value in values), default=0.0)
     if not np.isfinite(largest) or largest == 0.0:
-        return 4
-    return int(np.clip(3 - np.floor(np.log10(largest)), 4, 16)) if largest < 1e4 else 1
+        return ".4f"
+    if largest < 1e-12:
+        return ".3e"
+    return f".{max(3 - int(np.floor(np.log10(largest))), 4)}f" if largest < 1e4 else ".1f"
+
+
+def _shown(value: float, form: str) -> str:
+    text = f"{value:{form}}"
+    return text.lstrip("-") if float(text) == 0.0 else text
 
 
 def _short(label: str) -> str:

@@ -193,7 +193,8 @@ class _Search:
         except np.linalg.LinAlgError:
             solved = np.linalg.lstsq(system, right, rcond=None)[0]
         step: Array = solved[:n]
-        return step
+        # The system is ill-conditioned near the boundary; the balance has to hold all the same.
+        return step - np.linalg.pinv(self.domain.balance) @ (self.domain.balance @ step)
 
     def _longest(self, z: Array, step: Array) -> float:
         falling = step < 0

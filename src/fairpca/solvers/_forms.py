@@ -25,11 +25,6 @@ class Forms:
         """The forms of a problem; nothing is copied."""
         return cls(problem.matrices, problem.own_gains, problem.weights, problem.n_components)
 
-    def restrict(self, basis: Array) -> Forms:
-        """The same forms on the subspaces of the span of the basis, in its coordinates."""
-        inner = basis.T @ (self.matrices @ basis)
-        return Forms((inner + inner.transpose(0, 2, 1)) / 2, self.gains, self.weights, self.r)
-
     @property
     def k(self) -> int:
         """Number of groups."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 import numpy as np
 
-from fairpca.linalg import Array, join_spans, leading_eigenpairs
+from fairpca.linalg import Array, eigh_descending, extend_span, leading_eigenpairs
 from fairpca.problem import Problem
 from fairpca.solvers._forms import Forms
 
@@ -47,7 +48,11 @@ class SearchSpace:
         self.forms = self._whole
         self.n_eigen = problem.n_groups + 1
         if self._whole.d > max(_WHOLE_LIMIT, 2 * (problem.n_groups + 1) * problem.n_components):
-            self._take(join_spans(*problem.own_subspaces, problem.pca_basis))
+            self._basis = problem.pca_basis
+            self._images = self._whole.matrices @ self._basis
+            for own in problem.own_subspaces:
+                self._add(own)
+            self._restrict()
 
     def lift(self, basis: Array) -> Array:
         """A basis in the search space, in the coordinates of the whole space."""
@@ -64,15 +69,27 @@ class SearchSpace:
             self.n_eigen += dual.n_eigen
             if self._basis is None:
                 break
-            values, vectors = leading_eigenpairs(self._whole.combine(dual.weights), self._whole.r)
+            inner, turn = eigh_descending(self.forms.combine(dual.weights))
+            start = self._basis @ turn[:, : self._whole.r]
+            values, vectors = leading_eigenpairs(
+                self._whole.combine(dual.weights), self._whole.r, start
+            )
             self.n_eigen += 1
-            inner = np.linalg.eigvalsh(self.forms.combine(dual.weights))
-            missed = float(values.sum() - inner[::-1][: self._whole.r].sum())
+            missed = float(values.sum() - inner[: self._whole.r].sum())
             if missed <= 1e-13 * self._whole.scale * max(1.0, float(np.abs(dual.weights).sum())):
                 break
-            self._take(join_spans(self._basis, vectors))
+            self._add(vectors)
+            self._restrict()
         return dual
 
-    def _take(self, basis: Array) -> None:
-        self._basis = basis
-        self.forms = self._whole.restrict(basis)
+    def _add(self, vectors: Array) -> None:
+        assert self._basis is not None
+        new = extend_span(self._basis, vectors)
+        self._basis = np.hstack([self._basis, new])
+        self._images = np.concatenate([self._images, self._whole.matrices @ new], axis=2)
+
+    def _restrict(self) -> None:
+        """Express the forms in the coordinates of the basis."""
+        assert self._basis is not None
+        inner = self._basis.T @ self._images
+        self.forms = replace(self._whole, matrices=(inner + inner.transpose(0, 2, 1)) / 2)
