@@ -1,0 +1,243 @@
+"""audit: the table of reductions that others have fitted."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.decomposition import NMF, PCA, TruncatedSVD
+from sklearn.exceptions import NotFittedError
+from sklearn.manifold import Isomap
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import fairpca._audit
+from fairpca import FairPCA, audit
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+
+
+def rows_and_groups(n=90, d=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * np.linspace(3, 1, d)
+    X[: n // 3] = X[: n // 3, ::-1] + rng.normal(size=d)
+    order = rng.permutation(n)
+    return np.abs(X[order]), np.array(["a"] * (n // 3) + ["b"] * (n - n // 3))[order]
+
+
+def raw_losses(estimator, X, groups):
+    errors = np.square(X - estimator.inverse_transform(estimator.transform(X))).sum(axis=1)
+    return [errors[groups == label].mean() for label in sorted(set(groups))]
+
+
+REDUCTIONS = {
+    "PCA": PCA(2),
+    "whitened PCA": PCA(2, whiten=True),
+    "TruncatedSVD": TruncatedSVD(2, random_state=0),
+    "NMF": NMF(2, init="nndsvda", max_iter=2000, tol=1e-5),
+    "pipeline": make_pipeline(StandardScaler(), PCA(2)),
+    "FairPCA": FairPCA(2),
+}
+
+
+@pytest.mark.parametrize("name", list(REDUCTIONS))
+def test_losses_against_raw_rows(name):
+    X, groups = rows_and_groups()
+    reduction = REDUCTIONS[name].fit(X)
+    table = audit(reduction, X, sensitive_features=groups)
+    assert table.labels == ("a", "b")
+    assert table.count.tolist() == [30, 60]
+    np.testing.assert_allclose(table.loss, raw_losses(reduction, X, groups), rtol=1e-9)
+    np.testing.assert_allclose(table.pca_loss, raw_losses(PCA(2).fit(X), X, groups), rtol=1e-9)
+    for i, label in enumerate("ab"):
+        tail = np.linalg.svd(X[groups == label] - X.mean(axis=0), compute_uv=False)[2:]
+        own = (tail**2).sum() / (groups == label).sum()
+        assert table.own_loss[i] == pytest.approx(own, rel=1e-9)
+        assert table.disparity[i] == pytest.approx(table.loss[i] - own, rel=1e-7)
+    assert "audited disparity" in str(table)
+
+
+def test_audit_of_pca_is_what_fairpca_says_of_pca():
+    X, groups = rows_and_groups()
+    fair = FairPCA(2).fit(X, sensitive_features=groups).group_table_
+    table = audit(PCA(2).fit(X), X, sensitive_features=groups)
+    np.testing.assert_allclose(table.own_loss, fair.own_loss, rtol=1e-10)
+    np.testing.assert_allclose(table.pca_loss, fair.pca_loss, rtol=1e-9)
+    np.testing.assert_allclose(table.loss, fair.pca_loss, rtol=1e-9)
+    np.testing.assert_allclose(table.disparity, fair.pca_disparity, rtol=1e-8)
+
+
+def test_audit_of_fairpca_is_its_own_table():
+    X, groups = rows_and_groups()
+    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    table = audit(fair, X, sensitive_features=groups)
+    np.testing.assert_allclose(table.loss, fair.group_table_.loss, rtol=1e-9)
+    np.testing.assert_allclose(table.disparity, fair.group_table_.disparity, rtol=1e-8)
+    assert np.ptp(table.disparity) < 1e-8
+
+
+def test_group_centring_compares_with_pcas_of_each_groups_own_mean():
+    X, groups = rows_and_groups()
+    table = audit(PCA(2).fit(X), X, sensitive_features=groups, centering="group")
+    for i, label in enumerate("ab"):
+        rows = X[groups == label]
+        assert table.own_loss[i] == pytest.approx(
+            raw_losses(PCA(2).fit(rows), rows, groups[groups == label])[0], rel=1e-9
+        )
+
+
+def test_new_rows_are_judged_by_themselves():
+    X, _ = rows_and_groups()
+    new, labels = rows_and_groups(seed=1)
+    reduction = PCA(2).fit(X)
+    table = audit(reduction, new, sensitive_features=labels)
+    np.testing.assert_allclose(table.loss, raw_losses(reduction, new, labels), rtol=1e-9)
+    np.testing.assert_allclose(table.pca_loss, raw_losses(PCA(2).fit(new), new, labels), rtol=1e-9)
+
+
+def test_all_dimensions_lose_nothing():
+    X, groups = rows_and_groups()
+    table = audit(PCA(5).fit(X), X, sensitive_features=groups)
+    for column in (table.own_loss, table.pca_loss, table.loss):
+        np.testing.assert_allclose(column, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda X: pd.DataFrame(X, columns=list("vwxyz")),
+        lambda X: pl.DataFrame(dict(zip("vwxyz", X.T, strict=True))),
+        lambda X: X.tolist(),
+        np.asfortranarray,
+    ],
+    ids=["pandas", "polars", "list", "F order"],
+)
+@pytest.mark.parametrize("make", [PCA, FairPCA])
+def test_other_kinds_of_rows(make, convert):
+    X, groups = rows_and_groups()
+    data = convert(X)
+    table = audit(make(2).fit(data), data, sensitive_features=groups)
+    np.testing.assert_allclose(table.loss, raw_losses(make(2).fit(X), X, groups), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [scipy.sparse.csr_matrix, scipy.sparse.csc_matrix, scipy.sparse.coo_matrix],
+    ids=["csr", "csc", "coo"],
+)
+@pytest.mark.parametrize("reduction", [TruncatedSVD(2, random_state=0), FairPCA(2)])
+def test_sparse_rows(reduction, convert):
+    X, groups = rows_and_groups()
+    X[X < 1.0] = 0.0
+    reduction = reduction.fit(scipy.sparse.csr_matrix(X))
+    table = audit(reduction, convert(X), sensitive_features=groups)
+    np.testing.assert_allclose(table.loss, raw_losses(reduction, X, groups), rtol=1e-9)
+
+
+def test_blocks_of_rows_change_nothing(monkeypatch):
+    X, groups = rows_and_groups()
+    reduction = PCA(2).fit(X)
+    whole = audit(reduction, X, sensitive_features=groups)
+    monkeypatch.setattr(fairpca._audit, "_BLOCK_VALUES", 35)  # seven rows at a time
+    seen = []
+    real = PCA.transform
+
+    def watched(self, rows):
+        seen.append(len(rows))
+        return real(self, rows)
+
+    monkeypatch.setattr(PCA, "transform", watched)
+    parts = audit(reduction, X, sensitive_features=groups)
+    assert max(seen) == 7
+    assert sum(seen) == 90
+    np.testing.assert_allclose(parts.loss, whole.loss, rtol=1e-12)
+
+
+def test_input_is_left_alone():
+    X, groups = rows_and_groups()
+    data = X.copy()
+    data.setflags(write=False)
+    audit(PCA(2).fit(X), data, sensitive_features=groups)
+    np.testing.assert_array_equal(data, X)
+
+
+# --- Errors -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reduction", [PCA(2), FairPCA(2), NMF(2), TruncatedSVD(2)])
+def test_a_reduction_that_is_not_fitted(reduction):
+    X, groups = rows_and_groups()
+    with pytest.raises(NotFittedError):
+        audit(reduction, X, sensitive_features=groups)
+
+
+def test_a_pipeline_that_is_not_fitted():
+    X, groups = rows_and_groups()
+    with pytest.raises(NotFittedError):
+        audit(make_pipeline(StandardScaler(), PCA(2)), X, sensitive_features=groups)
+
+
+def test_a_reduction_without_a_way_back():
+    X, groups = rows_and_groups()
+    with pytest.raises(TypeError, match="with inverse_transform, which Isomap has not"):
+        audit(Isomap(n_components=2).fit(X), X, sensitive_features=groups)
+    with pytest.raises(TypeError, match="with inverse_transform, which Pipeline has not"):
+        audit(
+            make_pipeline(StandardScaler(), Isomap(n_components=2)).fit(X),
+            X,
+            sensitive_features=groups,
+        )
+    with pytest.raises(TypeError, match="with transform, which str has not"):
+        audit("PCA", X, sensitive_features=groups)
+
+
+class Narrow(TransformerMixin, BaseEstimator):
+    """Comes back with fewer columns than it was given."""
+
+    def fit(self, X, y=None):
+        self.fitted_ = True
+        return self
+
+    def transform(self, X):
+        return X[:, :2]
+
+    def inverse_transform(self, X):
+        return X
+
+
+def test_a_way_back_to_another_shape():
+    X, groups = rows_and_groups()
+    with pytest.raises(ValueError, match=r"inverse_transform gave shape \(90, 2\) for rows of"):
+        audit(Narrow().fit(X), X, sensitive_features=groups)
+
+
+def test_rows_of_another_width():
+    X, groups = rows_and_groups()
+    with pytest.raises(ValueError, match="expecting 5 features"):
+        audit(PCA(2).fit(X), X[:, :4], sensitive_features=groups)
+
+
+def test_bad_labels_and_values():
+    X, groups = rows_and_groups()
+    pca = PCA(2).fit(X)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        audit(pca, X, sensitive_features=groups[1:])
+    labels = [None, *groups[1:]]
+    with pytest.raises(ValueError, match="1 missing values in 90 rows"):
+        audit(pca, X, sensitive_features=labels)
+    table = audit(pca, X, sensitive_features=labels, missing_labels="group")
+    assert table.labels[-1] == "(missing)"
+    assert table.count[-1] == 1
+    with pytest.raises(ValueError, match="missing_labels must be one of"):
+        audit(pca, X, sensitive_features=groups, missing_labels="drop")
+    X[0, 0] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        audit(pca, X, sensitive_features=groups)
+
+
+def test_unknown_centring_is_refused_before_any_work(monkeypatch):
+    X, groups = rows_and_groups()
+    pca = PCA(2).fit(X)
+    monkeypatch.setattr(PCA, "transform", lambda *_: pytest.fail("rows were reduced"))
+    with pytest.raises(ValueError, match="centering must be one of 'global', 'group'"):
+        audit(pca, X, sensitive_features=groups, centering="none")

@@ -1,0 +1,724 @@
+"""FairPCA as an estimator: scikit-learn's contract, raw-row checks of results, and bad input."""
+
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse
+import sklearn
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments
+from fairpca.datasets import load_credit
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+
+
+@parametrize_with_checks([FairPCA(), FairPCA(n_components=1), FairPCA(criterion="minmax")])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+class NeverSolver:
+    """Fails the test when it is asked to work."""
+
+    def solve(self, problem):
+        pytest.fail("the solver was called")
+
+
+def two_groups(n=120, d=6, seed=0):
+    """Two groups with different means and axes, in a ratio of one to two."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * np.linspace(3, 1, d)
+    X[: n // 3] = X[: n // 3, ::-1] @ np.linalg.qr(rng.normal(size=(d, d)))[0] + rng.normal(size=d)
+    order = rng.permutation(n)
+    return X[order], np.array(["a"] * (n // 3) + ["b"] * (n - n // 3))[order]
+
+
+def three_groups(n=150, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    groups = rng.choice(["a", "b", "c"], size=n, p=[0.5, 0.3, 0.2])
+    X = rng.normal(size=(n, d))
+    for label in "abc":
+        X[groups == label] *= rng.uniform(0.8, 2.0, d)
+    return X, groups
+
+
+def raw_losses(X, groups, components, centering="global", weights=None, loss="mean"):
+    """Loss of each group by projecting its rows; in the order of sorted labels."""
+    weights = np.ones(len(X)) if weights is None else weights
+    found = []
+    for label in sorted(set(groups)):
+        rows, w = X[groups == label], weights[groups == label]
+        center = np.average(X, axis=0, weights=weights)
+        if centering == "group":
+            center = np.average(rows, axis=0, weights=w)
+        centred = rows - center
+        error = np.square(centred - centred @ components.T @ components).sum(axis=1)
+        found.append(w @ error if loss == "sum" else np.average(error, weights=w))
+    return np.array(found)
+
+
+def raw_own_losses(X, groups, r, centering="global", loss="mean"):
+    found = []
+    for label in sorted(set(groups)):
+        rows = X[groups == label]
+        centred = rows - (X if centering == "global" else rows).mean(axis=0)
+        tail = np.linalg.svd(centred, compute_uv=False)[r:]
+        found.append((tail**2).sum() / (1 if loss == "sum" else len(rows)))
+    return np.array(found)
+
+
+def projector(fitted):
+    return fitted.components_.T @ fitted.components_
+
+
+@pytest.fixture
+def metadata_routing():
+    before = sklearn.get_config()["enable_metadata_routing"]
+    sklearn.set_config(enable_metadata_routing=True)
+    yield
+    sklearn.set_config(enable_metadata_routing=before)
+
+
+# --- Within scikit-learn ------------------------------------------------------
+
+
+def test_pipeline_with_a_step_parameter():
+    X, groups = two_groups()
+    pipe = Pipeline([("scale", StandardScaler()), ("fair", FairPCA(2))])
+    pipe.fit(X, fair__sensitive_features=groups)
+    scaled = StandardScaler().fit_transform(X)
+    alone = FairPCA(2).fit(scaled, sensitive_features=groups)
+    assert pipe["fair"].group_table_.labels == ("a", "b")
+    np.testing.assert_allclose(pipe.transform(X), alone.transform(scaled), atol=1e-10)
+    reduced = Pipeline([("scale", StandardScaler()), ("fair", FairPCA(2))]).fit_transform(
+        X, fair__sensitive_features=groups
+    )
+    np.testing.assert_allclose(reduced, pipe.transform(X), atol=1e-10)
+
+
+def test_grid_search_over_the_dimension():
+    X, groups = two_groups()
+    grid = GridSearchCV(FairPCA(), {"n_components": [1, 2, 4]}, cv=3)
+    grid.fit(X, sensitive_features=groups)
+    scores = grid.cv_results_["mean_test_score"]
+    assert grid.best_params_ == {"n_components": 4}  # more dimensions lose less
+    assert scores[0] < scores[1] < scores[2] < 0
+    assert grid.best_estimator_.group_table_.labels == ("a", "b")
+
+
+@pytest.mark.usefixtures("metadata_routing")
+def test_routing_brings_the_groups_to_a_pipeline_without_a_request():
+    X, groups = two_groups()
+    pipe = Pipeline([("scale", StandardScaler()), ("fair", FairPCA(2))])
+    pipe.fit(X, sensitive_features=groups)
+    scaled = StandardScaler().fit_transform(X)
+    alone = FairPCA(2).fit(scaled, sensitive_features=groups)
+    assert pipe["fair"].group_table_.labels == ("a", "b")
+    np.testing.assert_allclose(projector(pipe["fair"]), projector(alone), atol=1e-10)
+
+
+@pytest.mark.usefixtures("metadata_routing")
+def test_routing_brings_the_groups_to_a_grid_search_without_a_request():
+    X, groups = two_groups()
+    for search, name in [
+        (FairPCA(), "n_components"),
+        (Pipeline([("scale", StandardScaler()), ("fair", FairPCA())]), "fair__n_components"),
+    ]:
+        grid = GridSearchCV(search, {name: [1, 3]}, cv=3).fit(X, sensitive_features=groups)
+        best = grid.best_estimator_
+        fair = best if isinstance(best, FairPCA) else best["fair"]
+        assert fair.group_table_.labels == ("a", "b")
+        assert np.isfinite(grid.cv_results_["mean_test_score"]).all()
+
+
+def test_clone_and_parameters():
+    solver = ExactSolver(n_starts=3)
+    fair = FairPCA(
+        2,
+        criterion="minmax",
+        tolerance=0.5,
+        loss="sum",
+        centering="group",
+        solver=solver,
+        missing_labels="group",
+        random_state=3,
+    )
+    expected = {
+        "n_components": 2,
+        "criterion": "minmax",
+        "tolerance": 0.5,
+        "loss": "sum",
+        "centering": "group",
+        "solver": solver,
+        "missing_labels": "group",
+        "random_state": 3,
+    }
+    assert fair.get_params() == expected
+    X, groups = two_groups()
+    fair.fit(X, sensitive_features=groups)
+    assert fair.get_params() == expected
+    copy = clone(fair)
+    assert not hasattr(copy, "components_")
+    assert copy.get_params(deep=False) == expected
+    assert copy.set_params(n_components=3).n_components == 3
+
+
+def test_pickle_round_trip():
+    X, groups = two_groups()
+    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    again = pickle.loads(pickle.dumps(fair))
+    np.testing.assert_array_equal(again.transform(X), fair.transform(X))
+    assert str(again.group_table_) == str(fair.group_table_)
+    assert str(again.certificate_) == str(fair.certificate_)
+    assert again.moments_.labels == fair.moments_.labels
+
+
+def test_names_out_and_pandas_output():
+    X, groups = two_groups()
+    fair = FairPCA(2).set_output(transform="pandas").fit(X, sensitive_features=groups)
+    frame = fair.transform(pd.DataFrame(X, index=range(5, 125)).to_numpy())
+    assert list(fair.get_feature_names_out()) == ["fairpca0", "fairpca1"]
+    assert list(frame.columns) == ["fairpca0", "fairpca1"]
+    plain = FairPCA(2).fit(X, sensitive_features=groups).transform(X)
+    np.testing.assert_array_equal(frame.to_numpy(), plain)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_names_of_data_frames(frame):
+    X, groups = two_groups()
+    names = list("uvwxyz")
+    data = frame(dict(zip(names, X.T, strict=True)))
+    fair = FairPCA(2).fit(data, sensitive_features=groups)
+    assert fair.feature_names_in_.tolist() == names
+    np.testing.assert_allclose(
+        fair.transform(data), FairPCA(2).fit(X, sensitive_features=groups).transform(X), atol=1e-10
+    )
+    other = frame(dict(zip([*names[:5], "other"], X.T, strict=True)))
+    for method in (fair.transform, fair.score):
+        with pytest.raises(ValueError, match="The feature names should match those that were"):
+            method(other)
+        with pytest.raises(ValueError, match="The feature names should match those that were"):
+            method(data[names[::-1]])
+        with pytest.raises(ValueError, match=r"The feature names should match|has 5 features"):
+            method(data[names[:5]])
+
+
+# --- Without groups it is PCA -------------------------------------------------
+
+
+@pytest.mark.parametrize("r", [1, 3, 6])
+def test_without_groups_it_is_pca(r):
+    X, _ = two_groups()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fair = FairPCA(r).fit(X)
+    pca = PCA(r, svd_solver="full").fit(X)
+    np.testing.assert_allclose(fair.mean_, pca.mean_, atol=1e-12)
+    np.testing.assert_allclose(projector(fair), projector(pca), atol=1e-10)
+    np.testing.assert_allclose(np.abs(fair.components_), np.abs(pca.components_), atol=1e-9)
+    np.testing.assert_allclose(fair.explained_variance_, pca.explained_variance_, rtol=1e-10)
+    np.testing.assert_allclose(
+        fair.explained_variance_ratio_, pca.explained_variance_ratio_, rtol=1e-10
+    )
+    signs = np.sign((fair.components_ * pca.components_).sum(axis=1))
+    np.testing.assert_allclose(fair.transform(X), pca.transform(X) * signs, atol=1e-9)
+    np.testing.assert_allclose(
+        fair.inverse_transform(fair.transform(X)),
+        pca.inverse_transform(pca.transform(X)),
+        atol=1e-9,
+    )
+
+
+def test_signs_without_groups_are_those_of_scikit_learn():
+    X, _ = two_groups()
+    np.testing.assert_allclose(
+        FairPCA(3).fit(X).components_, PCA(3, svd_solver="full").fit(X).components_, atol=1e-9
+    )
+
+
+def test_one_label_only_warns_and_is_pca():
+    X, _ = two_groups()
+    with pytest.warns(FairnessWarning, match="one group only, 'only'") as caught:
+        fair = FairPCA(2).fit(X, sensitive_features=["only"] * len(X))
+    assert len(caught) == 1
+    assert "ordinary PCA" in str(caught[0].message)
+    np.testing.assert_allclose(projector(fair), projector(PCA(2).fit(X)), atol=1e-10)
+
+
+# --- Results against raw rows -------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["mean", "sum"])
+@pytest.mark.parametrize("centering", ["global", "group"])
+@pytest.mark.parametrize("criterion", ["equal", "minmax"])
+def test_table_and_equality_against_raw_rows(criterion, centering, loss):
+    X, groups = two_groups()
+    fair = FairPCA(2, criterion=criterion, centering=centering, loss=loss)
+    fair.fit(X, sensitive_features=groups)
+    table = fair.group_table_
+    assert table.labels == ("a", "b")
+    assert table.count.tolist() == [40, 80]
+    own = raw_own_losses(X, groups, 2, centering, loss)
+    losses = raw_losses(X, groups, fair.components_, centering, loss=loss)
+    np.testing.assert_allclose(table.own_loss, own, rtol=1e-9)
+    np.testing.assert_allclose(table.loss, losses, rtol=1e-9)
+    np.testing.assert_allclose(table.disparity, losses - own, rtol=1e-7)
+    assert np.ptp(losses - own) <= 1e-8 * losses.sum()
+    assert fair.certificate_.status == "optimal"
+
+
+def test_pca_columns_of_the_table_are_those_of_scikit_learn():
+    X, groups = two_groups()
+    table = FairPCA(2).fit(X, sensitive_features=groups).group_table_
+    pca = PCA(2).fit(X)
+    errors = np.square(X - pca.inverse_transform(pca.transform(X))).sum(axis=1)
+    expected = [errors[groups == label].mean() for label in "ab"]
+    np.testing.assert_allclose(table.pca_loss, expected, rtol=1e-9)
+    own = raw_own_losses(X, groups, 2)
+    np.testing.assert_allclose(table.pca_disparity, expected - own, rtol=1e-7)
+    assert np.ptp(table.pca_disparity) > 0.1  # so that there is something to make fair
+
+
+@pytest.mark.filterwarnings("ignore::fairpca.FairnessWarning")
+@pytest.mark.parametrize("criterion", ["equal", "minmax"])
+def test_transforms_and_scores_against_raw_rows(criterion):
+    X, groups = three_groups()
+    fair = FairPCA(3, criterion=criterion).fit(X, sensitive_features=groups)
+    np.testing.assert_allclose(fair.mean_, X.mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(fair.components_ @ fair.components_.T, np.eye(3), atol=1e-12)
+    new = np.random.default_rng(5).normal(size=(40, 6)) + 3.0
+    reduced = (new - X.mean(axis=0)) @ fair.components_.T
+    np.testing.assert_allclose(fair.transform(new), reduced, atol=1e-12)
+    restored = reduced @ fair.components_ + X.mean(axis=0)
+    np.testing.assert_allclose(fair.inverse_transform(reduced), restored, atol=1e-12)
+    errors = np.square(new - restored).sum(axis=1)
+    assert fair.score(new) == pytest.approx(-errors.mean(), rel=1e-10)
+    weights = np.arange(40.0)
+    expected = -np.average(errors, weights=weights)
+    assert fair.score(new, sample_weight=weights) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore::fairpca.FairnessWarning")
+@pytest.mark.parametrize("options", [{}, {"loss": "sum"}, {"centering": "group"}])
+@pytest.mark.parametrize("make", [two_groups, three_groups])
+def test_components_carry_falling_uncorrelated_variance(make, options):
+    X, groups = make()
+    fair = FairPCA(3, **options).fit(X, sensitive_features=groups)
+    scores = (X - X.mean(axis=0)) @ fair.components_.T
+    covariance = np.cov(scores.T)
+    np.testing.assert_allclose(covariance, np.diag(fair.explained_variance_), atol=1e-10)
+    assert (np.diff(fair.explained_variance_) <= 0).all()
+    ratio = scores.var(axis=0, ddof=1) / X.var(axis=0, ddof=1).sum()
+    np.testing.assert_allclose(fair.explained_variance_ratio_, ratio, rtol=1e-10)
+    largest = np.abs(fair.components_).argmax(axis=1)
+    assert (fair.components_[np.arange(3), largest] > 0).all()
+
+
+def test_fit_repeats_itself():
+    X, groups = three_groups()
+    first, second = (
+        FairPCA(3, criterion="minmax").fit(X, sensitive_features=groups) for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.components_, second.components_)
+
+
+def test_order_of_rows_does_not_matter():
+    X, groups = two_groups()
+    order = np.random.default_rng(1).permutation(len(X))
+    first = FairPCA(2).fit(X, sensitive_features=groups)
+    second = FairPCA(2).fit(X[order], sensitive_features=groups[order])
+    np.testing.assert_allclose(projector(first), projector(second), atol=1e-8)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_input_is_left_alone(order):
+    X, groups = two_groups()
+    data, weights = np.array(X, order=order), np.full(len(X), 2.0)
+    data.setflags(write=False)
+    weights.setflags(write=False)
+    fair = FairPCA(2).fit(data, sensitive_features=groups, sample_weight=weights)
+    reduced = fair.transform(data)
+    reduced.setflags(write=False)
+    before = reduced.copy()
+    fair.inverse_transform(reduced)
+    fair.score(data, sample_weight=weights)
+    np.testing.assert_array_equal(data, X)
+    np.testing.assert_array_equal(reduced, before)
+
+
+def test_float32_stays_float32():
+    X, groups = two_groups()
+    small = X.astype(np.float32)
+    fair = FairPCA(2).fit(small, sensitive_features=groups)
+    reduced = fair.transform(small)
+    assert reduced.dtype == np.float32
+    assert fair.inverse_transform(reduced).dtype == np.float32
+    double = FairPCA(2).fit(small.astype(np.float64), sensitive_features=groups)
+    np.testing.assert_allclose(projector(fair), projector(double), atol=1e-8)
+    np.testing.assert_allclose(reduced, double.transform(small.astype(float)), atol=1e-4)
+    assert fair.transform(X).dtype == np.float64
+    assert fair.transform(X.astype(int)).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    "convert", [scipy.sparse.csr_matrix, scipy.sparse.csc_matrix, scipy.sparse.csr_array]
+)
+def test_sparse_rows_give_what_dense_ones_give(convert):
+    X, groups = two_groups()
+    X = np.where(np.abs(X) > 1.0, X, 0.0)
+    dense = FairPCA(2).fit(X, sensitive_features=groups)
+    sparse = FairPCA(2).fit(convert(X), sensitive_features=groups)
+    np.testing.assert_allclose(sparse.components_, dense.components_, atol=1e-9)
+    np.testing.assert_allclose(sparse.transform(convert(X)), dense.transform(X), atol=1e-9)
+    assert isinstance(sparse.transform(convert(X)), np.ndarray)
+    assert sparse.score(convert(X)) == pytest.approx(dense.score(X), rel=1e-10)
+
+
+@pytest.mark.parametrize("options", [{}, {"loss": "sum"}, {"centering": "group"}])
+def test_integer_weights_are_repeated_rows(options):
+    X, groups = two_groups()
+    weights = np.random.default_rng(3).integers(0, 4, len(X))
+    weighted = FairPCA(2, **options).fit(X, sensitive_features=groups, sample_weight=weights)
+    repeated = FairPCA(2, **options).fit(
+        np.repeat(X, weights, axis=0), sensitive_features=np.repeat(groups, weights)
+    )
+    np.testing.assert_allclose(weighted.mean_, repeated.mean_, atol=1e-12)
+    np.testing.assert_allclose(projector(weighted), projector(repeated), atol=1e-8)
+    np.testing.assert_allclose(weighted.components_, repeated.components_, atol=1e-7)
+    np.testing.assert_allclose(
+        weighted.explained_variance_ratio_, repeated.explained_variance_ratio_, rtol=1e-8
+    )
+    for column in ("own_loss", "pca_loss", "loss"):
+        np.testing.assert_allclose(
+            getattr(weighted.group_table_, column),
+            getattr(repeated.group_table_, column),
+            rtol=1e-8,
+        )
+
+
+def test_rows_without_weight_neither_make_groups_nor_warnings():
+    X, groups = two_groups()
+    labels = [*groups, "alone"]
+    weights = np.append(np.ones(len(X)), 0.0)
+    fair = FairPCA(2).fit(np.vstack([X, X[:1]]), sensitive_features=labels, sample_weight=weights)
+    plain = FairPCA(2).fit(X, sensitive_features=groups)
+    assert fair.group_table_.labels == ("a", "b")
+    np.testing.assert_allclose(projector(fair), projector(plain), atol=1e-8)
+
+
+def test_weights_that_leave_one_group_warn():
+    X, groups = two_groups()
+    with pytest.warns(FairnessWarning, match="one group only, 'b'"):
+        FairPCA(2).fit(X, sensitive_features=groups, sample_weight=groups == "b")
+
+
+def test_scale_does_not_matter_for_two_groups():
+    X, groups = two_groups()
+    plain = FairPCA(2).fit(X, sensitive_features=groups)
+    for scale in (1e-8, 1e8):
+        scaled = FairPCA(2).fit(X * scale, sensitive_features=groups)
+        np.testing.assert_allclose(projector(scaled), projector(plain), atol=1e-7)
+        np.testing.assert_allclose(
+            scaled.group_table_.disparity / scale**2, plain.group_table_.disparity, rtol=1e-7
+        )
+        assert scaled.certificate_.status == plain.certificate_.status
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+@pytest.mark.parametrize("criterion", ["equal", "minmax"])
+def test_scale_does_not_matter_for_three_groups(criterion, scale):
+    X, groups = three_groups()
+    plain = FairPCA(3, criterion=criterion).fit(X, sensitive_features=groups)
+    scaled = FairPCA(3, criterion=criterion).fit(X * scale, sensitive_features=groups)
+    np.testing.assert_allclose(projector(scaled), projector(plain), atol=1e-5)
+
+
+def test_constant_columns_are_fine():
+    X, groups = two_groups()
+    X[:, 2] = 7.0
+    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    np.testing.assert_allclose(fair.components_[:, 2], 0.0, atol=1e-9)
+    np.testing.assert_allclose(fair.inverse_transform(fair.transform(X))[:, 2], 7.0)
+    fair = FairPCA(2).fit(np.ones((20, 3)), sensitive_features=["a", "b"] * 10)
+    np.testing.assert_allclose(fair.transform(np.ones((2, 3))), 0.0, atol=1e-12)
+    np.testing.assert_array_equal(fair.explained_variance_ratio_, [0.0, 0.0])
+
+
+# --- The dimension ------------------------------------------------------------
+
+
+def test_no_dimension_means_the_rank_of_the_data():
+    X, groups = two_groups()
+    assert FairPCA().fit(X, sensitive_features=groups).n_components_ == 6
+    X[:, 4] = X[:, 0] - X[:, 1]
+    X[:, 5] = 3.0
+    fair = FairPCA().fit(X, sensitive_features=groups)
+    assert fair.n_components_ == np.linalg.matrix_rank(X - X.mean(axis=0)) == 4
+    np.testing.assert_allclose(fair.inverse_transform(fair.transform(X)), X, atol=1e-7)
+    assert FairPCA().fit(X[:3]).n_components_ == 2
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8, 0.95, np.float32(0.6)])
+@pytest.mark.parametrize("options", [{}, {"centering": "group"}, {"loss": "sum"}])
+def test_share_is_the_smallest_dimension_at_which_the_worst_off_group_keeps_it(share, options):
+    X, groups = two_groups()
+    centering = options.get("centering", "global")
+    nothing = raw_losses(X, groups, np.zeros((1, 6)), centering)
+    for r in range(1, 7):
+        fair = FairPCA(r, **options).fit(X, sensitive_features=groups)
+        kept = 1 - raw_losses(X, groups, fair.components_, centering) / nothing
+        if kept.min() >= share:
+            break
+    found = FairPCA(share, **options).fit(X, sensitive_features=groups)
+    assert found.n_components_ == r
+    assert found.components_.shape == (r, 6)
+    np.testing.assert_allclose(projector(found), projector(fair), atol=1e-8)
+
+
+def test_share_without_groups_is_that_of_pca():
+    X, _ = two_groups()
+    for share in (0.3, 0.7, 0.9):
+        expected = PCA(share, svd_solver="full").fit(X).n_components_
+        assert FairPCA(share).fit(X).n_components_ == expected
+
+
+@pytest.mark.parametrize("tolerance", [0.01, 0.1, 0.3])
+def test_tolerance_is_respected_and_used(tolerance):
+    X, groups = two_groups()
+
+    def spread_and_loss(fitted):
+        losses = raw_losses(X, groups, fitted.components_)
+        return np.ptp(losses - raw_own_losses(X, groups, 2)), losses @ [1 / 3, 2 / 3]
+
+    _, strict_loss = spread_and_loss(FairPCA(2).fit(X, sensitive_features=groups))
+    pca_spread, pca_loss = spread_and_loss(PCA(2).fit(X))
+    fair = FairPCA(2, tolerance=tolerance * pca_spread).fit(X, sensitive_features=groups)
+    spread, loss = spread_and_loss(fair)
+    assert spread <= tolerance * pca_spread + 1e-8
+    assert pca_loss < loss < strict_loss
+    # Less than the tolerance would be a waste: loss could still be lowered.
+    assert spread == pytest.approx(tolerance * pca_spread, rel=1e-5)
+
+
+def test_tolerance_wider_than_pcas_spread_gives_pca():
+    X, groups = two_groups()
+    fair = FairPCA(2, tolerance=1e3).fit(X, sensitive_features=groups)
+    np.testing.assert_allclose(projector(fair), projector(PCA(2).fit(X)), atol=1e-9)
+
+
+def test_intersections_of_several_columns():
+    X, groups = two_groups()
+    second = np.array(["x", "y"] * 60)
+    frame = pd.DataFrame({"one": groups, "two": second})
+    fair = FairPCA(3, criterion="minmax").fit(X, sensitive_features=frame)
+    pairs = sorted(set(zip(groups, second, strict=True)))
+    assert list(fair.group_table_.labels) == pairs
+    joined = np.array([f"{a}{b}" for a, b in zip(groups, second, strict=True)])
+    np.testing.assert_allclose(
+        fair.group_table_.loss, raw_losses(X, joined, fair.components_), rtol=1e-9
+    )
+
+
+# --- Bad input ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"n_components": 0}, "n_components must be None, an integer of at least 1.*got 0"),
+        ({"n_components": -1}, "n_components must be .*got -1"),
+        ({"n_components": 1.0}, r"n_components must be .*got 1\.0"),
+        ({"n_components": 0.0}, r"n_components must be .*got 0\.0"),
+        ({"n_components": 2.5}, r"n_components must be .*got 2\.5"),
+        ({"n_components": np.nan}, "n_components must be .*got nan"),
+        ({"n_components": True}, "n_components must be .*got True"),
+        ({"n_components": "three"}, "n_components must be .*got 'three'"),
+        ({"n_components": [2]}, r"n_components must be .*got \[2\]"),
+        ({"criterion": "fair"}, "criterion must be one of 'equal', 'minmax', got 'fair'"),
+        ({"loss": "max"}, "loss must be one of 'mean', 'sum', got 'max'"),
+        ({"centering": None}, "centering must be one of 'global', 'group', got None"),
+        ({"solver": "magic"}, "solver must be one of 'auto', 'exact'.*got 'magic'"),
+        ({"missing_labels": "drop"}, "missing_labels must be one of 'error', 'group', got 'drop'"),
+        ({"tolerance": -1e-3}, r"tolerance must be a number of at least 0, got -0\.001"),
+        ({"tolerance": np.nan}, "tolerance must be a number of at least 0, got nan"),
+        ({"tolerance": np.inf}, "tolerance must be a number of at least 0, got inf"),
+        ({"tolerance": "small"}, "tolerance must be a number of at least 0, got 'small'"),
+    ],
+)
+def test_wrong_parameters_are_refused_before_any_work(options, words, monkeypatch):
+    monkeypatch.setattr(GroupMoments, "from_codes", lambda *_: pytest.fail("rows were read"))
+    X, groups = two_groups()
+    with pytest.raises(ValueError, match=words) as error:
+        FairPCA(**{"solver": "auto", **options}).fit(X, sensitive_features=groups)
+    assert "\n" not in str(error.value)
+
+
+def test_more_components_than_columns(monkeypatch):
+    monkeypatch.setattr(GroupMoments, "from_codes", lambda *_: pytest.fail("rows were read"))
+    X, groups = two_groups()
+    with pytest.raises(ValueError, match=r"n_components=7 must be between 1 and n_features=6"):
+        FairPCA(7).fit(X, sensitive_features=groups)
+
+
+def test_labels_of_another_length(monkeypatch):
+    monkeypatch.setattr(GroupMoments, "from_codes", lambda *_: pytest.fail("rows were read"))
+    X, groups = two_groups()
+    words = r"inconsistent numbers of samples: \[120, 119\]; sensitive_features"
+    with pytest.raises(ValueError, match=words):
+        FairPCA(2).fit(X, sensitive_features=groups[1:])
+
+
+def test_missing_labels_are_counted_and_both_choices_named():
+    X, groups = two_groups()
+    labels = [None, np.nan, *groups[2:]]
+    with pytest.raises(ValueError, match="2 missing values in 120 rows: leave those") as error:
+        FairPCA(2, solver=NeverSolver()).fit(X, sensitive_features=labels)
+    assert "missing_labels='group'" in str(error.value)
+    fair = FairPCA(3, criterion="minmax", missing_labels="group")
+    fair.fit(X, sensitive_features=labels)
+    assert fair.group_table_.labels == ("a", "b", "(missing)")
+    assert fair.group_table_.count[-1] == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (np.nan, "Input X contains NaN"),
+        (np.inf, "Input X contains infinity"),
+        (1e200, "too large to be squared"),
+    ],
+)
+def test_values_that_cannot_be_used(value, words):
+    X, groups = two_groups()
+    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    X[3, 1] = value
+    with pytest.raises(ValueError, match=words):
+        FairPCA(2, solver=NeverSolver()).fit(X, sensitive_features=groups)
+    with pytest.raises(ValueError, match=words):
+        fair.score(X)
+    if not np.isfinite(value):
+        with pytest.raises(ValueError, match=words):
+            fair.transform(X)
+
+
+def test_groups_of_a_single_row_are_named():
+    X, groups = two_groups()
+    labels = ["lonely", *groups[1:]]
+    with pytest.warns(FairnessWarning, match=r"Groups with a single row: 'lonely'\.") as caught:
+        FairPCA(3, criterion="minmax").fit(X, sensitive_features=labels)
+    assert len(caught) == 1
+
+
+def text_frames():
+    X, _ = two_groups(n=6)
+    numbers = X[:, 0].tolist()
+    words = list("uvwxyz")
+    return {
+        "pandas": pd.DataFrame({"size": numbers, "town": words}),
+        "pandas object": pd.DataFrame({"size": numbers, "town": pd.Series(words, dtype=object)}),
+        "pandas string": pd.DataFrame({"size": numbers, "town": pd.Series(words, dtype="string")}),
+        "pandas category": pd.DataFrame({"size": numbers, "town": pd.Categorical(words)}),
+        "pandas date": pd.DataFrame({"size": numbers, "town": pd.to_datetime(["2020-01-01"] * 6)}),
+        "polars": pl.DataFrame({"size": numbers, "town": words}),
+        "polars category": pl.DataFrame(
+            {"size": numbers, "town": pl.Series(words, dtype=pl.Categorical)}
+        ),
+    }
+
+
+@pytest.mark.parametrize("kind", list(text_frames()))
+def test_text_columns_of_frames_are_named(kind):
+    data = text_frames()[kind]
+    with pytest.raises(ValueError, match=r"X has non-numeric columns: 'town'\. Encode"):
+        FairPCA(solver=NeverSolver()).fit(data, sensitive_features=list("ababab"))
+
+
+def test_text_columns_of_arrays_are_numbered():
+    data = np.array([[1.0, "x", 2.0], [2.0, "y", 1.0]], dtype=object)
+    with pytest.raises(ValueError, match=r"X has non-numeric columns: 1\. Encode"):
+        FairPCA(solver=NeverSolver()).fit(data)
+    with pytest.raises(ValueError, match=r"X has non-numeric columns: 0, 1\. Encode"):
+        FairPCA(solver=NeverSolver()).fit(np.array([["u", "v"], ["x", "y"]]))
+
+
+def test_only_the_first_of_many_text_columns_are_named():
+    frame = pl.DataFrame({f"c{i}": ["u", "v"] for i in range(8)})
+    with pytest.raises(ValueError, match=r"'c0', 'c1', 'c2', 'c3', 'c4' and 3 more\."):
+        FairPCA(solver=NeverSolver()).fit(frame)
+
+
+def test_numbers_in_object_columns_are_fine():
+    X, groups = two_groups()
+    expected = FairPCA(2).fit(X, sensitive_features=groups).components_
+    for data in (X.astype(object), pd.DataFrame(X).astype(object)):
+        fair = FairPCA(2).fit(data, sensitive_features=groups)
+        np.testing.assert_allclose(fair.components_, expected, atol=1e-9)
+
+
+def test_nothing_works_before_fit():
+    X, _ = two_groups()
+    for call in (
+        lambda: FairPCA(2).transform(X),
+        lambda: FairPCA(2).inverse_transform(X[:, :2]),
+        lambda: FairPCA(2).score(X),
+        lambda: FairPCA(2).get_feature_names_out(),
+    ):
+        with pytest.raises(NotFittedError):
+            call()
+
+
+def test_inverse_transform_of_the_wrong_width():
+    X, groups = two_groups()
+    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    with pytest.raises(ValueError, match="X has 3 columns, but this FairPCA reduces to 2"):
+        fair.inverse_transform(X[:, :3])
+
+
+def test_transform_of_the_wrong_width():
+    X, groups = two_groups()
+    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    with pytest.raises(ValueError, match="X has 5 features, but FairPCA is expecting 6 features"):
+        fair.transform(X[:, :5])
+
+
+def test_impossible_equality_is_said_once_with_what_was_returned():
+    credit = load_credit(sensitive="marriage", as_frame=False)
+    X = StandardScaler().fit_transform(credit.data)
+    groups = credit.sensitive_features
+    with pytest.warns(FairnessWarning) as caught:
+        fair = FairPCA(2).fit(X, sensitive_features=groups)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    disparities = raw_losses(X, groups, fair.components_) - raw_own_losses(X, groups, 2)
+    text = str(caught[0].message)
+    assert text.startswith("Proven impossible: in every subspace of this dimension")
+    returned = re.search(r"Returned is the smallest difference found, (\d+\.\d+)\.", text)
+    assert float(returned[1]) == pytest.approx(np.ptp(disparities), rel=1e-5)
+    assert fair.certificate_.status == "infeasible"
+    assert 0 < fair.certificate_.spread_bound <= np.ptp(disparities) + 1e-9
+
+
+def test_a_solver_of_ones_own():
+    class PlainSolver:
+        def solve(self, problem):
+            self.problem = problem
+            return ExactSolver().solve(problem)
+
+    X, groups = two_groups()
+    solver = PlainSolver()
+    options = {"criterion": "minmax", "tolerance": 0.5, "loss": "sum", "centering": "group"}
+    fair = FairPCA(2, solver=solver, **options).fit(X, sensitive_features=groups)
+    assert solver.problem.n_components == 2
+    assert {name: getattr(solver.problem, name) for name in options} == options
+    assert fair.solution_.solver == "exact"

@@ -1,0 +1,107 @@
+"""Eigenpairs of large matrices, paths between subspaces, signs."""
+
+import numpy as np
+import pytest
+from scipy.linalg import subspace_angles
+
+from fairpca.linalg import (
+    Geodesic,
+    complement,
+    extend_span,
+    leading_eigenpairs,
+    rotate_to_principal_axes,
+)
+
+from problems import random_basis
+
+
+def spectrum_matrix(rng, spectrum):
+    turn = np.linalg.qr(rng.standard_normal((len(spectrum), len(spectrum))))[0]
+    matrix = (turn * spectrum) @ turn.T
+    return (matrix + matrix.T) / 2
+
+
+@pytest.mark.parametrize(
+    "spectrum",
+    [
+        1.0 / np.arange(1, 501),
+        np.concatenate([np.full(7, 3.0), np.linspace(2, 0, 493)]),
+        np.concatenate([[5.0, 4.0], np.full(8, 3.0), np.full(490, 1.0)]),
+        np.ones(500),
+        np.linspace(1, -3, 500),
+        np.full(500, -1.0) + 0.5 ** np.arange(500),
+        np.zeros(500),
+    ],
+    ids=["falling", "tied on top", "tied inside", "identity", "negative", "flat", "zero"],
+)
+@pytest.mark.parametrize("r", [1, 5, 12, 200])
+def test_leading_eigenpairs_of_large_matrices(spectrum, r):
+    matrix = spectrum_matrix(np.random.default_rng(0), spectrum)
+    values, vectors = leading_eigenpairs(matrix, r)
+    np.testing.assert_allclose(values, np.sort(spectrum)[::-1][:r], atol=1e-12)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(r), atol=1e-12)
+    np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-8)
+
+
+@pytest.mark.parametrize("quality", [0.0, 1e-6, 1.0])
+def test_starting_vectors_do_not_change_the_result(quality):
+    rng = np.random.default_rng(1)
+    spectrum = 1.0 / np.arange(1, 401)
+    matrix = spectrum_matrix(rng, spectrum)
+    start = leading_eigenpairs(matrix, 6)[1]
+    start = np.linalg.qr((1 - quality) * start + quality * rng.standard_normal((400, 6)))[0]
+    values, _ = leading_eigenpairs(matrix, 6, start)
+    np.testing.assert_allclose(values, spectrum[:6], atol=1e-12)
+
+
+def test_starting_vectors_from_another_eigenspace_do_not_mislead():
+    rng = np.random.default_rng(2)
+    spectrum = 1.0 / np.arange(1, 401)
+    matrix = spectrum_matrix(rng, spectrum)
+    wrong = np.linalg.eigh(matrix)[1][:, :6]  # exact eigenvectors, of the smallest eigenvalues
+    values, _ = leading_eigenpairs(matrix, 6, wrong)
+    np.testing.assert_allclose(values, spectrum[:6], atol=1e-12)
+
+
+def test_complement_and_extension_are_orthonormal():
+    rng = np.random.default_rng(3)
+    basis, rest = complement(rng.standard_normal((9, 4)))
+    whole = np.hstack([basis, rest])
+    np.testing.assert_allclose(whole.T @ whole, np.eye(9), atol=1e-13)
+    vectors = np.hstack([basis[:, :2], rest[:, :1] + basis[:, :1], 1e-13 * rest[:, 1:2]])
+    new = extend_span(basis, vectors)
+    assert new.shape == (9, 1)  # one vector is new; the others are in the span, or rounding
+    np.testing.assert_allclose(np.abs(new.T @ rest[:, 0]), 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("r", [1, 3, 6])
+def test_a_geodesic_joins_its_ends_by_orthonormal_bases(r):
+    rng = np.random.default_rng(r)
+    start, end = random_basis(rng, 8, r), random_basis(rng, 8, r)
+    path = Geodesic(start, end)
+    for t in (0.0, 0.3, 0.9, 1.0):
+        np.testing.assert_allclose(path(t).T @ path(t), np.eye(r), atol=1e-12)
+    assert subspace_angles(path(0.0), start).max() < 1e-7
+    assert subspace_angles(path(1.0), end).max() < 1e-7
+    whole, part = subspace_angles(start, end), subspace_angles(start, path(0.5))
+    np.testing.assert_allclose(part, whole / 2, atol=1e-7)
+
+
+def test_a_geodesic_between_orthogonal_or_equal_subspaces():
+    eye = np.eye(4)
+    across = Geodesic(eye[:, :2], eye[:, 2:])
+    np.testing.assert_allclose(across(0.5).T @ across(0.5), np.eye(2), atol=1e-14)
+    still = Geodesic(eye[:, :2], eye[:, [1, 0]])
+    assert subspace_angles(still(0.5), eye[:, :2]).max() < 1e-12
+
+
+def test_principal_axes_are_uncorrelated_and_signed():
+    rng = np.random.default_rng(4)
+    factor = rng.standard_normal((6, 6))
+    matrix = factor @ factor.T
+    basis = random_basis(rng, 6, 3)
+    values, rotated = rotate_to_principal_axes(basis, matrix)
+    np.testing.assert_allclose(rotated.T @ matrix @ rotated, np.diag(values), atol=1e-12)
+    assert (np.diff(values) <= 0).all()
+    assert subspace_angles(basis, rotated).max() < 1e-7
+    assert (rotated[np.abs(rotated).argmax(axis=0), range(3)] > 0).all()

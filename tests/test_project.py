@@ -1,0 +1,78 @@
+"""What the repository promises: public names, examples, README, committed tables, extras."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import fairpca
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_public_names_exist_and_have_docstrings():
+    assert len(fairpca.__all__) <= 12
+    for name in fairpca.__all__:
+        assert getattr(fairpca, name).__doc__
+
+
+def test_hard_dependencies_are_three():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = {re.match(r"[\w-]+", requirement)[0] for requirement in project["dependencies"]}
+    assert names == {"numpy", "scipy", "scikit-learn"}
+
+
+def test_version_agrees_everywhere():
+    assert f"version: {fairpca.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"## {fairpca.__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
+def test_importing_needs_no_extra():
+    # scikit-learn imports pandas by itself where it is installed, so the extras are made missing.
+    extras = ["pandas", "polars", "pyarrow", "cvxpy", "fairlearn", "matplotlib"]
+    code = (
+        "import sys\n"
+        f"sys.modules.update(dict.fromkeys({extras!r}))\n"
+        "import fairpca, fairpca.datasets, fairpca.metrics\n"
+        "adult = fairpca.datasets.load_adult(as_frame=False)\n"
+        "groups = adult.sensitive_features\n"
+        "fair = fairpca.FairPCA(2).fit(adult.data, sensitive_features=groups)\n"
+        "print(fair.certificate_.status)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "optimal"
+
+
+def test_the_readme_example_prints_what_the_readme_shows(capsys):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```(\w+)\n(.*?)```", readme, re.DOTALL)
+    (_, example), (_, shown), (_, audit_example) = blocks
+    scope = {}
+    exec(example, scope)
+    assert capsys.readouterr().out == shown
+    assert scope["X_reduced"].shape == (32561, 5)
+    exec(audit_example, scope)
+    assert "audited disparity" in capsys.readouterr().out
+
+
+def test_the_readme_numbers_are_those_of_the_demo():
+    import demo
+
+    race = demo.run()["race"].group_table_
+    indians, whites = race.pca_disparity[0], race.pca_disparity[4]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"{indians / whites:.0f} times as large" in readme
+    assert f"{indians:.2f} against {whites:.2f}" in readme
+    assert f"same disparity, {race.disparity[0]:.2f}" in readme
+
+
+def test_the_demo_prints_both_tables_and_certificates(capsys):
+    import demo
+
+    fitted = demo.run()
+    out = capsys.readouterr().out
+    for fair in fitted.values():
+        assert str(fair.group_table_) in out
+        assert fair.certificate_.sentences()[0] in out
+    assert "4.02 % more total loss" in out
