@@ -94,9 +94,12 @@ class GroupTable:
         return "\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1]])
 
     def _repr_html_(self) -> str:
-        head, *body = self._cells()
-        rows = [_html_row("th", head), *(_html_row("td", row) for row in body)]
-        return "<table>" + "".join(rows) + "</table>"
+        head, *groups, last = self._cells()
+        return (
+            f"<table><thead>{_html_row(head, 'th')}</thead>"
+            f"<tbody>{''.join(_html_row(row, 'td') for row in groups)}</tbody>"
+            f"<tfoot>{_html_row(last, 'td')}</tfoot></table>"
+        )
 
     def _cells(self) -> list[list[str]]:
         """Head, one row for each group, and a last row with the largest differences."""
@@ -141,5 +144,8 @@ def _aligned(row: list[str], widths: list[int]) -> str:
     return "  ".join(cells)
 
 
-def _html_row(tag: str, cells: list[str]) -> str:
-    return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+def _html_row(cells: list[str], tag: str) -> str:
+    name, *values = (html.escape(cell) for cell in cells)
+    scope = "col" if tag == "th" else "row"
+    rest = "".join(f'<{tag} style="text-align: right">{value}</{tag}>' for value in values)
+    return f'<tr><th scope="{scope}" style="text-align: left">{name}</th>{rest}</tr>'
