@@ -87,7 +87,7 @@ def row(case: Case) -> str:
     proven = f"{certificate.spread_bound:.6f}" if certificate.status == "infeasible" else ""
     spread = "0" if equal else f"{certificate.spread:.6f}"
     gap = "0" if certificate.status == "optimal" else f"{certificate.relative_gap:.1e}"
-    gains = f"{certificate.levels_down:.2g}" if certificate.levels_down > 0 else ""
+    gains = f"{certificate.least_gain:.2g}" if certificate.least_gain > 0 else ""
     return (
         f"| {case.r} | {certificate.status} | {case.solution.total_loss:.6f} | "
         f"{case.solution.disparities.max():.6f} | {spread} | {proven} | {gap} | {gains} |"

@@ -76,14 +76,32 @@ def test_audit_of_fairpca_is_its_own_table():
     assert np.ptp(table.disparity) < 1e-8
 
 
-def test_group_centring_compares_with_pcas_of_each_groups_own_mean():
+def test_weights_count_rows_several_times():
     X, groups = rows_and_groups()
-    table = audit(PCA(2).fit(X), X, sensitive_features=groups, centering="group")
-    for i, label in enumerate("ab"):
-        rows = X[groups == label]
-        assert table.own_loss[i] == pytest.approx(
-            raw_losses(PCA(2).fit(rows), rows, groups[groups == label])[0], rel=1e-9
-        )
+    weights = np.random.default_rng(5).integers(0, 4, len(X))
+    pca = PCA(2).fit(X)
+    weighted = audit(pca, X, sensitive_features=groups, sample_weight=weights)
+    repeated = audit(
+        pca, np.repeat(X, weights, axis=0), sensitive_features=np.repeat(groups, weights)
+    )
+    for column in ("loss", "own_loss", "pca_loss"):
+        np.testing.assert_allclose(getattr(weighted, column), getattr(repeated, column), rtol=1e-9)
+
+
+def test_a_reduction_that_is_no_estimator():
+    class FirstColumns:
+        def transform(self, X):
+            return X[:, :2]
+
+        def inverse_transform(self, reduced):
+            return np.hstack([reduced, np.zeros((len(reduced), self.width - 2))])
+
+    X, groups = rows_and_groups()
+    reduction = FirstColumns()
+    reduction.width = X.shape[1]
+    table = audit(reduction, X, sensitive_features=groups)
+    expected = [np.square(X[groups == label, 2:]).sum(axis=1).mean() for label in "ab"]
+    np.testing.assert_allclose(table.loss, expected)
 
 
 def test_new_rows_are_judged_by_themselves():
@@ -233,11 +251,3 @@ def test_bad_labels_and_values():
     X[0, 0] = np.nan
     with pytest.raises(ValueError, match="Input X contains NaN"):
         audit(pca, X, sensitive_features=groups)
-
-
-def test_unknown_centring_is_refused_before_any_work(monkeypatch):
-    X, groups = rows_and_groups()
-    pca = PCA(2).fit(X)
-    monkeypatch.setattr(PCA, "transform", lambda *_: pytest.fail("rows were reduced"))
-    with pytest.raises(ValueError, match="centering must be one of 'global', 'group'"):
-        audit(pca, X, sensitive_features=groups, centering="none")

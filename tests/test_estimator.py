@@ -181,7 +181,13 @@ def test_pickle_round_trip():
     np.testing.assert_array_equal(again.transform(X), fair.transform(X))
     assert str(again.group_table_) == str(fair.group_table_)
     assert str(again.certificate_) == str(fair.certificate_)
-    assert again.moments_.labels == fair.moments_.labels
+
+
+def test_a_fitted_model_does_not_carry_the_groups_covariances():
+    rng = np.random.default_rng(0)
+    X, groups = rng.standard_normal((500, 100)), rng.integers(0, 2, 500)
+    fair = FairPCA(3).fit(X, sensitive_features=groups)
+    assert len(pickle.dumps(fair)) < 3 * 8 * fair.components_.size + 20_000
 
 
 def test_names_out_and_pandas_output():
@@ -722,3 +728,49 @@ def test_a_solver_of_ones_own():
     assert solver.problem.n_components == 2
     assert {name: getattr(solver.problem, name) for name in options} == options
     assert fair.solution_.solver == "exact"
+
+
+@pytest.mark.parametrize(
+    ("X", "words"),
+    [
+        (np.ma.array(np.ones((4, 2)), mask=np.eye(4, 2, dtype=bool)), "masked values"),
+        (np.ones((4, 2)).astype("datetime64[D]"), "non-numeric columns: 0, 1"),
+        (pd.DataFrame(), "X is empty"),
+        (pl.LazyFrame({"a": [1.0, 2.0]}), "lazy frame"),
+    ],
+)
+def test_what_is_no_table_of_numbers(X, words):
+    with pytest.raises(ValueError, match=words):
+        FairPCA(1).fit(X)
+
+
+@pytest.mark.parametrize("seed", ["x", -1, 2.5, True, np.random.default_rng(0)])
+def test_a_seed_is_a_number(seed):
+    X, groups = two_groups()
+    with pytest.raises(ValueError, match="random_state must be None or an integer"):
+        FairPCA(2, random_state=seed).fit(X, sensitive_features=groups)
+
+
+def test_a_solver_class_is_not_a_solver():
+    X, groups = two_groups()
+    with pytest.raises(ValueError, match=r"write solver=ExactSolver\(\)"):
+        FairPCA(2, solver=ExactSolver).fit(X, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("weights", [["a"] * 120, [1e308] * 120])
+def test_weights_that_are_no_weights(weights):
+    X, groups = two_groups()
+    with pytest.raises(ValueError, match="sample_weight"):
+        FairPCA(2).fit(X, sensitive_features=groups, sample_weight=weights)
+
+
+@pytest.mark.parametrize("centering", ["global", "group"])
+def test_the_pca_columns_are_those_of_ordinary_pca(centering):
+    X, groups = two_groups()
+    table = FairPCA(2, centering=centering).fit(X, sensitive_features=groups).group_table_
+    components = PCA(2).fit(X).components_
+    for i, label in enumerate(table.labels):
+        rows = X[groups == label]
+        centred = rows - (X if centering == "global" else rows).mean(axis=0)
+        left = np.square(centred - centred @ components.T @ components).sum(axis=1).mean()
+        assert table.pca_loss[i] == pytest.approx(left, rel=1e-9)

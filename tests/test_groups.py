@@ -314,9 +314,23 @@ def test_wrong_length(labels):
         encode_groups(labels, 5)
 
 
-@pytest.mark.parametrize("labels", [np.zeros((5, 1, 1)), np.array("a"), "abcde", np.zeros((5, 0))])
+@pytest.mark.parametrize("labels", [np.zeros((5, 1, 1)), np.array("a"), np.zeros((5, 0))])
 def test_wrong_dimensions(labels):
     with pytest.raises(ValueError, match="one or two dimensions"):
+        encode_groups(labels, 5)
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ("abcde", "pass the labels themselves"),
+        (iter("abcde"), "pass the labels themselves"),
+        ([["a"], ["b", "c"], ["d"], ["e"], ["f"]], "same number of labels in each row"),
+        (np.array([["a"], {}, 1, 2, 3], dtype=object), "plain labels"),
+    ],
+)
+def test_what_is_no_list_of_labels(labels, words):
+    with pytest.raises((ValueError, TypeError), match=words):
         encode_groups(labels, 5)
 
 

@@ -9,6 +9,7 @@ from fairpca.linalg import (
     complement,
     extend_span,
     leading_eigenpairs,
+    leading_sum_bound,
     rotate_to_principal_axes,
 )
 
@@ -105,3 +106,26 @@ def test_principal_axes_are_uncorrelated_and_signed():
     assert (np.diff(values) <= 0).all()
     assert subspace_angles(basis, rotated).max() < 1e-7
     assert (rotated[np.abs(rotated).argmax(axis=0), range(3)] > 0).all()
+
+
+@pytest.mark.parametrize("first", [1, 3, 200])
+def test_exact_eigenvectors_of_smaller_eigenvalues_do_not_mislead(first):
+    rng = np.random.default_rng(5)
+    for spectrum in (
+        1.0 / np.arange(1, 401),
+        np.concatenate([[7.0, 5, 5, 5, 5, 5], np.zeros(394)]),
+    ):
+        matrix = spectrum_matrix(rng, spectrum)
+        wrong = np.linalg.eigh(matrix)[1][:, ::-1][:, first : first + 4]
+        values, _ = leading_eigenpairs(matrix, 4, wrong)
+        np.testing.assert_allclose(values, spectrum[:4], atol=1e-12)
+        bound = leading_sum_bound(matrix, 4, wrong)
+        assert 0 <= bound - np.linalg.eigvalsh(matrix)[-4:].sum() + 1e-13 <= 1e-10
+
+
+def test_sums_of_leading_eigenvalues_are_never_too_small():
+    rng = np.random.default_rng(6)
+    for spectrum in (np.ones(400), np.linspace(1, 0, 400), rng.standard_normal(400) - 5):
+        matrix = spectrum_matrix(rng, np.sort(spectrum)[::-1])
+        exact = np.linalg.eigvalsh(matrix)[-7:].sum()
+        assert -1e-12 <= leading_sum_bound(matrix, 7) - exact <= 1e-9

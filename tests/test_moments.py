@@ -525,3 +525,12 @@ def test_opposite_infinities_are_called_infinity():
     X[3:5, 0] = np.inf, -np.inf
     with pytest.raises(ValueError, match="contains infinity"):
         GroupMoments.from_rows(X, groups)
+
+
+def test_columns_of_other_names_do_not_add():
+    frame = pd.DataFrame({"u": [1.0, 2.0], "v": [3.0, 5.0]})
+    first, second = (GroupMoments.from_rows(f) for f in (frame, frame[["v", "u"]]))
+    with pytest.raises(ValueError, match="differently named columns"):
+        first + second
+    nameless = GroupMoments.from_rows(frame.to_numpy())
+    assert (first + nameless).feature_names == (nameless + first).feature_names == ("u", "v")

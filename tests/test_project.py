@@ -61,6 +61,19 @@ def test_the_readme_example_prints_what_the_readme_shows(capsys):
     assert "audited disparity" in capsys.readouterr().out
 
 
+def test_the_readme_counts_are_those_of_the_committed_table():
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    page = (ROOT / "docs" / "exact_cases.md").read_text(encoding="utf-8")
+    rows = [line.split("|") for line in page.splitlines() if re.match(r"\| \d", line)]
+    statuses = [row[2].strip() for row in rows]
+    gaps = [float(row[7]) for row in rows if row[2].strip() == "bounded"]
+    assert f"all {len(rows)} cases" in readme
+    assert f"{statuses.count('optimal')} optimal, {len(gaps)} bounded with gaps from" in readme
+    assert f"from {min(gaps):.0e}".replace("e-0", "e-") in readme
+    assert f"to {100 * max(gaps):.1f} %, {statuses.count('infeasible')} proven infeasible" in readme
+    assert "BENCH" not in readme
+
+
 def test_the_readme_numbers_are_those_of_the_demo():
     import demo
 

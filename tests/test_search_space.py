@@ -44,3 +44,44 @@ def test_hundreds_of_columns_and_three_groups():
     assert certificate.status in ("optimal", "bounded")
     assert certificate.spread <= 1e-8 * problem.scale
     assert certificate.relative_gap <= 1e-2
+
+
+def test_a_wrong_but_stationary_subspace_is_not_taken_for_optimal():
+    # Both groups' own axes are eigenvectors for every weight; the third axis serves both better.
+    first, second = np.full(400, 0.01), np.full(400, 0.01)
+    first[:3], second[:3] = (10.0, 0.0, 7.0), (0.0, 10.0, 7.0)
+    problem = problem_of([np.diag(first), np.diag(second)], 1, [90.0, 10.0])
+    solution = ExactSolver().solve(problem)
+    np.testing.assert_allclose(solution.disparities, 3.0, atol=1e-9)
+    assert solution.certificate.status == "optimal"
+    assert solution.certificate.lower_bound == pytest.approx(
+        problem.dual_bound(solution.certificate.multipliers), abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_bounds_hold_with_hundreds_of_columns(k):
+    rng = np.random.default_rng(11)
+    for kind in ("general", "integer diagonal", "block", "commuting"):
+        problem = problem_of(random_matrices(rng, kind, k, 320), 3)
+        certificate = ExactSolver(n_starts=3).solve(problem).certificate
+        weights = problem.weights + certificate.multipliers - certificate.multipliers.mean()
+        values = np.linalg.eigvalsh(np.tensordot(weights, problem.matrices, 1))[-3:]
+        slack = max(certificate.spread, 0.0) * np.maximum(certificate.multipliers, 0).sum()
+        dense = problem.weights @ problem.traces + weights @ problem.own_gains - values.sum()
+        dense -= problem.weights @ problem.own_gains + slack
+        assert certificate.lower_bound <= dense + 1e-12 * problem.scale
+        assert certificate.lower_bound >= dense - 1e-9 * problem.scale
+
+
+def test_impossible_equality_in_many_columns():
+    rng = np.random.default_rng(12)
+    endings = set()
+    for _ in range(8):
+        k, r = int(rng.integers(3, 6)), int(rng.integers(1, 4))
+        problem = problem_of(random_matrices(rng, "low rank", k, 130), r)
+        certificate = ExactSolver(n_starts=3).solve(problem).certificate
+        endings.add(certificate.status)
+        assert certificate.spread >= certificate.spread_bound
+        assert certificate.value >= certificate.lower_bound
+    assert "infeasible" in endings

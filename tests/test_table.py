@@ -145,7 +145,7 @@ def test_dictionary_and_frame_hold_all_digits():
     assert columns["fair loss"] == [1 + third, 2.5]
     frame = shown.to_frame()
     assert frame.index.name == "group"
-    assert frame.index.tolist() == columns["group"]
+    assert frame.index.tolist() == [("f", 1), "b"]
     for name in list(columns)[1:]:
         assert frame[name].tolist() == columns[name]
     np.testing.assert_array_equal(frame["fair disparity"], shown.disparity)

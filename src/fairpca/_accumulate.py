@@ -10,12 +10,13 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController  # comes with scikit-learn
 
 from fairpca.linalg import Array
 
@@ -27,6 +28,8 @@ _BLOCK_BYTES = 2**20
 _THREADED_VALUES, _THREADED_COLUMNS = 2**22, 600
 """Blocks are shared out to threads for tables of at least so many values and at most so many
 columns; with more columns the matrix product uses all cores well by itself."""
+
+_one_at_a_time = Lock()
 
 _NEAR, _FAR = 1e4, 1e5
 """Squared mean over variance, up to which no shift is needed and from which it was a bad one.
@@ -109,7 +112,12 @@ def _pass(X: Any, codes: Codes, weights: Array | None, shift: Array) -> _Sums:
     if n_threads == 1:
         return _sum_rows(X, codes, weights, shift, 0, n)
     ends = np.linspace(0, n, n_threads + 1).astype(int).tolist()
-    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_threads) as pool:
+    # The limit holds for the whole process, so one fit at a time may set and lift it.
+    with (
+        _one_at_a_time,
+        _blas().limit(limits=1, user_api="blas"),
+        ThreadPoolExecutor(n_threads) as pool,
+    ):
         parts = list(
             pool.map(
                 lambda start, stop: _sum_rows(X, codes, weights, shift, start, stop),

@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_array, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca._groups import encode_groups
-from fairpca._validation import check_choice, check_rows, explain_not_finite
+from fairpca._validation import check_rows, check_weights, explain_not_finite
 from fairpca.linalg import Array
 from fairpca.moments import GroupMoments
-from fairpca.problem import CENTERINGS, Problem
+from fairpca.problem import Problem
 from fairpca.table import GroupTable
 
 _BLOCK_VALUES = 2**22
@@ -24,7 +26,7 @@ def audit(
     X: Any,
     *,
     sensitive_features: Any,
-    centering: str = "global",
+    sample_weight: ArrayLike | None = None,
     missing_labels: str = "error",
 ) -> GroupTable:
     """Show what each group loses with a fitted reduction, and would lose with its own PCA.
@@ -32,14 +34,15 @@ def audit(
     Parameters
     ----------
     estimator : fitted transformer with ``inverse_transform``
-        PCA, TruncatedSVD, NMF, FairPCA, a pipeline of such, …
+        PCA, TruncatedSVD, NMF, FairPCA, a pipeline of such, … Losses are in the units of X, so of
+        a pipeline that begins with a scaler they are those of the unscaled columns.
     X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
         Rows to judge it by. The losses with each group's own PCA and with ordinary PCA, in as many
         dimensions as the reduction has, come from these rows.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, m)
         The group of each row; several columns make groups of their intersections.
-    centering : {"global", "group"}, default="global"
-        Whether the PCAs to compare with are centred on the mean of all rows or of each group.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights of the rows.
     missing_labels : {"error", "group"}, default="error"
         Whether missing sensitive features are an error or a group of their own.
 
@@ -70,24 +73,27 @@ def audit(
             raise TypeError(
                 f"audit needs a transformer with {verb}, which {type(estimator).__name__} has not."
             )
-    check_is_fitted(estimator)
-    check_choice("centering", centering, CENTERINGS)
+    if isinstance(estimator, BaseEstimator):
+        check_is_fitted(estimator)
     rows = check_rows(X)
     labels, codes = encode_groups(sensitive_features, rows.shape[0], missing_labels)
-    moments = GroupMoments.from_codes(rows, codes, labels)
+    weights = check_weights(sample_weight, rows.shape[0])
+    moments = GroupMoments.from_codes(rows, codes, labels, weights)
     if not moments.is_finite:
         explain_not_finite(rows)
     # Sparse rows that have been checked are in a format that can be cut.
     source = rows if scipy.sparse.issparse(X) else X
-    loss, r = _losses(estimator, source, rows, codes, len(labels))
-    problem = Problem(moments, min(r, rows.shape[1]), centering=centering)
-    return GroupTable.of(problem, loss / moments.count, "audited")
+    errors, r = _errors(estimator, source, rows)
+    weighted = errors if weights is None else errors * weights
+    sums = dict(zip(labels, np.bincount(codes, weighted, len(labels)), strict=True))
+    loss = np.array([sums[label] for label in moments.labels]) / moments.weight
+    return GroupTable.of(Problem(moments, min(r, rows.shape[1])), loss, "audited")
 
 
-def _losses(estimator: Any, X: Any, rows: Any, codes: Any, k: int) -> tuple[Array, int]:
-    """Sum of squared reconstruction errors by group, and the number of dimensions."""
-    total = np.zeros(k)
+def _errors(estimator: Any, X: Any, rows: Any) -> tuple[Array, int]:
+    """Squared reconstruction error of each row, and the number of dimensions."""
     n, d = rows.shape
+    errors = np.empty(n)
     for part in gen_batches(n, max(1, _BLOCK_VALUES // d)):
         reduced = estimator.transform(_safe_indexing(X, part))
         restored = estimator.inverse_transform(reduced)
@@ -100,6 +106,5 @@ def _losses(estimator: Any, X: Any, rows: Any, codes: Any, k: int) -> tuple[Arra
                 f"inverse_transform gave shape {restored.shape} for rows of shape {block.shape}: "
                 "audit needs the rows as they go into the reduction."
             )
-        errors = np.square(block - restored).sum(axis=1)
-        total += np.bincount(codes[part], weights=errors, minlength=k)
-    return total, int(reduced.shape[1])
+        errors[part] = np.square(block - restored).sum(axis=1)
+    return errors, int(reduced.shape[1])

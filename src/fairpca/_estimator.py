@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import assert_all_finite, check_array, check_is_fitted
 
+from fairpca._callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from fairpca._groups import encode_groups, label_text
-from fairpca._validation import check_choice, check_rows, check_weights, explain_not_finite
+from fairpca._validation import (
+    check_choice,
+    check_rows,
+    check_seed,
+    check_weights,
+    explain_not_finite,
+)
 from fairpca.exceptions import FairnessWarning
 from fairpca.linalg import Array, eigh_descending, rotate_to_principal_axes
 from fairpca.moments import GroupMoments
@@ -22,7 +31,9 @@ from fairpca.solvers import SOLVERS, Solver
 from fairpca.table import GroupTable
 
 
-class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class FairPCA(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Principal component analysis in which every group gives up the same.
 
     Ordinary PCA fits the majority. This finds the subspace of `n_components` dimensions in which
@@ -34,7 +45,7 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     n_components : int, float or None, default=None
         Dimension of the subspace: a number from 1 to the number of columns; a share in (0, 1),
         meaning the smallest dimension at which the worst-off group keeps that share of its
-        variance; or None for the numerical rank of the data.
+        variance (about the centre that `centering` names); or None for the numerical rank.
     criterion : {"equal", "minmax"}, default="equal"
         "equal" asks for equal disparities at the least total loss, "minmax" for the least largest
         disparity. They agree for two groups.
@@ -42,18 +53,19 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         How far apart the disparities of two groups may lie, in the units of the loss; only used
         by "equal".
     loss : {"mean", "sum"}, default="mean"
-        Whether a group's loss is the mean over its rows or the sum (the paper's formula, which
-        lets a small group bear a large loss per row).
+        Whether a group's loss is the mean over its rows or the sum (the formula of Kamani et al.,
+        which lets a small group bear a large loss per row).
     centering : {"global", "group"}, default="global"
         Whether losses are measured from the mean of all rows or of each group. `mean_` and
-        `transform` always use the mean of all rows.
+        `transform` always use the mean of all rows, so with "group" the losses are not those of
+        ``inverse_transform(transform(X))``.
     solver : str or object with a method ``solve(problem)``, default="auto"
         "auto" is "exact"; see `fairpca.solvers.SOLVERS`.
     missing_labels : {"error", "group"}, default="error"
         Whether missing sensitive features are an error or a group of their own.
     random_state : int or None, default=None
-        Seed for what is random in the solver. The exact solver gives the same result every time
-        with None, too.
+        Seed for what is random in a solver that is given by name; None is a fixed seed too. A
+        solver that is given as an object has its own.
 
     Attributes
     ----------
@@ -62,7 +74,8 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     mean_ : array of shape (n_features_in_,)
         Mean of all rows.
     explained_variance_ : array of shape (n_components_,)
-        Variance along each component, with ``n - 1`` in the denominator as in PCA.
+        Variance along each component, with ``n - 1`` in the denominator as in PCA, n being the
+        number of rows with a positive weight.
     explained_variance_ratio_ : array of shape (n_components_,)
         The same, as a share of the total variance.
     n_components_ : int
@@ -74,8 +87,6 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         How good the subspace provably is. Print it.
     solution_ : Solution
         What the solver returned.
-    moments_ : GroupMoments
-        All that was kept of the data.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -112,7 +123,6 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     group_table_: GroupTable
     certificate_: Certificate
     solution_: Solution
-    moments_: GroupMoments
 
     def __init__(
         self,
@@ -150,9 +160,10 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
             Numeric and without missing values.
         y : ignored
+            Do not pass the groups here: without `sensitive_features` the result is that of
+            ordinary PCA.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, m), default=None
-            The group of each row; several columns make groups of their intersections. Without it
-            the result is that of ordinary PCA.
+            The group of each row; several columns make groups of their intersections.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights of the rows.
 
@@ -170,7 +181,7 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             explain_not_finite(rows, self)
         if sensitive_features is not None:
             _warn_of_groups(moments)
-        problem, solution = self._solve(moments, solver)
+        problem, solution = self._run(moments, solver)
         self._set_fitted(problem, solution)
         if solution.certificate.status in ("infeasible", "unresolved"):
             warnings.warn(solution.certificate.sentences()[0], FairnessWarning, stacklevel=2)
@@ -188,10 +199,13 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         array of shape (n_samples, n_components_)
         """
         check_is_fitted(self)
-        rows = validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+        rows = check_rows(X, self, reset=False)
+        assert_all_finite(
+            rows.data if hasattr(rows, "toarray") else rows,
+            estimator_name=type(self).__name__,
+            input_name="X",
         )
-        # Two products instead of centred rows: no copy of X, and sparse rows stay sparse.
+        # Two products instead of centred rows: no centred copy, and sparse rows stay sparse.
         scores = rows @ self.components_.T - self.mean_ @ self.components_.T
         reduced: Array = scores.astype(rows.dtype, copy=False)
         return reduced
@@ -269,6 +283,12 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_choice("centering", self.centering, CENTERINGS)
         if not (isinstance(self.tolerance, Real) and 0.0 <= float(self.tolerance) < np.inf):
             raise ValueError(f"tolerance must be a number of at least 0, got {self.tolerance!r}.")
+        check_seed(self.random_state)
+        if isinstance(self.solver, type):
+            raise ValueError(
+                f"solver must be an instance, not the class {self.solver.__name__}: write "
+                f"solver={self.solver.__name__}()."
+            )
         if hasattr(self.solver, "solve"):
             return self.solver
         check_choice("solver", self.solver, ("auto", *SOLVERS))
@@ -282,17 +302,27 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"n_components={self.n_components!r} must be between 1 and n_features={d}."
             )
 
-    def _solve(self, moments: GroupMoments, solver: Solver) -> tuple[Problem, Solution]:
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def _run(self, moments: GroupMoments, solver: Solver) -> tuple[Problem, Solution]:
+        task = FitTask(self, getattr(solver, "n_steps", 0))
+        solve = partial(solver.solve, progress=task.progress) if task.progress else solver.solve
+        solved = self._solve(moments, solve)
+        task.end()
+        return solved
+
+    def _solve(
+        self, moments: GroupMoments, solve: Callable[[Problem], Solution]
+    ) -> tuple[Problem, Solution]:
         n = self.n_components
         if n is None or isinstance(n, Integral):
             problem = self._problem(moments, _numerical_rank(moments) if n is None else int(n))
-            return problem, solver.solve(problem)
+            return problem, solve(problem)
         # In no subspace does a group keep more than in its own, so start where that is enough.
         for r in range(
             _least_dimension(self._problem(moments, 1), float(n)), moments.n_features + 1
         ):
             problem = self._problem(moments, r)
-            solution = solver.solve(problem)
+            solution = solve(problem)
             kept = problem.traces - solution.group_losses
             if (kept >= float(n) * problem.traces).all():
                 break
@@ -317,7 +347,6 @@ class FairPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         variances, basis = rotate_to_principal_axes(solution.basis, covariance)
         n = int(moments.count.sum())
         total = float(np.trace(covariance))
-        self.moments_ = moments
         self.solution_ = solution
         self.certificate_ = solution.certificate
         self.group_table_ = GroupTable.of(problem, solution.group_losses, "fair")

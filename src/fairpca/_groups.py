@@ -17,6 +17,7 @@ MISSING = "(missing)"
 """Label of the group of rows whose sensitive feature is missing."""
 
 _MOST_GROUPS = 1000
+_FEW_LABELS = 4
 
 
 def encode_groups(
@@ -31,13 +32,22 @@ def encode_groups(
     if sensitive_features is None:
         return ("all",), np.zeros(n_rows, dtype=np.int8)
     columns = _columns(sensitive_features)
+    if not columns:
+        raise ValueError("sensitive_features has no columns.")
     lengths = {len(column) for column in columns}
     if lengths != {n_rows}:
         raise ValueError(
             "Found input variables with inconsistent numbers of samples: "
             f"{[n_rows, *sorted(lengths)]}; sensitive_features needs one label for each row of X."
         )
-    encoded = [_encode_column(column) for column in columns]
+    try:
+        encoded = [_encode_column(column) for column in columns]
+    except TypeError as error:
+        if "unhashable" not in str(error):
+            raise
+        raise TypeError(
+            f"sensitive_features must hold plain labels such as text or numbers: {error}."
+        ) from error
     _check_missing(encoded, n_rows, missing_labels)
     if len(encoded) == 1:
         labels, codes = _name_missing(*encoded[0])
@@ -80,6 +90,10 @@ def _columns(sensitive_features: Any) -> list[Any]:
     if hasattr(sensitive_features, "factorize"):
         return [sensitive_features]
     values = sensitive_features
+    if hasattr(values, "collect"):
+        raise ValueError("sensitive_features is a lazy frame: call its collect() first.")
+    if isinstance(values, np.matrix):
+        values = np.asarray(values)
     if not isinstance(values, np.ndarray):
         values = values.to_numpy() if hasattr(values, "to_numpy") else _as_array(values)
     if isinstance(values, np.ma.MaskedArray):
@@ -98,7 +112,17 @@ def _columns(sensitive_features: Any) -> list[Any]:
 
 def _as_array(values: Any) -> NDArray[Any]:
     # Through object, so that a list of mixed types is not turned into strings.
-    array = np.asarray(values)
+    if isinstance(values, str) or not hasattr(values, "__len__"):
+        raise ValueError(
+            f"sensitive_features must hold one label for each row, got {type(values).__name__}: "
+            "pass the labels themselves, as an array, a list or a data frame column."
+        )
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(
+            "sensitive_features must have the same number of labels in each row."
+        ) from error
     return np.asarray(values, dtype=object) if array.dtype.kind in "US" else array
 
 
@@ -110,12 +134,39 @@ def _encode_column(column: Any) -> tuple[tuple[Hashable, ...], Codes]:
     array = column if isinstance(column, np.ndarray) else column.to_numpy()
     if array.dtype.kind in "biu":
         return _encode_integers(array)
+    peeled = _encode_few_strings(array)
+    if peeled is not None:
+        return _in_order(*peeled)
     values = array.tolist()
     found = set(values)
     distinct = [v for v in found if not _is_missing(v)]
     lookup = dict.fromkeys(found, -1) | {v: i for i, v in enumerate(distinct)}
     codes = np.fromiter(map(lookup.__getitem__, values), dtype=np.int32, count=len(values))
     return _in_order(distinct, codes)
+
+
+def _encode_few_strings(array: NDArray[Any]) -> tuple[list[Any], Codes] | None:
+    """Labels and codes of strings with few different values, else None.
+
+    Comparing a whole array with a label is much faster than looking up its elements.
+    """
+    codes = np.zeros(len(array), dtype=np.int8)
+    labels: list[Any] = []
+    rest, places = array, None
+    while len(rest):
+        label = rest[0]
+        if not isinstance(label, str) or len(labels) == _FEW_LABELS:
+            return None
+        try:
+            same = np.asarray(rest == label, dtype=bool)
+        except TypeError:  # pandas' NA has no truth value
+            return None
+        here = np.flatnonzero(same)
+        codes[here if places is None else places[here]] = len(labels)
+        labels.append(str(label))
+        left = np.flatnonzero(~same)
+        rest, places = rest[left], left if places is None else places[left]
+    return labels, codes
 
 
 def _encode_integers(array: NDArray[Any]) -> tuple[tuple[Hashable, ...], Codes]:

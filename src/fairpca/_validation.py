@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,29 @@ _ACCEPT: dict[str, Any] = {
 
 def check_choice(name: str, value: object, known: Sequence[object]) -> None:
     """Raise ValueError unless the value is one of the known ones."""
-    if value not in known:
+    if isinstance(value, np.ndarray) or value not in known:
         listed = ", ".join(repr(choice) for choice in known)
         raise ValueError(f"{name} must be one of {listed}, got {value!r}.")
+
+
+def check_seed(random_state: object) -> None:
+    """Raise ValueError unless this is None or a seed."""
+    whole = isinstance(random_state, Integral) and not isinstance(random_state, bool)
+    if not (random_state is None or (whole and int(random_state) >= 0)):  # type: ignore[call-overload]
+        raise ValueError(
+            f"random_state must be None or an integer of at least 0, got {random_state!r}."
+        )
+
+
+def import_pandas() -> Any:
+    """Return pandas, or say which extra brings it."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(
+            "Data frames need pandas: install `fairpca[frames]`, or ask for arrays instead."
+        ) from error
+    return pandas
 
 
 def check_rows(
@@ -34,12 +55,29 @@ def check_rows(
 
     Whether the values are finite is left to the caller (see `explain_not_finite`).
     """
+    if hasattr(X, "collect"):
+        raise ValueError("X is a lazy frame: call its collect() first.")
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise ValueError("X has masked values: fill them in or leave those rows out.")
+    if getattr(X, "shape", None) == (0, 0):
+        raise ValueError("X is empty: it has no rows and no columns.")
     _refuse_text_columns(X)
-    if estimator is None:
-        return check_array(X, ensure_min_samples=ensure_min_samples, **_ACCEPT)
-    return validate_data(
-        estimator, X, reset=reset, ensure_min_samples=ensure_min_samples, **_ACCEPT
-    )
+    try:
+        if estimator is None:
+            return check_array(X, ensure_min_samples=ensure_min_samples, **_ACCEPT)
+        return validate_data(
+            estimator, X, reset=reset, ensure_min_samples=ensure_min_samples, **_ACCEPT
+        )
+    except (TypeError, OverflowError) as error:
+        if not any(text in str(error) for text in ("float", "Cannot cast")):
+            raise
+        raise type(error)(f"X must be a table of numbers: {error}.") from error
+
+
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """Names of a data frame's columns when all are strings, else None."""
+    names = tuple(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def explain_not_finite(X: Any, estimator: Any = None) -> None:
@@ -55,7 +93,10 @@ def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array | None:
     """Return the weights as a float64 array, or None."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must be one number for each row: {error}.") from error
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.ndim != 1:
@@ -66,6 +107,9 @@ def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array | None:
         raise ValueError("Input sample_weight contains NaN or infinity.")
     if (weights < 0).any():
         raise ValueError("Negative values in data passed to `sample_weight`.")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(weights.sum()):
+            raise ValueError("sample_weight has values too large to be summed: rescale it.")
     if not (weights > 0).any():
         raise ValueError("sample_weight is zero for every row: at least one must be positive.")
     return weights
@@ -91,6 +135,8 @@ def _non_numeric_columns(X: Any) -> list[Any]:
             if not _is_numeric(dtype)
             or (str(dtype) == "object" and any(_is_text(value) for value in X.iloc[:, j]))
         ]
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "mM":
+        return list(range(X.shape[1]))  # dates would be taken for numbers of nanoseconds
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
         # Only text is refused here; for other objects scikit-learn has its own words.
         return [j for j in range(X.shape[1]) if any(_is_text(value) for value in X[:, j])]

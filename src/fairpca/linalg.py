@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 Array = NDArray[np.float64]
 
@@ -22,17 +23,21 @@ def eigh_descending(matrix: Array) -> tuple[Array, Array]:
     return values[::-1], vectors[:, ::-1]
 
 
-def leading_eigenpairs(matrix: Array, r: int, start: Array | None = None) -> tuple[Array, Array]:
+def leading_eigenpairs(
+    matrix: Array, r: int, start: Array | None = None, *, rest: bool = False
+) -> tuple[Array, Array]:
     """Return the r largest eigenvalues, largest first, and their eigenvectors.
 
-    Large matrices go to a block Krylov iteration, which can begin with vectors that are known to
+    With `rest`, all of them come back where they had to be computed anyway.
+
+    Large matrices go to a block Krylov iteration, which can begin with vectors that are thought to
     be nearly right. Its block holds more than r vectors, random ones among them, so it finds
-    eigenvalues that repeat.
+    eigenvalues that repeat, and others than those of the starting vectors.
     """
     d = len(matrix)
     if d <= _DENSE_LIMIT:
         values, vectors = eigh_descending(matrix)
-        return values[:r], vectors[:, :r]
+        return (values, vectors) if rest else (values[:r], vectors[:, :r])
     width = r + _EXTRA_VECTORS
     if width * _KRYLOV_BLOCKS <= d // 3:
         found = _block_krylov(matrix, r, width, start)
@@ -42,11 +47,24 @@ def leading_eigenpairs(matrix: Array, r: int, start: Array | None = None) -> tup
     return values[::-1], vectors[:, ::-1]
 
 
-def leading_sum(matrix: Array, r: int, start: Array | None = None) -> float:
-    """Return the sum of the r largest eigenvalues."""
-    if len(matrix) <= _DENSE_LIMIT:
-        return float(np.linalg.eigvalsh(matrix)[-r:].sum())
-    return float(leading_eigenpairs(matrix, r, start)[0].sum())
+def leading_sum_bound(matrix: Array, r: int, start: Array | None = None) -> float:
+    """Return the sum of the r largest eigenvalues, or a little more, but not less.
+
+    An iteration approaches eigenvalues from below and could miss some, so its result is proven:
+    see `_none_above`. Starting vectors, right or wrong, only change how long it takes.
+    """
+    d = len(matrix)
+    width = r + _EXTRA_VECTORS
+    if d > _DENSE_LIMIT and width * _KRYLOV_BLOCKS <= d // 3:
+        for vectors in (start, None):
+            found = _block_krylov(matrix, r, width, vectors, trust_start=True)
+            if found is None:
+                break
+            values, leading = found
+            margin = 1e-12 * max(abs(values[0]), float(np.abs(np.diag(matrix)).max()))
+            if _none_above(matrix, values, leading, values[-1] + margin):
+                return float(values.sum() + r * margin)
+    return float(np.linalg.eigvalsh(matrix)[-r:].sum())
 
 
 def complement(basis: Array) -> tuple[Array, Array]:
@@ -86,6 +104,44 @@ class Geodesic:
         return basis
 
 
+def polar_factor(matrix: Array) -> Array:
+    """The nearest matrix with orthonormal columns."""
+    left, _, right = np.linalg.svd(matrix, full_matrices=False)
+    factor: Array = left @ right
+    return factor
+
+
+def qr_factor(matrix: Array) -> Array:
+    """Orthonormal columns by QR, with the signs that make it continuous."""
+    columns, triangle = np.linalg.qr(matrix)
+    signs = np.sign(np.diag(triangle))
+    factor: Array = columns * np.where(signs == 0, 1.0, signs)
+    return factor
+
+
+def min_norm_point(vectors: Array) -> Array:
+    """Weights on the simplex whose combination of the rows has the least norm.
+
+    Scaled to sum to one, the non-negative x that brings ``(V^T x, sum x)`` nearest to ``(0, 1)``
+    is exactly that point (Lawson and Hanson), so a solver for non-negative least squares finds it.
+    """
+    m = len(vectors)
+    products = vectors @ vectors.T
+    if m == 1:
+        return np.ones(1)
+    if m == 2:
+        first, second = products[0, 0] - products[0, 1], products[1, 1] - products[0, 1]
+        share = second / (first + second) if first + second > 0 else 0.5
+        share = min(max(share, 0.0), 1.0)
+        return np.array([share, 1.0 - share])
+    values, turn = np.linalg.eigh(products)
+    if values[-1] <= 0:
+        return np.full(m, 1.0 / m)
+    factor = np.sqrt(np.maximum(values, 0.0) / values[-1])[:, None] * turn.T
+    weights, _ = nnls(np.vstack([factor, np.ones(m)]), np.append(np.zeros(m), 1.0))
+    return weights / weights.sum()  # type: ignore[no-any-return]
+
+
 def rotate_to_principal_axes(basis: Array, matrix: Array) -> tuple[Array, Array]:
     """Rotate a basis inside its span so that its columns carry falling, uncorrelated variance.
 
@@ -100,20 +156,24 @@ def rotate_to_principal_axes(basis: Array, matrix: Array) -> tuple[Array, Array]
 
 
 def _block_krylov(
-    matrix: Array, r: int, width: int, start: Array | None
+    matrix: Array, r: int, width: int, start: Array | None, *, trust_start: bool = False
 ) -> tuple[Array, Array] | None:
     """Rayleigh-Ritz on ``[Q, MQ, M^2 Q, ...]``, restarted with its leading vectors.
 
-    Returns None when it has not converged after many restarts.
+    Returns None when it has not converged after many restarts. Starting vectors may be exact
+    eigenvectors of the wrong eigenvalues; unless they are trusted, the random vectors beside them
+    get time to find larger ones.
     """
     d = len(matrix)
     rng = np.random.default_rng(0)
     block = rng.standard_normal((d, width))
     if start is not None:
-        known = min(start.shape[1], width - _EXTRA_VECTORS // 2)
+        known = min(start.shape[1], r)
         block[:, width - known :] = start[:, :known]
     size = width * _KRYLOV_BLOCKS
-    checks = {width, size // 4, size // 2, size}
+    checks = {size // 2, size}
+    if start is None or trust_start:
+        checks |= {width, size // 4}
     basis, image = np.empty((d, size), order="F"), np.empty((d, size), order="F")
     for _ in range(_KRYLOV_RESTARTS):
         for j in range(0, size, width):
@@ -133,6 +193,23 @@ def _block_krylov(
         # still significant; the other way round it would drown in rounding.
         block = vectors[:, ::-1]
     return None
+
+
+def _none_above(matrix: Array, values: Array, vectors: Array, level: float) -> bool:
+    """Prove that the r largest eigenvalues sum to at most ``sum(values) + r (level - values[-1])``.
+
+    Move what was found down to the smallest value found: if the rest, M', has no eigenvalue above
+    the level, which a Cholesky factorisation shows, then the r largest of M' sum to at most
+    ``r * level``, and those of ``M = M' + V (values - values[-1]) V^T`` to as much and the trace of
+    the second term. That holds for any orthonormal V.
+    """
+    rest = (vectors * (values - values[-1])) @ vectors.T - matrix
+    rest[np.diag_indices_from(rest)] += level
+    try:
+        scipy.linalg.cholesky(rest, lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def _orthonormal_block(basis: Array, block: Array, rng: np.random.Generator) -> Array:

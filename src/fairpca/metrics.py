@@ -1,4 +1,4 @@
-"""Metrics of reconstruction, as functions f(y_true, y_pred) that fit fairlearn's MetricFrame.
+"""Metrics of reconstruction that fit fairlearn's MetricFrame, and averages of disparities.
 
 `y_true` holds the rows as they were and `y_pred` the rows after a reduction and back. In a
 ``MetricFrame`` by group, ``disparity_error`` is each group's disparity and ``.difference()`` the
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length
 
 from fairpca._validation import check_weights
-from fairpca.linalg import Array, leading_sum
+from fairpca.linalg import Array, leading_eigenpairs
 
 __all__ = [
     "disparity_error",
@@ -99,7 +99,8 @@ def disparity_error(
     weighted = centred if weights is None else centred * weights[:, None]
     size = len(true) if weights is None else float(weights.sum())
     matrix = centred.T @ weighted / size
-    own = max(float(np.trace(matrix)) - leading_sum(matrix, n_components), 0.0)
+    kept = leading_eigenpairs(matrix, n_components)[0].sum()
+    own = max(float(np.trace(matrix) - kept), 0.0)
     return reconstruction_error(y_true, y_pred, sample_weight=sample_weight) - own
 
 

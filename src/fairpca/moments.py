@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairpca._accumulate import group_sums
 from fairpca._groups import encode_groups, sorted_labels
-from fairpca._validation import check_rows, check_weights, explain_not_finite
+from fairpca._validation import (
+    check_rows,
+    check_weights,
+    column_names,
+    explain_not_finite,
+)
 from fairpca.linalg import Array
 
 
@@ -34,6 +39,8 @@ class GroupMoments:
         Weighted mean of each group.
     scatter : array of shape (k, d, d)
         Weighted sum of ``(x - mean)(x - mean)^T`` over the rows of each group.
+    feature_names : tuple of d str, or None
+        Names of the columns, when they came from a data frame with names.
 
     Examples
     --------
@@ -53,6 +60,7 @@ class GroupMoments:
     weight: Array
     mean: Array
     scatter: Array
+    feature_names: tuple[str, ...] | None = None
 
     @classmethod
     def from_rows(
@@ -68,7 +76,8 @@ class GroupMoments:
         Parameters
         ----------
         X : array-like, data frame or sparse matrix of shape (n, d)
-            Numeric and without missing values. It is read once, in blocks of rows.
+            Numeric and without missing values. It is read in blocks of rows, once; twice if the
+            means of groups lie very far apart.
         sensitive_features : array-like of shape (n,) or (n, m), default=None
             The group of each row; several columns make groups of their intersections. None puts
             all rows in one group.
@@ -86,7 +95,7 @@ class GroupMoments:
         moments = cls.from_codes(rows, codes, labels, check_weights(sample_weight, rows.shape[0]))
         if not moments.is_finite:
             explain_not_finite(rows)
-        return moments
+        return replace(moments, feature_names=column_names(X))
 
     @classmethod
     def from_codes(
@@ -148,6 +157,12 @@ class GroupMoments:
             raise ValueError(
                 f"Moments of {self.n_features} and of {other.n_features} columns cannot be added."
             )
+        names = self.feature_names or other.feature_names
+        if other.feature_names not in (None, names):
+            raise ValueError(
+                "Moments of differently named columns cannot be added: bring the columns of both "
+                "into the same order and give them the same names."
+            )
         labels = sorted_labels(set(self.labels) | set(other.labels))
         k, d = len(labels), self.n_features
         count = np.zeros(k, dtype=np.int64)
@@ -158,7 +173,7 @@ class GroupMoments:
                 i = position[label]
                 count[i] += part.count[j]
                 _merge(weight, mean, scatter, i, part.weight[j], part.mean[j], part.scatter[j])
-        return GroupMoments(labels, count, weight, mean, scatter)
+        return GroupMoments(labels, count, weight, mean, scatter, names)
 
 
 def _merge(

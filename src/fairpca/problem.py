@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fairpca._validation import check_choice
-from fairpca.linalg import Array, leading_eigenpairs, leading_sum
+from fairpca.linalg import Array, leading_eigenpairs, leading_sum_bound
 from fairpca.moments import GroupMoments
 
 CRITERIA = ("equal", "minmax")
@@ -24,7 +25,8 @@ class Problem:
     With ``P = U U^T`` the projector on a subspace, group i has the reconstruction loss
     ``tr(A_i) - tr(A_i P)``, where ``A_i`` is its second moment, and the disparity
     ``E_i = c_i - tr(A_i P)``, where ``c_i`` is the sum of the r largest eigenvalues of ``A_i``
-    (the paper's equation 4). The total loss is ``sum_i weight_i * loss_i``.
+    (equation 4 of Kamani et al., "Efficient Fair Principal Component Analysis"). The total loss is
+    ``sum_i weight_i * loss_i``.
 
     Parameters
     ----------
@@ -40,7 +42,9 @@ class Problem:
     loss : {"mean", "sum"}, default="mean"
         Whether a group's loss is the mean over its rows or the sum (the paper's formula).
     centering : {"global", "group"}, default="global"
-        Whether rows are measured from the mean of all rows or from that of their group.
+        Whether rows are measured from the mean of all rows or from that of their group. With
+        "group", losses are those of the rows less their group's mean, which is not what a
+        projection from the mean of all rows loses.
 
     Examples
     --------
@@ -70,7 +74,7 @@ class Problem:
                 f"n_components must be from 1 to the number of columns, "
                 f"{self.moments.n_features}, got {self.n_components}."
             )
-        if not 0.0 <= self.tolerance < np.inf:
+        if not (isinstance(self.tolerance, Real) and 0.0 <= float(self.tolerance) < np.inf):
             raise ValueError(f"tolerance must be a number of at least 0, got {self.tolerance!r}.")
 
     @property
@@ -111,6 +115,15 @@ class Problem:
         return float(self.weights @ self.traces)
 
     @cached_property
+    def pair_differences(self) -> Array:
+        """Matrix that takes the disparities to the differences of all pairs i < j; (pairs, k)."""
+        first, second = np.triu_indices(self.n_groups, 1)
+        matrix = np.zeros((len(first), self.n_groups))
+        matrix[np.arange(len(first)), first] = 1.0
+        matrix[np.arange(len(first)), second] = -1.0
+        return matrix
+
+    @cached_property
     def own_subspaces(self) -> tuple[Array, ...]:
         """Each group's own best basis, (d, r)."""
         return tuple(vectors for _, vectors in self._own_eigenpairs)
@@ -125,14 +138,33 @@ class Problem:
         return [leading_eigenpairs(matrix, self.n_components) for matrix in self.matrices]
 
     @cached_property
+    def least_loss_basis(self) -> Array:
+        """Basis with the least total loss of all; (d, r)."""
+        return self.total_eigenpairs[1][:, : self.n_components]
+
+    @cached_property
+    def total_eigenpairs(self) -> tuple[Array, Array]:
+        """Leading eigenpairs of the total matrix: all where that is as quick as only r of them."""
+        return leading_eigenpairs(self.total_matrix, self.n_components, rest=True)
+
+    @cached_property
     def pca_basis(self) -> Array:
-        """Basis of ordinary PCA, which has the least total loss of all; (d, r)."""
-        return leading_eigenpairs(self.total_matrix, self.n_components)[1]
+        """Basis of ordinary PCA on all rows; with global centring it has the least total loss."""
+        if self.centering == "global":
+            return self.least_loss_basis
+        return leading_eigenpairs(self.moments.total_covariance(), self.n_components)[1]
 
     @property
     def own_losses(self) -> Array:
         """Loss of each group in its own best subspace; (k,)."""
         return np.maximum(self.traces - self.own_gains, 0.0)
+
+    def with_tolerance(self, tolerance: float) -> Problem:
+        """The same problem with another tolerance; what has been computed is shared."""
+        other = replace(self, tolerance=tolerance)
+        names = {field.name for field in fields(self)}
+        other.__dict__.update({k: v for k, v in self.__dict__.items() if k not in names})
+        return other
 
     def combine(self, weights: Array) -> Array:
         """Return ``sum_i weights_i * A_i``."""
@@ -159,7 +191,7 @@ class Problem:
         return disparities
 
     def pairwise_disparities(self, basis: Array) -> Array:
-        """Differences ``E_i - E_j`` (the paper's equation 11); (k, k)."""
+        """Differences ``E_i - E_j`` (equation 11 of the paper); (k, k)."""
         disparities = self.disparities(basis)
         return disparities[:, None] - disparities[None, :]
 
@@ -167,44 +199,53 @@ class Problem:
         """Largest difference between the disparities of two groups."""
         return float(np.ptp(self.disparities(basis)))
 
-    def dual_bound(
-        self,
-        multipliers: Array,
-        tolerance: float | None = None,
-        *,
-        start: Array | None = None,
-    ) -> float:
+    def dual_bound(self, multipliers: ArrayLike, tolerance: float | None = None) -> float:
         """Lower bound that the multipliers prove, whoever found them.
 
         For "equal", multipliers prove that no subspace whose disparities differ by at most
         `tolerance` (the problem's own when None) has a smaller total loss; their mean is taken
         out first. For "minmax", non-negative multipliers prove that in no subspace all
         disparities are smaller; they are scaled to sum to one.
-        A basis near the one that minimises the Lagrangian, given as `start`, saves time when
-        there are many columns.
         """
+        return self._dual_bound(self._multipliers(multipliers), tolerance, None)
+
+    def spread_bound(self, multipliers: ArrayLike) -> float:
+        """Lower bound on the spread of any subspace that the multipliers prove.
+
+        Their mean is taken out first, and they are scaled to positive parts that sum to one.
+        """
+        values = self._multipliers(multipliers)
+        values = values - values.mean()
+        size = float(np.maximum(values, 0.0).sum())
+        return self._lagrangian_minimum(values, None) / size if size > 0 else 0.0
+
+    def _multipliers(self, multipliers: ArrayLike) -> Array:
+        values = np.asarray(multipliers, dtype=np.float64)
+        if values.shape != (self.n_groups,) or not np.isfinite(values).all():
+            raise ValueError(
+                f"multipliers must be one finite number for each of the {self.n_groups} groups, "
+                f"got {multipliers!r}."
+            )
+        return values
+
+    def _dual_bound(
+        self, multipliers: Array, tolerance: float | None, start: Array | None
+    ) -> float:
+        """The bound; a basis near the minimiser of the Lagrangian, as `start`, saves time."""
         if self.criterion == "minmax":
-            multipliers = np.maximum(multipliers, 0.0)
-            return self._lagrangian_minimum(multipliers / multipliers.sum(), start)
+            positive = np.maximum(multipliers, 0.0)
+            if not positive.any():
+                return 0.0  # no disparity is negative
+            return max(self._lagrangian_minimum(positive / positive.sum(), start), 0.0)
         multipliers = multipliers - multipliers.mean()
         slack = self.tolerance if tolerance is None else tolerance
         floor = float(self.weights @ (self.traces - self.own_gains))
         bound = self._lagrangian_minimum(self.weights + multipliers, start)
         return floor + bound - slack * float(np.maximum(multipliers, 0.0).sum())
 
-    def spread_bound(self, multipliers: Array) -> float:
-        """Lower bound on the spread of any subspace that the multipliers prove.
-
-        Their mean is taken out first, and they are scaled to positive parts that sum to one.
-        """
-        multipliers = multipliers - multipliers.mean()
-        size = float(np.maximum(multipliers, 0.0).sum())
-        return self._lagrangian_minimum(multipliers) / size if size > 0 else 0.0
-
-    def _lagrangian_minimum(self, weights: Array, start: Array | None = None) -> float:
+    def _lagrangian_minimum(self, weights: Array, start: Array | None) -> float:
         """Least value of ``sum_i weights_i * E_i`` over all subspaces, rounded downwards."""
-        kept = leading_sum(self.combine(weights), self.n_components, start)
+        kept = leading_sum_bound(self.combine(weights), self.n_components, start)
         # Rounding in the sums and the eigenvalues, so that the bound holds as printed.
         sizes = 16 * float(np.abs(weights) @ self.traces) + 4 * self.scale
-        rounding = np.finfo(float).eps * sizes
-        return float(weights @ self.own_gains) - kept - rounding
+        return float(weights @ self.own_gains) - kept - float(np.finfo(float).eps) * sizes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import decimal
+import html
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,27 +13,30 @@ from fairpca.linalg import Array
 from fairpca.problem import Problem
 
 OPTIMAL_GAP = 1e-7
-"""Gap, relative to the total loss, up to which a solution counts as optimal."""
+"""Gap, relative to the value, up to which a solution counts as optimal."""
 
-_ROUNDING_GAP = 1e-12
-"""Gap, relative to tr(A), that rounding alone can cause."""
+_ROUNDING_TOTAL, _ROUNDING_GROUP = 1e-12, 1e-14
+"""Gap, relative to tr(A) and to the largest trace of a group, that rounding alone can cause."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Certificate:
-    """How good a subspace is, and the proof.
+    """How good a subspace is, and the proof. Print it to read it in words.
 
     Attributes
     ----------
     status : {"optimal", "bounded", "infeasible", "unresolved"}
-        "optimal": the criterion is met and no subspace of this dimension does better.
-        "bounded": the criterion is met, and no subspace is better by more than `gap`.
+        "optimal": the criterion is met, and no subspace of this dimension does better by more
+        than rounding (1e-7 of `value`, 1e-12 of tr(A), or 1e-14 of a group's own trace).
+        "bounded": the criterion is met, and no subspace does better by more than `gap`.
         "infeasible": no subspace has disparities within the tolerance, which is proven; the one
-        returned has the smallest spread that was found, and the least total loss at that spread.
+        returned has the smallest spread that was found, and the least total loss that was found
+        at that spread.
         "unresolved": the proof of impossibility fails, yet no subspace with disparities within
         the tolerance was found; what is returned is as for "infeasible".
+        Disparities count as within the tolerance up to 1e-10 of tr(A).
     criterion : {"equal", "minmax"}
-        What was asked for.
+        What was asked for. "minmax" is always met, so it ends as "optimal" or "bounded".
     value : float
         What was achieved: the total loss ("equal") or the largest disparity ("minmax").
     lower_bound : float
@@ -48,15 +53,29 @@ class Certificate:
     tolerance : float
         The spread that was asked for.
     multipliers : array of shape (k,)
-        The proof of the bound: see `Problem.dual_bound`.
+        The proof of the bound: `Problem.dual_bound` recomputes it from them, with the larger of
+        `spread` and `tolerance` as its tolerance.
+    disparities : array of shape (k,)
+        Disparities of the subspace returned.
     spread_multipliers : array of shape (k,) or None
         The proof of `spread_bound`: see `Problem.spread_bound`.
     minmax_disparities : array of shape (k,) or None
-        Disparities of a subspace in which no group is worse off than in the one returned, and all
-        or some are better off, when the criterion is "equal" and such a subspace was found by
-        minimising the largest disparity. Equality can level down.
-    disparities : array of shape (k,)
-        Disparities of the subspace returned.
+        Disparities of a subspace that was found by minimising the largest one, when in it no
+        group is worse off than in the subspace returned, and some are better off; else None. With
+        more than two groups, equality can level down in this way.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import ExactSolver, GroupMoments, Problem
+    >>> X = np.array([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    >>> problem = Problem(GroupMoments.from_rows(X, ["a", "a", "b", "b"]), n_components=1)
+    >>> certificate = ExactSolver().solve(problem).certificate
+    >>> certificate
+    Proven optimal: no subspace of this dimension that gives all groups equal disparities has a
+    smaller total loss than 0.9.
+    >>> round(problem.dual_bound(certificate.multipliers), 9)
+    0.9
     """
 
     status: str
@@ -74,30 +93,41 @@ class Certificate:
     minmax_disparities: Array | None = None
 
     @property
-    def levels_down(self) -> float:
-        """How much every group would gain, at the least, under "minmax"; 0 if some would not."""
+    def least_gain(self) -> float:
+        """How much every group would gain, at the least, in the subspace found for "minmax"."""
         if self.minmax_disparities is None:
             return 0.0
-        return float((self.disparities - self.minmax_disparities).min())
+        return max(float((self.disparities - self.minmax_disparities).min()), 0.0)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         return " ".join(self.sentences())
 
-    def sentences(self) -> list[str]:
-        """The certificate in plain words."""
-        return [self._finding(), *self._levelling()]
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences())
 
-    def _finding(self) -> str:
-        if self.criterion == "minmax":
-            if self.status == "optimal":
-                return (
-                    f"Proven optimal: in every subspace of this dimension some group has a "
-                    f"disparity of at least {self.value:.6g}, and here none has more."
-                )
+    def sentences(self) -> list[str]:
+        """The certificate in plain words; bounds are rounded to the safe side."""
+        if len(self.disparities) == 1:
+            return ["One group: the result is that of ordinary PCA."]
+        finding = self._minmax_finding() if self.criterion == "minmax" else self._equal_finding()
+        return [finding, *self._levelling()]
+
+    def _minmax_finding(self) -> str:
+        bound = _rounded(self.lower_bound, 6, up=False)
+        if self.status == "optimal":
             return (
-                f"No group has a disparity above {self.value:.6g}; no subspace of this dimension "
-                f"can bring the largest one below {self.lower_bound:.6g}."
+                "Proven optimal: in every subspace of this dimension some group has a disparity of "
+                f"at least {bound}, and here none has more than {_rounded(self.value, 6, up=True)}."
             )
+        return (
+            f"No group has a disparity above {_rounded(self.value, 6, up=True)}; no subspace of "
+            f"this dimension can bring the largest one below {bound}."
+        )
+
+    def _equal_finding(self) -> str:
         within = (
             "equal disparities"
             if self.tolerance == 0
@@ -110,14 +140,15 @@ class Certificate:
             )
         if self.status == "bounded":
             return (
-                f"All groups have {within}; the total loss, {self.value:.6g}, is at most "
-                f"{100 * self.relative_gap:.2g} % above the smallest possible."
+                f"All groups have {within}, at a total loss of {self.value:.6g}; no subspace of "
+                "this dimension that does the same can lower it by more than "
+                f"{_rounded(100 * self.relative_gap, 2, up=True)} %."
             )
         if self.status == "infeasible":
             return (
-                f"Proven impossible: in every subspace of this dimension the disparities of two "
-                f"groups differ by at least {self.spread_bound:.6g}. Returned is the smallest "
-                f"difference found, {self.spread:.6g}."
+                "Proven impossible: in every subspace of this dimension the disparities of two "
+                f"groups differ by at least {_rounded(self.spread_bound, 6, up=False)}. Returned "
+                f"is the smallest difference found, {self.spread:.6g}."
             )
         return (
             f"No subspace of this dimension with {within} was found, and none is proven "
@@ -128,10 +159,20 @@ class Certificate:
         if self.minmax_disparities is None:
             return []
         most = float((self.disparities - self.minmax_disparities).max())
+        met = self.status in ("optimal", "bounded")
         return [
-            "Equality levels down here: criterion='minmax' leaves no group worse off and lowers "
-            f"the groups' disparities by {self.levels_down:.6g} to {most:.6g}."
+            ("Equality levels down here: " if met else "There is an alternative: ")
+            + "criterion='minmax' leaves no group worse off and lowers the groups' disparities by "
+            f"{self.least_gain:.4g} to {most:.4g}."
         ]
+
+
+def _rounded(number: float, digits: int, *, up: bool) -> str:
+    """The number to so many significant digits, not below it (up) or not above it."""
+    context = decimal.Context(
+        prec=digits, rounding=decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
+    )
+    return f"{context.create_decimal_from_float(number).normalize(context):g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +196,7 @@ class Solution:
     n_iter : int
         Iterations, in the solver's own counting.
     n_eigen : int
-        Eigenproblems solved, those of the groups and of ordinary PCA included.
+        Eigenproblems of the groups, of ordinary PCA and of the search for the dual solution.
     message : str
         Why the solver stopped.
     history : dict
@@ -189,20 +230,21 @@ def certify(
     """
     disparities = problem.disparities(basis)
     spread = float(np.ptp(disparities))
+    rounding = max(_ROUNDING_TOTAL * problem.scale, _ROUNDING_GROUP * float(problem.traces.max()))
     total_loss = problem.total_loss(basis)
     if problem.criterion == "minmax":
-        value = float(disparities.max())
-        bound = problem.dual_bound(multipliers, start=basis)
+        value = max(float(disparities.max()), 0.0)  # negative only by rounding
+        bound = problem._dual_bound(multipliers, None, basis)
     else:
         value = total_loss
         # The bound speaks of subspaces that are as unequal as this one, or less so.
-        bound = problem.dual_bound(multipliers, max(problem.tolerance, spread), start=basis)
+        bound = problem._dual_bound(multipliers, max(problem.tolerance, spread), basis)
     gap = max(value - bound, 0.0)
     spread_bound = 0.0
     if spread_multipliers is not None:
         spread_bound = max(problem.spread_bound(spread_multipliers), 0.0)
     if problem.criterion == "minmax" or spread <= problem.tolerance + feasibility:
-        closed = gap <= max(OPTIMAL_GAP * total_loss, _ROUNDING_GAP * problem.scale)
+        closed = gap <= max(OPTIMAL_GAP * value, rounding)
         status = "optimal" if closed else "bounded"
     elif spread_bound > problem.tolerance + feasibility:
         status = "infeasible"
@@ -214,7 +256,7 @@ def certify(
         value=value,
         lower_bound=bound,
         gap=gap,
-        relative_gap=gap / total_loss if total_loss > _ROUNDING_GAP * problem.scale else 0.0,
+        relative_gap=gap / total_loss if total_loss > rounding else 0.0,
         spread=spread,
         spread_bound=spread_bound,
         tolerance=problem.tolerance,

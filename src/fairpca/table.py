@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._groups import label_text
+from fairpca._validation import import_pandas
 from fairpca.linalg import Array
 from fairpca.problem import Problem
 
 _LONGEST_LABEL = 40
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GroupTable:
     """Losses and disparities of each group, with a reduction and with ordinary PCA.
 
@@ -35,6 +36,21 @@ class GroupTable:
         Loss with ordinary PCA on all rows.
     loss : array of shape (k,)
         Loss with the reduction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import FairPCA
+    >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+    >>> X[:100] = X[:100, ::-1]
+    >>> fair = FairPCA(2).fit(X, sensitive_features=["a"] * 100 + ["b"] * 200)
+    >>> fair.group_table_
+    group               rows  own PCA loss  PCA loss  fair loss  PCA disparity  fair disparity
+    ------------------------------------------------------------------------------------------
+    a                    100        2.2762    4.6726     4.7416         2.3965          2.4654
+    b                    200        1.7882    4.2878     4.2536         2.4997          2.4654
+    ------------------------------------------------------------------------------------------
+    largest difference                                                  0.1032          0.0000
     """
 
     name: str
@@ -79,12 +95,20 @@ class GroupTable:
         }
 
     def to_frame(self) -> Any:
-        """The table as a pandas data frame, with the groups as its index."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError("Data frames need pandas: install `fairpca[frames]`.") from error
-        return pandas.DataFrame(self.to_dict()).set_index("group")
+        """The table as a pandas data frame, with the labels of the groups as its index.
+
+        Groups of several sensitive features have an index of several levels.
+        """
+        pandas = import_pandas()
+        frame = pandas.DataFrame(self.to_dict()).drop(columns="group")
+        if all(isinstance(label, tuple) for label in self.labels):
+            frame.index = pandas.MultiIndex.from_tuples(self.labels)
+        else:
+            frame.index = pandas.Index(self.labels, name="group")
+        return frame
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         head, *body = self._cells()

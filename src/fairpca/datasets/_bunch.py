@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from fairpca._validation import check_choice
+from fairpca._validation import check_choice, import_pandas
 from fairpca.datasets._table import Attribute, Column, Table
 
 SUBSETS = ("train", "test", "all")
@@ -32,7 +31,7 @@ def make_bunch(
     check_choice("keep_sensitive", keep_sensitive, (True, False))
     check_choice("as_frame", as_frame, (True, False))
     names = _sensitive_names(sensitive, tuple(table.attributes))
-    pandas = _import_pandas() if as_frame else None
+    pandas = import_pandas() if as_frame else None
 
     rows = _select_rows(table, subset, drop_unclear)
     hidden = set() if keep_sensitive else {table.attributes[name].column for name in names}
@@ -74,16 +73,6 @@ def _sensitive_names(sensitive: str | Sequence[str], known: Sequence[str]) -> tu
 
 def _listed(known: Sequence[object]) -> str:
     return ", ".join(repr(value) for value in known)
-
-
-def _import_pandas() -> Any:
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError(
-            "Data frames need pandas: install `fairpca[frames]` or pass as_frame=False."
-        ) from error
-    return pandas
 
 
 def _select_rows(table: Table, subset: str, drop_unclear: bool) -> NDArray[np.intp]:

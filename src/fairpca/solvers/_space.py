@@ -36,7 +36,7 @@ Dual = TypeVar("Dual", bound=Weighted)
 class SearchSpace:
     """Forms restricted to a subspace that grows until dual solutions in it are exact.
 
-    It starts with the groups' own leading eigenvectors and those of ordinary PCA. A dual solution
+    It starts with the leading eigenvectors of the groups and of the total. A dual solution
     found in the subspace is checked with one eigenproblem in the whole space; as long as the
     r largest eigenvalues there sum to more, their eigenvectors are added. Values and slopes of the
     dual function then agree at that point, so few rounds are needed.
@@ -48,11 +48,19 @@ class SearchSpace:
         self.forms = self._whole
         self.n_eigen = problem.n_groups + 1
         if self._whole.d > max(_WHOLE_LIMIT, 2 * (problem.n_groups + 1) * problem.n_components):
-            self._basis = problem.pca_basis
+            self._basis = problem.least_loss_basis
             self._images = self._whole.matrices @ self._basis
             for own in problem.own_subspaces:
                 self._add(own)
-            self._restrict()
+            if self._basis.shape[1] == problem.n_components:  # all groups agree: no room to search
+                self._basis = None
+            else:
+                self._restrict()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the search takes place in the whole space."""
+        return self._basis is None
 
     def lift(self, basis: Array) -> Array:
         """A basis in the search space, in the coordinates of the whole space."""
@@ -64,10 +72,10 @@ class SearchSpace:
 
     def settle(self, solve: Callable[[Forms], Dual]) -> Dual:
         """Solve a dual problem so that its solution is exact in the whole space."""
-        for _ in range(_MAX_ROUNDS):
+        for round_ in range(1, _MAX_ROUNDS + 1):
             dual = solve(self.forms)
             self.n_eigen += dual.n_eigen
-            if self._basis is None:
+            if self._basis is None or round_ == _MAX_ROUNDS:
                 break
             inner, turn = eigh_descending(self.forms.combine(dual.weights))
             start = self._basis @ turn[:, : self._whole.r]

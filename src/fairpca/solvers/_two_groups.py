@@ -44,15 +44,20 @@ class _Point:
 
 
 def solve_two_groups(
-    forms: Forms, tolerance: float, own_bases: tuple[Array, Array]
+    forms: Forms,
+    tolerance: float,
+    own_bases: tuple[Array, Array],
+    total: tuple[Array, Array] | None = None,
 ) -> TwoGroupResult:
     """Find the least total loss with ``|E_1 - E_2| <= tolerance``.
 
-    Returns weights that sum to the sum of the problem's.
+    The eigenpairs of the total matrix, if all are known, save a computation. Returns weights that
+    sum to the sum of the problem's.
     """
     size = float(forms.weights.sum())
-    middle = _evaluate(forms, float(forms.weights[0]) / size)
-    n_eigen = 1
+    known = None if total is None else (total[0] / size, total[1])
+    middle = _evaluate(forms, float(forms.weights[0]) / size, known)
+    n_eigen = 1 if known is None else 0
     if abs(middle.slope) <= tolerance:
         return TwoGroupResult(middle.basis, forms.weights, n_eigen)
     target = tolerance if middle.slope > 0 else -tolerance
@@ -86,14 +91,14 @@ def solve_two_groups(
     return TwoGroupResult(basis, size * np.array([top.w, 1.0 - top.w]), n_eigen)
 
 
-def _evaluate(forms: Forms, w: float) -> _Point:
+def _evaluate(forms: Forms, w: float, known: tuple[Array, Array] | None = None) -> _Point:
     weights = np.array([w, 1.0 - w])
-    values, vectors = eigh_descending(forms.combine(weights))
+    values, vectors = known or eigh_descending(forms.combine(weights))
     basis, rest = vectors[:, : forms.r], vectors[:, forms.r :]
     first, second = forms.disparities(basis)
     difference = rest.T @ ((forms.matrices[0] - forms.matrices[1]) @ basis)
     gaps = values[None, : forms.r] - values[forms.r :, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         terms = difference**2 / gaps
     curvature = -2.0 * float(np.where(difference == 0, 0.0, terms).sum())
     return _Point(

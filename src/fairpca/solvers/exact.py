@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 
+from fairpca._validation import check_seed
 from fairpca.linalg import Array, eigh_descending
 from fairpca.problem import Problem
 from fairpca.solution import OPTIMAL_GAP, Certificate, Solution, certify
@@ -63,8 +67,9 @@ class ExactSolver:
     name = "exact"
 
     def __post_init__(self) -> None:
-        if self.n_starts < 1:
-            raise ValueError(f"n_starts must be at least 1, got {self.n_starts!r}.")
+        if not isinstance(self.n_starts, Integral) or self.n_starts < 1:
+            raise ValueError(f"n_starts must be an integer of at least 1, got {self.n_starts!r}.")
+        check_seed(self.random_state)
 
     def solve(self, problem: Problem) -> Solution:
         """Find the subspace and certify it."""
@@ -84,6 +89,52 @@ class ExactSolver:
         )
 
 
+def prove(problem: Problem) -> Array:
+    """Multipliers that prove the best bound of the relaxation: see `Problem.dual_bound`.
+
+    The relaxation has to be feasible, as it is when a subspace within the tolerance is known.
+    """
+    k = problem.n_groups
+    nothing = np.full(k, 1.0 / k) if problem.criterion == "minmax" else np.zeros(k)
+    if k == 1 or problem.n_components == problem.moments.n_features:
+        return nothing
+    if (
+        problem.criterion == "equal"
+        and problem.spread(problem.least_loss_basis) <= problem.tolerance
+    ):
+        return nothing
+    space = SearchSpace(problem)
+    if k == 2:
+        return _two_group_multipliers(problem, _settle_two_groups(problem, space).weights)
+    if problem.criterion == "minmax":
+        return space.settle(lambda forms: maximise_dual(forms, minmax_domain(forms))).weights
+    dual = space.settle(lambda forms: maximise_dual(forms, equal_domain(forms, problem.tolerance)))
+    return dual.weights - problem.weights
+
+
+def _settle_two_groups(problem: Problem, space: SearchSpace) -> TwoGroupResult:
+    # Min-max and equality have the same solution for two groups.
+    tolerance = 0.0 if problem.criterion == "minmax" else problem.tolerance
+    first, second = problem.own_subspaces
+
+    total = problem.total_eigenpairs if space.is_whole else None
+    if total is not None and len(total[0]) < problem.moments.n_features:
+        total = None
+
+    def solve(forms: Forms) -> TwoGroupResult:
+        own = (space.lower(first), space.lower(second))
+        return solve_two_groups(forms, tolerance, own, total)
+
+    return space.settle(solve)
+
+
+def _two_group_multipliers(problem: Problem, weights: Array) -> Array:
+    if problem.criterion == "minmax":
+        scaled: Array = weights / weights.sum()
+        return scaled
+    return weights - problem.weights
+
+
 class _Search:
     """One run on one problem."""
 
@@ -91,7 +142,7 @@ class _Search:
         self.problem, self.n_starts, self.rng = problem, n_starts, rng
         self.n_iter = 0
         self.n_eigen = problem.n_groups + 1
-        self.history: list[dict[str, float]] = []
+        self.history: list[dict[str, Any]] = []
         traces = problem.traces
         self.feasibility = max(_FEASIBILITY * problem.scale, 1e-13 * float(traces.max()))
 
@@ -101,13 +152,15 @@ class _Search:
         if problem.n_components == problem.moments.n_features:
             basis = np.eye(problem.n_components)
             return self._done(basis, self._pca_multipliers(), "the whole space loses nothing")
-        basis = problem.pca_basis
+        basis = problem.least_loss_basis
         if problem.n_groups == 1:
             return self._done(basis, self._pca_multipliers(), "one group: ordinary PCA")
-        # Ordinary PCA has the least total loss of all, so if it is fair it is the answer.
+        # The least total loss of all: if it is fair, it is the answer.
         spread = problem.spread(basis)
         if problem.criterion == "equal" and spread <= problem.tolerance + 1e-2 * self.feasibility:
             return self._done(basis, nothing, "ordinary PCA meets the criterion")
+        if problem.disparities(basis).max() <= 1e-14 * float(problem.traces.max()):
+            return self._done(basis, self._pca_multipliers(), "ordinary PCA is best for all groups")
         self.space = SearchSpace(problem)
         try:
             if problem.n_groups == 2:
@@ -131,34 +184,23 @@ class _Search:
         return np.full(k, 1.0 / k) if self.problem.criterion == "minmax" else np.zeros(k)
 
     def _two_groups(self) -> tuple[Array, Certificate, str]:
-        problem = self.problem
-        # Min-max and equality have the same solution for two groups.
-        tolerance = 0.0 if problem.criterion == "minmax" else problem.tolerance
-        first, second = problem.own_subspaces
-
-        def solve(forms: Forms) -> TwoGroupResult:
-            own = (self.space.lower(first), self.space.lower(second))
-            return solve_two_groups(forms, tolerance, own)
-
-        result = self.space.settle(solve)
-        multipliers = result.weights - problem.weights
-        if problem.criterion == "minmax":
-            multipliers = result.weights / result.weights.sum()
+        result = _settle_two_groups(self.problem, self.space)
+        multipliers = _two_group_multipliers(self.problem, result.weights)
         return self._done(self.space.lift(result.basis), multipliers, "root found")
 
     def _minmax(self) -> tuple[Array, Certificate, str]:
         dual, local = self._least_largest(self.n_starts)
-        return self._done(self.space.lift(local.basis), dual.weights, self._stopped(local))
+        return self._done(local.basis, dual.weights, self._searched())
 
     def _least_largest(self, n_starts: int) -> tuple[DualResult, LocalResult]:
         dual = self.space.settle(lambda forms: maximise_dual(forms, minmax_domain(forms)))
-        close = OPTIMAL_GAP / 10 * self.problem.total_loss(self.problem.pca_basis)
+        close = max(OPTIMAL_GAP / 10 * dual.value, 1e-13 * self.problem.scale)
         local = self._search(
             MinMax(),
             dual,
-            n_starts,
+            self._starts(dual, n_starts),
             value=lambda disparities: float(disparities.max()),
-            enough=dual.value + max(close, 1e-13 * self.problem.scale),
+            enough=dual.value + close,
         )
         return dual, local
 
@@ -171,9 +213,9 @@ class _Search:
             lambda forms: maximise_dual(forms, equal_domain(forms, problem.tolerance), limit)
         )
         if not dual.above_limit:
-            local = self._least_loss(dual, problem.tolerance)
+            local = self._least_loss(dual, problem.tolerance, self._starts(dual, self.n_starts))
             if np.ptp(local.disparities) <= problem.tolerance + self.feasibility:
-                return self._finish_equal(local, dual.weights - problem.weights, None)
+                return self._finish_equal(local, dual, None)
         return self._fall_back()
 
     def _fall_back(self) -> tuple[Array, Certificate, str]:
@@ -183,27 +225,30 @@ class _Search:
         nearest = self._search(
             Spread(),
             proof,
-            self.n_starts,
+            self._starts(proof, self.n_starts),
             value=lambda disparities: float(np.ptp(disparities)),
             enough=max(proof.value, problem.tolerance) + self.feasibility,
         )
         reached = max(float(np.ptp(nearest.disparities)), problem.tolerance)
         allowed = reached + self.feasibility / 2
         dual = self.space.settle(lambda forms: maximise_dual(forms, equal_domain(forms, allowed)))
-        local = self._refine(Equal(problem.weights, allowed), nearest.basis, dual.weights)
+        starts = chain([nearest.basis], self._starts(dual, min(self.n_starts, 5)))
+        local = self._least_loss(dual, allowed, starts)
         if (
             np.ptp(local.disparities) > allowed + self.feasibility / 2
             or problem.weights @ local.disparities > problem.weights @ nearest.disparities
         ):
             local = nearest
-        return self._finish_equal(local, dual.weights - problem.weights, proof.weights)
+        return self._finish_equal(local, dual, proof.weights)
 
-    def _least_loss(self, dual: DualResult, tolerance: float) -> LocalResult:
+    def _least_loss(
+        self, dual: DualResult, tolerance: float, starts: Iterable[Array]
+    ) -> LocalResult:
         problem = self.problem
         floor = float(problem.weights @ (problem.traces - problem.own_gains))
 
         def value(disparities: Array) -> float:
-            if np.ptp(disparities) > tolerance + self.feasibility:
+            if np.ptp(disparities) > tolerance + self.feasibility / 2:
                 return np.inf
             return float(problem.weights @ disparities)
 
@@ -211,49 +256,55 @@ class _Search:
         return self._search(
             Equal(problem.weights, tolerance),
             dual,
-            self.n_starts,
+            starts,
             value=value,
             enough=dual.value + close,
         )
 
     def _finish_equal(
-        self, local: LocalResult, multipliers: Array, proof: Array | None
+        self, local: LocalResult, dual: DualResult, proof: Array | None
     ) -> tuple[Array, Certificate, str]:
-        basis = self.space.lift(local.basis)
-        message = self._stopped(local)
-        multipliers = self._stronger(multipliers, local.weights - self.problem.weights)
-        found = self._done(basis, multipliers, message, spread_multipliers=proof)
-        weights = self.problem.weights + multipliers
-        if found[1].status == "optimal" and (weights >= 0).all():
-            return found  # then the same subspace minimises the largest disparity
+        problem, message = self.problem, self._searched()
+        # Two proofs are at hand: that of the dual search and that of the local one.
+        reached = max(problem.tolerance, float(np.ptp(local.disparities)))
+        multipliers = max(
+            (dual.weights - problem.weights, local.weights - problem.weights),
+            key=lambda candidate: problem.dual_bound(candidate, reached),
+        )
+        found = self._done(local.basis, multipliers, message, spread_multipliers=proof)
+        certificate = found[1]
+        if certificate.status == "optimal" and (problem.weights + multipliers >= 0).all():
+            # Then the weights are also a proof for the least largest disparity: nothing to gain.
+            return found
         better = self._least_largest(min(self.n_starts, 10))[1].disparities
-        if (found[1].disparities - better).min() > self.feasibility:
-            found = (basis, replace(found[1], minmax_disparities=better), message)
+        gains = certificate.disparities - better
+        if gains.min() >= -self.feasibility and gains.max() > 10 * self.feasibility:
+            found = (local.basis, replace(certificate, minmax_disparities=better), message)
         return found
-
-    def _stronger(self, first: Array, second: Array) -> Array:
-        """Of two proofs, the one of the larger bound."""
-        second = second - second.mean()
-        bound = self.problem.dual_bound
-        return first if bound(first) >= bound(second) else second
 
     def _search(
         self,
         criterion: Criterion,
         dual: DualResult,
-        n_starts: int,
+        starts: Iterable[Array],
         *,
         value: Callable[[Array], float],
         enough: float,
     ) -> LocalResult:
-        """The best of several local searches, or the first that is good enough."""
+        """The best of several local searches, or the first that is good enough.
+
+        Starts and results are in the coordinates of the whole space, which do not change when the
+        search space grows.
+        """
         best, lowest = None, np.inf
-        for number, start in enumerate(self._starts(dual, n_starts)):
-            local = self._refine(criterion, start, dual.weights)
+        for start in starts:
+            inside = refine(self.space.forms, criterion, self.space.lower(start), dual.weights)
+            local = replace(inside, basis=self.space.lift(inside.basis))
             reached = value(local.disparities)
+            self.n_iter += local.n_iter
             self.history.append(
                 {
-                    "start": number,
+                    "criterion": type(criterion).__name__,
                     "value": reached,
                     "spread": float(np.ptp(local.disparities)),
                     "steps": local.n_iter,
@@ -266,25 +317,20 @@ class _Search:
         assert best is not None
         return best
 
-    def _refine(self, criterion: Criterion, basis: Array, weights: Array) -> LocalResult:
-        local = refine(self.space.forms, criterion, basis, weights)
-        self.n_iter += local.n_iter
-        return local
-
     def _starts(self, dual: DualResult, n_starts: int) -> Iterator[Array]:
         """First the relaxed solution, then others near it, then any."""
         forms = self.space.forms
         order = np.argsort(-dual.occupation)
-        yield dual.vectors[:, order[: forms.r]]
+        yield self.space.lift(dual.vectors[:, order[: forms.r]])
         relaxed = (dual.vectors * dual.occupation) @ dual.vectors.T
         for number in range(1, n_starts):
             noise = self.rng.standard_normal((forms.d, forms.d))
             if number < n_starts // 2:
                 size = 0.1 if number % 2 else 0.3
-                yield eigh_descending(relaxed + size * (noise + noise.T) / 2)[1][:, : forms.r]
+                near = eigh_descending(relaxed + size * (noise + noise.T) / 2)[1]
+                yield self.space.lift(near[:, : forms.r])
             else:
-                yield np.linalg.qr(noise[:, : forms.r])[0]
+                yield self.space.lift(np.linalg.qr(noise[:, : forms.r])[0])
 
-    def _stopped(self, local: LocalResult) -> str:
-        n = len(self.history)
-        return f"best of {n} local searches" if n > 1 else "first local search closed the gap"
+    def _searched(self) -> str:
+        return f"best of {len(self.history)} local searches"
