@@ -11,7 +11,7 @@ from fairpca.exceptions import FairnessWarning
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 from fairpca.solution import Certificate, Solution
-from fairpca.solvers import ExactSolver
+from fairpca.solvers import ExactSolver, ParetoDescent
 from fairpca.table import GroupTable
 
 __version__ = "0.1.0"
@@ -23,6 +23,7 @@ __all__ = [
     "FairnessWarning",
     "GroupMoments",
     "GroupTable",
+    "ParetoDescent",
     "Problem",
     "Solution",
     "audit",

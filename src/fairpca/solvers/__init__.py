@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers.exact import ExactSolver
+from fairpca.solvers.pareto import ParetoDescent, pareto_starts
+
+Progress = Callable[[], bool]
+"""Called after each step of a solver; returns whether to stop."""
 
 
 class Solver(Protocol):
     """What an algorithm has to offer."""
 
-    def solve(self, problem: Problem) -> Solution:
-        """Find a subspace for the problem and certify it."""
+    def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
+        """Find a subspace for the problem and certify it.
+
+        A solver of many steps has an attribute `n_steps`, the most of them, calls `progress` after
+        each, and stops with what it has when that returns True. Others need not take it.
+        """
 
 
-SOLVERS: dict[str, Any] = {ExactSolver.name: ExactSolver}
+SOLVERS: dict[str, Any] = {ExactSolver.name: ExactSolver, ParetoDescent.name: ParetoDescent}
 """Solver classes by name; each works with its defaults and takes a `random_state`."""
 
-__all__ = ["SOLVERS", "ExactSolver", "Solver"]
+__all__ = ["SOLVERS", "ExactSolver", "ParetoDescent", "Progress", "Solver", "pareto_starts"]

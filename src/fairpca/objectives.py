@@ -1,0 +1,229 @@
+"""What a subspace is judged by: the paper's objectives, others, and how to write one's own.
+
+An objective is anything with a `name` and two methods, ``value(problem, basis)`` and
+``gradient(problem, basis)``: a number to be minimised, and its derivative with respect to the
+basis U, of the same shape. `ParetoDescent` takes a list of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from fairpca._validation import check_choice
+from fairpca.linalg import Array
+from fairpca.problem import Problem
+
+__all__ = [
+    "PENALTIES",
+    "LossDifference",
+    "MeanDistance",
+    "NashWelfare",
+    "Objective",
+    "PaperObjectives",
+    "SmallestVariance",
+    "TotalLoss",
+]
+
+
+class Objective(Protocol):
+    """Something to be minimised over subspaces."""
+
+    @property
+    def name(self) -> str:
+        """How it is called in histories."""
+
+    def value(self, problem: Problem, basis: Array) -> float:
+        """The number to be minimised."""
+
+    def gradient(self, problem: Problem, basis: Array) -> Array:
+        """Its derivative with respect to the basis; (d, r)."""
+
+
+@dataclass(frozen=True)
+class TotalLoss:
+    """The total reconstruction loss: ordinary PCA minimises it."""
+
+    name: str = "total loss"
+
+    def value(self, problem: Problem, basis: Array) -> float:
+        """Weighted sum of the groups' losses."""
+        return problem.total_loss(basis)
+
+    def gradient(self, problem: Problem, basis: Array) -> Array:
+        """``-2 A U``."""
+        gradient: Array = -2.0 * (problem.total_matrix @ basis)
+        return gradient
+
+
+@dataclass(frozen=True)
+class SmallestVariance:
+    """Minus the variance that the group which keeps least keeps (max-min fairness)."""
+
+    name: str = "smallest variance"
+
+    def value(self, problem: Problem, basis: Array) -> float:
+        """Minus the smallest ``tr(A_i P)``."""
+        return -float(problem.kept(basis).min())
+
+    def gradient(self, problem: Problem, basis: Array) -> Array:
+        """That of the group which keeps least; where groups tie, of the first of them."""
+        gradient: Array = -2.0 * (problem.matrices[problem.kept(basis).argmin()] @ basis)
+        return gradient
+
+
+@dataclass(frozen=True)
+class NashWelfare:
+    """Minus the sum of the logarithms of what the groups keep (Nash social welfare)."""
+
+    name: str = "Nash welfare"
+
+    def value(self, problem: Problem, basis: Array) -> float:
+        """``-sum_i log tr(A_i P)``."""
+        return -float(np.log(problem.kept(basis)).sum())
+
+    def gradient(self, problem: Problem, basis: Array) -> Array:
+        """``-2 sum_i A_i U / tr(A_i P)``."""
+        gradient: Array = -2.0 * (problem.combine(1.0 / problem.kept(basis)) @ basis)
+        return gradient
+
+
+@dataclass(frozen=True)
+class LossDifference:
+    """Squared differences of the groups' plain losses, whatever they would lose by themselves."""
+
+    name: str = "loss difference"
+
+    def value(self, problem: Problem, basis: Array) -> float:
+        """Half the sum of ``(loss_i - loss_j)^2`` over all pairs."""
+        losses = problem.traces - problem.kept(basis)
+        return 0.5 * len(losses) * float(np.square(losses - losses.mean()).sum())
+
+    def gradient(self, problem: Problem, basis: Array) -> Array:
+        """``-2 k sum_i (loss_i - mean) A_i U``."""
+        losses = problem.traces - problem.kept(basis)
+        gradient: Array = -2.0 * len(losses) * (problem.combine(losses - losses.mean()) @ basis)
+        return gradient
+
+
+@dataclass(frozen=True)
+class MeanDistance:
+    """Squared distances between the groups' means after the projection."""
+
+    name: str = "mean distance"
+
+    def value(self, problem: Problem, basis: Array) -> float:
+        """``sum_{i<j} |U^T (mean_i - mean_j)|^2``."""
+        return float(np.square(self._offsets(problem) @ basis).sum())
+
+    def gradient(self, problem: Problem, basis: Array) -> Array:
+        """``2 M^T M U`` with the means, less their average, as rows of ``M / sqrt(k)``."""
+        offsets = self._offsets(problem)
+        gradient: Array = 2.0 * (offsets.T @ (offsets @ basis))
+        return gradient
+
+    @staticmethod
+    def _offsets(problem: Problem) -> Array:
+        means = problem.moments.mean
+        # Over all pairs, squared differences sum to k times the squared deviations.
+        offsets: Array = np.sqrt(len(means)) * (means - means.mean(axis=0))
+        return offsets
+
+
+Penalty = tuple[Callable[[Array], Array], Callable[[Array], Array]]
+
+PENALTIES: dict[str, Penalty] = {
+    "squared": (lambda z: 0.5 * z * z, lambda z: z),
+    "absolute": (np.abs, np.sign),
+    "exponential": (lambda z: np.exp(-z), lambda z: -np.exp(-z)),
+}
+"""The paper's penalties psi and their derivatives.
+
+"squared" and "absolute" are symmetric, and make sense with both kinds of disparity. "exponential"
+rewards large values: on a signed pairwise disparity it favours one group over the other, and on a
+single disparity it asks for *more* of it. It is here because the paper names it.
+"""
+
+
+@dataclass(frozen=True)
+class PaperObjectives:
+    """The paper's vector of objectives: the total loss and penalised disparities.
+
+    With "pairwise" disparities there are ``1 + k (k - 1) / 2`` objectives (equation 12), with
+    "single" ones ``1 + k`` (equation 9). `alpha` adds ``alpha |U|^2`` to each.
+    """
+
+    disparity: str = "pairwise"
+    penalty: str = "squared"
+    alpha: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_choice("disparity", self.disparity, ("pairwise", "single"))
+        check_choice("penalty", self.penalty, tuple(PENALTIES))
+
+    def names(self, problem: Problem) -> tuple[str, ...]:
+        """Names of the objectives, in order."""
+        groups = [str(label) for label in problem.moments.labels]
+        if self.disparity == "single":
+            return ("total loss", *groups)
+        first, second = np.triu_indices(len(groups), 1)
+        return (
+            "total loss",
+            *(f"{groups[i]} - {groups[j]}" for i, j in zip(first, second, strict=True)),
+        )
+
+    def values(self, problem: Problem, basis: Array) -> Array:
+        """All values; (m,)."""
+        return self._values(problem, problem.kept(basis), basis)
+
+    def evaluate(self, problem: Problem, basis: Array) -> tuple[Array, Array]:
+        """All values, (m,), and gradients, (m, d, r)."""
+        images = problem.matrices @ basis
+        kept = np.einsum("kia,ia->k", images, basis)
+        differences = self._differences(problem)
+        slopes = PENALTIES[self.penalty][1](differences @ (problem.own_gains - kept))
+        # The chain rule: psi'(Delta) times the derivative of Delta, which is -2 (A_i - A_j) U.
+        weights = np.vstack([problem.weights, slopes[:, None] * differences])
+        gradients = (-2.0 * weights) @ images.reshape(len(images), -1)
+        gradients = gradients.reshape(len(weights), *basis.shape)
+        if self.alpha:
+            gradients += 2.0 * self.alpha * basis
+        return self._values(problem, kept, basis), gradients
+
+    def _values(self, problem: Problem, kept: Array, basis: Array) -> Array:
+        values = np.empty(1 + len(self._differences(problem)))
+        values[0] = problem.weights @ (problem.traces - kept)
+        disparities = self._differences(problem) @ (problem.own_gains - kept)
+        values[1:] = PENALTIES[self.penalty][0](disparities)
+        if self.alpha:
+            values += self.alpha * float(np.square(basis).sum())
+        return values
+
+    def _differences(self, problem: Problem) -> Array:
+        """Matrix that takes the groups' disparities to those that are penalised."""
+        return (
+            problem.pair_differences if self.disparity == "pairwise" else np.eye(problem.n_groups)
+        )
+
+
+@dataclass(frozen=True)
+class SeparateObjectives:
+    """A vector of objectives that were written one by one."""
+
+    objectives: Sequence[Objective]
+
+    def names(self, problem: Problem) -> tuple[str, ...]:
+        """Names of the objectives, in order."""
+        return tuple(objective.name for objective in self.objectives)
+
+    def values(self, problem: Problem, basis: Array) -> Array:
+        """All values; (m,)."""
+        return np.array([objective.value(problem, basis) for objective in self.objectives])
+
+    def evaluate(self, problem: Problem, basis: Array) -> tuple[Array, Array]:
+        """All values, (m,), and gradients, (m, d, r)."""
+        gradients = [objective.gradient(problem, basis) for objective in self.objectives]
+        return self.values(problem, basis), np.array(gradients)

@@ -1,0 +1,144 @@
+"""Descent for several objectives at once: the loop of the paper's Algorithm 1.
+
+It knows nothing of PCA: objectives, tangent projection and retraction are given, so it also runs in
+a flat space, where the paper's theorems can be checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairpca.linalg import Array, min_norm_point
+
+_MAX_HALVINGS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """Where a run ended and how it went.
+
+    Attributes
+    ----------
+    point : array
+        The last point.
+    values : array of shape (steps + 1, m)
+        Objectives at every point.
+    norms : array of shape (evaluations,)
+        Norm of the direction at every point at which it was found.
+    steps : array of shape (steps,)
+        Step lengths.
+    multipliers : array of shape (evaluations, m)
+        Weights of the gradients in the direction.
+    stationary : bool
+        Whether the run ended because no direction improves all objectives.
+    message : str
+        Why it ended.
+    """
+
+    point: Array
+    values: Array
+    norms: Array
+    steps: Array
+    multipliers: Array
+    stationary: bool
+    message: str
+
+
+def descend(
+    evaluate: Callable[[Array], tuple[Array, Array]],
+    values_of: Callable[[Array], Array],
+    start: Array,
+    *,
+    tangent: Callable[[Array, Array], Array],
+    retract: Callable[[Array], Array],
+    step: str,
+    step_size: float,
+    normalize: bool,
+    armijo: float,
+    zero: float,
+    tol: float,
+    max_iter: int,
+    progress: Callable[[], bool] | None = None,
+) -> Descent:
+    """Follow the min-norm direction until it vanishes or the iterations are used up.
+
+    Gradients with a norm of at most `zero` count as zero: there an objective is at a stationary
+    point of its own, and scaling rounding errors to length one would make them a direction.
+    """
+    point = start
+    values, gradients = evaluate(point)
+    m = len(values)
+    record = [values]
+    norms, steps, multipliers = [], [], []
+    stationary, message = False, f"stopped after {max_iter} steps"
+    for t in range(1, max_iter + 1):
+        slopes = tangent(point, gradients)
+        flat = slopes.reshape(m, -1)
+        sizes = np.sqrt(np.einsum("ij,ij->i", flat, flat))
+        vanished = sizes <= zero
+        scaled = flat / np.where(vanished, 1.0, sizes)[:, None] if normalize else flat.copy()
+        scaled[vanished] = 0.0
+        weights = min_norm_point(scaled)
+        flat_direction = -(weights @ scaled)
+        norm = float(np.sqrt(flat_direction @ flat_direction))
+        norms.append(norm)
+        multipliers.append(weights)
+        if norm <= tol:
+            stationary, message = True, "Pareto stationary: no direction improves all objectives"
+            break
+        direction = flat_direction.reshape(point.shape)
+        if step == "backtracking":
+            found = _backtrack(
+                values_of,
+                values,
+                flat @ flat_direction,
+                point,
+                direction,
+                retract,
+                step_size,
+                armijo,
+            )
+            if found is None:
+                message = "no step improves all objectives enough"
+                break
+            length, point = found
+        else:
+            length = step_size / np.sqrt(t) if step == "sqrt" else step_size
+            point = retract(point + length * direction)
+        steps.append(length)
+        values, gradients = evaluate(point)
+        record.append(values)
+        if progress is not None and progress():
+            message = "stopped by a callback"
+            break
+    return Descent(
+        point,
+        np.array(record),
+        np.array(norms),
+        np.array(steps),
+        np.array(multipliers).reshape(-1, m),
+        stationary,
+        message,
+    )
+
+
+def _backtrack(
+    values_of: Callable[[Array], Array],
+    values: Array,
+    slopes: Array,
+    point: Array,
+    direction: Array,
+    retract: Callable[[Array], Array],
+    length: float,
+    armijo: float,
+) -> tuple[float, Array] | None:
+    """Halve the step until every objective falls as its slope promises, at the retracted point."""
+    for _ in range(_MAX_HALVINGS):
+        trial = retract(point + length * direction)
+        if (values_of(trial) <= values + armijo * length * slopes).all():
+            return length, trial
+        length /= 2.0
+    return None
