@@ -19,9 +19,11 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/against_pca.py
+	$(BIN)/python benchmarks/pareto_iteration.py
 
 cases: $(READY)
 	$(BIN)/python benchmarks/exact_cases.py
+	$(BIN)/python benchmarks/pareto_variants.py
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("fairpca needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'

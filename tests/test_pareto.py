@@ -138,7 +138,6 @@ def test_averaged_excess_on_convex_quadratics():
                 evaluate,
                 values_of,
                 start,
-                tangent=lambda _, gradients: gradients,
                 retract=lambda x, path=path: path.append(x) or x,
                 step="constant",
                 step_size=distance / (largest * np.sqrt(steps)),

@@ -85,6 +85,16 @@ def test_the_readme_numbers_are_those_of_the_demo():
     assert f"same disparity, {race.disparity[0]:.2f}" in readme
 
 
+def test_the_tutorial_prints_what_it_shows(capsys):
+    page = (ROOT / "docs" / "custom_objective.md").read_text(encoding="utf-8")
+    scope = {}
+    for kind, block in re.findall(r"```(\w+)\n(.*?)```", page, re.DOTALL):
+        if kind == "python":
+            exec(block, scope)
+        else:
+            assert capsys.readouterr().out == block
+
+
 def test_the_demo_prints_both_tables_and_certificates(capsys):
     import demo
 

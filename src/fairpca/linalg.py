@@ -12,6 +12,9 @@ Array = NDArray[np.float64]
 _DENSE_LIMIT = 300
 """Up to this size a full eigendecomposition is as fast as an iterative one."""
 
+_LONG_VECTORS = 2000
+"""Length from which the min-norm point is found from products, which halves its digits."""
+
 _EXTRA_VECTORS, _KRYLOV_BLOCKS, _KRYLOV_RESTARTS = 6, 8, 25
 _KRYLOV_RESIDUAL = 1e-9
 """Relative residual; the error of the eigenvalues' sum is of the order of its square."""
@@ -125,21 +128,30 @@ def min_norm_point(vectors: Array) -> Array:
     Scaled to sum to one, the non-negative x that brings ``(V^T x, sum x)`` nearest to ``(0, 1)``
     is exactly that point (Lawson and Hanson), so a solver for non-negative least squares finds it.
     """
-    m = len(vectors)
-    products = vectors @ vectors.T
+    m, n = vectors.shape
     if m == 1:
         return np.ones(1)
     if m == 2:
-        first, second = products[0, 0] - products[0, 1], products[1, 1] - products[0, 1]
-        share = second / (first + second) if first + second > 0 else 0.5
+        difference = vectors[0] - vectors[1]
+        square = float(difference @ difference)
+        share = -float(vectors[1] @ difference) / square if square > 0 else 0.5
         share = min(max(share, 0.0), 1.0)
         return np.array([share, 1.0 - share])
-    values, turn = np.linalg.eigh(products)
-    if values[-1] <= 0:
-        return np.full(m, 1.0 / m)
-    factor = np.sqrt(np.maximum(values, 0.0) / values[-1])[:, None] * turn.T
-    weights, _ = nnls(np.vstack([factor, np.ones(m)]), np.append(np.zeros(m), 1.0))
-    return weights / weights.sum()  # type: ignore[no-any-return]
+    system = np.empty((min(m, n) + 1 if n > _LONG_VECTORS else n + 1, m))
+    if n > _LONG_VECTORS:
+        # A factor of the products has the same columns but for a rotation, and is much shorter.
+        values, turn = np.linalg.eigh(vectors @ vectors.T)
+        system[:-1] = (np.sqrt(np.maximum(values, 0.0)) * turn).T[-len(system) + 1 :]
+    else:
+        system[:-1] = vectors.T
+    scale = float(np.abs(system[:-1]).max())
+    system[:-1] /= scale if scale > 0 else 1.0
+    system[-1] = 1.0
+    target = np.zeros(len(system))
+    target[-1] = 1.0
+    found = nnls(system, target)[0]
+    weights: Array = found / found.sum()
+    return weights
 
 
 def rotate_to_principal_axes(basis: Array, matrix: Array) -> tuple[Array, Array]:

@@ -133,6 +133,9 @@ class MeanDistance:
         return offsets
 
 
+Tangent = Callable[[Array, Array], Array]
+"""Takes a basis and a stack of matrices to the parts of them that are tangent at the basis."""
+
 Penalty = tuple[Callable[[Array], Array], Callable[[Array], Array]]
 
 PENALTIES: dict[str, Penalty] = {
@@ -177,26 +180,33 @@ class PaperObjectives:
 
     def values(self, problem: Problem, basis: Array) -> Array:
         """All values; (m,)."""
-        return self._values(problem, problem.kept(basis), basis)
+        disparities = self._differences(problem) @ (problem.own_gains - problem.kept(basis))
+        return self._values(problem, problem.kept(basis), disparities, basis)
 
-    def evaluate(self, problem: Problem, basis: Array) -> tuple[Array, Array]:
-        """All values, (m,), and gradients, (m, d, r)."""
+    def evaluate(
+        self, problem: Problem, basis: Array, tangent: Tangent | None = None
+    ) -> tuple[Array, Array]:
+        """All values, (m,), and gradients, (m, d, r), or their tangent parts."""
         images = problem.matrices @ basis
         kept = np.einsum("kia,ia->k", images, basis)
         differences = self._differences(problem)
-        slopes = PENALTIES[self.penalty][1](differences @ (problem.own_gains - kept))
+        disparities = differences @ (problem.own_gains - kept)
         # The chain rule: psi'(Delta) times the derivative of Delta, which is -2 (A_i - A_j) U.
-        weights = np.vstack([problem.weights, slopes[:, None] * differences])
-        gradients = (-2.0 * weights) @ images.reshape(len(images), -1)
-        gradients = gradients.reshape(len(weights), *basis.shape)
+        weights = np.empty((1 + len(differences), len(kept)))
+        weights[0] = -2.0 * problem.weights
+        slopes = PENALTIES[self.penalty][1](disparities)
+        np.multiply(-2.0 * slopes[:, None], differences, out=weights[1:])
+        # The tangent part is linear, so it is taken of the k images and not of the m gradients.
+        parts = images if tangent is None else tangent(basis, images)
+        gradients = (weights @ parts.reshape(len(parts), -1)).reshape(-1, *basis.shape)
         if self.alpha:
-            gradients += 2.0 * self.alpha * basis
-        return self._values(problem, kept, basis), gradients
+            pull = basis if tangent is None else tangent(basis, basis[None])[0]
+            gradients += 2.0 * self.alpha * pull
+        return self._values(problem, kept, disparities, basis), gradients
 
-    def _values(self, problem: Problem, kept: Array, basis: Array) -> Array:
-        values = np.empty(1 + len(self._differences(problem)))
+    def _values(self, problem: Problem, kept: Array, disparities: Array, basis: Array) -> Array:
+        values = np.empty(1 + len(disparities))
         values[0] = problem.weights @ (problem.traces - kept)
-        disparities = self._differences(problem) @ (problem.own_gains - kept)
         values[1:] = PENALTIES[self.penalty][0](disparities)
         if self.alpha:
             values += self.alpha * float(np.square(basis).sum())
@@ -204,9 +214,9 @@ class PaperObjectives:
 
     def _differences(self, problem: Problem) -> Array:
         """Matrix that takes the groups' disparities to those that are penalised."""
-        return (
-            problem.pair_differences if self.disparity == "pairwise" else np.eye(problem.n_groups)
-        )
+        if self.disparity == "pairwise":
+            return problem.pair_differences
+        return np.eye(problem.n_groups)
 
 
 @dataclass(frozen=True)
@@ -223,7 +233,11 @@ class SeparateObjectives:
         """All values; (m,)."""
         return np.array([objective.value(problem, basis) for objective in self.objectives])
 
-    def evaluate(self, problem: Problem, basis: Array) -> tuple[Array, Array]:
-        """All values, (m,), and gradients, (m, d, r)."""
-        gradients = [objective.gradient(problem, basis) for objective in self.objectives]
-        return self.values(problem, basis), np.array(gradients)
+    def evaluate(
+        self, problem: Problem, basis: Array, tangent: Tangent | None = None
+    ) -> tuple[Array, Array]:
+        """All values, (m,), and gradients, (m, d, r), or their tangent parts."""
+        gradients = np.array([objective.gradient(problem, basis) for objective in self.objectives])
+        if tangent is not None:
+            gradients = tangent(basis, gradients)
+        return self.values(problem, basis), gradients

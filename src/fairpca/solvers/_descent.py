@@ -1,11 +1,12 @@
 """Descent for several objectives at once: the loop of the paper's Algorithm 1.
 
-It knows nothing of PCA: objectives, tangent projection and retraction are given, so it also runs in
-a flat space, where the paper's theorems can be checked.
+It knows nothing of PCA: objectives and retraction are given, so it also runs in a flat space, where
+the paper's theorems can be checked.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -52,7 +53,6 @@ def descend(
     values_of: Callable[[Array], Array],
     start: Array,
     *,
-    tangent: Callable[[Array, Array], Array],
     retract: Callable[[Array], Array],
     step: str,
     step_size: float,
@@ -75,15 +75,16 @@ def descend(
     norms, steps, multipliers = [], [], []
     stationary, message = False, f"stopped after {max_iter} steps"
     for t in range(1, max_iter + 1):
-        slopes = tangent(point, gradients)
-        flat = slopes.reshape(m, -1)
+        flat = gradients.reshape(m, -1)
         sizes = np.sqrt(np.einsum("ij,ij->i", flat, flat))
         vanished = sizes <= zero
-        scaled = flat / np.where(vanished, 1.0, sizes)[:, None] if normalize else flat.copy()
-        scaled[vanished] = 0.0
+        divisors = sizes[:, None] if normalize else np.ones((m, 1))
+        if vanished.any():
+            divisors = np.where(vanished[:, None], np.inf, divisors)
+        scaled = flat / divisors
         weights = min_norm_point(scaled)
         flat_direction = -(weights @ scaled)
-        norm = float(np.sqrt(flat_direction @ flat_direction))
+        norm = math.sqrt(flat_direction @ flat_direction)
         norms.append(norm)
         multipliers.append(weights)
         if norm <= tol:
@@ -106,7 +107,7 @@ def descend(
                 break
             length, point = found
         else:
-            length = step_size / np.sqrt(t) if step == "sqrt" else step_size
+            length = step_size / math.sqrt(t) if step == "sqrt" else step_size
             point = retract(point + length * direction)
         steps.append(length)
         values, gradients = evaluate(point)

@@ -181,12 +181,11 @@ class ParetoDescent:
         self, problem: Problem, basis: Array, progress: Callable[[], bool] | None
     ) -> Descent:
         vector = self._vector(problem)
-        riemannian = self.geometry == "riemannian"
+        tangent = _project if self.geometry == "riemannian" else None
         return descend(
-            lambda point: vector.evaluate(problem, point),
+            lambda point: vector.evaluate(problem, point, tangent),
             lambda point: vector.values(problem, point),
             basis,
-            tangent=_project if riemannian else lambda _, gradients: gradients,
             retract=_RETRACTIONS[self.projection],
             step=self.step,
             step_size=self.step_size,
