@@ -1,6 +1,6 @@
 """Where each variant of Pareto descent ends, on Adult by sex.
 
-Run ``python benchmarks/pareto_variants.py`` to rewrite docs/pareto_variants.md (about half a minute).
+Run ``python benchmarks/pareto_variants.py`` to rewrite docs/pareto_variants.md (half a minute).
 """
 
 from __future__ import annotations

@@ -334,6 +334,11 @@ def test_what_is_no_list_of_labels(labels, words):
         encode_groups(labels, 5)
 
 
+def test_a_dictionary_of_columns():
+    labels, codes = encode_groups({"sex": ["f", "m", "f"], "old": [True, True, False]}, 3)
+    assert [labels[code] for code in codes] == [("f", True), ("m", True), ("f", False)]
+
+
 def test_sparse_labels_are_refused():
     with pytest.raises(ValueError, match="must be dense"):
         encode_groups(scipy.sparse.csr_matrix(np.eye(5)), 5)

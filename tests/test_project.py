@@ -52,11 +52,13 @@ def test_importing_needs_no_extra():
 def test_the_readme_example_prints_what_the_readme_shows(capsys):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```(\w+)\n(.*?)```", readme, re.DOTALL)
-    (_, example), (_, shown), (_, audit_example) = blocks
+    (_, example), (_, shown), (_, pipeline), (_, audit_example) = blocks
     scope = {}
     exec(example, scope)
     assert capsys.readouterr().out == shown
     assert scope["X_reduced"].shape == (32561, 5)
+    exec(pipeline, scope)
+    assert scope["pipe"][-1].certificate_.status == "optimal"
     exec(audit_example, scope)
     assert "audited disparity" in capsys.readouterr().out
 

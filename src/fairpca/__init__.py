@@ -2,7 +2,17 @@
 
 `FairPCA` is the estimator, `audit` judges a reduction that is already in use. Underneath,
 `GroupMoments` is what is kept of the data, `Problem` poses the question, `ExactSolver` answers it
-with a `Solution`, and its `Certificate` says how good the answer provably is.
+with a `Solution`, and its `Certificate` says how good the answer provably is. `ParetoDescent` is
+the gradient method of Kamani et al.; `fairpca.objectives` has what it can minimise.
+`fairpca.datasets` holds two data sets of the literature, and `fairpca.metrics` functions for
+fairlearn.
+
+>>> from fairpca import FairPCA
+>>> from fairpca.datasets import load_adult
+>>> adult = load_adult(as_frame=False)
+>>> fair = FairPCA(2).fit(adult.data, sensitive_features=adult.sensitive_features)
+>>> fair.transform(adult.data).shape
+(32561, 2)
 """
 
 from fairpca._audit import audit

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
@@ -34,8 +35,8 @@ def audit(
     Parameters
     ----------
     estimator : fitted transformer with ``inverse_transform``
-        PCA, TruncatedSVD, NMF, FairPCA, a pipeline of such, … Losses are in the units of X, so of
-        a pipeline that begins with a scaler they are those of the unscaled columns.
+        PCA, TruncatedSVD, NMF, FairPCA, … A scikit-learn pipeline is judged by its last step, on
+        the rows that reach it.
     X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
         Rows to judge it by. The losses with each group's own PCA and with ordinary PCA, in as many
         dimensions as the reduction has, come from these rows.
@@ -68,6 +69,10 @@ def audit(
     --------------------------------------------------------------------------------------------------
     largest difference                                                       0.5323             0.5323
     """
+    if isinstance(estimator, Pipeline):
+        check_is_fitted(estimator)
+        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
+        estimator = estimator[-1]
     for verb in ("transform", "inverse_transform"):
         if not hasattr(estimator, verb):
             raise TypeError(

@@ -59,8 +59,9 @@ class FairPCA(
         Whether losses are measured from the mean of all rows or of each group. `mean_` and
         `transform` always use the mean of all rows, so with "group" the losses are not those of
         ``inverse_transform(transform(X))``.
-    solver : str or object with a method ``solve(problem)``, default="auto"
-        "auto" is "exact"; see `fairpca.solvers.SOLVERS`.
+    solver : {"auto", "exact", "pareto"} or object with ``solve(problem)``, default="auto"
+        "exact" finds the optimum, with a proof (`ExactSolver`); "pareto" is the gradient method of
+        Kamani et al., which ends near it (`ParetoDescent`); "auto" is "exact".
     missing_labels : {"error", "group"}, default="error"
         Whether missing sensitive features are an error or a group of their own.
     random_state : int or None, default=None
@@ -184,7 +185,7 @@ class FairPCA(
         problem, solution = self._run(moments, solver)
         self._set_fitted(problem, solution)
         if solution.certificate.status in ("infeasible", "unresolved"):
-            warnings.warn(solution.certificate.sentences()[0], FairnessWarning, stacklevel=2)
+            warnings.warn(str(solution.certificate), FairnessWarning, stacklevel=2)
         return self
 
     def transform(self, X: Any) -> Array:
@@ -234,7 +235,11 @@ class FairPCA(
         return restored
 
     def score(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> float:
-        """Minus the mean squared reconstruction error of the rows: higher is better.
+        """Minus the reconstruction error, averaged over the rows: higher is better.
+
+        The error of a row is its squared distance from its reconstruction, summed over columns.
+        Fairness does not enter, so a search by this score prefers more components and more
+        tolerance.
 
         Parameters
         ----------
@@ -371,11 +376,16 @@ def _warn_of_groups(moments: GroupMoments) -> None:
     single = [name for name, count in zip(names, moments.count, strict=True) if count == 1]
     if single:
         warnings.warn(
-            f"Groups with a single row: {', '.join(map(repr, single))}. A row loses nothing in its "
+            f"Groups with a single row: {_listed(single)}. A row loses nothing in its "
             "own subspace, so the disparity of such a group says little; think of merging it.",
             FairnessWarning,
             stacklevel=3,
         )
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(map(repr, names[:5])) + more
 
 
 def _numerical_rank(moments: GroupMoments) -> int:

@@ -83,6 +83,8 @@ def _columns(sensitive_features: Any) -> list[Any]:
     """Split into columns, each an array or a pandas Series (for its quick factorize)."""
     if scipy.sparse.issparse(sensitive_features):
         raise ValueError("sensitive_features must be dense: pass its toarray().")
+    if isinstance(sensitive_features, dict):
+        return [column for part in sensitive_features.values() for column in _columns(part)]
     if hasattr(sensitive_features, "columns") and not hasattr(sensitive_features, "collect"):
         if hasattr(sensitive_features, "iloc"):  # names may repeat in pandas
             return [sensitive_features.iloc[:, j] for j in range(sensitive_features.shape[1])]

@@ -43,7 +43,8 @@ def import_pandas() -> Any:
         import pandas
     except ImportError as error:
         raise ImportError(
-            "Data frames need pandas: install `fairpca[frames]`, or ask for arrays instead."
+            "Data frames need pandas: install `fairpca[frames]`, or ask for arrays "
+            "(as_frame=False, to_dict())."
         ) from error
     return pandas
 

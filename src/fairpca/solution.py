@@ -51,7 +51,9 @@ class Certificate:
     spread_bound : float
         No subspace has a smaller spread. Zero unless equality is impossible.
     tolerance : float
-        The spread that was asked for.
+        The spread that was asked for. A solver that only approaches it, as `ParetoDescent` does,
+        has the spread that it reached here, so that its certificate measures the rest: how far
+        the total loss is from the smallest possible at that spread.
     multipliers : array of shape (k,)
         The proof of the bound: `Problem.dual_bound` recomputes it from them, with the larger of
         `spread` and `tolerance` as its tolerance.
@@ -72,8 +74,8 @@ class Certificate:
     >>> problem = Problem(GroupMoments.from_rows(X, ["a", "a", "b", "b"]), n_components=1)
     >>> certificate = ExactSolver().solve(problem).certificate
     >>> certificate
-    Proven optimal: no subspace of this dimension that gives all groups equal disparities has a
-    smaller total loss than 0.9.
+    Proven optimal: all groups have equal disparities at a total loss of 0.9, and no subspace of
+    this dimension that does the same loses less.
     >>> round(problem.dual_bound(certificate.multipliers), 9)
     0.9
     """
@@ -135,8 +137,8 @@ class Certificate:
         )
         if self.status == "optimal":
             return (
-                f"Proven optimal: no subspace of this dimension that gives all groups {within} "
-                f"has a smaller total loss than {self.value:.6g}."
+                f"Proven optimal: all groups have {within} at a total loss of {self.value:.6g}, "
+                "and no subspace of this dimension that does the same loses less."
             )
         if self.status == "bounded":
             return (
@@ -162,8 +164,8 @@ class Certificate:
         met = self.status in ("optimal", "bounded")
         return [
             ("Equality levels down here: " if met else "There is an alternative: ")
-            + "criterion='minmax' leaves no group worse off and lowers the groups' disparities by "
-            f"{self.least_gain:.4g} to {most:.4g}."
+            + "with criterion='minmax' no group is worse off, and disparities are lower by "
+            f"{self.least_gain:.3g} to {most:.3g}, though not equal."
         ]
 
 
@@ -175,7 +177,7 @@ def _rounded(number: float, digits: int, *, up: bool) -> str:
     return f"{context.create_decimal_from_float(number).normalize(context):g}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Solution:
     """A subspace, what it costs each group, and its certificate.
 
@@ -213,6 +215,14 @@ class Solution:
     n_eigen: int
     message: str
     history: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        d, r = self.basis.shape
+        return (
+            f"Solution(solver={self.solver!r}, {r} of {d} dimensions, "
+            f"total_loss={self.total_loss:.6g}, status={self.certificate.status!r}, "
+            f"message={self.message!r})"
+        )
 
 
 def certify(

@@ -17,7 +17,7 @@ from fairpca.linalg import Array, min_norm_point
 _MAX_HALVINGS = 60
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Descent:
     """Where a run ended and how it went.
 
@@ -46,6 +46,9 @@ class Descent:
     multipliers: Array
     stationary: bool
     message: str
+
+    def __repr__(self) -> str:
+        return f"Descent({len(self.steps)} steps, message={self.message!r})"
 
 
 def descend(
