@@ -68,14 +68,15 @@ def test_a_tolerance_is_met():
     for _ in range(10):
         matrices = random_matrices(rng, "general", 4, 7)
         unfair = problem_of(matrices, 3)
-        losses = []
+        looser = 0.0
         for share in (0.8, 0.4, 0.1):
             tolerance = share * unfair.spread(unfair.pca_basis)
             problem = problem_of(matrices, 3, tolerance=tolerance)
             solution = ExactSolver(n_starts=8).solve(problem)
             check_valid(problem, solution, rng)
-            losses.append(solution.total_loss)
-        assert losses == sorted(losses)
+            # What meets a tight tolerance meets a loose one too, so it cannot beat its bound.
+            assert solution.total_loss >= looser
+            looser = solution.certificate.lower_bound
 
 
 def test_relaxation_feasible_but_no_line_equal_is_unresolved():
@@ -211,7 +212,7 @@ def test_equality_that_levels_down_is_reported():
         assert gains.min() >= -1e-9 * problem.scale
         assert gains.max() > 0
         assert certificate.least_gain == pytest.approx(max(gains.min(), 0))
-        assert "leaves no group worse off" in str(certificate)
+        assert "no group is worse off" in str(certificate)
         met = certificate.status in ("optimal", "bounded")
         assert ("levels down" in str(certificate)) == met
         least_largest = ExactSolver().solve(

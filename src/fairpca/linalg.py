@@ -122,31 +122,34 @@ def qr_factor(matrix: Array) -> Array:
     return factor
 
 
-def min_norm_point(vectors: Array) -> Array:
+def min_norm_point(vectors: Array, divisors: Array | None = None) -> Array:
     """Weights on the simplex whose combination of the rows has the least norm.
+
+    With `divisors`, one for each row, the rows are those of ``vectors / divisors``.
 
     Scaled to sum to one, the non-negative x that brings ``(V^T x, sum x)`` nearest to ``(0, 1)``
     is exactly that point (Lawson and Hanson), so a solver for non-negative least squares finds it.
     """
     m, n = vectors.shape
+    divisors = np.ones(m) if divisors is None else divisors
     if m == 1:
         return np.ones(1)
     if m == 2:
-        difference = vectors[0] - vectors[1]
+        first, second = vectors[0] / divisors[0], vectors[1] / divisors[1]
+        difference = first - second
         square = float(difference @ difference)
-        share = -float(vectors[1] @ difference) / square if square > 0 else 0.5
+        share = -float(second @ difference) / square if square > 0 else 0.5
         share = min(max(share, 0.0), 1.0)
         return np.array([share, 1.0 - share])
-    system = np.empty((min(m, n) + 1 if n > _LONG_VECTORS else n + 1, m))
     if n > _LONG_VECTORS:
         # A factor of the products has the same columns but for a rotation, and is much shorter.
-        values, turn = np.linalg.eigh(vectors @ vectors.T)
-        system[:-1] = (np.sqrt(np.maximum(values, 0.0)) * turn).T[-len(system) + 1 :]
+        values, turn = np.linalg.eigh(vectors @ vectors.T / np.outer(divisors, divisors))
+        rows: Array = (np.sqrt(np.maximum(values, 0.0)) * turn).T
     else:
-        system[:-1] = vectors.T
-    scale = float(np.abs(system[:-1]).max())
-    system[:-1] /= scale if scale > 0 else 1.0
-    system[-1] = 1.0
+        rows = vectors.T / divisors
+    scale = float(np.abs(rows).max())
+    system = np.ones((len(rows) + 1, m))
+    np.divide(rows, scale if scale > 0 else 1.0, out=system[:-1])
     target = np.zeros(len(system))
     target[-1] = 1.0
     found = nnls(system, target)[0]

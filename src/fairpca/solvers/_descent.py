@@ -81,12 +81,11 @@ def descend(
         flat = gradients.reshape(m, -1)
         sizes = np.sqrt(np.einsum("ij,ij->i", flat, flat))
         vanished = sizes <= zero
-        divisors = sizes[:, None] if normalize else np.ones((m, 1))
+        divisors = sizes if normalize else np.ones(m)
         if vanished.any():
-            divisors = np.where(vanished[:, None], np.inf, divisors)
-        scaled = flat / divisors
-        weights = min_norm_point(scaled)
-        flat_direction = -(weights @ scaled)
+            divisors = np.where(vanished, np.inf, divisors)
+        weights = min_norm_point(flat, divisors)
+        flat_direction = -((weights / divisors) @ flat)
         norm = math.sqrt(flat_direction @ flat_direction)
         norms.append(norm)
         multipliers.append(weights)
