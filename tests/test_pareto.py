@@ -14,7 +14,7 @@ from fairpca.solvers import pareto_starts
 from fairpca.solvers._descent import descend
 from fairpca.solvers.pareto import non_dominated
 
-from problems import KINDS, random_basis, random_problem
+from problems import KINDS, problem_of, random_basis, random_problem
 
 
 def real_problem(load, sensitive, r):
@@ -365,3 +365,11 @@ def test_a_start_of_ones_own():
     for wrong in (np.ones((5, 2)), np.ones((4, 2)), np.ones(5)):
         with pytest.raises(ValueError, match="start must be an array of shape"):
             ParetoDescent(start=wrong).solve(problem)
+
+
+@pytest.mark.parametrize("criterion", ["equal", "minmax"])
+def test_data_that_does_not_vary(criterion):
+    flat = problem_of(np.zeros((3, 4, 4)), 2, criterion=criterion)
+    end = ParetoDescent(max_iter=5).solve(flat)
+    assert end.certificate.status == "optimal"
+    assert end.n_iter == 0

@@ -94,22 +94,42 @@ def prove(problem: Problem) -> Array:
 
     The relaxation has to be feasible, as it is when a subspace within the tolerance is known.
     """
-    k = problem.n_groups
-    nothing = np.full(k, 1.0 / k) if problem.criterion == "minmax" else np.zeros(k)
-    if k == 1 or problem.n_components == problem.moments.n_features:
-        return nothing
-    if (
-        problem.criterion == "equal"
-        and problem.spread(problem.least_loss_basis) <= problem.tolerance
-    ):
-        return nothing
+    if _without_search(problem) is not None:
+        return _plain_multipliers(problem)
     space = SearchSpace(problem)
-    if k == 2:
+    if problem.n_groups == 2:
         return _two_group_multipliers(problem, _settle_two_groups(problem, space).weights)
     if problem.criterion == "minmax":
         return space.settle(lambda forms: maximise_dual(forms, minmax_domain(forms))).weights
     dual = space.settle(lambda forms: maximise_dual(forms, equal_domain(forms, problem.tolerance)))
     return dual.weights - problem.weights
+
+
+def _without_search(problem: Problem) -> tuple[Array, str] | None:
+    """The answer and the reason, where nothing has to be searched for."""
+    if problem.n_components == problem.moments.n_features:
+        return np.eye(problem.n_components), "the whole space loses nothing"
+    # The least total loss of all: if it is fair, it is the answer.
+    basis = problem.least_loss_basis
+    if problem.n_groups == 1:
+        return basis, "one group: ordinary PCA"
+    slack = 1e-2 * _feasibility(problem)
+    if problem.criterion == "equal" and problem.spread(basis) <= problem.tolerance + slack:
+        return basis, "the least total loss of all meets the criterion"
+    if problem.disparities(basis).max() <= 1e-14 * float(problem.traces.max()):
+        return basis, "the least total loss of all is best for every group"
+    return None
+
+
+def _feasibility(problem: Problem) -> float:
+    """The spread that counts as none."""
+    return max(_FEASIBILITY * problem.scale, 1e-13 * float(problem.traces.max()))
+
+
+def _plain_multipliers(problem: Problem) -> Array:
+    """What proves the bound where nothing has to be searched for."""
+    k = problem.n_groups
+    return np.full(k, 1.0 / k) if problem.criterion == "minmax" else np.zeros(k)
 
 
 def _settle_two_groups(problem: Problem, space: SearchSpace) -> TwoGroupResult:
@@ -143,24 +163,13 @@ class _Search:
         self.n_iter = 0
         self.n_eigen = problem.n_groups + 1
         self.history: list[dict[str, Any]] = []
-        traces = problem.traces
-        self.feasibility = max(_FEASIBILITY * problem.scale, 1e-13 * float(traces.max()))
+        self.feasibility = _feasibility(problem)
 
     def run(self) -> tuple[Array, Certificate, str]:
         problem = self.problem
-        nothing = np.zeros(problem.n_groups)
-        if problem.n_components == problem.moments.n_features:
-            basis = np.eye(problem.n_components)
-            return self._done(basis, self._pca_multipliers(), "the whole space loses nothing")
-        basis = problem.least_loss_basis
-        if problem.n_groups == 1:
-            return self._done(basis, self._pca_multipliers(), "one group: ordinary PCA")
-        # The least total loss of all: if it is fair, it is the answer.
-        spread = problem.spread(basis)
-        if problem.criterion == "equal" and spread <= problem.tolerance + 1e-2 * self.feasibility:
-            return self._done(basis, nothing, "ordinary PCA meets the criterion")
-        if problem.disparities(basis).max() <= 1e-14 * float(problem.traces.max()):
-            return self._done(basis, self._pca_multipliers(), "ordinary PCA is best for all groups")
+        found = _without_search(problem)
+        if found is not None:
+            return self._done(found[0], _plain_multipliers(problem), found[1])
         self.space = SearchSpace(problem)
         try:
             if problem.n_groups == 2:
@@ -178,10 +187,6 @@ class _Search:
             self.problem, basis, multipliers, feasibility=self.feasibility, **proofs
         )
         return basis, certificate, message
-
-    def _pca_multipliers(self) -> Array:
-        k = self.problem.n_groups
-        return np.full(k, 1.0 / k) if self.problem.criterion == "minmax" else np.zeros(k)
 
     def _two_groups(self) -> tuple[Array, Certificate, str]:
         result = _settle_two_groups(self.problem, self.space)
