@@ -1,6 +1,8 @@
 """audit: the table of reductions that others have fitted."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -12,9 +14,6 @@ from sklearn.preprocessing import StandardScaler
 
 import fairpca._audit
 from fairpca import FairPCA, audit
-
-pd = pytest.importorskip("pandas")
-pl = pytest.importorskip("polars")
 
 
 def rows_and_groups(n=90, d=5, seed=0):

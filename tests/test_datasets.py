@@ -12,12 +12,11 @@ from collections import Counter
 from importlib import resources
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.utils import Bunch
 
 from fairpca.datasets import load_adult, load_credit
-
-pd = pytest.importorskip("pandas")
 
 LOADERS = [load_adult, load_credit]
 SUBSETS = ["train", "test", "all"]

@@ -5,6 +5,8 @@ import re
 import warnings
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse
 import sklearn
@@ -18,9 +20,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments
 from fairpca.datasets import load_credit
-
-pd = pytest.importorskip("pandas")
-pl = pytest.importorskip("polars")
 
 
 @parametrize_with_checks([FairPCA(), FairPCA(n_components=1), FairPCA(criterion="minmax")])

@@ -3,15 +3,14 @@
 import datetime
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairpca._groups import MISSING, encode_groups, label_text, sorted_labels
-
-pd = pytest.importorskip("pandas")
-pl = pytest.importorskip("polars")
 
 repeatable = settings(max_examples=100, derandomize=True, deadline=None)
 WORDS = ["north", "south", "east", "south", "north"]

@@ -3,6 +3,7 @@
 from functools import partial
 from itertools import combinations
 
+import fairlearn.metrics as fairlearn_metrics
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
@@ -17,7 +18,6 @@ from fairpca.metrics import (
 
 # What old releases of fairlearn call in pandas is not for these tests to judge.
 old_pandas_calls = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-fairlearn_metrics = pytest.importorskip("fairlearn.metrics")
 
 
 def rows_and_groups(n=90, d=5, seed=0):

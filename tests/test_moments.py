@@ -5,15 +5,14 @@ import tracemalloc
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairpca import GroupMoments
-
-pd = pytest.importorskip("pandas")
-pl = pytest.importorskip("polars")
 
 repeatable = settings(max_examples=60, derandomize=True, deadline=None)
 

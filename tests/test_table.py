@@ -8,8 +8,6 @@ import pytest
 
 from fairpca import GroupTable
 
-pd = pytest.importorskip("pandas")
-
 HOSTILE = [
     "<script>alert('x')</script>",
     '"><img src=x onerror="alert(1)">',

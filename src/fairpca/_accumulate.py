@@ -18,9 +18,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController  # comes with scikit-learn
 
+from fairpca._groups import Codes
 from fairpca.linalg import Array
-
-Codes = NDArray[np.integer[Any]]
 
 _BLOCK_BYTES = 2**20
 """Size of the row blocks: they stay in the processor's cache between the steps on them."""

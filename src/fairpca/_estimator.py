@@ -21,6 +21,7 @@ from fairpca._validation import (
     check_seed,
     check_weights,
     explain_not_finite,
+    listed,
 )
 from fairpca.exceptions import FairnessWarning
 from fairpca.linalg import Array, eigh_descending, rotate_to_principal_axes
@@ -376,16 +377,11 @@ def _warn_of_groups(moments: GroupMoments) -> None:
     single = [name for name, count in zip(names, moments.count, strict=True) if count == 1]
     if single:
         warnings.warn(
-            f"Groups with a single row: {_listed(single)}. A row loses nothing in its "
+            f"Groups with a single row: {listed(single, 5)}. A row loses nothing in its "
             "own subspace, so the disparity of such a group says little; think of merging it.",
             FairnessWarning,
             stacklevel=3,
         )
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return ", ".join(map(repr, names[:5])) + more
 
 
 def _numerical_rank(moments: GroupMoments) -> int:

@@ -24,8 +24,14 @@ _ACCEPT: dict[str, Any] = {
 def check_choice(name: str, value: object, known: Sequence[object]) -> None:
     """Raise ValueError unless the value is one of the known ones."""
     if isinstance(value, np.ndarray) or value not in known:
-        listed = ", ".join(repr(choice) for choice in known)
-        raise ValueError(f"{name} must be one of {listed}, got {value!r}.")
+        raise ValueError(f"{name} must be one of {listed(known)}, got {value!r}.")
+
+
+def listed(names: Sequence[object], most: int | None = None) -> str:
+    """The names as text; beyond `most` of them only their number."""
+    shown = names if most is None else names[:most]
+    more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
+    return ", ".join(repr(name) for name in shown) + more
 
 
 def check_seed(random_state: object) -> None:
@@ -119,10 +125,8 @@ def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array | None:
 def _refuse_text_columns(X: Any) -> None:
     names = _non_numeric_columns(X)
     if names:
-        shown = ", ".join(repr(name) for name in names[:5])
-        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
         raise ValueError(
-            f"X has non-numeric columns: {shown}{more}. Encode them as numbers "
+            f"X has non-numeric columns: {listed(names, 5)}. Encode them as numbers "
             "(for example with OneHotEncoder) or leave them out."
         )
 

@@ -180,8 +180,9 @@ class PaperObjectives:
 
     def values(self, problem: Problem, basis: Array) -> Array:
         """All values; (m,)."""
-        disparities = self._differences(problem) @ (problem.own_gains - problem.kept(basis))
-        return self._values(problem, problem.kept(basis), disparities, basis)
+        kept = problem.kept(basis)
+        disparities = self._differences(problem) @ (problem.own_gains - kept)
+        return self._values(problem, kept, disparities, basis)
 
     def evaluate(
         self, problem: Problem, basis: Array, tangent: Tangent | None = None

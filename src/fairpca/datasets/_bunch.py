@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from fairpca._validation import check_choice, import_pandas
+from fairpca._validation import check_choice, import_pandas, listed
 from fairpca.datasets._table import Attribute, Column, Table
 
 SUBSETS = ("train", "test", "all")
@@ -65,14 +65,10 @@ def _sensitive_names(sensitive: str | Sequence[str], known: Sequence[str]) -> tu
         valid = False
     if not valid:
         raise ValueError(
-            f"sensitive must be one of {_listed(known)}, or a sequence of some of them "
+            f"sensitive must be one of {listed(known)}, or a sequence of some of them "
             f"without repeats, got {sensitive!r}."
         )
     return tuple(names)
-
-
-def _listed(known: Sequence[object]) -> str:
-    return ", ".join(repr(value) for value in known)
 
 
 def _select_rows(table: Table, subset: str, drop_unclear: bool) -> NDArray[np.intp]:
