@@ -6,25 +6,20 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import assert_all_finite, check_array, check_is_fitted
 
 from fairpca._callbacks import CallbackSupportMixin, FitTask, with_callbacks
-from fairpca._groups import encode_groups, label_text
+from fairpca._linear import LinearReduction
 from fairpca._validation import (
     check_choice,
     check_rows,
     check_seed,
-    check_weights,
-    explain_not_finite,
-    listed,
 )
 from fairpca.exceptions import FairnessWarning
-from fairpca.linalg import Array, eigh_descending, rotate_to_principal_axes
+from fairpca.linalg import eigh_descending
 from fairpca.moments import GroupMoments
 from fairpca.problem import CENTERINGS, CRITERIA, LOSSES, Problem
 from fairpca.solution import Certificate, Solution
@@ -32,9 +27,7 @@ from fairpca.solvers import SOLVERS, Solver
 from fairpca.table import GroupTable
 
 
-class FairPCA(
-    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
+class FairPCA(CallbackSupportMixin, LinearReduction):
     """Principal component analysis in which every group gives up the same.
 
     Ordinary PCA fits the majority. This finds the subspace of `n_components` dimensions in which
@@ -114,14 +107,6 @@ class FairPCA(
     array([0.5933, 0.5933])
     """
 
-    # Without this, metadata routing would ask every user to request it.
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-
-    components_: Array
-    mean_: Array
-    explained_variance_: Array
-    explained_variance_ratio_: Array
-    n_components_: int
     group_table_: GroupTable
     certificate_: Certificate
     solution_: Solution
@@ -176,103 +161,12 @@ class FairPCA(
         solver = self._check_parameters()
         rows = check_rows(X, self, reset=True, ensure_min_samples=2)
         self._check_dimension(rows.shape[1])
-        labels, codes = encode_groups(sensitive_features, rows.shape[0], self.missing_labels)
-        weights = check_weights(sample_weight, rows.shape[0])
-        moments = GroupMoments.from_codes(rows, codes, labels, weights)
-        if not moments.is_finite:
-            explain_not_finite(rows, self)
-        if sensitive_features is not None:
-            _warn_of_groups(moments)
+        moments, _ = self._gather(rows, sensitive_features, sample_weight)
         problem, solution = self._run(moments, solver)
         self._set_fitted(problem, solution)
         if solution.certificate.status in ("infeasible", "unresolved"):
             warnings.warn(str(solution.certificate), FairnessWarning, stacklevel=2)
         return self
-
-    def transform(self, X: Any) -> Array:
-        """Project rows on the components.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_components_)
-        """
-        check_is_fitted(self)
-        rows = check_rows(X, self, reset=False)
-        assert_all_finite(
-            rows.data if hasattr(rows, "toarray") else rows,
-            estimator_name=type(self).__name__,
-            input_name="X",
-        )
-        # Two products instead of centred rows: no centred copy, and sparse rows stay sparse.
-        scores = rows @ self.components_.T - self.mean_ @ self.components_.T
-        reduced: Array = scores.astype(rows.dtype, copy=False)
-        return reduced
-
-    def inverse_transform(self, X: ArrayLike) -> Array:
-        """Bring reduced rows back to the original columns.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_components_)
-
-        Returns
-        -------
-        array of shape (n_samples, n_features_in_)
-        """
-        check_is_fitted(self)
-        reduced = check_array(X, dtype=[np.float64, np.float32])
-        if reduced.shape[1] != self.n_components_:
-            raise ValueError(
-                f"X has {reduced.shape[1]} columns, but this FairPCA reduces to "
-                f"{self.n_components_}."
-            )
-        restored: Array = (reduced @ self.components_ + self.mean_).astype(
-            reduced.dtype, copy=False
-        )
-        return restored
-
-    def score(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> float:
-        """Minus the reconstruction error, averaged over the rows: higher is better.
-
-        The error of a row is its squared distance from its reconstruction, summed over columns.
-        Fairness does not enter, so a search by this score prefers more components and more
-        tolerance.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights of the rows.
-
-        Returns
-        -------
-        float
-        """
-        check_is_fitted(self)
-        rows = check_rows(X, self, reset=False)
-        weights = check_weights(sample_weight, rows.shape[0])
-        moments = GroupMoments.from_codes(rows, np.zeros(rows.shape[0], np.int8), ["all"], weights)
-        if not moments.is_finite:
-            explain_not_finite(rows, self)
-        offset = moments.mean[0] - self.mean_
-        matrix = moments.scatter[0] / moments.weight[0] + np.outer(offset, offset)
-        kept = np.einsum("ij,ij->", self.components_ @ matrix, self.components_)
-        return -max(float(np.trace(matrix) - kept), 0.0)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def _check_parameters(self) -> Solver:
         """Refuse wrong parameters before any work; returns the solver."""
@@ -345,43 +239,16 @@ class FairPCA(
         )
 
     def _set_fitted(self, problem: Problem, solution: Solution) -> None:
-        moments = problem.moments
-        if problem.loss == "mean" and problem.centering == "global":
-            covariance = problem.total_matrix
-        else:
-            covariance = moments.total_covariance()
-        variances, basis = rotate_to_principal_axes(solution.basis, covariance)
-        n = int(moments.count.sum())
-        total = float(np.trace(covariance))
+        at_hand = problem.loss == "mean" and problem.centering == "global"
+        self._set_components(
+            solution.basis,
+            problem.moments,
+            shares=solution.shares,
+            covariance=problem.total_matrix if at_hand else None,
+        )
         self.solution_ = solution
         self.certificate_ = solution.certificate
         self.group_table_ = GroupTable.of(problem, solution.group_losses, "fair")
-        self.mean_ = moments.total_mean
-        self.components_ = np.ascontiguousarray(basis.T)
-        self.n_components_ = problem.n_components
-        self.explained_variance_ = variances * (n / max(n - 1, 1))
-        self.explained_variance_ratio_ = (
-            variances / total if total > 0 else np.zeros(len(variances))
-        )
-
-
-def _warn_of_groups(moments: GroupMoments) -> None:
-    names = [label_text(label) for label in moments.labels]
-    if len(names) == 1:
-        warnings.warn(
-            f"sensitive_features has one group only, {names[0]!r}: the result is that of "
-            "ordinary PCA.",
-            FairnessWarning,
-            stacklevel=3,
-        )
-    single = [name for name, count in zip(names, moments.count, strict=True) if count == 1]
-    if single:
-        warnings.warn(
-            f"Groups with a single row: {listed(single, 5)}. A row loses nothing in its "
-            "own subspace, so the disparity of such a group says little; think of merging it.",
-            FairnessWarning,
-            stacklevel=3,
-        )
 
 
 def _numerical_rank(moments: GroupMoments) -> int:

@@ -164,10 +164,15 @@ def rotate_to_principal_axes(basis: Array, matrix: Array) -> tuple[Array, Array]
     entry of largest magnitude in each component is positive.
     """
     values, rotation = eigh_descending(basis.T @ matrix @ basis)
-    rotated = basis @ rotation
-    largest = np.abs(rotated).argmax(axis=0)
-    signs = np.sign(rotated[largest, np.arange(rotated.shape[1])])
-    return np.maximum(values, 0.0), rotated * np.where(signs == 0, 1.0, signs)
+    return np.maximum(values, 0.0), fix_signs(basis @ rotation)
+
+
+def fix_signs(basis: Array) -> Array:
+    """Turn each column so that its entry of largest magnitude is positive."""
+    largest = np.abs(basis).argmax(axis=0)
+    signs = np.sign(basis[largest, np.arange(basis.shape[1])])
+    turned: Array = basis * np.where(signs == 0, 1.0, signs)
+    return turned
 
 
 def _block_krylov(

@@ -172,22 +172,26 @@ class Problem:
         matrix: Array = (weights @ self.matrices.reshape(k, d * d)).reshape(d, d)
         return matrix
 
-    def kept(self, basis: Array) -> Array:
-        """What each group keeps in a subspace, ``tr(A_i P)``; (k,)."""
-        kept: Array = np.einsum("kia,ia->k", self.matrices @ basis, basis)
+    def kept(self, basis: Array, shares: Array | None = None) -> Array:
+        """What each group keeps in a subspace, ``tr(A_i P)``; (k,).
+
+        With `shares`, P is the relaxed projector ``basis @ diag(shares) @ basis.T``.
+        """
+        weighted = basis if shares is None else basis * shares
+        kept: Array = np.einsum("kia,ia->k", self.matrices @ basis, weighted)
         return kept
 
-    def group_losses(self, basis: Array) -> Array:
+    def group_losses(self, basis: Array, shares: Array | None = None) -> Array:
         """Reconstruction loss of each group; (k,)."""
-        return np.maximum(self.traces - self.kept(basis), 0.0)
+        return np.maximum(self.traces - self.kept(basis, shares), 0.0)
 
-    def total_loss(self, basis: Array) -> float:
+    def total_loss(self, basis: Array, shares: Array | None = None) -> float:
         """Weighted sum of the groups' losses."""
-        return float(self.weights @ (self.traces - self.kept(basis)))
+        return float(self.weights @ (self.traces - self.kept(basis, shares)))
 
-    def disparities(self, basis: Array) -> Array:
+    def disparities(self, basis: Array, shares: Array | None = None) -> Array:
         """What each group loses beyond its own best subspace, E_i; (k,)."""
-        disparities: Array = self.own_gains - self.kept(basis)
+        disparities: Array = self.own_gains - self.kept(basis, shares)
         return disparities
 
     def pairwise_disparities(self, basis: Array) -> Array:
@@ -195,9 +199,9 @@ class Problem:
         disparities = self.disparities(basis)
         return disparities[:, None] - disparities[None, :]
 
-    def spread(self, basis: Array) -> float:
+    def spread(self, basis: Array, shares: Array | None = None) -> float:
         """Largest difference between the disparities of two groups."""
-        return float(np.ptp(self.disparities(basis)))
+        return float(np.ptp(self.disparities(basis, shares)))
 
     def dual_bound(self, multipliers: ArrayLike, tolerance: float | None = None) -> float:
         """Lower bound that the multipliers prove, whoever found them.

@@ -25,7 +25,7 @@ class Certificate:
 
     Attributes
     ----------
-    status : {"optimal", "bounded", "infeasible", "unresolved"}
+    status : {"optimal", "bounded", "infeasible", "unresolved", "relaxed"}
         "optimal": the criterion is met, and no subspace of this dimension does better by more
         than rounding (1e-7 of `value`, 1e-12 of tr(A), or 1e-14 of a group's own trace).
         "bounded": the criterion is met, and no subspace does better by more than `gap`.
@@ -34,6 +34,8 @@ class Certificate:
         at that spread.
         "unresolved": the proof of impossibility fails, yet no subspace with disparities within
         the tolerance was found; what is returned is as for "infeasible".
+        "relaxed": more dimensions are used than were asked for, as the published methods that
+        round a semidefinite relaxation do; the bounds are those of the dimension asked for.
         Disparities count as within the tolerance up to 1e-10 of tr(A).
     criterion : {"equal", "minmax"}
         What was asked for. "minmax" is always met, so it ends as "optimal" or "bounded".
@@ -59,6 +61,10 @@ class Certificate:
         `spread` and `tolerance` as its tolerance.
     disparities : array of shape (k,)
         Disparities of the subspace returned.
+    n_components : int
+        The dimension that was asked for, of which the bounds speak.
+    n_dimensions : int
+        The dimension that is used.
     spread_multipliers : array of shape (k,) or None
         The proof of `spread_bound`: see `Problem.spread_bound`.
     minmax_disparities : array of shape (k,) or None
@@ -91,6 +97,8 @@ class Certificate:
     tolerance: float
     multipliers: Array
     disparities: Array
+    n_components: int
+    n_dimensions: int
     spread_multipliers: Array | None = None
     minmax_disparities: Array | None = None
 
@@ -114,8 +122,29 @@ class Certificate:
         """The certificate in plain words; bounds are rounded to the safe side."""
         if len(self.disparities) == 1:
             return ["One group: the result is that of ordinary PCA."]
+        if self.status == "relaxed":
+            return self._relaxed_findings()
         finding = self._minmax_finding() if self.criterion == "minmax" else self._equal_finding()
         return [finding, *self._levelling()]
+
+    def _relaxed_findings(self) -> list[str]:
+        uses = (
+            f"Uses {self.n_dimensions} dimensions, {self.n_dimensions - self.n_components} more "
+            f"than the {self.n_components} asked for."
+        )
+        value, bound = _rounded(self.value, 6, up=True), _rounded(self.lower_bound, 6, up=False)
+        if self.criterion == "minmax":
+            return [
+                uses,
+                f"No group has a disparity above {value}; in a subspace of {self.n_components} "
+                f"dimensions some group has at least {bound}.",
+            ]
+        return [
+            uses,
+            f"Disparities differ by {self.spread:.6g} at a total loss of {value}; a subspace of "
+            f"{self.n_components} dimensions in which they differ by no more loses at least "
+            f"{bound}.",
+        ]
 
     def _minmax_finding(self) -> str:
         bound = _rounded(self.lower_bound, 6, up=False)
@@ -184,7 +213,7 @@ class Solution:
     Attributes
     ----------
     basis : array of shape (d, r)
-        Orthonormal columns that span the subspace.
+        Orthonormal columns that span the subspace; more than r where a solver needs them.
     group_losses : array of shape (k,)
         Reconstruction loss of each group.
     disparities : array of shape (k,)
@@ -203,6 +232,9 @@ class Solution:
         Why the solver stopped.
     history : dict
         What the solver recorded on its way.
+    shares : array of shape (n_dimensions,) or None
+        What is kept of the variance along each column of the basis, where a solver uses more than
+        r columns: between 0 and 1, with sum r. None keeps all.
     """
 
     basis: Array
@@ -215,6 +247,7 @@ class Solution:
     n_eigen: int
     message: str
     history: dict[str, Any] = field(default_factory=dict)
+    shares: Array | None = None
 
     def __repr__(self) -> str:
         d, r = self.basis.shape
@@ -233,15 +266,17 @@ def certify(
     spread_multipliers: Array | None = None,
     minmax_disparities: Array | None = None,
     feasibility: float = 0.0,
+    shares: Array | None = None,
 ) -> Certificate:
     """Judge a subspace by the bounds that the multipliers prove, wherever both come from.
 
-    `feasibility` is the rounding within which a spread counts as within the tolerance.
+    `feasibility` is the rounding within which a spread counts as within the tolerance, `shares`
+    what is kept along each column of the basis (see `Solution`).
     """
-    disparities = problem.disparities(basis)
+    disparities = problem.disparities(basis, shares)
     spread = float(np.ptp(disparities))
     rounding = max(_ROUNDING_TOTAL * problem.scale, _ROUNDING_GROUP * float(problem.traces.max()))
-    total_loss = problem.total_loss(basis)
+    total_loss = problem.total_loss(basis, shares)
     if problem.criterion == "minmax":
         value = max(float(disparities.max()), 0.0)  # negative only by rounding
         bound = problem._dual_bound(multipliers, None, basis)
@@ -253,7 +288,9 @@ def certify(
     spread_bound = 0.0
     if spread_multipliers is not None:
         spread_bound = max(problem.spread_bound(spread_multipliers), 0.0)
-    if problem.criterion == "minmax" or spread <= problem.tolerance + feasibility:
+    if basis.shape[1] > problem.n_components:
+        status = "relaxed"
+    elif problem.criterion == "minmax" or spread <= problem.tolerance + feasibility:
         closed = gap <= max(OPTIMAL_GAP * value, rounding)
         status = "optimal" if closed else "bounded"
     elif spread_bound > problem.tolerance + feasibility:
@@ -272,6 +309,8 @@ def certify(
         tolerance=problem.tolerance,
         multipliers=multipliers,
         disparities=disparities,
+        n_components=problem.n_components,
+        n_dimensions=basis.shape[1],
         spread_multipliers=spread_multipliers,
         minmax_disparities=minmax_disparities,
     )

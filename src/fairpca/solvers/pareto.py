@@ -12,9 +12,9 @@ from fairpca._validation import check_choice, check_seed
 from fairpca.linalg import Array, polar_factor, qr_factor
 from fairpca.objectives import PENALTIES, Objective, PaperObjectives, SeparateObjectives
 from fairpca.problem import Problem
-from fairpca.solution import Solution, certify
+from fairpca.solution import Solution
+from fairpca.solvers._conclude import conclude
 from fairpca.solvers._descent import Descent, descend
-from fairpca.solvers.exact import prove
 
 _RETRACTIONS = {"svd": polar_factor, "qr": qr_factor}
 
@@ -130,21 +130,13 @@ class ParetoDescent:
         """Descend from every start and certify the best end point."""
         runs = [self._descend(problem, basis, progress) for basis in self._starts(problem)]
         best = _best(problem, runs)
-        basis = runs[best].point
-        spread = problem.spread(basis)
-        # Measured against the frontier at the spread that was reached.
-        reached = problem.with_tolerance(max(problem.tolerance, spread))
-        certificate = certify(reached, basis, prove(reached))
-        return Solution(
-            basis=basis,
-            group_losses=problem.group_losses(basis),
-            disparities=certificate.disparities,
-            total_loss=problem.total_loss(basis),
-            certificate=certificate,
+        return conclude(
+            problem,
+            runs[best].point,
             solver=self.name,
+            message=runs[best].message,
             n_iter=len(runs[best].steps),
             n_eigen=problem.n_groups,
-            message=runs[best].message,
             history={
                 "objectives": self._vector(problem).names(problem),
                 "runs": tuple(runs),

@@ -1,0 +1,195 @@
+"""LinearReduction: what every estimator that projects rows on components has in common."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import assert_all_finite, check_array, check_is_fitted
+
+from fairpca._groups import Codes, encode_groups, label_text
+from fairpca._validation import check_rows, check_weights, explain_not_finite, listed
+from fairpca.exceptions import FairnessWarning
+from fairpca.linalg import Array, fix_signs, rotate_to_principal_axes
+from fairpca.moments import GroupMoments
+
+
+class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Rows less `mean_`, projected on `components_`, and back.
+
+    A subclass gathers moments, finds a basis and calls `_set_components`. Its parameters include
+    `missing_labels`.
+    """
+
+    # Without this, metadata routing would ask every user to request it.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+
+    missing_labels: str
+    components_: Array
+    mean_: Array
+    explained_variance_: Array
+    explained_variance_ratio_: Array
+    n_components_: int
+    shrinkage_: Array | None = None
+
+    def transform(self, X: Any) -> Array:
+        """Project rows on the components.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_components_)
+        """
+        check_is_fitted(self)
+        rows = check_rows(X, self, reset=False)
+        assert_all_finite(
+            rows.data if hasattr(rows, "toarray") else rows,
+            estimator_name=type(self).__name__,
+            input_name="X",
+        )
+        # Two products instead of centred rows: no centred copy, and sparse rows stay sparse.
+        scores = rows @ self.components_.T - self.mean_ @ self.components_.T
+        if self.shrinkage_ is not None:
+            scores *= self.shrinkage_
+        reduced: Array = scores.astype(rows.dtype, copy=False)
+        return reduced
+
+    def inverse_transform(self, X: ArrayLike) -> Array:
+        """Bring reduced rows back to the original columns.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components_)
+
+        Returns
+        -------
+        array of shape (n_samples, n_features_in_)
+        """
+        check_is_fitted(self)
+        reduced = check_array(X, dtype=[np.float64, np.float32])
+        if reduced.shape[1] != self.n_components_:
+            raise ValueError(
+                f"X has {reduced.shape[1]} columns, but this {type(self).__name__} reduces to "
+                f"{self.n_components_}."
+            )
+        restored: Array = (reduced @ self.components_ + self.mean_).astype(
+            reduced.dtype, copy=False
+        )
+        return restored
+
+    def score(self, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None) -> float:
+        """Minus the reconstruction error, averaged over the rows: higher is better.
+
+        The error of a row is its squared distance from its reconstruction, summed over columns.
+        Fairness does not enter, so a search by this score prefers more components and more
+        tolerance.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights of the rows.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        rows = check_rows(X, self, reset=False)
+        weights = check_weights(sample_weight, rows.shape[0])
+        moments = GroupMoments.from_codes(rows, np.zeros(rows.shape[0], np.int8), ["all"], weights)
+        if not moments.is_finite:
+            explain_not_finite(rows, self)
+        offset = moments.mean[0] - self.mean_
+        matrix = moments.scatter[0] / moments.weight[0] + np.outer(offset, offset)
+        kept = np.einsum("ij,ij->i", self.components_ @ matrix, self.components_)
+        if self.shrinkage_ is not None:
+            kept *= 1.0 - (1.0 - self.shrinkage_) ** 2
+        return -max(float(np.trace(matrix) - kept.sum()), 0.0)
+
+    def _gather(
+        self, rows: Any, sensitive_features: Any, sample_weight: ArrayLike | None
+    ) -> tuple[GroupMoments, Codes]:
+        """Moments by group of rows that `check_rows` has seen, and the group of each row.
+
+        Groups whose rows all have no weight are left out of the moments.
+        """
+        labels, codes = encode_groups(sensitive_features, rows.shape[0], self.missing_labels)
+        weights = check_weights(sample_weight, rows.shape[0])
+        moments = GroupMoments.from_codes(rows, codes, labels, weights)
+        if not moments.is_finite:
+            explain_not_finite(rows, self)
+        if sensitive_features is not None:
+            _warn_of_groups(moments)
+        return moments, codes
+
+    def _set_components(
+        self,
+        basis: Array,
+        moments: GroupMoments,
+        *,
+        shares: Array | None = None,
+        covariance: Array | None = None,
+    ) -> None:
+        """Set what is fitted from a basis, turned to principal axes.
+
+        With `shares`, what is kept of the variance along each column of the basis: a column that
+        keeps the share s is shortened to ``1 - sqrt(1 - s)``, so that the rows lose ``1 - s`` of
+        their variance along it. `covariance` is that of all rows, where it is at hand.
+        """
+        if covariance is None:
+            covariance = moments.total_covariance()
+        if shares is None:
+            variances, basis = rotate_to_principal_axes(basis, covariance)
+            self.shrinkage_ = None
+        else:
+            shrinkage = 1.0 - np.sqrt(1.0 - shares)
+            variances = np.einsum("ij,ij->j", covariance @ basis, basis) * shrinkage**2
+            order = np.argsort(-variances, kind="stable")
+            variances, basis = variances[order], fix_signs(basis[:, order])
+            self.shrinkage_ = shrinkage[order]
+        n = int(moments.count.sum())
+        total = float(np.trace(covariance))
+        self.mean_ = moments.total_mean
+        self.components_ = np.ascontiguousarray(basis.T)
+        self.n_components_ = basis.shape[1]
+        self.explained_variance_ = variances * (n / max(n - 1, 1))
+        self.explained_variance_ratio_ = (
+            variances / total if total > 0 else np.zeros(len(variances))
+        )
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _warn_of_groups(moments: GroupMoments) -> None:
+    names = [label_text(label) for label in moments.labels]
+    if len(names) == 1:
+        warnings.warn(
+            f"sensitive_features has one group only, {names[0]!r}: the result is that of "
+            "ordinary PCA.",
+            FairnessWarning,
+            stacklevel=4,
+        )
+    single = [name for name, count in zip(names, moments.count, strict=True) if count == 1]
+    if single:
+        warnings.warn(
+            f"Groups with a single row: {listed(single, 5)}. A row loses nothing in its "
+            "own subspace, so the disparity of such a group says little; think of merging it.",
+            FairnessWarning,
+            stacklevel=4,
+        )

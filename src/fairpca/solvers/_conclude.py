@@ -1,0 +1,44 @@
+"""How a solver with a criterion of its own ends: judged by what the exact solver can prove."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairpca.linalg import Array
+from fairpca.problem import Problem
+from fairpca.solution import Solution, certify
+from fairpca.solvers.exact import prove
+
+
+def conclude(
+    problem: Problem,
+    basis: Array,
+    *,
+    solver: str,
+    message: str,
+    n_iter: int,
+    n_eigen: int,
+    shares: Array | None = None,
+    history: dict[str, Any] | None = None,
+) -> Solution:
+    """The solution that a basis is, with a certificate for the problem's criterion.
+
+    For "equal" the certificate measures the distance to the frontier at the spread that was
+    reached.
+    """
+    spread = problem.spread(basis, shares)
+    reached = problem.with_tolerance(max(problem.tolerance, spread))
+    certificate = certify(reached, basis, prove(reached), shares=shares)
+    return Solution(
+        basis=basis,
+        group_losses=problem.group_losses(basis, shares),
+        disparities=certificate.disparities,
+        total_loss=problem.total_loss(basis, shares),
+        certificate=certificate,
+        solver=solver,
+        n_iter=n_iter,
+        n_eigen=n_eigen,
+        message=message,
+        history=history or {},
+        shares=shares,
+    )
