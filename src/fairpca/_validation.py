@@ -55,6 +55,18 @@ def import_pandas() -> Any:
     return pandas
 
 
+def import_cvxpy() -> Any:
+    """Return cvxpy, or say which extra brings it."""
+    try:
+        import cvxpy
+    except ImportError as error:
+        raise ImportError(
+            "Semidefinite programs need cvxpy: install `fairpca[sdp]`, or choose a solver without "
+            "one, such as 'exact' or 'mw'."
+        ) from error
+    return cvxpy
+
+
 def check_rows(
     X: Any, estimator: Any = None, *, reset: bool = True, ensure_min_samples: int = 1
 ) -> Any:

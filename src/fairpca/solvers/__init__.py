@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers.exact import ExactSolver
+from fairpca.solvers.mw import MultiplicativeWeights
 from fairpca.solvers.pareto import ParetoDescent, pareto_starts
+from fairpca.solvers.sdp import SDPRelaxation
 
 Progress = Callable[[], bool]
 """Called after each step of a solver; returns whether to stop."""
@@ -25,7 +28,23 @@ class Solver(Protocol):
         """
 
 
-SOLVERS: dict[str, Any] = {ExactSolver.name: ExactSolver, ParetoDescent.name: ParetoDescent}
-"""Solver classes by name; each works with its defaults and takes a `random_state`."""
+SOLVERS: dict[str, Callable[..., Any]] = {
+    "exact": ExactSolver,
+    "pareto": ParetoDescent,
+    "sdp": SDPRelaxation,
+    "sdp-iterative": partial(SDPRelaxation, rounding="iterative"),
+    "mw": MultiplicativeWeights,
+    "mw-iterative": partial(MultiplicativeWeights, rounding="iterative"),
+}
+"""What makes a solver, by name; each works with its defaults and takes a `random_state`."""
 
-__all__ = ["SOLVERS", "ExactSolver", "ParetoDescent", "Progress", "Solver", "pareto_starts"]
+__all__ = [
+    "SOLVERS",
+    "ExactSolver",
+    "MultiplicativeWeights",
+    "ParetoDescent",
+    "Progress",
+    "SDPRelaxation",
+    "Solver",
+    "pareto_starts",
+]

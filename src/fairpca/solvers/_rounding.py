@@ -1,0 +1,171 @@
+"""From a relaxed projector to few dimensions, as the published methods do it.
+
+The relaxation allows any P with ``0 <= P <= I`` and ``tr P = r``: directions of which only a share
+is kept. Two ways lead to few of them without a group losing more than the largest disparity (or
+whatever `offsets` measures) was before:
+
+- the vertex of a linear program over the shares of P's own eigenvectors, which leaves at most
+  ``r + k - 1`` directions (Samadi et al., 2018);
+- moving P along symmetric matrices that change what every group keeps by the same amount, until
+  no such matrix is left: an extreme point, with at most ``r + floor(sqrt(2k + 1/4) - 3/2)``
+  directions (Morgenstern et al. and Tantipongpipat et al., 2019).
+
+Both can be cut to exactly r directions, at a cost to the groups.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from fairpca.linalg import Array, eigh_descending
+from fairpca.problem import Problem
+
+ROUNDINGS = ("lp", "iterative")
+
+_WHOLE = 1e-6
+"""How near to 0 or 1 a share counts as that: relaxed solutions have no more digits."""
+
+
+def round_relaxed(
+    problem: Problem,
+    relaxed: Array,
+    rounding: str,
+    *,
+    extra_dimensions: bool,
+    offsets: Array | None = None,
+) -> tuple[Array, Array | None]:
+    """A basis and the shares of its columns, None where all are kept whole.
+
+    The groups are held to ``offsets_i - tr(A_i P)``, the disparities by default.
+    """
+    offsets = problem.own_gains if offsets is None else offsets
+    vectors, shares = _lp_vertex(problem, relaxed, offsets)
+    if rounding == "lp" and not extra_dimensions:
+        return vectors[:, np.argsort(-shares, kind="stable")[: problem.n_components]], None
+    if rounding == "iterative":
+        # From the vertex, because a relaxed solution to few digits has every share a little split.
+        vectors, shares = _extreme_point(
+            problem, vectors, shares, offsets, whole=not extra_dimensions
+        )
+    used = shares > 0.0
+    vectors, shares = vectors[:, used], shares[used]
+    return (vectors, None) if len(shares) == problem.n_components else (vectors, shares)
+
+
+def project_on_fantope(matrix: Array, r: int) -> Array:
+    """The nearest symmetric matrix with eigenvalues between 0 and 1 that sum to r."""
+    values, vectors = eigh_descending((matrix + matrix.T) / 2)
+    low, high = values[-1] - 1.0, values[0]
+    for _ in range(100):
+        level = (low + high) / 2
+        if np.clip(values - level, 0.0, 1.0).sum() > r:
+            low = level
+        else:
+            high = level
+    nearest: Array = (vectors * np.clip(values - (low + high) / 2, 0.0, 1.0)) @ vectors.T
+    return nearest
+
+
+def _lp_vertex(problem: Problem, relaxed: Array, offsets: Array) -> tuple[Array, Array]:
+    """Shares of the eigenvectors at a vertex that minimises the largest ``offset - kept``."""
+    _, vectors = eigh_descending(relaxed)
+    d = len(vectors)
+    unit = float(problem.traces.max()) or 1.0
+    kept = np.einsum("kia,ia->ka", problem.matrices @ vectors, vectors) / unit
+    # Variables: the shares, and the largest value t.
+    found = linprog(
+        np.append(np.zeros(d), 1.0),
+        A_ub=np.column_stack([-kept, -np.ones(problem.n_groups)]),
+        b_ub=-offsets / unit,
+        A_eq=np.append(np.ones(d), 0.0)[None],
+        b_eq=[problem.n_components],
+        bounds=[(0.0, 1.0)] * d + [(None, None)],
+        method="highs-ds",
+    )
+    if found.x is None:
+        raise RuntimeError(f"The linear program of the rounding failed: {found.message}")
+    return vectors, _snapped(found.x[:d])
+
+
+def _extreme_point(
+    problem: Problem, vectors: Array, shares: Array, offsets: Array, *, whole: bool
+) -> tuple[Array, Array]:
+    """Move to a point from which no direction is left that treats all groups alike.
+
+    If `whole`, groups are given up one by one when none is left, until every share is 0 or 1
+    (iterative rounding): first those that would be best off if they kept nothing of what is split,
+    then the one without which the next move costs least.
+    """
+    held = list(range(problem.n_groups))
+    while True:
+        split = (shares > 0.0) & (shares < 1.0)
+        f = int(split.sum())
+        if f == 1:  # only rounding keeps it from being whole, for the sum is
+            shares = np.where(split, float((shares == 1.0).sum() < problem.n_components), shares)
+            f = 0
+        if f == 0:
+            return vectors, shares
+        inner = vectors[:, split].T @ (problem.matrices @ vectors[:, split])
+        if f * (f + 1) // 2 > len(held):
+            vectors, shares = _moved(vectors, shares, split, _common_direction(inner[held]))
+            continue
+        if not whole:
+            return vectors, shares
+        safe = offsets - problem.kept(vectors[:, shares == 1.0])
+        held = sorted(held, key=lambda i: float(safe[i]))[-(f * (f + 1) // 2) :]
+        moves = []
+        for given_up in held:
+            rest = [i for i in held if i != given_up]
+            direction = _common_direction(inner[rest])
+            for signed in (direction, -direction):
+                state = _moved(vectors, shares, split, signed)
+                value = float((offsets - problem.kept(*state)).max())
+                moves.append((value, rest, state))
+        _, held, (vectors, shares) = min(moves, key=lambda move: move[0])
+
+
+def _common_direction(inner: Array) -> Array:
+    """A symmetric matrix without trace that changes what all groups keep by the same amount.
+
+    Of all such matrices, the one along which that amount rises fastest, if it rises at all.
+    """
+    m, f = len(inner), inner.shape[-1]
+    rows, columns = np.triu_indices(f)
+    # Coordinates in which the inner product is that of matrices.
+    weights = np.where(rows == columns, 1.0, np.sqrt(2.0))
+    coordinates = inner[:, rows, columns] * weights if m else np.zeros((0, len(rows)))
+    size = float(np.abs(coordinates).max(initial=0.0)) or 1.0
+    coordinates = coordinates / size
+    trace = (rows == columns).astype(float)
+    conditions = np.vstack([coordinates[1:] - coordinates[:1], trace])
+    free = np.linalg.svd(conditions)[2][len(conditions) :]
+    rise = free @ coordinates[0] if m else np.zeros(len(free))
+    chosen = rise @ free if np.linalg.norm(rise) > 1e-9 else free[-1]
+    matrix = np.zeros((f, f))
+    matrix[rows, columns] = matrix[columns, rows] = chosen / weights
+    return matrix
+
+
+def _moved(
+    vectors: Array, shares: Array, split: NDArray[np.bool_], direction: Array
+) -> tuple[Array, Array]:
+    """Move the split shares along the direction until one of them is 0 or 1."""
+    inside = shares[split]
+    longest = np.inf
+    for room, sign in ((inside, -1.0), (1.0 - inside, 1.0)):
+        scaled = sign * direction / np.sqrt(np.outer(room, room))
+        longest = min(longest, 1.0 / max(float(np.linalg.eigvalsh(scaled)[-1]), 1e-300))
+    values, turn = eigh_descending(np.diag(inside) + longest * direction)
+    moved = _snapped(np.clip(values, 0.0, 1.0))
+    if ((moved > 0.0) & (moved < 1.0)).all():  # rounding kept it from arriving
+        nearest = int(np.argmin(np.minimum(moved, 1.0 - moved)))
+        moved[nearest] = round(moved[nearest])
+    vectors, shares = vectors.copy(), shares.copy()
+    vectors[:, split], shares[split] = vectors[:, split] @ turn, moved
+    return vectors, shares
+
+
+def _snapped(shares: Array) -> Array:
+    return np.where(shares < _WHOLE, 0.0, np.where(shares > 1.0 - _WHOLE, 1.0, shares))

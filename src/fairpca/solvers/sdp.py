@@ -1,0 +1,127 @@
+"""The semidefinite relaxation of Samadi et al. (2018), handed to a convex solver, and rounded."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairpca._validation import check_choice, check_seed, import_cvxpy
+from fairpca.linalg import Array
+from fairpca.problem import Problem
+from fairpca.solution import Solution
+from fairpca.solvers._conclude import conclude
+from fairpca.solvers._rounding import ROUNDINGS, project_on_fantope, round_relaxed
+
+BACKENDS = ("auto", "clarabel", "scs")
+
+_CLARABEL_LIMIT = 60
+"""Up to this many columns the interior-point solver is the quicker and more exact one."""
+
+
+@dataclass(frozen=True)
+class SDPRelaxation:
+    """Minimise the largest disparity over relaxed projectors, then round.
+
+    The first method for fair PCA (Samadi, Tantipongpipat, Morgenstern, Singh and Vempala, "The
+    Price of Fair PCA: One Extra Dimension", 2018). Its criterion is "minmax" whatever the
+    problem's is; the certificate answers for the problem's. Needs the extra ``fairpca[sdp]``.
+
+    Parameters
+    ----------
+    rounding : {"lp", "iterative"}, default="lp"
+        "lp" takes the vertex of a linear program, with at most r + k - 1 dimensions, as the 2018
+        paper does; "iterative" goes to an extreme point of the relaxation, with at most
+        ``r + floor(sqrt(2k + 1/4) - 3/2)`` (Morgenstern et al., 2019).
+    extra_dimensions : bool, default=True
+        Whether to use these dimensions, shortened so that every group loses exactly what it does
+        in the relaxation: what the papers return. Otherwise the result is cut to r dimensions:
+        "lp" keeps the largest shares, "iterative" gives up the groups' bounds one by one.
+    backend : {"auto", "clarabel", "scs"}, default="auto"
+        Solver of the semidefinite program; "auto" is Clarabel up to 60 columns, SCS above.
+    random_state : int or None, default=None
+        Ignored: nothing is random.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import FairPCA
+    >>> from fairpca.solvers import SDPRelaxation
+    >>> X = np.random.default_rng(0).normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1]
+    >>> X[:100] = X[:100, ::-1]
+    >>> groups = ["a"] * 100 + ["b"] * 200
+    >>> fair = FairPCA(2, solver=SDPRelaxation()).fit(X, sensitive_features=groups)
+    >>> fair.n_components_ in (2, 3)
+    True
+    >>> exactly = SDPRelaxation(extra_dimensions=False)
+    >>> FairPCA(2, solver=exactly).fit(X, sensitive_features=groups).n_components_
+    2
+    """
+
+    rounding: str = "lp"
+    extra_dimensions: bool = True
+    backend: str = "auto"
+    random_state: int | None = None
+
+    name = "sdp"
+
+    def __post_init__(self) -> None:
+        check_choice("rounding", self.rounding, ROUNDINGS)
+        check_choice("backend", self.backend, BACKENDS)
+        check_seed(self.random_state)
+        import_cvxpy()
+
+    def solve(self, problem: Problem) -> Solution:
+        """Solve the relaxation, round it and certify the result."""
+        relaxed, backend = self._relax(problem)
+        basis, shares = round_relaxed(
+            problem, relaxed, self.rounding, extra_dimensions=self.extra_dimensions
+        )
+        disparities = problem.own_gains - np.einsum("kij,ij->k", problem.matrices, relaxed)
+        return conclude(
+            problem,
+            basis,
+            shares=shares,
+            solver=self.name,
+            message=f"{backend} solved the relaxation",
+            n_iter=0,
+            n_eigen=problem.n_groups,
+            history={"relaxed": relaxed, "relaxed_value": float(disparities.max())},
+        )
+
+    def _relax(self, problem: Problem) -> tuple[Array, str]:
+        cvxpy = import_cvxpy()
+        d, r = problem.moments.n_features, problem.n_components
+        unit = float(problem.traces.max()) or 1.0
+        projector = cvxpy.Variable((d, d), symmetric=True)
+        largest = cvxpy.Variable()
+        constraints = [projector >> 0, np.eye(d) - projector >> 0, cvxpy.trace(projector) == r]
+        for matrix, gain in zip(problem.matrices / unit, problem.own_gains / unit, strict=True):
+            constraints.append(gain - cvxpy.sum(cvxpy.multiply(matrix, projector)) <= largest)
+        backend = self.backend
+        if backend == "auto":
+            backend = "clarabel" if d <= _CLARABEL_LIMIT else "scs"
+        solve_sdp(cvxpy, cvxpy.Problem(cvxpy.Minimize(largest), constraints), backend)
+        return project_on_fantope(projector.value, r), backend
+
+
+def solve_sdp(cvxpy: Any, program: Any, backend: str) -> None:
+    """Solve a program of cvxpy, or say in one sentence that it failed."""
+    options = {"eps": 1e-8, "max_iters": 50_000} if backend == "scs" else {}
+    try:
+        with warnings.catch_warnings():
+            # The caller projects on the feasible set and measures what it got.
+            warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+            program.solve(solver=backend.upper(), **options)
+    except cvxpy.error.SolverError as error:
+        raise RuntimeError(
+            f"The semidefinite program could not be solved by {backend}: {error}; try another "
+            "backend, or rescale the columns."
+        ) from error
+    if program.status not in ("optimal", "optimal_inaccurate"):
+        raise RuntimeError(
+            f"The semidefinite program ended as {program.status} with {backend}; try another "
+            "backend, or rescale the columns."
+        )
