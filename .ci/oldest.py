@@ -2,11 +2,14 @@
 
 import re
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
 extras = project["optional-dependencies"]
-for requirement in [*project["dependencies"], *extras["frames"], *extras["test"]]:
+for requirement in chain(
+    project["dependencies"], *(extras[name] for name in extras if name != "dev")
+):
     floor = re.fullmatch(r"([\w.-]+)>=([\w.]+)", requirement)
     if floor:
         print(f"{floor[1]}=={floor[2]}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -25,6 +26,7 @@ from fairpca.problem import CENTERINGS, CRITERIA, LOSSES, Problem
 from fairpca.solution import Certificate, Solution
 from fairpca.solvers import SOLVERS, Solver
 from fairpca.table import GroupTable
+from fairpca.vrpca import VRPCA
 
 
 class FairPCA(CallbackSupportMixin, LinearReduction):
@@ -56,6 +58,9 @@ class FairPCA(CallbackSupportMixin, LinearReduction):
     solver : {"auto", "exact", "pareto"} or object with ``solve(problem)``, default="auto"
         "exact" finds the optimum, with a proof (`ExactSolver`); "pareto" is the gradient method of
         Kamani et al., which ends near it (`ParetoDescent`); "auto" is "exact".
+    own_pca : "exact" or VRPCA, default="exact"
+        How each group's own subspace is found: by its eigenvalues, or by a stochastic method on
+        the rows (`fairpca.vrpca.VRPCA`), whose error enters the certificate.
     missing_labels : {"error", "group"}, default="error"
         Whether missing sensitive features are an error or a group of their own.
     random_state : int or None, default=None
@@ -120,6 +125,7 @@ class FairPCA(CallbackSupportMixin, LinearReduction):
         loss: str = "mean",
         centering: str = "global",
         solver: str | Solver = "auto",
+        own_pca: str | VRPCA = "exact",
         missing_labels: str = "error",
         random_state: int | None = None,
     ) -> None:
@@ -129,6 +135,7 @@ class FairPCA(CallbackSupportMixin, LinearReduction):
         self.loss = loss
         self.centering = centering
         self.solver = solver
+        self.own_pca = own_pca
         self.missing_labels = missing_labels
         self.random_state = random_state
 
@@ -161,8 +168,18 @@ class FairPCA(CallbackSupportMixin, LinearReduction):
         solver = self._check_parameters()
         rows = check_rows(X, self, reset=True, ensure_min_samples=2)
         self._check_dimension(rows.shape[1])
-        moments, _ = self._gather(rows, sensitive_features, sample_weight)
-        problem, solution = self._run(moments, solver)
+        moments, codes, weights = self._gather(rows, sensitive_features, sample_weight)
+
+        def pose(r: int) -> Problem:
+            problem = self._problem(moments, r)
+            if isinstance(self.own_pca, str):
+                return problem
+            centers = np.where(self.centering == "group", moments.mean, moments.total_mean)
+            return replace(
+                problem, own_bases=self.own_pca.subspaces(rows, codes, centers, r, weights)
+            )
+
+        problem, solution = self._run(moments, solver, pose)
         self._set_fitted(problem, solution)
         if solution.certificate.status in ("infeasible", "unresolved"):
             warnings.warn(str(solution.certificate), FairnessWarning, stacklevel=2)
@@ -184,6 +201,9 @@ class FairPCA(CallbackSupportMixin, LinearReduction):
         if not (isinstance(self.tolerance, Real) and 0.0 <= float(self.tolerance) < np.inf):
             raise ValueError(f"tolerance must be a number of at least 0, got {self.tolerance!r}.")
         check_seed(self.random_state)
+        exact = isinstance(self.own_pca, str) and self.own_pca == "exact"
+        if not (exact or isinstance(self.own_pca, VRPCA)):
+            raise ValueError(f"own_pca must be 'exact' or a VRPCA(), got {self.own_pca!r}.")
         if isinstance(self.solver, type):
             raise ValueError(
                 f"solver must be an instance, not the class {self.solver.__name__}: write "
@@ -203,25 +223,30 @@ class FairPCA(CallbackSupportMixin, LinearReduction):
             )
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def _run(self, moments: GroupMoments, solver: Solver) -> tuple[Problem, Solution]:
+    def _run(
+        self, moments: GroupMoments, solver: Solver, pose: Callable[[int], Problem]
+    ) -> tuple[Problem, Solution]:
         task = FitTask(self, getattr(solver, "n_steps", 0))
         solve = partial(solver.solve, progress=task.progress) if task.progress else solver.solve
-        solved = self._solve(moments, solve)
+        solved = self._solve(moments, solve, pose)
         task.end()
         return solved
 
     def _solve(
-        self, moments: GroupMoments, solve: Callable[[Problem], Solution]
+        self,
+        moments: GroupMoments,
+        solve: Callable[[Problem], Solution],
+        pose: Callable[[int], Problem],
     ) -> tuple[Problem, Solution]:
         n = self.n_components
         if n is None or isinstance(n, Integral):
-            problem = self._problem(moments, _numerical_rank(moments) if n is None else int(n))
+            problem = pose(_numerical_rank(moments) if n is None else int(n))
             return problem, solve(problem)
         # In no subspace does a group keep more than in its own, so start where that is enough.
         for r in range(
             _least_dimension(self._problem(moments, 1), float(n)), moments.n_features + 1
         ):
-            problem = self._problem(moments, r)
+            problem = pose(r)
             solution = solve(problem)
             kept = problem.traces - solution.group_losses
             if (kept >= float(n) * problem.traces).all():

@@ -116,10 +116,10 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _gather(
         self, rows: Any, sensitive_features: Any, sample_weight: ArrayLike | None
-    ) -> tuple[GroupMoments, Codes]:
-        """Moments by group of rows that `check_rows` has seen, and the group of each row.
+    ) -> tuple[GroupMoments, Codes, Array | None]:
+        """Moments by group of rows that `check_rows` has seen, each row's group, and the weights.
 
-        Groups whose rows all have no weight are left out of the moments.
+        Groups whose rows all have no weight are left out of the moments; their rows have group -1.
         """
         labels, codes = encode_groups(sensitive_features, rows.shape[0], self.missing_labels)
         weights = check_weights(sample_weight, rows.shape[0])
@@ -128,7 +128,10 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             explain_not_finite(rows, self)
         if sensitive_features is not None:
             _warn_of_groups(moments)
-        return moments, codes
+        if len(moments.labels) < len(labels):
+            position = {label: i for i, label in enumerate(moments.labels)}
+            codes = np.array([position.get(label, -1) for label in labels])[codes]
+        return moments, codes, weights
 
     def _set_components(
         self,

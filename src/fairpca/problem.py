@@ -45,6 +45,9 @@ class Problem:
         Whether rows are measured from the mean of all rows or from that of their group. With
         "group", losses are those of the rows less their group's mean, which is not what a
         projection from the mean of all rows loses.
+    own_bases : tuple of k arrays of shape (d, r), default=None
+        Each group's own subspace, found in some other way than by eigenvalues; disparities are
+        measured from these. `own_errors` bounds what they miss, and every bound allows for it.
 
     Examples
     --------
@@ -63,6 +66,7 @@ class Problem:
     tolerance: float = 0.0
     loss: str = "mean"
     centering: str = "global"
+    own_bases: tuple[Array, ...] | None = None
 
     def __post_init__(self) -> None:
         check_choice("criterion", self.criterion, CRITERIA)
@@ -76,6 +80,14 @@ class Problem:
             )
         if not (isinstance(self.tolerance, Real) and 0.0 <= float(self.tolerance) < np.inf):
             raise ValueError(f"tolerance must be a number of at least 0, got {self.tolerance!r}.")
+        shape = (self.moments.n_features, self.n_components)
+        if self.own_bases is not None and (
+            len(self.own_bases) != self.n_groups
+            or any(basis.shape != shape for basis in self.own_bases)
+        ):
+            raise ValueError(
+                f"own_bases must be {self.n_groups} arrays of shape {shape}, one for each group."
+            )
 
     @property
     def n_groups(self) -> int:
@@ -126,12 +138,29 @@ class Problem:
     @cached_property
     def own_subspaces(self) -> tuple[Array, ...]:
         """Each group's own best basis, (d, r)."""
+        if self.own_bases is not None:
+            return self.own_bases
         return tuple(vectors for _, vectors in self._own_eigenpairs)
 
     @cached_property
     def own_gains(self) -> Array:
-        """Sum of the r largest eigenvalues of each group's matrix, c_i; (k,)."""
+        """Sum of the r largest eigenvalues of each group's matrix, c_i; (k,).
+
+        With `own_bases`, what each group keeps in its basis.
+        """
+        if self.own_bases is not None:
+            pairs = zip(self.matrices, self.own_bases, strict=True)
+            return np.array([np.einsum("ia,ia->", A @ basis, basis) for A, basis in pairs])
         return np.array([values.sum() for values, _ in self._own_eigenpairs])
+
+    @cached_property
+    def own_errors(self) -> Array:
+        """How much more each group could keep than `own_gains`, at the most; (k,)."""
+        if self.own_bases is None:
+            return np.zeros(self.n_groups)
+        pairs = zip(self.matrices, self.own_bases, strict=True)
+        most = [leading_sum_bound(A, self.n_components, basis) for A, basis in pairs]
+        return np.maximum(np.array(most) - self.own_gains, 0.0)
 
     @cached_property
     def _own_eigenpairs(self) -> list[tuple[Array, Array]]:
@@ -221,7 +250,9 @@ class Problem:
         values = self._multipliers(multipliers)
         values = values - values.mean()
         size = float(np.maximum(values, 0.0).sum())
-        return self._lagrangian_minimum(values, None) / size if size > 0 else 0.0
+        if size == 0.0:
+            return 0.0
+        return (self._lagrangian_minimum(values, None) - self._own_doubt(values)) / size
 
     def _multipliers(self, multipliers: ArrayLike) -> Array:
         values = np.asarray(multipliers, dtype=np.float64)
@@ -245,7 +276,12 @@ class Problem:
         slack = self.tolerance if tolerance is None else tolerance
         floor = float(self.weights @ (self.traces - self.own_gains))
         bound = self._lagrangian_minimum(self.weights + multipliers, start)
-        return floor + bound - slack * float(np.maximum(multipliers, 0.0).sum())
+        cost = slack * float(np.maximum(multipliers, 0.0).sum())
+        return floor + bound - cost - self._own_doubt(multipliers)
+
+    def _own_doubt(self, coefficients: Array) -> float:
+        """How far ``coefficients . c`` can be below what it is with `own_gains`."""
+        return float(np.maximum(-coefficients, 0.0) @ self.own_errors)
 
     def _lagrangian_minimum(self, weights: Array, start: Array | None) -> float:
         """Least value of ``sum_i weights_i * E_i`` over all subspaces, rounded downwards."""

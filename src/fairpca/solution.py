@@ -65,6 +65,9 @@ class Certificate:
         The dimension that was asked for, of which the bounds speak.
     n_dimensions : int
         The dimension that is used.
+    own_error : float
+        By how much disparities can be larger than stated, because the groups' own subspaces are
+        only known nearly (`FairPCA(own_pca=...)`). `value`, `gap` and `spread` allow for it.
     spread_multipliers : array of shape (k,) or None
         The proof of `spread_bound`: see `Problem.spread_bound`.
     minmax_disparities : array of shape (k,) or None
@@ -99,6 +102,7 @@ class Certificate:
     disparities: Array
     n_components: int
     n_dimensions: int
+    own_error: float = 0.0
     spread_multipliers: Array | None = None
     minmax_disparities: Array | None = None
 
@@ -125,7 +129,7 @@ class Certificate:
         if self.status == "relaxed":
             return self._relaxed_findings()
         finding = self._minmax_finding() if self.criterion == "minmax" else self._equal_finding()
-        return [finding, *self._levelling()]
+        return [finding, *self._levelling(), *self._doubt()]
 
     def _relaxed_findings(self) -> list[str]:
         uses = (
@@ -159,10 +163,11 @@ class Certificate:
         )
 
     def _equal_finding(self) -> str:
+        apart = self.tolerance if self.own_error == 0 else max(self.tolerance, self.spread)
         within = (
             "equal disparities"
-            if self.tolerance == 0
-            else f"disparities within {self.tolerance:.6g} of each other"
+            if apart == 0
+            else f"disparities within {_rounded(apart, 6, up=True)} of each other"
         )
         if self.status == "optimal":
             return (
@@ -185,6 +190,14 @@ class Certificate:
             f"No subspace of this dimension with {within} was found, and none is proven "
             f"impossible. Returned is the smallest difference found, {self.spread:.6g}."
         )
+
+    def _doubt(self) -> list[str]:
+        if self.own_error == 0.0:
+            return []
+        return [
+            "The groups' own subspaces are only known nearly: their disparities can be larger than "
+            f"measured by {_rounded(self.own_error, 2, up=True)}, for which all this allows."
+        ]
 
     def _levelling(self) -> list[str]:
         if self.minmax_disparities is None:
@@ -274,11 +287,13 @@ def certify(
     what is kept along each column of the basis (see `Solution`).
     """
     disparities = problem.disparities(basis, shares)
-    spread = float(np.ptp(disparities))
+    # The largest that they can be, where the groups' own subspaces are only known nearly.
+    at_most = disparities + problem.own_errors
+    spread = float(at_most.max() - disparities.min())
     rounding = max(_ROUNDING_TOTAL * problem.scale, _ROUNDING_GROUP * float(problem.traces.max()))
     total_loss = problem.total_loss(basis, shares)
     if problem.criterion == "minmax":
-        value = max(float(disparities.max()), 0.0)  # negative only by rounding
+        value = max(float(at_most.max()), 0.0)  # negative only by rounding
         bound = problem._dual_bound(multipliers, None, basis)
     else:
         value = total_loss
@@ -290,7 +305,7 @@ def certify(
         spread_bound = max(problem.spread_bound(spread_multipliers), 0.0)
     if basis.shape[1] > problem.n_components:
         status = "relaxed"
-    elif problem.criterion == "minmax" or spread <= problem.tolerance + feasibility:
+    elif problem.criterion == "minmax" or np.ptp(disparities) <= problem.tolerance + feasibility:
         closed = gap <= max(OPTIMAL_GAP * value, rounding)
         status = "optimal" if closed else "bounded"
     elif spread_bound > problem.tolerance + feasibility:
@@ -311,6 +326,7 @@ def certify(
         disparities=disparities,
         n_components=problem.n_components,
         n_dimensions=basis.shape[1],
+        own_error=float(problem.own_errors.max()),
         spread_multipliers=spread_multipliers,
         minmax_disparities=minmax_disparities,
     )

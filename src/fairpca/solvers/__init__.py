@@ -8,8 +8,12 @@ from typing import Any, Protocol
 
 from fairpca.problem import Problem
 from fairpca.solution import Solution
+from fairpca.solvers.epsilon import EpsilonConstraint
 from fairpca.solvers.exact import ExactSolver
+from fairpca.solvers.frank_wolfe import MaxMinVariance, NashWelfare
+from fairpca.solvers.lagrangian import Lagrangian
 from fairpca.solvers.mw import MultiplicativeWeights
+from fairpca.solvers.one_weight import OneWeight
 from fairpca.solvers.pareto import ParetoDescent, pareto_starts
 from fairpca.solvers.sdp import SDPRelaxation
 
@@ -35,13 +39,24 @@ SOLVERS: dict[str, Callable[..., Any]] = {
     "sdp-iterative": partial(SDPRelaxation, rounding="iterative"),
     "mw": MultiplicativeWeights,
     "mw-iterative": partial(MultiplicativeWeights, rounding="iterative"),
+    "epsilon-constraint": EpsilonConstraint,
+    "lagrangian": Lagrangian,
+    "nash": NashWelfare,
+    "max-min-variance": MaxMinVariance,
+    "u-fpca": OneWeight,
+    "c-fpca": partial(OneWeight, constrained=True),
 }
 """What makes a solver, by name; each works with its defaults and takes a `random_state`."""
 
 __all__ = [
     "SOLVERS",
+    "EpsilonConstraint",
     "ExactSolver",
+    "Lagrangian",
+    "MaxMinVariance",
     "MultiplicativeWeights",
+    "NashWelfare",
+    "OneWeight",
     "ParetoDescent",
     "Progress",
     "SDPRelaxation",

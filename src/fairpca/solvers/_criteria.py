@@ -61,6 +61,31 @@ class Equal:
         return moved, value, _centred(active, rho)
 
 
+@dataclass(frozen=True, eq=False)
+class Ceiling:
+    """Least total loss with every disparity at most a bound of its own."""
+
+    weights: Array
+    bounds: Array
+
+    def start(self, weights: Array) -> Array:
+        """The weights are the state; none is below that of the total loss."""
+        return np.maximum(weights, self.weights)
+
+    def net(self, state: Array) -> Array:
+        """The state is the weights."""
+        return state
+
+    def smooth(self, disparities: Array, state: Array, rho: float) -> Smooth:
+        """Multipliers grow with the excess, and are not negative."""
+        multipliers = np.maximum(state - self.weights + rho * (disparities - self.bounds), 0.0)
+        moved = self.weights + multipliers
+        value = float(
+            moved @ disparities - multipliers @ self.bounds - _square(moved - state) / (2 * rho)
+        )
+        return moved, value, np.sqrt(rho) * np.eye(len(state))[:, multipliers > 0]
+
+
 class MinMax:
     """Least largest disparity."""
 

@@ -68,6 +68,13 @@ def minmax_domain(forms: Forms) -> Domain:
     return Domain(np.zeros(k), np.eye(k), np.zeros(k), np.ones((1, k)), np.full(k, 1.0 / k), True)
 
 
+def ceiling_domain(forms: Forms, bounds: Array) -> Domain:
+    """Least total loss with every disparity at most a bound of its own."""
+    k = forms.k
+    start = np.full(k, forms.weights.mean())
+    return Domain(forms.weights, np.eye(k), bounds, np.zeros((0, k)), start, True)
+
+
 def spread_domain(forms: Forms) -> Domain:
     """Least spread: the difference of two points of the simplex."""
     k = forms.k

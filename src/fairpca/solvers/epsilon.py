@@ -1,0 +1,179 @@
+"""The constrained form: least total loss with every group's disparity below a given number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from numbers import Integral
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fairpca._validation import check_seed
+from fairpca.linalg import Array, qr_factor
+from fairpca.problem import Problem
+from fairpca.solution import OPTIMAL_GAP, Solution
+from fairpca.solvers._conclude import conclude
+from fairpca.solvers._criteria import Ceiling, Criterion, MinMax
+from fairpca.solvers._dual import DualResult, ceiling_domain, maximise_dual, minmax_domain
+from fairpca.solvers._forms import Forms
+from fairpca.solvers._local import LocalResult, refine
+from fairpca.solvers._space import SearchSpace
+
+
+@dataclass(frozen=True)
+class EpsilonConstraint:
+    """Minimise the total loss subject to ``E_i <= epsilon_i`` for every group.
+
+    One of the two relaxations that Kamani et al. argue against (their equation 8, after Donini et
+    al., 2018): the bounds have to be chosen by hand, and nothing makes the disparities equal.
+    It is solved on the manifold of subspaces by an augmented Lagrangian, from the solution of
+    the convex relaxation and from random starts; ``history`` has the dual bound and the gap.
+
+    Parameters
+    ----------
+    epsilon : float or array-like of shape (k,), default=None
+        Largest disparity of each group, in the order of the sorted labels. None is the mean of the
+        groups' disparities with ordinary PCA, so that those above it have to fall. When no
+        subspace can meet the bounds, the one that exceeds them least is returned.
+    n_starts : int, default=10
+        The most starts of the local search; it stops at the first that closes the gap.
+    random_state : int or None, default=None
+        Seed of the random starts. None is a fixed seed too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import FairPCA
+    >>> from fairpca.solvers import EpsilonConstraint
+    >>> X = np.random.default_rng(0).normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1]
+    >>> X[:100] = X[:100, ::-1]
+    >>> groups = ["a"] * 100 + ["b"] * 200
+    >>> fair = FairPCA(2, solver=EpsilonConstraint([8.0, 9.0])).fit(X, sensitive_features=groups)
+    >>> bool((fair.group_table_.disparity <= [8.0 + 1e-9, 9.0 + 1e-9]).all())
+    True
+    """
+
+    epsilon: float | ArrayLike | None = None
+    n_starts: int = 10
+    random_state: int | None = None
+
+    name = "epsilon-constraint"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.n_starts, Integral) or self.n_starts < 1:
+            raise ValueError(f"n_starts must be an integer of at least 1, got {self.n_starts!r}.")
+        check_seed(self.random_state)
+
+    def solve(self, problem: Problem) -> Solution:
+        """Find the subspace, bound its loss and certify it."""
+        epsilon = self._bounds(problem)
+        search = _Search(problem, epsilon, self)
+        basis, bound, message = search.run()
+        excess = float((problem.disparities(basis) - epsilon).max())
+        loss = problem.total_loss(basis)
+        return conclude(
+            problem,
+            basis,
+            solver=self.name,
+            message=message,
+            n_iter=search.n_iter,
+            n_eigen=search.n_eigen,
+            history={
+                "epsilon": epsilon,
+                "excess": max(excess, 0.0),
+                "bound": bound,
+                "gap": None if bound is None else max(loss - bound, 0.0),
+            },
+        )
+
+    def _bounds(self, problem: Problem) -> Array:
+        k = problem.n_groups
+        if self.epsilon is None:
+            mean = float(problem.disparities(problem.pca_basis).mean())
+            return np.full(k, max(mean, 0.0))
+        try:
+            bounds = np.broadcast_to(np.asarray(self.epsilon, dtype=np.float64), (k,)).copy()
+        except ValueError:
+            bounds = np.full(k, np.nan)
+        if not (bounds >= 0).all():
+            raise ValueError(
+                f"epsilon must be one number of at least 0, or one for each of the {k} groups, "
+                f"got {self.epsilon!r}."
+            )
+        # No disparity exceeds what a group can keep; a number replaces an infinite bound.
+        return np.minimum(bounds, problem.own_gains + problem.scale)
+
+
+class _Search:
+    def __init__(self, problem: Problem, epsilon: Array, solver: EpsilonConstraint) -> None:
+        self.problem, self.epsilon, self.n_starts = problem, epsilon, solver.n_starts
+        self.rng = np.random.default_rng(solver.random_state or 0)
+        self.slack = 1e-10 * max(problem.scale, float(problem.traces.max()))
+        self.n_iter, self.n_eigen = 0, problem.n_groups + 1
+
+    def run(self) -> tuple[Array, float | None, str]:
+        """The basis, a lower bound of its total loss if it meets the bounds, and the message."""
+        problem, epsilon = self.problem, self.epsilon
+        floor = float(problem.weights @ (problem.traces - problem.own_gains))
+        plain = problem.least_loss_basis
+        if (problem.disparities(plain) <= epsilon + self.slack).all():
+            return plain, problem.total_loss(plain), "the least total loss of all meets the bounds"
+        self.space = SearchSpace(problem)
+        limit = 1.000001 * float(problem.weights @ problem.own_gains)
+        dual = self.space.settle(
+            lambda forms: maximise_dual(forms, ceiling_domain(forms, epsilon), limit)
+        )
+        if not dual.above_limit:
+            found = self._best(
+                Ceiling(problem.weights, epsilon), dual, self.space.forms, self._value
+            )
+            if (found.disparities <= epsilon + self.slack).all():
+                self.n_eigen = self.space.n_eigen
+                return found.basis, floor + dual.value, "least total loss within the bounds"
+        excess = self.space.settle(
+            lambda forms: maximise_dual(_shifted(forms, epsilon), minmax_domain(forms))
+        )
+        nearest = self._best(
+            MinMax(), excess, _shifted(self.space.forms, epsilon), lambda e: float(e.max())
+        )
+        self.n_eigen = self.space.n_eigen
+        proven = "no subspace meets" if excess.value > self.slack else "found no subspace within"
+        return nearest.basis, None, f"{proven} the bounds: the smallest excess is returned"
+
+    def _value(self, disparities: Array) -> float:
+        excess = float((disparities - self.epsilon).max())
+        return np.inf if excess > self.slack else float(self.problem.weights @ disparities)
+
+    def _best(
+        self,
+        criterion: Criterion,
+        dual: DualResult,
+        forms: Forms,
+        value: Callable[[Array], float],
+    ) -> LocalResult:
+        best, lowest = None, np.inf
+        for start in self._starts(dual):
+            inside = refine(forms, criterion, self.space.lower(start), dual.weights)
+            self.n_iter += inside.n_iter
+            reached = value(inside.disparities)
+            if best is None or reached < lowest:
+                best = replace(inside, basis=self.space.lift(inside.basis))
+                lowest = reached
+            if lowest <= dual.value + OPTIMAL_GAP / 10 * self.problem.scale:
+                break
+        assert best is not None
+        return best
+
+    def _starts(self, dual: DualResult) -> Iterator[Array]:
+        r = self.problem.n_components
+        order = np.argsort(-dual.occupation)
+        yield self.space.lift(dual.vectors[:, order[:r]])
+        d = self.space.forms.d
+        for _ in range(1, self.n_starts):
+            yield self.space.lift(qr_factor(self.rng.standard_normal((d, r))))
+
+
+def _shifted(forms: Forms, epsilon: Array) -> Forms:
+    """Forms whose disparities are the excess over the bounds."""
+    return replace(forms, gains=forms.gains - epsilon)

@@ -1,0 +1,147 @@
+"""u-FPCA and c-FPCA of Pelegrina and Duarte: a search over one weight between two groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairpca._validation import check_choice, check_seed
+from fairpca.linalg import Array, leading_eigenpairs
+from fairpca.problem import Problem
+from fairpca.solution import Solution
+from fairpca.solvers._conclude import conclude
+
+_RATIO = (np.sqrt(5.0) - 1.0) / 2.0
+_LAST_WIDTH = 1e-6
+_SCAN_POINTS = 201
+
+
+@dataclass(frozen=True)
+class OneWeight:
+    """Search for the weight at which the losses of two groups differ least.
+
+    With A the second moment of all rows and ``D = A_worse - A_better``, where "worse" is the group
+    that loses more with ordinary PCA, the subspaces searched are those of ordinary PCA on
+    ``weight * A + (1 - weight) * D`` (Pelegrina and Duarte, "A Novel Approach for Fair Principal
+    Component Analysis Based on Eigendecomposition", 2024). The search minimises the squared
+    difference of the losses; it does not limit what that costs.
+
+    Golden-section search finds the minimum of a function with one valley. This function need not
+    have one: it jumps where two eigenvalues cross, and several weights can give a local
+    minimum. ``search="scan"`` looks at a grid first.
+
+    Parameters
+    ----------
+    constrained : bool, default=False
+        Whether no group may lose more than the worse one does with ordinary PCA (c-FPCA), or not
+        (u-FPCA).
+    measure : {"loss", "disparity"}, default="loss"
+        What is to be equal: the reconstruction losses, as published, or what the groups lose
+        beyond their own PCA.
+    search : {"golden", "scan"}, default="golden"
+        Golden-section search as published, or after a grid of 201 weights in its best cell.
+    random_state : int or None, default=None
+        Ignored: nothing is random.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import FairPCA
+    >>> X = np.random.default_rng(0).normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1]
+    >>> X[:100] = X[:100, ::-1]
+    >>> fair = FairPCA(2, solver="u-fpca").fit(X, sensitive_features=["a"] * 100 + ["b"] * 200)
+    >>> bool(np.ptp(fair.group_table_.loss) < 1e-2)
+    True
+    """
+
+    constrained: bool = False
+    measure: str = "loss"
+    search: str = "golden"
+    random_state: int | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("measure", self.measure, ("loss", "disparity"))
+        check_choice("search", self.search, ("golden", "scan"))
+        check_seed(self.random_state)
+
+    @property
+    def name(self) -> str:
+        """Name in `SOLVERS`."""
+        return "c-fpca" if self.constrained else "u-fpca"
+
+    def solve(self, problem: Problem) -> Solution:
+        """Search for the weight and certify the subspace."""
+        if problem.n_groups > 2:
+            raise ValueError(
+                f"{self.name} is a method for two groups, and there are {problem.n_groups}: "
+                "choose another solver, such as 'exact', or merge groups."
+            )
+        path = _Path(problem, self)
+        if problem.n_groups == 2:
+            low, high = path.scan() if self.search == "scan" else (0.0, 1.0)
+            path.golden_section(low, high)
+        return conclude(
+            problem,
+            path.basis,
+            solver=self.name,
+            message=f"weight {path.weight:.6g}",
+            n_iter=path.n_eigen,
+            n_eigen=problem.n_groups + path.n_eigen,
+            history={"weight": path.weight, "difference": np.sqrt(path.value)},
+        )
+
+
+class _Path:
+    """Subspaces by weight, and the best one seen; ordinary PCA, at weight 1, is the first."""
+
+    def __init__(self, problem: Problem, options: OneWeight) -> None:
+        self.problem, self.options = problem, options
+        self.n_eigen = 0
+        self.value, self.weight, self.basis = np.inf, 1.0, problem.least_loss_basis
+        losses = problem.traces - problem.kept(self.basis)
+        self.ceiling = float(losses.max()) * (1 + 1e-12)
+        worse = int(np.argmax(losses))
+        self.total = problem.total_matrix
+        self.difference = self.total
+        if problem.n_groups == 2:
+            self.difference = problem.matrices[worse] - problem.matrices[1 - worse]
+        self._keep(1.0, self.basis)
+
+    def evaluate(self, weight: float) -> float:
+        """Squared difference of the groups at a weight; infinite where the ceiling is broken."""
+        matrix = weight * self.total + (1.0 - weight) * self.difference
+        self.n_eigen += 1
+        return self._keep(weight, leading_eigenpairs(matrix, self.problem.n_components)[1])
+
+    def scan(self) -> tuple[float, float]:
+        """The cell of a grid around its best weight."""
+        grid = np.linspace(0.0, 1.0, _SCAN_POINTS)
+        best = int(np.argmin([self.evaluate(float(weight)) for weight in grid]))
+        return float(grid[max(best - 1, 0)]), float(grid[min(best + 1, len(grid) - 1)])
+
+    def golden_section(self, low: float, high: float) -> None:
+        """Shrink the interval towards the smaller of two inner values; a tie goes to PCA."""
+        left, right = high - _RATIO * (high - low), low + _RATIO * (high - low)
+        at_left, at_right = self.evaluate(left), self.evaluate(right)
+        while high - low > _LAST_WIDTH:
+            if at_left < at_right:
+                high, right, at_right = right, left, at_left
+                left = high - _RATIO * (high - low)
+                at_left = self.evaluate(left)
+            else:
+                low, left, at_left = left, right, at_right
+                right = low + _RATIO * (high - low)
+                at_right = self.evaluate(right)
+
+    def _keep(self, weight: float, basis: Array) -> float:
+        losses = self.problem.traces - self.problem.kept(basis)
+        if self.options.constrained and losses.max() > self.ceiling:
+            return np.inf
+        compared = losses
+        if self.options.measure == "disparity":
+            compared = self.problem.disparities(basis)
+        value = float(np.ptp(compared)) ** 2
+        if value < self.value:
+            self.value, self.weight, self.basis = value, weight, basis
+        return value
