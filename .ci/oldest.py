@@ -7,9 +7,8 @@ from pathlib import Path
 
 project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
 extras = project["optional-dependencies"]
-for requirement in chain(
-    project["dependencies"], *(extras[name] for name in extras if name != "dev")
-):
+tested = [extras[name] for name in extras if name != "dev"]
+for requirement in chain(project["dependencies"], *tested):
     floor = re.fullmatch(r"([\w.-]+)>=([\w.]+)", requirement)
     if floor:
         print(f"{floor[1]}=={floor[2]}")
