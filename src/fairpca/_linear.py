@@ -127,7 +127,7 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if not moments.is_finite:
             explain_not_finite(rows, self)
         if sensitive_features is not None:
-            _warn_of_groups(moments)
+            warn_of_groups(moments)
         if len(moments.labels) < len(labels):
             position = {label: i for i, label in enumerate(moments.labels)}
             codes = np.array([position.get(label, -1) for label in labels])[codes]
@@ -179,7 +179,8 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return tags
 
 
-def _warn_of_groups(moments: GroupMoments) -> None:
+def warn_of_groups(moments: GroupMoments) -> None:
+    """Warn of groups that make the result say little; for the caller of the caller's caller."""
     names = [label_text(label) for label in moments.labels]
     if len(names) == 1:
         warnings.warn(

@@ -43,6 +43,14 @@ def check_seed(random_state: object) -> None:
         )
 
 
+def check_whole_number(name: str, value: object, *, optional: bool = False) -> None:
+    """Raise ValueError unless this is an integer of at least 1, or None where it is optional."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not ((optional and value is None) or (whole and int(value) >= 1)):  # type: ignore[call-overload]
+        kind = "None or an integer" if optional else "an integer"
+        raise ValueError(f"{name} must be {kind} of at least 1, got {value!r}.")
+
+
 def import_pandas() -> Any:
     """Return pandas, or say which extra brings it."""
     try:
@@ -60,10 +68,7 @@ def import_cvxpy() -> Any:
     try:
         import cvxpy
     except ImportError as error:
-        raise ImportError(
-            "Semidefinite programs need cvxpy: install `fairpca[sdp]`, or choose a solver without "
-            "one, such as 'exact' or 'mw'."
-        ) from error
+        raise ImportError("Semidefinite programs need cvxpy: install `fairpca[sdp]`.") from error
     return cvxpy
 
 

@@ -1,0 +1,80 @@
+"""What the two estimators that project the rows themselves have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+
+from fairpca._linear import LinearReduction
+from fairpca._validation import check_rows, check_whole_number
+from fairpca.linalg import Array
+from fairpca.moments import GroupMoments
+from fairpca.parity._spaces import check_dimensions_left, numerical_rank, parity_gaps
+
+
+class LinearParity(LinearReduction):
+    """A reduction that a subclass finds from the moments alone, and what is left of the groups."""
+
+    n_components: int | None
+    mean_gap_: float
+    covariance_gap_: float
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Find the subspace.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Numeric and without missing values.
+        y : ignored
+            Do not pass the groups here: without `sensitive_features` the result is that of
+            ordinary PCA.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, m), default=None
+            The group of each row; several columns make groups of their intersections.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights of the rows.
+
+        Returns
+        -------
+        self : object
+        """
+        check_whole_number("n_components", self.n_components, optional=True)
+        self._check_parameters(grouped=sensitive_features is not None)
+        rows = check_rows(X, self, reset=True, ensure_min_samples=2)
+        self._check_columns(rows.shape[1])
+        moments, _, _ = self._gather(rows, sensitive_features, sample_weight)
+        covariance = moments.total_covariance()
+        basis = self._find_basis(moments, covariance)
+        self._set_components(basis, moments, covariance=covariance)
+        self.mean_gap_, self.covariance_gap_ = parity_gaps(moments, basis)
+        return self
+
+    @abstractmethod
+    def _check_parameters(self, *, grouped: bool) -> None:
+        """Refuse wrong parameters before any work."""
+
+    @abstractmethod
+    def _find_basis(self, moments: GroupMoments, covariance: Array) -> Array:
+        """Orthonormal columns that span the subspace; `covariance` is that of all rows."""
+
+    def _check_columns(self, d: int) -> None:
+        if self.n_components is not None and self.n_components > d:
+            raise ValueError(
+                f"n_components={self.n_components!r} must be between 1 and n_features={d}."
+            )
+
+    def _dimension_in(self, space: Array, moments: GroupMoments, covariance: Array) -> int:
+        """The number of components: as asked for, or as many as the space has variance for."""
+        whole, left = space.shape
+        least = 1 if self.n_components is None else int(self.n_components)
+        check_dimensions_left(least, left, whole, f"there are {whole} columns", len(moments.labels))
+        return numerical_rank(space, covariance) if self.n_components is None else least
