@@ -24,6 +24,7 @@ bench: $(READY)
 cases: $(READY)
 	$(BIN)/python benchmarks/exact_cases.py
 	$(BIN)/python benchmarks/pareto_variants.py
+	$(BIN)/python benchmarks/rivals.py
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("fairpca needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'

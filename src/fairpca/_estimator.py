@@ -55,9 +55,13 @@ class FairPCA(CallbackSupportMixin, LinearReduction):
         Whether losses are measured from the mean of all rows or of each group. `mean_` and
         `transform` always use the mean of all rows, so with "group" the losses are not those of
         ``inverse_transform(transform(X))``.
-    solver : {"auto", "exact", "pareto"} or object with ``solve(problem)``, default="auto"
-        "exact" finds the optimum, with a proof (`ExactSolver`); "pareto" is the gradient method of
-        Kamani et al., which ends near it (`ParetoDescent`); "auto" is "exact".
+    solver : str or object with ``solve(problem)``, default="auto"
+        "exact" finds the optimum, with a proof (`ExactSolver`); "auto" is "exact". "pareto" is the
+        gradient method of Kamani et al., which ends near it (`ParetoDescent`). The others are
+        published methods to compare with, each with a criterion of its own: "sdp", "mw",
+        "sdp-iterative", "mw-iterative", "epsilon-constraint", "lagrangian", "nash",
+        "max-min-variance", "u-fpca", "c-fpca" (see `fairpca.solvers`). Some of them use more
+        dimensions than asked for: `n_components_` says how many.
     own_pca : "exact" or VRPCA, default="exact"
         How each group's own subspace is found: by its eigenvalues, or by a stochastic method on
         the rows (`fairpca.vrpca.VRPCA`), whose error enters the certificate.
@@ -80,6 +84,9 @@ class FairPCA(CallbackSupportMixin, LinearReduction):
         The same, as a share of the total variance.
     n_components_ : int
         Dimension of the subspace.
+    shrinkage_ : array of shape (n_components_,) or None
+        What the projections on the components are multiplied with, where a solver uses more
+        dimensions than asked for; else None.
     group_table_ : GroupTable
         For each group its count, its loss with its own PCA, with ordinary PCA and with this
         subspace, and its disparity with both. Print it.

@@ -6,6 +6,7 @@ from numbers import Real
 
 import numpy as np
 
+from fairpca._sdp import BACKENDS
 from fairpca._validation import check_choice, import_cvxpy
 from fairpca.linalg import Array, eigh_descending
 from fairpca.moments import GroupMoments
@@ -137,7 +138,7 @@ class ConvexParityPCA(LinearParity):
             raise ValueError(
                 f"covariance_penalty must be a finite number of at least 0, got {penalty!r}."
             )
-        check_choice("backend", self.backend, ("auto", "clarabel", "scs"))
+        check_choice("backend", self.backend, BACKENDS)
         if grouped and (penalty > 0 or 0.0 < tolerance < np.inf):
             import_cvxpy()  # so that its absence is known before the rows are read
 

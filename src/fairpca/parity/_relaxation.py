@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from fairpca._sdp import failure, run_program
 from fairpca._validation import import_cvxpy
 from fairpca.linalg import Array, leading_eigenpairs
 
@@ -69,21 +69,15 @@ class Relaxation:
             side = len(self.covariance) * (2 if self._has_penalty else 1)
             backend = "clarabel" if side <= _CLARABEL_SIDE else "scs"
         program, P, t = self._program(cvxpy)
-        try:
-            with warnings.catch_warnings():
-                # How accurate it is will be measured below.
-                warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-                program.solve(solver=backend.upper(), **_OPTIONS[backend])
-        except cvxpy.error.SolverError as error:
-            raise self._failure(backend, "it broke down") from error
+        run_program(program, backend, **_OPTIONS[backend])
         if len(self.mean_differences) and program.status.startswith("infeasible"):
             raise self.too_tight()
         if P.value is None:
-            raise self._failure(backend, f"it ended as {program.status!r}")
+            raise failure(backend, f"it ended as {program.status!r}")
         projector, bound = (P.value + P.value.T) / 2, float(t.value if self._has_penalty else 0.0)
         violation = self._violation(projector, bound)
         if not violation <= _ACCURACY:
-            raise self._failure(backend, f"its result violates a condition by {violation:.1g}")
+            raise failure(backend, f"its result violates a condition by {violation:.1g}")
         return projector, bound * self.shift
 
     def too_tight(self) -> ValueError:
@@ -141,11 +135,3 @@ class Relaxation:
             needed = (np.linalg.norm(projector @ M, 2) ** 2 for M in self._covariance_factors())
             found.append(max(needed) - bound)
         return float(np.max(found))
-
-    @staticmethod
-    def _failure(backend: str, reason: str) -> RuntimeError:
-        other = "scs" if backend == "clarabel" else "clarabel"
-        return RuntimeError(
-            f"The solver {backend!r} did not solve the semidefinite program ({reason}): try "
-            f"backend={other!r} or other parameters."
-        )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from fairpca._sdp import BACKENDS, failure, run_program
 from fairpca._validation import check_choice, check_seed, import_cvxpy
 from fairpca.linalg import Array
 from fairpca.problem import Problem
@@ -15,10 +15,13 @@ from fairpca.solution import Solution
 from fairpca.solvers._conclude import conclude
 from fairpca.solvers._rounding import ROUNDINGS, project_on_fantope, round_relaxed
 
-BACKENDS = ("auto", "clarabel", "scs")
-
 _CLARABEL_LIMIT = 60
 """Up to this many columns the interior-point solver is the quicker and more exact one."""
+
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "clarabel": {},
+    "scs": {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iters": 50_000},
+}
 
 
 @dataclass(frozen=True)
@@ -103,25 +106,8 @@ class SDPRelaxation:
         backend = self.backend
         if backend == "auto":
             backend = "clarabel" if d <= _CLARABEL_LIMIT else "scs"
-        solve_sdp(cvxpy, cvxpy.Problem(cvxpy.Minimize(largest), constraints), backend)
+        program = cvxpy.Problem(cvxpy.Minimize(largest), constraints)
+        run_program(program, backend, **_OPTIONS[backend])
+        if projector.value is None:
+            raise failure(backend, f"it ended as {program.status!r}")
         return project_on_fantope(projector.value, r), backend
-
-
-def solve_sdp(cvxpy: Any, program: Any, backend: str) -> None:
-    """Solve a program of cvxpy, or say in one sentence that it failed."""
-    options = {"eps": 1e-8, "max_iters": 50_000} if backend == "scs" else {}
-    try:
-        with warnings.catch_warnings():
-            # The caller projects on the feasible set and measures what it got.
-            warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-            program.solve(solver=backend.upper(), **options)
-    except cvxpy.error.SolverError as error:
-        raise RuntimeError(
-            f"The semidefinite program could not be solved by {backend}: {error}; try another "
-            "backend, or rescale the columns."
-        ) from error
-    if program.status not in ("optimal", "optimal_inaccurate"):
-        raise RuntimeError(
-            f"The semidefinite program ended as {program.status} with {backend}; try another "
-            "backend, or rescale the columns."
-        )
