@@ -114,7 +114,9 @@ class _Search:
         ``I + B^T D^-1 B``, so a shift large enough is found without factorising it.
         """
         outer = self.jacobian.T @ self.factor
-        largest = max(float(np.abs(self.curvature).max()), np.finfo(float).tiny)
+        # With all eigenvalues tied there is no curvature, only rounding.
+        rounding = max(np.finfo(float).eps * self.forms.scale, np.finfo(float).tiny)
+        largest = max(float(np.abs(self.curvature).max()), rounding)
         shift = 0.0
         while True:
             diagonal = self.curvature + shift
