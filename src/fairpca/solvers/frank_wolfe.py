@@ -129,7 +129,8 @@ class NashWelfare(_Welfare):
             slopes[some] = 1.0 / kept[some]
             basis = leading_eigenpairs(problem.combine(slopes), r)[1]
             n_iter += 1
-            step = problem.kept(basis) - kept
+            # What is kept can be negative by rounding, and then has no logarithm.
+            step = np.maximum(problem.kept(basis), 0.0) - kept
             gap = max(float(slopes @ step), 0.0)
             if gap <= self.tol:
                 message = _CLOSED
@@ -232,8 +233,8 @@ def _line_search(kept: Array, step: Array) -> float:
     """The length in (0, 1] at which the sum of the logarithms is largest."""
 
     def slope(length: float) -> float:
-        with np.errstate(divide="ignore"):
-            return float((step / (kept + length * step)).sum())
+        # At length 1 a group may keep nothing: the slope is then as good as infinite.
+        return float((step / np.maximum(kept + length * step, 1e-16 * kept)).sum())
 
     return 1.0 if slope(1.0) >= 0.0 else float(brentq(slope, 0.0, 1.0, xtol=1e-14))
 
