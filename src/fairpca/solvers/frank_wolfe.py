@@ -56,7 +56,7 @@ class _Welfare:
             found.relaxed,
             self.rounding,
             extra_dimensions=self.extra_dimensions,
-            offsets=self._offsets(found),
+            offsets=self._offsets(problem, found),
         )
         return conclude(
             problem,
@@ -71,14 +71,14 @@ class _Welfare:
                 "kept": found.kept,
                 "welfare": found.value,
                 "bound": found.bound,
-                "gap": found.bound - found.value,
+                "gap": max(found.bound - found.value, 0.0),
             },
         )
 
     def _maximise(self, problem: Problem, progress: Progress | None) -> _Found:
         raise NotImplementedError
 
-    def _offsets(self, found: _Found) -> Array:
+    def _offsets(self, problem: Problem, found: _Found) -> Array:
         """What the rounding may lower least: see `round_relaxed`."""
         raise NotImplementedError
 
@@ -123,7 +123,7 @@ class NashWelfare(_Welfare):
         # A group without variance keeps nothing whatever is done.
         some = problem.traces > 0
         kept = problem.traces * (r / d)
-        message, n_iter, gap = _TOO_MANY, 0, 0.0
+        message, n_iter, gap = (_TOO_MANY if some.any() else _CLOSED), 0, 0.0
         while n_iter < self.max_iter and some.any():
             slopes = np.zeros(problem.n_groups)
             slopes[some] = 1.0 / kept[some]
@@ -144,7 +144,7 @@ class NashWelfare(_Welfare):
         value = float(np.log(kept[some]).sum())
         return _Found(relaxed, kept, value, value + gap, n_iter, message)
 
-    def _offsets(self, found: _Found) -> Array:
+    def _offsets(self, problem: Problem, found: _Found) -> Array:
         return found.kept
 
 
@@ -153,8 +153,9 @@ class MaxMinVariance(_Welfare):
     """Maximise the least variance that a group keeps.
 
     What "Fair PCA" means in Tantipongpipat et al. (2019). Groups are compared by what they keep,
-    not by what they lose beyond their own PCA: a group with little variance decides alone. Its
-    criterion is its own whatever the problem's is; the certificate answers for the problem's.
+    not by what they lose beyond their own PCA: a group with little variance decides alone, one with
+    none is left out. Its criterion is its own whatever the problem's is; the certificate answers
+    for the problem's.
 
     Each step of Frank-Wolfe is fully corrective: a linear program mixes all projectors found so
     far in the best way, and its multipliers are the next slopes.
@@ -189,7 +190,9 @@ class MaxMinVariance(_Welfare):
 
     def _maximise(self, problem: Problem, progress: Progress | None) -> _Found:
         k, unit = problem.n_groups, problem.scale or 1.0
-        slopes = np.full(k, 1.0 / k)
+        # A group without variance keeps nothing whatever is done, and would decide alone.
+        some = problem.traces > 0 if problem.traces.any() else np.full(k, True)
+        slopes = some / some.sum()
         bases: list[Array] = []
         kept: list[Array] = []
         bound, message = np.inf, _TOO_MANY
@@ -198,8 +201,10 @@ class MaxMinVariance(_Welfare):
             bases.append(basis)
             kept.append(problem.kept(basis))
             bound = min(bound, float(slopes @ kept[-1]))
-            mixture, slopes = _best_mixture(np.array(kept) / unit)
-            value = float((mixture @ np.array(kept)).min())
+            mixture, multipliers = _best_mixture(np.array(kept)[:, some] / unit)
+            slopes = np.zeros(k)
+            slopes[some] = multipliers
+            value = float((mixture @ np.array(kept))[some].min())
             if bound - value <= self.tol * unit:
                 message = _CLOSED
                 break
@@ -211,8 +216,9 @@ class MaxMinVariance(_Welfare):
         )
         return _Found(relaxed, mixture @ np.array(kept), value, bound, len(bases), message)
 
-    def _offsets(self, found: _Found) -> Array:
-        return np.zeros_like(found.kept)
+    def _offsets(self, problem: Problem, found: _Found) -> Array:
+        # A group without variance must not be the worst off, or no other would be held.
+        return np.where(problem.traces > 0, 0.0, -problem.traces.max())
 
 
 _CLOSED, _TOO_MANY = "duality gap closed", "most steps reached"
