@@ -20,6 +20,8 @@ from fairpca.solvers._forms import Forms
 from fairpca.solvers._local import LocalResult, refine
 from fairpca.solvers._space import SearchSpace
 
+_WITHIN = "least total loss found within the bounds"
+
 
 @dataclass(frozen=True)
 class EpsilonConstraint:
@@ -130,7 +132,7 @@ class _Search:
             )
             if (found.disparities <= epsilon + self.slack).all():
                 self.n_eigen = self.space.n_eigen
-                return found.basis, floor + dual.value, "least total loss within the bounds"
+                return found.basis, floor + dual.value, _WITHIN
         excess = self.space.settle(
             lambda forms: maximise_dual(_shifted(forms, epsilon), minmax_domain(forms))
         )
@@ -138,6 +140,8 @@ class _Search:
             MinMax(), excess, _shifted(self.space.forms, epsilon), lambda e: float(e.max())
         )
         self.n_eigen = self.space.n_eigen
+        if not dual.above_limit and (nearest.disparities <= epsilon + self.slack).all():
+            return nearest.basis, floor + dual.value, _WITHIN
         proven = "no subspace meets" if excess.value > self.slack else "found no subspace within"
         return nearest.basis, None, f"{proven} the bounds: the smallest excess is returned"
 
