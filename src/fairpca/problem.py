@@ -88,6 +88,10 @@ class Problem:
             raise ValueError(
                 f"own_bases must be {self.n_groups} arrays of shape {shape}, one for each group."
             )
+        # Longer columns would make groups keep more than they can, and every bound false.
+        identity = np.eye(self.n_components)
+        if any(not np.allclose(U.T @ U, identity, atol=1e-8) for U in self.own_bases or ()):
+            raise ValueError("own_bases must have orthonormal columns.")
 
     @property
     def n_groups(self) -> int:
