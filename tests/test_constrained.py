@@ -125,6 +125,17 @@ def test_the_least_largest_disparity_is_attained_as_a_bound(k):
             assert "excess" not in solution.message
 
 
+def test_bounds_that_leave_only_tied_eigenvalues():
+    # At the weights that prove it, the combined matrix is a multiple of the identity.
+    rng = np.random.default_rng(11)
+    for _ in range(6):
+        first = np.diag(rng.uniform(1, 3, 2))
+        problem = problem_of([first, first[::-1, ::-1]], 1)
+        size = abs(first[0, 0] - first[1, 1])
+        solution = EpsilonConstraint(size / 2 * (1 + 1e-9)).solve(problem)
+        assert_allclose(solution.disparities, size / 2, rtol=1e-6)
+
+
 def test_impossible_bounds_are_exceeded_least():
     rng = np.random.default_rng(2)
     for k in (2, 3):

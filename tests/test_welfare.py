@@ -119,11 +119,9 @@ def test_rounding_keeps_the_welfare_in_few_dimensions(solver):
 def test_groups_that_keep_nothing_on_the_way():
     # Subspaces orthogonal to a group are tried; what it keeps in them is rounding of either sign.
     rng = np.random.default_rng(4)
-    for _ in range(30):
-        d, k = int(rng.integers(2, 7)), int(rng.integers(2, 6))
-        axes = random_basis(rng, d, d)[:, np.arange(k) % d] * rng.uniform(0.3, 3, k)
-        matrices = axes.T[:, :, None] * axes.T[:, None, :]
-        problem = problem_of(matrices, int(rng.integers(1, d)))
+    for _ in range(10):
+        axes = random_basis(rng, 4, 4)[:, [0, 1, 2, 3, 0, 1]] * rng.uniform(0.3, 3, 6)
+        problem = problem_of(axes.T[:, :, None] * axes.T[:, None, :], 3)
         found = NashWelfare(max_iter=50).solve(problem).history
         assert found["kept"].min() > 0
         assert np.isfinite(found["welfare"])
