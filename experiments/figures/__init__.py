@@ -1,0 +1,1 @@
+"""One module for each figure: `draw` makes it from the numbers."""

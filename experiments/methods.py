@@ -1,0 +1,74 @@
+"""What is compared: ordinary PCA and every registered solver, each with one look everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fairpca import ParetoDescent, Problem, Solution
+from fairpca.linalg import Array
+from fairpca.solvers import SOLVERS
+
+PCA, OWN = "PCA", "own PCA"
+EXACT, PARETO, PARETO_SINGLE, SDP = "exact", "pareto", "pareto, single", "sdp"
+
+MAIN = (PCA, PARETO, PARETO_SINGLE, SDP, EXACT)
+"""What the paper's figures show, and the exact solver."""
+
+QUICK = (PCA, PARETO, PARETO_SINGLE, EXACT, "mw-iterative")
+"""What is run on every preprocessing: "mw-iterative" stands for the methods that round an SDP."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colour, marker, line and name of a method in every figure."""
+
+    color: str
+    marker: str
+    label: str
+    line: str = "-"
+    hollow: bool = False
+    """Large and hollow, for what would hide behind, or hide, the exact solver."""
+
+
+# The colours of Okabe and Ito, which colour-blind readers can tell apart.
+LOOKS = {
+    PCA: Look("#000000", "o", "ordinary PCA"),
+    OWN: Look("#777777", "", "own PCA", ":"),
+    EXACT: Look("#0072B2", "s", "fair PCA, exact"),
+    PARETO: Look("#D55E00", "^", "Pareto descent, pairwise"),
+    PARETO_SINGLE: Look("#E69F00", "v", "Pareto descent, single"),
+    SDP: Look("#009E73", "D", "SDP + LP (min-max)", hollow=True),
+    "sdp-iterative": Look("#009E73", "P", "SDP + iterative rounding", hollow=True),
+    "mw": Look("#56B4E9", "X", "multiplicative weights + LP", hollow=True),
+    "mw-iterative": Look(
+        "#56B4E9", "p", "multiplicative weights + iterative rounding", hollow=True
+    ),
+    "epsilon-constraint": Look("#CC79A7", "<", "ε-constraint"),
+    "lagrangian": Look("#CC79A7", ">", "Lagrangian"),
+    "nash": Look("#F0E442", "h", "Nash welfare"),
+    "max-min-variance": Look("#F0E442", "*", "max-min variance"),
+    "u-fpca": Look("#999999", "d", "u-FPCA (equal losses)"),
+    "c-fpca": Look("#999999", "8", "c-FPCA (equal losses)"),
+}
+
+_SPARE = ("#332288", "#117733", "#882255", "#44AA99", "#AA4499")
+
+
+def look(method: str) -> Look:
+    """The look of a method; one that was registered later gets a spare colour."""
+    if method in LOOKS:
+        return LOOKS[method]
+    later = sorted(name for name in methods() if name not in LOOKS)
+    return Look(_SPARE[later.index(method) % len(_SPARE)], "o", method)
+
+
+def methods() -> dict[str, Callable[[Problem], Solution | Array]]:
+    """Everything that can be run on a problem, by name."""
+    found: dict[str, Callable[[Problem], Solution | Array]] = {
+        PCA: lambda problem: problem.pca_basis,
+        PARETO_SINGLE: lambda problem: ParetoDescent(objectives="single").solve(problem),
+    }
+    for name, make in SOLVERS.items():
+        found[name] = lambda problem, make=make: make().solve(problem)  # type: ignore[misc]
+    return found
