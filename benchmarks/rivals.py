@@ -47,7 +47,9 @@ standardised, all rows, losses as means, global centring. Made by `python benchm
 - *largest disparity*, *spread*: of what groups lose beyond their own PCA in r dimensions, the
   largest, and the largest difference between two groups.
 - *total loss*: averaged over all rows.
-- *time*: of `fit`, from rows, divided by that of scikit-learn's `PCA.fit` in the same process.
+- *time*: of `fit`, from rows, divided by that of scikit-learn's `PCA.fit` in the same process. It
+  includes the certificate that every `FairPCA` comes with, which for more than two groups takes as
+  long as the exact solver's dual.
 
 The kernel form of null-space fair PCA is not here: it has no reconstruction, and its kernel matrix
 would have 10⁹ entries. u-FPCA and c-FPCA are for two groups, and equalise losses, not disparities.
