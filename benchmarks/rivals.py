@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairnessWarning, FairPCA, GroupMoments, ParetoDescent, Problem
@@ -52,7 +53,8 @@ standardised, all rows, losses as means, global centring. Made by `python benchm
   long as the exact solver's dual.
 
 The kernel form of null-space fair PCA is not here: it has no reconstruction, and its kernel matrix
-would have 10⁹ entries. u-FPCA and c-FPCA are for two groups, and equalise losses, not disparities.
+would have 10⁹ entries. u-FPCA and c-FPCA are for two groups; as published they equalise losses,
+not disparities.
 """
 
 
@@ -115,12 +117,12 @@ METHODS = (
     ),
     Method("null space", "parity of means", ParityPCA),
     Method(
-        "null space, equal covariance",
+        "null space, similar covariances",
         "parity",
         lambda r: ParityPCA(r, match="covariance"),
     ),
     Method(
-        "Olfat-Aswani",
+        "Olfat-Aswani, penalty 1",
         "parity",
         lambda r: ConvexParityPCA(r, covariance_penalty=1.0),
     ),
@@ -211,6 +213,7 @@ def row(result: Result) -> str:
 def main() -> None:
     """Run everything and write the page."""
     warnings.simplefilter("ignore", FairnessWarning)
+    warnings.simplefilter("ignore", ConvergenceWarning)
     lines = [HEAD]
     for name in DATA:
         for r in DIMENSIONS:

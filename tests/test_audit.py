@@ -260,3 +260,15 @@ def test_bad_labels_and_values():
     X[0, 0] = np.nan
     with pytest.raises(ValueError, match="Input X contains NaN"):
         audit(pca, X, sensitive_features=groups)
+
+
+def test_a_fair_reduction_with_extra_dimensions_is_judged_by_the_dimension_asked_for():
+    # Three lines in a plane: no single direction is as good for the worst-off as a bit of both.
+    angles = np.pi / 3 * np.arange(3)
+    lines = np.column_stack([np.cos(angles), np.sin(angles)])
+    X = np.vstack([lines, -lines])
+    groups = np.tile(["a", "b", "c"], 2)
+    fair = FairPCA(1, criterion="minmax", solver="mw").fit(X, sensitive_features=groups)
+    assert fair.n_components_ == 2
+    table = audit(fair, X, sensitive_features=groups)
+    np.testing.assert_allclose(table.disparity, fair.group_table_.disparity, atol=1e-12)

@@ -8,8 +8,9 @@ import pytest
 from fairpca import ExactSolver, FairnessWarning, FairPCA
 from fairpca.datasets import load_credit
 from fairpca.solution import certify
+from fairpca.solvers import SOLVERS
 
-from problems import problem_of, random_basis, random_matrices
+from problems import problem_of, random_basis, random_matrices, random_problem
 
 LINES_AT_ODDS = [np.diag([2.0, 1.0]), [[1.5, 0.5], [0.5, 1.5]], [[1.5, -0.5], [-0.5, 1.5]]]
 
@@ -115,3 +116,15 @@ def _rows_with_moment(rng, moment):
     rows -= rows.mean(axis=0)
     have = np.linalg.cholesky(rows.T @ rows / len(rows))
     return rows @ np.linalg.inv(have).T @ np.linalg.cholesky(np.asarray(moment)).T
+
+
+def test_a_solver_of_its_own_criterion_says_that_equality_is_not_met():
+    problem = random_problem(np.random.default_rng(0), "general", 2, 5, 2)
+    certificate = SOLVERS["lagrangian"]().solve(problem).certificate
+    assert certificate.asked_tolerance == 0.0
+    assert "Equality was asked for and is not met" in str(certificate)
+    loose = SOLVERS["lagrangian"]().solve(problem.with_tolerance(1e6)).certificate
+    assert loose.asked_tolerance is None
+    assert "not met" not in str(loose)
+    near = SOLVERS["lagrangian"]().solve(problem.with_tolerance(1e-3)).certificate
+    assert "A tolerance of 0.001 was asked for and is not met" in str(near)

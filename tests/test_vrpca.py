@@ -188,10 +188,10 @@ def test_sparse_rows_in_the_estimator():
 @pytest.mark.parametrize(
     ("choice", "words"),
     [
-        ({"tol": -1.0}, "tol must be at least 0"),
-        ({"tol": np.nan}, "tol must be at least 0"),
-        ({"max_epochs": 0}, "max_epochs must be at least 1"),
-        ({"batch_size": 0}, "batch_size must be at least 1"),
+        ({"tol": -1.0}, "tol must be a number of at least 0"),
+        ({"tol": np.nan}, "tol must be a number of at least 0"),
+        ({"max_epochs": 0}, "max_epochs must be an integer of at least 1"),
+        ({"batch_size": 0}, "batch_size must be an integer of at least 1"),
         ({"step_size": 0.0}, "step_size must be None or positive"),
         ({"random_state": -1}, "random_state"),
     ],

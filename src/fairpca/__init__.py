@@ -3,7 +3,9 @@
 `FairPCA` is the estimator, `audit` judges a reduction that is already in use. Underneath,
 `GroupMoments` is what is kept of the data, `Problem` poses the question, `ExactSolver` answers it
 with a `Solution`, and its `Certificate` says how good the answer provably is. `ParetoDescent` is
-the gradient method of Kamani et al.; `fairpca.objectives` has what it can minimise.
+the gradient method of Kamani et al.; `fairpca.objectives` has what it can minimise. Methods to
+compare with are in `fairpca.solvers`, in `fairpca.parity` (another notion of fairness) and in
+`fairpca.vrpca`.
 `fairpca.datasets` holds two data sets of the literature, and `fairpca.metrics` functions for
 fairlearn.
 

@@ -92,6 +92,8 @@ def audit(
     weighted = errors if weights is None else errors * weights
     sums = dict(zip(labels, np.bincount(codes, weighted, len(labels)), strict=True))
     loss = np.array([sums[label] for label in moments.labels]) / moments.weight
+    # A fair reduction may use more dimensions than it was asked for, by which it is judged.
+    r = getattr(getattr(estimator, "certificate_", None), "n_components", r)
     return GroupTable.of(Problem(moments, min(r, rows.shape[1])), loss, "audited")
 
 

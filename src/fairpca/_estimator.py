@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any
@@ -78,15 +78,15 @@ class FairPCA(CallbackSupportMixin, LinearReduction):
     mean_ : array of shape (n_features_in_,)
         Mean of all rows.
     explained_variance_ : array of shape (n_components_,)
-        Variance along each component, with ``n - 1`` in the denominator as in PCA, n being the
-        number of rows with a positive weight.
+        Variance of each column of ``transform(X)``, with ``n - 1`` in the denominator as in PCA, n
+        being the number of rows with a positive weight.
     explained_variance_ratio_ : array of shape (n_components_,)
         The same, as a share of the total variance.
     n_components_ : int
         Dimension of the subspace.
     shrinkage_ : array of shape (n_components_,) or None
         What the projections on the components are multiplied with, where a solver uses more
-        dimensions than asked for; else None.
+        dimensions than asked for (the columns of ``transform(X)`` are then correlated); else None.
     group_table_ : GroupTable
         For each group its count, its loss with its own PCA, with ordinary PCA and with this
         subspace, and its disparity with both. Print it.
@@ -220,14 +220,11 @@ class FairPCA(CallbackSupportMixin, LinearReduction):
             return self.solver
         check_choice("solver", self.solver, ("auto", *SOLVERS))
         name = "exact" if self.solver == "auto" else self.solver
-        solver: Solver = SOLVERS[name](random_state=self.random_state)
+        make = SOLVERS[name]
+        known = {field.name for field in fields(getattr(make, "func", make))}
+        seed = {"random_state": self.random_state} if "random_state" in known else {}
+        solver: Solver = make(**seed)
         return solver
-
-    def _check_dimension(self, d: int) -> None:
-        if isinstance(self.n_components, Integral) and self.n_components > d:
-            raise ValueError(
-                f"n_components={self.n_components!r} must be between 1 and n_features={d}."
-            )
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def _run(

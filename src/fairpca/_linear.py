@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +28,7 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     # Without this, metadata routing would ask every user to request it.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
 
+    n_components: Any
     missing_labels: str
     components_: Array
     mean_: Array
@@ -168,6 +170,11 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             variances / total if total > 0 else np.zeros(len(variances))
         )
 
+    def _check_dimension(self, d: int) -> None:
+        n = self.n_components
+        if isinstance(n, Integral) and int(n) > d:
+            raise ValueError(f"n_components={n!r} must be between 1 and n_features={d}.")
+
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
@@ -192,8 +199,8 @@ def warn_of_groups(moments: GroupMoments) -> None:
     single = [name for name, count in zip(names, moments.count, strict=True) if count == 1]
     if single:
         warnings.warn(
-            f"Groups with a single row: {listed(single, 5)}. A row loses nothing in its "
-            "own subspace, so the disparity of such a group says little; think of merging it.",
+            f"Groups with a single row: {listed(single, 5)}. What is found of such a group says "
+            "little; think of merging it.",
             FairnessWarning,
             stacklevel=4,
         )

@@ -9,6 +9,16 @@ from fairpca._validation import import_cvxpy
 
 BACKENDS = ("auto", "clarabel", "scs")
 
+_CLARABEL_SIDE = 60
+"""Up to this side of a matrix the interior-point solver is the quicker and more exact one."""
+
+
+def choose_backend(backend: str, side: int) -> str:
+    """The solver for programs whose largest matrix has this side."""
+    if backend != "auto":
+        return backend
+    return "clarabel" if side <= _CLARABEL_SIDE else "scs"
+
 
 def run_program(program: Any, backend: str, **options: Any) -> None:
     """Run a program of cvxpy; a breakdown of its solver is a RuntimeError.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,12 @@ def check_whole_number(name: str, value: object, *, optional: bool = False) -> N
     if not ((optional and value is None) or (whole and int(value) >= 1)):  # type: ignore[call-overload]
         kind = "None or an integer" if optional else "an integer"
         raise ValueError(f"{name} must be {kind} of at least 1, got {value!r}.")
+
+
+def check_number(name: str, value: object, *, least: float) -> None:
+    """Raise ValueError unless this is a finite number of at least so much."""
+    if not (isinstance(value, Real) and least <= float(value) < np.inf):
+        raise ValueError(f"{name} must be a number of at least {least:g}, got {value!r}.")
 
 
 def import_pandas() -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairpca._validation import check_choice
-from fairpca.linalg import Array, leading_eigenpairs, leading_sum_bound
+from fairpca.linalg import Array, leading_eigenpairs, leading_sum_bound, polar_factor
 from fairpca.moments import GroupMoments
 
 CRITERIA = ("equal", "minmax")
@@ -47,7 +47,8 @@ class Problem:
         projection from the mean of all rows loses.
     own_bases : tuple of k arrays of shape (d, r), default=None
         Each group's own subspace, found in some other way than by eigenvalues; disparities are
-        measured from these. `own_errors` bounds what they miss, and every bound allows for it.
+        measured from these. `own_errors` bounds what they miss, and the bounds of certificates
+        allow for it.
 
     Examples
     --------
@@ -80,18 +81,21 @@ class Problem:
             )
         if not (isinstance(self.tolerance, Real) and 0.0 <= float(self.tolerance) < np.inf):
             raise ValueError(f"tolerance must be a number of at least 0, got {self.tolerance!r}.")
+        if self.own_bases is not None:
+            object.__setattr__(self, "own_bases", self._checked_own_bases(self.own_bases))
+
+    def _checked_own_bases(self, given: tuple[Array, ...]) -> tuple[Array, ...]:
         shape = (self.moments.n_features, self.n_components)
-        if self.own_bases is not None and (
-            len(self.own_bases) != self.n_groups
-            or any(basis.shape != shape for basis in self.own_bases)
-        ):
+        bases = [np.asarray(basis, dtype=np.float64) for basis in given]
+        if len(bases) != self.n_groups or any(basis.shape != shape for basis in bases):
             raise ValueError(
                 f"own_bases must be {self.n_groups} arrays of shape {shape}, one for each group."
             )
-        # Longer columns would make groups keep more than they can, and every bound false.
         identity = np.eye(self.n_components)
-        if any(not np.allclose(U.T @ U, identity, atol=1e-8) for U in self.own_bases or ()):
+        if any(np.abs(basis.T @ basis - identity).max() > 1e-6 for basis in bases):
             raise ValueError("own_bases must have orthonormal columns.")
+        # Columns a little too long would make groups keep more than they can, and bounds false.
+        return tuple(polar_factor(basis) for basis in bases)
 
     @property
     def n_groups(self) -> int:

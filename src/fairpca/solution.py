@@ -38,7 +38,8 @@ class Certificate:
         round a semidefinite relaxation do; the bounds are those of the dimension asked for.
         Disparities count as within the tolerance up to 1e-10 of tr(A).
     criterion : {"equal", "minmax"}
-        What was asked for. "minmax" is always met, so it ends as "optimal" or "bounded".
+        What was asked for. "minmax" is always met, so it never ends as "infeasible" or
+        "unresolved".
     value : float
         What was achieved: the total loss ("equal") or the largest disparity ("minmax").
     lower_bound : float
@@ -68,6 +69,8 @@ class Certificate:
     own_error : float
         By how much disparities can be larger than stated, because the groups' own subspaces are
         only known nearly (`FairPCA(own_pca=...)`). `value`, `gap` and `spread` allow for it.
+    asked_tolerance : float or None
+        The spread that was asked for, where `tolerance` is that which was reached.
     spread_multipliers : array of shape (k,) or None
         The proof of `spread_bound`: see `Problem.spread_bound`.
     minmax_disparities : array of shape (k,) or None
@@ -103,6 +106,7 @@ class Certificate:
     n_components: int
     n_dimensions: int
     own_error: float = 0.0
+    asked_tolerance: float | None = None
     spread_multipliers: Array | None = None
     minmax_disparities: Array | None = None
 
@@ -127,9 +131,9 @@ class Certificate:
         if len(self.disparities) == 1:
             return ["One group: the result is that of ordinary PCA."]
         if self.status == "relaxed":
-            return self._relaxed_findings()
+            return [*self._relaxed_findings(), *self._unmet(), *self._doubt()]
         finding = self._minmax_finding() if self.criterion == "minmax" else self._equal_finding()
-        return [finding, *self._levelling(), *self._doubt()]
+        return [finding, *self._unmet(), *self._levelling(), *self._doubt()]
 
     def _relaxed_findings(self) -> list[str]:
         uses = (
@@ -190,6 +194,16 @@ class Certificate:
             f"No subspace of this dimension with {within} was found, and none is proven "
             f"impossible. Returned is the smallest difference found, {self.spread:.6g}."
         )
+
+    def _unmet(self) -> list[str]:
+        if self.asked_tolerance is None or self.criterion == "minmax":
+            return []
+        if self.tolerance <= self.asked_tolerance:
+            return []
+        asked = (
+            "Equality" if self.asked_tolerance == 0 else f"A tolerance of {self.asked_tolerance:g}"
+        )
+        return [f"{asked} was asked for and is not met: this solver has a criterion of its own."]
 
     def _doubt(self) -> list[str]:
         if self.own_error == 0.0:

@@ -1,6 +1,8 @@
-"""Demographic parity: projections from which the group of a row cannot be told.
+"""Demographic parity: projections in which the groups look alike.
 
-`FairPCA` shares the loss among the groups; the estimators here hide the group instead.
+`FairPCA` shares the loss among the groups; the estimators here make the projected groups alike in
+their means, and if wanted in their covariances. Other differences remain, and a classifier can
+use them.
 `ParityPCA` gives all groups the same projected mean, and with ``match="covariance"`` similar
 projected covariances too; `KernelParityPCA` does the former in the feature space of a kernel;
 `ConvexParityPCA` trades both against the variance that is kept, in a semidefinite program.

@@ -17,7 +17,6 @@ from fairpca.parity._spaces import check_dimensions_left, numerical_rank, parity
 class LinearParity(LinearReduction):
     """A reduction that a subclass finds from the moments alone, and what is left of the groups."""
 
-    n_components: int | None
     mean_gap_: float
     covariance_gap_: float
 
@@ -50,7 +49,7 @@ class LinearParity(LinearReduction):
         check_whole_number("n_components", self.n_components, optional=True)
         self._check_parameters(grouped=sensitive_features is not None)
         rows = check_rows(X, self, reset=True, ensure_min_samples=2)
-        self._check_columns(rows.shape[1])
+        self._check_dimension(rows.shape[1])
         moments, _, _ = self._gather(rows, sensitive_features, sample_weight)
         covariance = moments.total_covariance()
         basis = self._find_basis(moments, covariance)
@@ -65,12 +64,6 @@ class LinearParity(LinearReduction):
     @abstractmethod
     def _find_basis(self, moments: GroupMoments, covariance: Array) -> Array:
         """Orthonormal columns that span the subspace; `covariance` is that of all rows."""
-
-    def _check_columns(self, d: int) -> None:
-        if self.n_components is not None and self.n_components > d:
-            raise ValueError(
-                f"n_components={self.n_components!r} must be between 1 and n_features={d}."
-            )
 
     def _dimension_in(self, space: Array, moments: GroupMoments, covariance: Array) -> int:
         """The number of components: as asked for, or as many as the space has variance for."""

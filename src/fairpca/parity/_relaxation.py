@@ -7,12 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fairpca._sdp import failure, run_program
+from fairpca._sdp import choose_backend, failure, run_program
 from fairpca._validation import import_cvxpy
 from fairpca.linalg import Array, leading_eigenpairs
-
-_CLARABEL_SIDE = 60
-"""Side of the largest matrix inequality up to which an interior-point method is quick enough."""
 
 _ACCURACY = 1e-5
 """How far a solver's result may violate the conditions, each scaled to a size of about one."""
@@ -65,9 +62,7 @@ class Relaxation:
     def solve(self, backend: str) -> tuple[Array, float]:
         """Return P and t; t is zero when it has no price."""
         cvxpy = import_cvxpy()
-        if backend == "auto":
-            side = len(self.covariance) * (2 if self._has_penalty else 1)
-            backend = "clarabel" if side <= _CLARABEL_SIDE else "scs"
+        backend = choose_backend(backend, len(self.covariance) * (2 if self._has_penalty else 1))
         program, P, t = self._program(cvxpy)
         run_program(program, backend, **_OPTIONS[backend])
         if len(self.mean_differences) and program.status.startswith("infeasible"):

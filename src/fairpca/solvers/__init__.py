@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from fairpca.problem import Problem
 from fairpca.solution import Solution
+from fairpca.solvers._iterating import Progress
 from fairpca.solvers.epsilon import EpsilonConstraint
 from fairpca.solvers.exact import ExactSolver
 from fairpca.solvers.frank_wolfe import MaxMinVariance, NashWelfare
@@ -16,9 +17,6 @@ from fairpca.solvers.mw import MultiplicativeWeights
 from fairpca.solvers.one_weight import OneWeight
 from fairpca.solvers.pareto import ParetoDescent, pareto_starts
 from fairpca.solvers.sdp import SDPRelaxation
-
-Progress = Callable[[], bool]
-"""Called after each step of a solver; returns whether to stop."""
 
 
 class Solver(Protocol):
@@ -46,7 +44,7 @@ SOLVERS: dict[str, Callable[..., Any]] = {
     "u-fpca": OneWeight,
     "c-fpca": partial(OneWeight, constrained=True),
 }
-"""What makes a solver, by name; each works with its defaults and takes a `random_state`."""
+"""What makes a solver, by name; each works with its defaults."""
 
 __all__ = [
     "SOLVERS",

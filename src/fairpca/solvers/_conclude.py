@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from fairpca.linalg import Array
@@ -29,6 +30,9 @@ def conclude(
     spread = problem.spread(basis, shares)
     reached = problem.with_tolerance(max(problem.tolerance, spread))
     certificate = certify(reached, basis, prove(reached), shares=shares)
+    rounding = 1e-10 * problem.scale
+    if problem.criterion == "equal" and spread > problem.tolerance + rounding:
+        certificate = replace(certificate, asked_tolerance=problem.tolerance)
     return Solution(
         basis=basis,
         group_losses=problem.group_losses(basis, shares),

@@ -15,6 +15,8 @@ Both can be cut to exactly r directions, at a cost to the groups.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
@@ -68,6 +70,14 @@ def project_on_fantope(matrix: Array, r: int) -> Array:
     return nearest
 
 
+def linear_program(costs: Array, **constraints: Any) -> Any:
+    """A vertex with the least cost, by the dual simplex method of HiGHS."""
+    found = linprog(costs, method="highs-ds", **constraints)
+    if found.x is None:
+        raise RuntimeError(f"A linear program could not be solved: {found.message}")
+    return found
+
+
 def _lp_vertex(problem: Problem, relaxed: Array, offsets: Array) -> tuple[Array, Array]:
     """Shares of the eigenvectors at a vertex that minimises the largest ``offset - kept``."""
     _, vectors = eigh_descending(relaxed)
@@ -75,17 +85,14 @@ def _lp_vertex(problem: Problem, relaxed: Array, offsets: Array) -> tuple[Array,
     unit = float(problem.traces.max()) or 1.0
     kept = np.einsum("kia,ia->ka", problem.matrices @ vectors, vectors) / unit
     # Variables: the shares, and the largest value t.
-    found = linprog(
+    found = linear_program(
         np.append(np.zeros(d), 1.0),
         A_ub=np.column_stack([-kept, -np.ones(problem.n_groups)]),
         b_ub=-offsets / unit,
         A_eq=np.append(np.ones(d), 0.0)[None],
         b_eq=[problem.n_components],
         bounds=[(0.0, 1.0)] * d + [(None, None)],
-        method="highs-ds",
     )
-    if found.x is None:
-        raise RuntimeError(f"The linear program of the rounding failed: {found.message}")
     return vectors, _snapped(found.x[:d])
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from numbers import Integral
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from fairpca._validation import check_seed
+from fairpca._validation import check_seed, check_whole_number
+from fairpca.exceptions import FairnessWarning
 from fairpca.linalg import Array, qr_factor
 from fairpca.problem import Problem
 from fairpca.solution import OPTIMAL_GAP, Solution
@@ -18,6 +19,7 @@ from fairpca.solvers._criteria import Ceiling, Criterion, MinMax
 from fairpca.solvers._dual import DualResult, ceiling_domain, maximise_dual, minmax_domain
 from fairpca.solvers._forms import Forms
 from fairpca.solvers._local import LocalResult, refine
+from fairpca.solvers._per_group import per_group
 from fairpca.solvers._space import SearchSpace
 
 _WITHIN = "least total loss found within the bounds"
@@ -34,10 +36,11 @@ class EpsilonConstraint:
 
     Parameters
     ----------
-    epsilon : float or array-like of shape (k,), default=None
-        Largest disparity of each group, in the order of the sorted labels. None is the mean of the
-        groups' disparities with ordinary PCA, so that those above it have to fall. When no
-        subspace can meet the bounds, the one that exceeds them least is returned.
+    epsilon : float, mapping or array-like of shape (k,), default=None
+        Largest disparity of each group: one number for all, or one for each, by label or in the
+        order of the sorted labels. None is the mean of the groups' disparities with ordinary PCA,
+        so that those above it have to fall. When no subspace within the bounds is found, the one
+        found to exceed them least is returned, with a warning.
     n_starts : int, default=10
         The most starts of the local search; it stops at the first that closes the gap.
     random_state : int or None, default=None
@@ -56,15 +59,14 @@ class EpsilonConstraint:
     True
     """
 
-    epsilon: float | ArrayLike | None = None
+    epsilon: Any = None
     n_starts: int = 10
     random_state: int | None = None
 
     name = "epsilon-constraint"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.n_starts, Integral) or self.n_starts < 1:
-            raise ValueError(f"n_starts must be an integer of at least 1, got {self.n_starts!r}.")
+        check_whole_number("n_starts", self.n_starts)
         check_seed(self.random_state)
 
     def solve(self, problem: Problem) -> Solution:
@@ -73,6 +75,8 @@ class EpsilonConstraint:
         search = _Search(problem, epsilon, self)
         basis, bound, message = search.run()
         excess = float((problem.disparities(basis) - epsilon).max())
+        if bound is None:
+            warnings.warn(f"{self.name}: {message}.", FairnessWarning, stacklevel=4)
         loss = problem.total_loss(basis)
         return conclude(
             problem,
@@ -90,21 +94,13 @@ class EpsilonConstraint:
         )
 
     def _bounds(self, problem: Problem) -> Array:
-        k = problem.n_groups
         if self.epsilon is None:
             mean = float(problem.disparities(problem.pca_basis).mean())
-            return np.full(k, max(mean, 0.0))
-        try:
-            bounds = np.broadcast_to(np.asarray(self.epsilon, dtype=np.float64), (k,)).copy()
-        except ValueError:
-            bounds = np.full(k, np.nan)
-        if not (bounds >= 0).all():
-            raise ValueError(
-                f"epsilon must be one number of at least 0, or one for each of the {k} groups, "
-                f"got {self.epsilon!r}."
-            )
+            return np.full(problem.n_groups, max(mean, 0.0))
         # No disparity exceeds what a group can keep; a number replaces an infinite bound.
-        return np.minimum(bounds, problem.own_gains + problem.scale)
+        return np.minimum(
+            per_group(problem, "epsilon", self.epsilon), problem.own_gains + problem.scale
+        )
 
 
 class _Search:
@@ -140,10 +136,11 @@ class _Search:
             MinMax(), excess, _shifted(self.space.forms, epsilon), lambda e: float(e.max())
         )
         self.n_eigen = self.space.n_eigen
-        if not dual.above_limit and (nearest.disparities <= epsilon + self.slack).all():
+        met = (problem.disparities(nearest.basis) <= epsilon + self.slack).all()
+        if met and not dual.above_limit:
             return nearest.basis, floor + dual.value, _WITHIN
         proven = "no subspace meets" if excess.value > self.slack else "found no subspace within"
-        return nearest.basis, None, f"{proven} the bounds: the smallest excess is returned"
+        return nearest.basis, None, f"{proven} the bounds; the smallest excess found is returned"
 
     def _value(self, disparities: Array) -> float:
         excess = float((disparities - self.epsilon).max())

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from fairpca._validation import check_seed
+from fairpca._validation import check_seed, check_whole_number
 from fairpca.linalg import Array, eigh_descending
 from fairpca.problem import Problem
 from fairpca.solution import OPTIMAL_GAP, Certificate, Solution, certify
@@ -67,8 +66,7 @@ class ExactSolver:
     name = "exact"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.n_starts, Integral) or self.n_starts < 1:
-            raise ValueError(f"n_starts must be an integer of at least 1, got {self.n_starts!r}.")
+        check_whole_number("n_starts", self.n_starts)
         check_seed(self.random_state)
 
     def solve(self, problem: Problem) -> Solution:

@@ -8,21 +8,26 @@ ordinary PCA of ``sum_i w_i A_i``, and ``w . (its v - the present v)`` bounds wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq, linprog
+from scipy.optimize import brentq
 
-from fairpca._validation import check_choice, check_seed
+from fairpca._validation import check_choice
 from fairpca.linalg import Array, leading_eigenpairs
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._conclude import conclude
-from fairpca.solvers._rounding import ROUNDINGS, round_relaxed
-
-Progress = Callable[[], bool]
+from fairpca.solvers._iterating import (
+    CLOSED,
+    STOPPED,
+    TOO_MANY,
+    Progress,
+    check_stopping,
+    warn_if_unfinished,
+)
+from fairpca.solvers._rounding import ROUNDINGS, linear_program, round_relaxed
 
 
 @dataclass(frozen=True)
@@ -31,17 +36,12 @@ class _Welfare:
     extra_dimensions: bool = True
     tol: float = 1e-6
     max_iter: int = 5000
-    random_state: int | None = None
 
     name = ""
 
     def __post_init__(self) -> None:
         check_choice("rounding", self.rounding, ROUNDINGS)
-        check_seed(self.random_state)
-        if not self.tol >= 0:
-            raise ValueError(f"tol must be at least 0, got {self.tol!r}.")
-        if not self.max_iter >= 1:
-            raise ValueError(f"max_iter must be at least 1, got {self.max_iter!r}.")
+        check_stopping(self.tol, self.max_iter)
 
     @property
     def n_steps(self) -> int:
@@ -51,6 +51,7 @@ class _Welfare:
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """Maximise the welfare over relaxed projectors, round and certify the result."""
         found = self._maximise(problem, progress)
+        warn_if_unfinished(self.name, found.message, found.bound - found.value, self._unit(problem))
         basis, shares = round_relaxed(
             problem,
             found.relaxed,
@@ -82,6 +83,10 @@ class _Welfare:
         """What the rounding may lower least: see `round_relaxed`."""
         raise NotImplementedError
 
+    def _unit(self, problem: Problem) -> float:
+        """What the gap is relative to."""
+        return problem.scale or 1.0
+
 
 @dataclass(frozen=True)
 class NashWelfare(_Welfare):
@@ -101,8 +106,6 @@ class NashWelfare(_Welfare):
         Duality gap at which to stop, in the logarithm of the product.
     max_iter : int, default=5000
         The most steps.
-    random_state : int or None, default=None
-        Ignored: nothing is random.
 
     Examples
     --------
@@ -123,7 +126,7 @@ class NashWelfare(_Welfare):
         # A group without variance keeps nothing whatever is done.
         some = problem.traces > 0
         kept = problem.traces * (r / d)
-        message, n_iter, gap = (_TOO_MANY if some.any() else _CLOSED), 0, 0.0
+        message, n_iter, gap = (TOO_MANY if some.any() else CLOSED), 0, 0.0
         while n_iter < self.max_iter and some.any():
             slopes = np.zeros(problem.n_groups)
             slopes[some] = 1.0 / kept[some]
@@ -133,10 +136,10 @@ class NashWelfare(_Welfare):
             step = np.maximum(problem.kept(basis), 0.0) - kept
             gap = max(float(slopes @ step), 0.0)
             if gap <= self.tol:
-                message = _CLOSED
+                message = CLOSED
                 break
             if progress is not None and progress():
-                message = _STOPPED
+                message = STOPPED
                 break
             length = _line_search(kept[some], step[some])
             relaxed += length * (basis @ basis.T - relaxed)
@@ -146,6 +149,9 @@ class NashWelfare(_Welfare):
 
     def _offsets(self, problem: Problem, found: _Found) -> Array:
         return found.kept
+
+    def _unit(self, problem: Problem) -> float:
+        return 1.0
 
 
 @dataclass(frozen=True)
@@ -157,8 +163,9 @@ class MaxMinVariance(_Welfare):
     none is left out. Its criterion is its own whatever the problem's is; the certificate answers
     for the problem's.
 
-    Each step of Frank-Wolfe is fully corrective: a linear program mixes all projectors found so
-    far in the best way, and its multipliers are the next slopes.
+    A minimum has no gradient, so each step of Frank-Wolfe is fully corrective (column generation):
+    a linear program mixes all projectors found so far in the best way, and its multipliers are
+    the next slopes.
 
     Parameters
     ----------
@@ -170,8 +177,6 @@ class MaxMinVariance(_Welfare):
         Duality gap, relative to tr(A), at which to stop.
     max_iter : int, default=5000
         The most steps.
-    random_state : int or None, default=None
-        Ignored: nothing is random.
 
     Examples
     --------
@@ -195,7 +200,7 @@ class MaxMinVariance(_Welfare):
         slopes = some / some.sum()
         bases: list[Array] = []
         kept: list[Array] = []
-        bound, message = np.inf, _TOO_MANY
+        bound, message = np.inf, TOO_MANY
         while len(bases) < self.max_iter:
             basis = leading_eigenpairs(problem.combine(slopes), problem.n_components)[1]
             bases.append(basis)
@@ -206,10 +211,10 @@ class MaxMinVariance(_Welfare):
             slopes[some] = multipliers
             value = float((mixture @ np.array(kept))[some].min())
             if bound - value <= self.tol * unit:
-                message = _CLOSED
+                message = CLOSED
                 break
             if progress is not None and progress():
-                message = _STOPPED
+                message = STOPPED
                 break
         relaxed = sum(
             share * (basis @ basis.T) for share, basis in zip(mixture, bases, strict=True)
@@ -219,10 +224,6 @@ class MaxMinVariance(_Welfare):
     def _offsets(self, problem: Problem, found: _Found) -> Array:
         # A group without variance must not be the worst off, or no other would be held.
         return np.where(problem.traces > 0, 0.0, -problem.traces.max())
-
-
-_CLOSED, _TOO_MANY = "duality gap closed", "most steps reached"
-_STOPPED = "stopped by a callback"
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,14 +249,13 @@ def _line_search(kept: Array, step: Array) -> float:
 def _best_mixture(kept: Array) -> tuple[Array, Array]:
     """Shares of the rows whose mixture has the largest least entry, and its multipliers."""
     n, k = kept.shape
-    found = linprog(
+    found = linear_program(
         np.append(np.zeros(n), -1.0),
         A_ub=np.column_stack([-kept.T, np.ones(k)]),
         b_ub=np.zeros(k),
         A_eq=np.append(np.ones(n), 0.0)[None],
         b_eq=[1.0],
         bounds=[(0.0, None)] * n + [(None, None)],
-        method="highs-ds",
     )
     multipliers = np.maximum(-found.ineqlin.marginals, 0.0)
     mixture = np.maximum(found.x[:n], 0.0)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from fairpca._validation import check_seed
 from fairpca.linalg import leading_eigenpairs
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._conclude import conclude
+from fairpca.solvers._per_group import per_group
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,10 @@ class Lagrangian:
 
     Parameters
     ----------
-    multipliers : array-like of shape (k,), default=None
-        Non-negative weights of the groups' disparities, in the order of the sorted labels; None is
-        1 for every group, so that each counts as much as the total loss.
-    random_state : int or None, default=None
-        Ignored: nothing is random.
+    multipliers : float, mapping or array-like of shape (k,), default=None
+        Non-negative weights of the groups' disparities: one number for all, or one for each, by
+        label or in the order of the sorted labels. None is 1 for every group, so that each counts
+        as much as the total loss.
 
     Examples
     --------
@@ -38,28 +37,22 @@ class Lagrangian:
     >>> X = np.random.default_rng(0).normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1]
     >>> X[:100] = X[:100, ::-1]
     >>> groups = ["a"] * 100 + ["b"] * 200
-    >>> fair = FairPCA(2, solver=Lagrangian([5.0, 0.0])).fit(X, sensitive_features=groups)
+    >>> fair = FairPCA(2, solver=Lagrangian({"a": 5.0, "b": 0.0})).fit(X, sensitive_features=groups)
     >>> bool(fair.group_table_.disparity[0] < fair.group_table_.pca_disparity[0])
     True
     """
 
-    multipliers: ArrayLike | None = None
-    random_state: int | None = None
+    multipliers: Any = None
 
     name = "lagrangian"
 
-    def __post_init__(self) -> None:
-        check_seed(self.random_state)
-
     def solve(self, problem: Problem) -> Solution:
         """Solve the weighted PCA and certify the result."""
-        k = problem.n_groups
-        given = np.ones(k) if self.multipliers is None else np.asarray(self.multipliers, float)
-        if given.shape != (k,) or not (np.isfinite(given).all() and (given >= 0).all()):
-            raise ValueError(
-                f"multipliers must be one non-negative number for each of the {k} groups, got "
-                f"{self.multipliers!r}."
-            )
+        given = np.ones(problem.n_groups)
+        if self.multipliers is not None:
+            given = per_group(problem, "multipliers", self.multipliers)
+        if not np.isfinite(given).all():
+            raise ValueError(f"multipliers must be finite, got {self.multipliers!r}.")
         basis = leading_eigenpairs(problem.combine(problem.weights + given), problem.n_components)[
             1
         ]
@@ -70,6 +63,6 @@ class Lagrangian:
             solver=self.name,
             message="one weighted PCA",
             n_iter=1,
-            n_eigen=k + 1,
+            n_eigen=problem.n_groups + 1,
             history={"multipliers": given, "objective": value},
         )

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from fairpca._validation import check_choice, check_seed
+from fairpca._validation import check_choice
 from fairpca.linalg import Array, leading_eigenpairs
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._conclude import conclude
+from fairpca.solvers._iterating import (
+    CLOSED,
+    STOPPED,
+    TOO_MANY,
+    Progress,
+    check_stopping,
+    warn_if_unfinished,
+)
 from fairpca.solvers._rounding import ROUNDINGS, round_relaxed
 
 
@@ -37,9 +44,7 @@ class MultiplicativeWeights:
     tol : float, default=1e-4
         Duality gap, relative to tr(A), at which to stop.
     max_iter : int, default=20000
-        The most steps.
-    random_state : int or None, default=None
-        Ignored: nothing is random.
+        The most steps; a warning says when they did not suffice.
 
     Examples
     --------
@@ -57,36 +62,35 @@ class MultiplicativeWeights:
     iterate: str = "average"
     tol: float = 1e-4
     max_iter: int = 20_000
-    random_state: int | None = None
-
-    name = "mw"
 
     def __post_init__(self) -> None:
         check_choice("rounding", self.rounding, ROUNDINGS)
         check_choice("iterate", self.iterate, ("average", "last"))
-        check_seed(self.random_state)
-        if not self.tol >= 0:
-            raise ValueError(f"tol must be at least 0, got {self.tol!r}.")
-        if not self.max_iter >= 1:
-            raise ValueError(f"max_iter must be at least 1, got {self.max_iter!r}.")
+        check_stopping(self.tol, self.max_iter)
+
+    @property
+    def name(self) -> str:
+        """Name in `SOLVERS`."""
+        return "mw" if self.rounding == "lp" else "mw-iterative"
 
     @property
     def n_steps(self) -> int:
         """The most steps, for progress bars."""
         return self.max_iter
 
-    def solve(self, problem: Problem, progress: Callable[[], bool] | None = None) -> Solution:
+    def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """Approach the relaxation, round it and certify the result."""
         game = _Game(problem)
-        message = "most steps reached"
+        message = TOO_MANY
         while game.n_steps < self.max_iter:
             game.step()
             if game.gap <= self.tol * problem.scale:
-                message = "duality gap closed"
+                message = CLOSED
                 break
             if progress is not None and progress():
-                message = "stopped by a callback"
+                message = STOPPED
                 break
+        warn_if_unfinished(self.name, message, game.gap, problem.scale)
         assert game.basis is not None
         basis, shares = game.basis, None
         if self.iterate == "average":

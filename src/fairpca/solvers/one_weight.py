@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairpca._validation import check_choice, check_seed
+from fairpca._validation import check_choice
 from fairpca.linalg import Array, leading_eigenpairs
 from fairpca.problem import Problem
 from fairpca.solution import Solution
@@ -24,8 +24,8 @@ class OneWeight:
     With A the second moment of all rows and ``D = A_worse - A_better``, where "worse" is the group
     that loses more with ordinary PCA, the subspaces searched are those of ordinary PCA on
     ``weight * A + (1 - weight) * D`` (Pelegrina and Duarte, "A Novel Approach for Fair Principal
-    Component Analysis Based on Eigendecomposition", 2024). The search minimises the squared
-    difference of the losses; it does not limit what that costs.
+    Component Analysis Based on Eigendecomposition", 2024). The search minimises the
+    difference of the losses (the paper squares it); it does not limit what that costs.
 
     Golden-section search finds the minimum of a function with one valley. This function need not
     have one: it jumps where two eigenvalues cross, and several weights can give a local
@@ -41,8 +41,6 @@ class OneWeight:
         beyond their own PCA.
     search : {"golden", "scan"}, default="golden"
         Golden-section search as published, or after a grid of 201 weights in its best cell.
-    random_state : int or None, default=None
-        Ignored: nothing is random.
 
     Examples
     --------
@@ -58,12 +56,10 @@ class OneWeight:
     constrained: bool = False
     measure: str = "loss"
     search: str = "golden"
-    random_state: int | None = None
 
     def __post_init__(self) -> None:
         check_choice("measure", self.measure, ("loss", "disparity"))
         check_choice("search", self.search, ("golden", "scan"))
-        check_seed(self.random_state)
 
     @property
     def name(self) -> str:
@@ -88,7 +84,7 @@ class OneWeight:
             message=f"weight {path.weight:.6g}",
             n_iter=path.n_eigen,
             n_eigen=problem.n_groups + path.n_eigen,
-            history={"weight": path.weight, "difference": np.sqrt(path.value)},
+            history={"weight": path.weight, "difference": path.value},
         )
 
 
@@ -109,7 +105,7 @@ class _Path:
         self._keep(1.0, self.basis)
 
     def evaluate(self, weight: float) -> float:
-        """Squared difference of the groups at a weight; infinite where the ceiling is broken."""
+        """Difference of the groups at a weight; infinite where the ceiling is broken."""
         matrix = weight * self.total + (1.0 - weight) * self.difference
         self.n_eigen += 1
         return self._keep(weight, leading_eigenpairs(matrix, self.problem.n_components)[1])
@@ -141,7 +137,7 @@ class _Path:
         compared = losses
         if self.options.measure == "disparity":
             compared = self.problem.disparities(basis)
-        value = float(np.ptp(compared)) ** 2
+        value = float(np.ptp(compared))
         if value < self.value:
             self.value, self.weight, self.basis = value, weight, basis
         return value

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from fairpca._sdp import BACKENDS, failure, run_program
-from fairpca._validation import check_choice, check_seed, import_cvxpy
+from fairpca._sdp import BACKENDS, choose_backend, failure, run_program
+from fairpca._validation import check_choice, import_cvxpy
 from fairpca.linalg import Array
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._conclude import conclude
 from fairpca.solvers._rounding import ROUNDINGS, project_on_fantope, round_relaxed
-
-_CLARABEL_LIMIT = 60
-"""Up to this many columns the interior-point solver is the quicker and more exact one."""
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "clarabel": {},
@@ -28,9 +27,9 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 class SDPRelaxation:
     """Minimise the largest disparity over relaxed projectors, then round.
 
-    The first method for fair PCA (Samadi, Tantipongpipat, Morgenstern, Singh and Vempala, "The
-    Price of Fair PCA: One Extra Dimension", 2018). Its criterion is "minmax" whatever the
-    problem's is; the certificate answers for the problem's. Needs the extra ``fairpca[sdp]``.
+    The method of Samadi, Tantipongpipat, Morgenstern, Singh and Vempala, "The Price of Fair PCA:
+    One Extra Dimension" (2018). Its criterion is "minmax" whatever the problem's is; the
+    certificate answers for the problem's. Needs the extra ``fairpca[sdp]``.
 
     Parameters
     ----------
@@ -39,13 +38,11 @@ class SDPRelaxation:
         paper does; "iterative" goes to an extreme point of the relaxation, with at most
         ``r + floor(sqrt(2k + 1/4) - 3/2)`` (Morgenstern et al., 2019).
     extra_dimensions : bool, default=True
-        Whether to use these dimensions, shortened so that every group loses exactly what it does
+        Whether to use these dimensions, shortened so that the worst-off group loses no more than
         in the relaxation: what the papers return. Otherwise the result is cut to r dimensions:
         "lp" keeps the largest shares, "iterative" gives up the groups' bounds one by one.
     backend : {"auto", "clarabel", "scs"}, default="auto"
         Solver of the semidefinite program; "auto" is Clarabel up to 60 columns, SCS above.
-    random_state : int or None, default=None
-        Ignored: nothing is random.
 
     Examples
     --------
@@ -66,19 +63,20 @@ class SDPRelaxation:
     rounding: str = "lp"
     extra_dimensions: bool = True
     backend: str = "auto"
-    random_state: int | None = None
-
-    name = "sdp"
 
     def __post_init__(self) -> None:
         check_choice("rounding", self.rounding, ROUNDINGS)
         check_choice("backend", self.backend, BACKENDS)
-        check_seed(self.random_state)
         import_cvxpy()
+
+    @property
+    def name(self) -> str:
+        """Name in `SOLVERS`."""
+        return "sdp" if self.rounding == "lp" else "sdp-iterative"
 
     def solve(self, problem: Problem) -> Solution:
         """Solve the relaxation, round it and certify the result."""
-        relaxed, backend = self._relax(problem)
+        relaxed, message = self._relax(problem)
         basis, shares = round_relaxed(
             problem, relaxed, self.rounding, extra_dimensions=self.extra_dimensions
         )
@@ -88,7 +86,7 @@ class SDPRelaxation:
             basis,
             shares=shares,
             solver=self.name,
-            message=f"{backend} solved the relaxation",
+            message=message,
             n_iter=0,
             n_eigen=problem.n_groups,
             history={"relaxed": relaxed, "relaxed_value": float(disparities.max())},
@@ -103,11 +101,16 @@ class SDPRelaxation:
         constraints = [projector >> 0, np.eye(d) - projector >> 0, cvxpy.trace(projector) == r]
         for matrix, gain in zip(problem.matrices / unit, problem.own_gains / unit, strict=True):
             constraints.append(gain - cvxpy.sum(cvxpy.multiply(matrix, projector)) <= largest)
-        backend = self.backend
-        if backend == "auto":
-            backend = "clarabel" if d <= _CLARABEL_LIMIT else "scs"
+        backend = choose_backend(self.backend, d)
         program = cvxpy.Problem(cvxpy.Minimize(largest), constraints)
         run_program(program, backend, **_OPTIONS[backend])
         if projector.value is None:
             raise failure(backend, f"it ended as {program.status!r}")
-        return project_on_fantope(projector.value, r), backend
+        if program.status != "optimal":
+            warnings.warn(
+                f"The semidefinite program ended as {program.status!r} with {backend}: the result "
+                "is less exact than usual, and the certificate says how good it is.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return project_on_fantope(projector.value, r), f"{backend}: {program.status}"

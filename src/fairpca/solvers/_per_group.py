@@ -1,0 +1,33 @@
+"""Numbers that a user gives for each group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fairpca._groups import label_text
+from fairpca._validation import listed
+from fairpca.linalg import Array
+from fairpca.problem import Problem
+
+
+def per_group(problem: Problem, name: str, given: Any) -> Array:
+    """One non-negative number for each group, from a number, a sequence or a mapping by label."""
+    labels = problem.moments.labels
+    if isinstance(given, Mapping):
+        if set(given) != set(labels):
+            names = listed([label_text(label) for label in labels], 5)
+            raise ValueError(f"{name} must have one entry for each group: {names}.")
+        given = [given[label] for label in labels]
+    try:
+        numbers = np.broadcast_to(np.asarray(given, dtype=np.float64), (len(labels),)).copy()
+    except (TypeError, ValueError):
+        numbers = np.full(len(labels), np.nan)
+    if not (numbers >= 0.0).all():
+        raise ValueError(
+            f"{name} must be a number of at least 0, or one for each of the {len(labels)} groups "
+            f"(by label, or in the order of the sorted labels), got {given!r}."
+        )
+    return numbers
