@@ -279,7 +279,7 @@ def test_numbers_by_label_are_those_in_sorted_order():
 def test_bounds_between_the_relaxed_and_the_attained_value_are_not_called_met():
     rng = np.random.default_rng(5)
     checked = 0
-    for _ in range(6):
+    for _ in range(10):
         problem = random_problem(rng, "general", 5, 4, 1, criterion="minmax")
         certificate = ExactSolver(n_starts=5).solve(problem).certificate
         if certificate.gap < 1e-3 * problem.scale:
@@ -290,7 +290,7 @@ def test_bounds_between_the_relaxed_and_the_attained_value_are_not_called_met():
         if found.disparities.max() > epsilon + 1e-9 * problem.scale:
             assert "least total loss" not in found.message
             assert found.history["bound"] is None
-    assert checked >= 3
+    assert checked >= 2
 
 
 # One weight
