@@ -4,13 +4,15 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench cases clean
+.PHONY: demo test lint bench cases reproduce clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
 
+# One thread for each process: the tests share the cores already.
+test: export OPENBLAS_NUM_THREADS = 1
 test: $(READY)
-	$(BIN)/python -m pytest --cov --cov-report=term-missing:skip-covered --cov-fail-under=95 $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term-missing:skip-covered --cov-fail-under=95 $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -26,6 +28,9 @@ cases: $(READY)
 	$(BIN)/python benchmarks/pareto_variants.py
 	$(BIN)/python benchmarks/rivals.py
 
+reproduce: $(READY)
+	$(BIN)/python -m experiments
+
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("fairpca needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
@@ -34,4 +39,4 @@ $(READY): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) dist .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis .experiments-cache

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import joblib
+from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
 from fairpca import FairnessWarning
@@ -51,6 +52,7 @@ def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
             return joblib.load(path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairnessWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)
             result = function(*arguments)
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(f".{os.getpid()}.part")

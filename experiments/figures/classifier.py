@@ -78,6 +78,7 @@ def draw_preprocessings(frame: pd.DataFrame) -> Figure:
                 label=style.label,
             )
         ax.axvline(0.0, color="black", linewidth=1)
+        ax.locator_params(axis="x", nbins=5)
         ax.set_yticks(range(len(names)), names if data == DATA[0] else [""] * len(names))
         ax.invert_yaxis()
         ax.set_title(f"{data} by sex")
