@@ -334,17 +334,18 @@ def _many_groups(
     plain = only(frame, preprocessing=REFERENCE, loss="mean")
     biggest = plain.drop_duplicates("group").sort_values("rows")["group"].iloc[-1]
     pays = by_group[EXACT] > by_group[PCA]
-    exact = plain[plain["method"] == EXACT].drop_duplicates("r")
-    infeasible = exact[exact["status"] == "infeasible"]["r"].astype(int)
+    exact = frame[frame["method"] == EXACT].drop_duplicates(setting)
+    impossible = exact["status"] == "infeasible"
+    infeasible = only(exact[impossible], preprocessing=REFERENCE, loss="mean")["r"]
     words.append(
         f"With exact equality the largest group, {biggest}, is worse off than with PCA in "
         f"{share(pays.xs(biggest, level='group'))} cases."
     )
     if len(infeasible):
         words.append(
-            "With standardised codes equality is impossible, and proven so, at r = "
+            "With standardised codes and means equality is impossible, and proven so, at r = "
             + ", ".join(map(str, infeasible))
-            + "."
+            + f"; in all, in {share(impossible)} cases."
         )
     name = f"{data}_{sensitive}".lower()
     return Claim(
