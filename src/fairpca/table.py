@@ -156,6 +156,11 @@ def _shown(value: float, form: str) -> str:
     return text.lstrip("-") if float(text) == 0.0 else text
 
 
+def group_name(label: Hashable) -> str:
+    """A label as text on one line, cut short if it is very long."""
+    return _short(label_text(label))
+
+
 def _short(label: str) -> str:
     line = " ".join(label.split())
     return line if len(line) <= _LONGEST_LABEL else line[: _LONGEST_LABEL - 1] + "…"

@@ -1,0 +1,185 @@
+"""The Display classes: what they show, where they draw, and labels that are not harmless."""
+
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+
+from fairpca import FairPCA, ParetoDescent, audit
+from fairpca.plotting import (
+    BiplotDisplay,
+    ConvergenceDisplay,
+    DisparityDisplay,
+    FrontDisplay,
+    LossDisplay,
+)
+
+mpl.use("Agg")
+
+HOSTILE = ["$x^{2$", "<script>alert(1)</script>", "=1+1", "a\nb" * 5000, "עברית", "🙂", "%s %d"]
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 5)) * [3, 2, 1, 1, 0.5]
+    X[:60] = X[:60, ::-1]
+    return X, np.array(["few"] * 60 + ["many"] * 180)
+
+
+def drawn(figure):
+    """The picture as pixels, which also shows that it can be drawn."""
+    figure.canvas.draw()
+    return np.asarray(figure.canvas.buffer_rgba())
+
+
+def test_disparities_are_the_lengths_of_the_bars(data):
+    X, groups = data
+    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    display = DisparityDisplay.from_estimator(fair)
+    plain, equal = display.ax_.containers
+    np.testing.assert_allclose([bar.get_width() for bar in plain], fair.group_table_.pca_disparity)
+    np.testing.assert_allclose([bar.get_width() for bar in equal], fair.group_table_.disparity)
+    names = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert names == ["few (60 rows)", "many (180 rows)"]
+    table = audit(PCA(2).fit(X), X, sensitive_features=groups)
+    audited = DisparityDisplay.from_table(table)
+    assert [text.get_text() for text in audited.ax_.get_legend().get_texts()] == [
+        "ordinary PCA",
+        "audited",
+    ]
+
+
+def test_losses_by_dimension_are_those_of_separate_fits(data):
+    X, groups = data
+    display = LossDisplay.from_estimator(
+        FairPCA(criterion="minmax"), X, sensitive_features=groups, dimensions=[1, 3]
+    )
+    fit = FairPCA(3, criterion="minmax").fit(X, sensitive_features=groups)
+    assert len(display.axes_) == 2
+    for i, ax in enumerate(display.axes_):
+        lines = {line.get_label(): line.get_ydata() for line in ax.get_lines()}
+        assert lines["fair PCA"][1] == pytest.approx(fit.group_table_.loss[i])
+        assert lines["own PCA"][1] == pytest.approx(fit.group_table_.own_loss[i])
+        assert lines["ordinary PCA"][1] == pytest.approx(fit.group_table_.pca_loss[i])
+        assert "rows)" in ax.get_title()
+
+
+def test_the_front_is_shown_in_per_cent_of_ordinary_pca():
+    display = FrontDisplay([0.5, 0.2, 0.0], [10.0, 10.1, 10.5], chosen=1).plot()
+    line = display.ax_.get_lines()[0]
+    np.testing.assert_allclose(line.get_ydata(), [0.0, 1.0, 5.0])
+    names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert names == ["ordinary PCA", "fairest subspace", "chosen"]
+
+
+def test_convergence_of_solvers_with_and_without_a_record(data):
+    X, groups = data
+    solver = ParetoDescent(n_restarts=2, max_iter=50)
+    fair = FairPCA(2, solver=solver).fit(X, sensitive_features=groups)
+    display = ConvergenceDisplay.from_estimator(fair)
+    norms = fair.solution_.history["runs"][1].norms
+    np.testing.assert_allclose(display.ax_.get_lines()[1].get_ydata(), norms)
+    assert display.ax_.get_yscale() == "log"
+    weights = FairPCA(2, solver="mw").fit(X, sensitive_features=groups)
+    assert ConvergenceDisplay.from_estimator(weights).ax_.get_ylabel() == "duality gap"
+    with pytest.raises(ValueError, match="'exact' keeps no record"):
+        ConvergenceDisplay.from_estimator(FairPCA(2).fit(X, sensitive_features=groups))
+
+
+def test_the_biplot_shows_rows_by_group_and_the_longest_arrows(data):
+    X, groups = data
+    frame = pd.DataFrame(X, columns=list("pqrst"))
+    fair = FairPCA(3).fit(frame, sensitive_features=groups)
+    display = BiplotDisplay.from_estimator(
+        fair, frame, sensitive_features=groups, components=(0, 2), n_arrows=2
+    )
+    scores = fair.transform(frame)
+    points = display.ax_.collections[0].get_offsets()
+    np.testing.assert_allclose(points, scores[groups == "few"][:, [0, 2]])
+    longest = np.argsort(-np.linalg.norm(fair.components_[[0, 2]], axis=0))[:2]
+    shown = [text.get_text() for text in display.ax_.texts if text.get_text()]
+    assert shown == ["pqrst"[j] for j in longest]
+    assert display.ax_.get_ylabel().startswith("component 3 (")
+    sampled = BiplotDisplay.from_estimator(fair, frame, sensitive_features=groups, max_points=50)
+    assert len(sampled.scores) == 50
+    names = [text.get_text() for text in sampled.ax_.get_legend().get_texts()]
+    assert names == ["few (60 rows)", "many (180 rows)"]
+
+
+def test_pictures_go_where_they_are_told(data):
+    X, groups = data
+    fair = FairPCA(2, solver="pareto").fit(X, sensitive_features=groups)
+    figure, axes = plt.subplots(2, 2)
+    for ax, make in zip(
+        axes.ravel(),
+        (
+            lambda ax: DisparityDisplay.from_estimator(fair, ax=ax),
+            lambda ax: ConvergenceDisplay.from_estimator(fair, ax=ax),
+            lambda ax: FrontDisplay([1.0, 0.0], [1.0, 2.0]).plot(ax=ax),
+            lambda ax: BiplotDisplay.from_estimator(fair, X, sensitive_features=groups, ax=ax),
+        ),
+        strict=True,
+    ):
+        display = make(ax)
+        assert display.ax_ is ax
+        assert display.figure_ is figure
+    panels = plt.subplots(1, 2)[1]
+    losses = LossDisplay.from_estimator(
+        fair, X, sensitive_features=groups, dimensions=[1], axes=panels
+    )
+    assert list(losses.axes_) == list(panels)
+    with pytest.raises(ValueError, match="one for each of the 2 groups, got 4"):
+        losses.plot(axes=axes)
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_labels_that_are_not_harmless_are_drawn_as_they_are():
+    rng = np.random.default_rng(1)
+    groups = np.repeat(np.array(HOSTILE, dtype=object), 30)
+    frame = pd.DataFrame(
+        rng.normal(size=(len(groups), len(HOSTILE))) * rng.uniform(1, 3, len(HOSTILE)),
+        columns=HOSTILE,
+    )
+    fair = FairPCA(2, criterion="minmax").fit(frame, sensitive_features=groups)
+    for display in (
+        DisparityDisplay.from_estimator(fair),
+        BiplotDisplay.from_estimator(fair, frame, sensitive_features=groups),
+        LossDisplay.from_estimator(fair, frame, sensitive_features=groups, dimensions=[2]),
+    ):
+        assert (drawn(display.figure_)[..., :3] < 128).any()
+    assert any(
+        r"\$x^{2\$" in t.get_text()
+        for t in DisparityDisplay.from_estimator(fair).ax_.get_yticklabels()
+    )
+
+
+def test_wrong_input_is_refused(data):
+    X, groups = data
+    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    for make in (DisparityDisplay.from_estimator, ConvergenceDisplay.from_estimator):
+        with pytest.raises(NotFittedError):
+            make(FairPCA())
+    with pytest.raises(ValueError, match="two numbers from 0 to 1"):
+        BiplotDisplay.from_estimator(fair, X, sensitive_features=groups, components=(0, 5))
+    with pytest.raises(ValueError, match="dimensions must be an integer"):
+        LossDisplay.from_estimator(fair, X, sensitive_features=groups, dimensions=[1.5])
+
+
+def test_without_matplotlib_the_extra_is_named(data, monkeypatch):
+    X, groups = data
+    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"fairpca\[plot\]"):
+        DisparityDisplay.from_estimator(fair)
