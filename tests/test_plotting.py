@@ -106,16 +106,22 @@ def test_the_biplot_shows_rows_by_group_and_the_longest_arrows(data):
         fair, frame, sensitive_features=groups, components=(0, 2), n_arrows=2
     )
     scores = fair.transform(frame)
-    points = display.ax_.collections[0].get_offsets()
-    np.testing.assert_allclose(points, scores[groups == "few"][:, [0, 2]])
+    many, few = display.ax_.collections  # the small group on top
+    np.testing.assert_allclose(many.get_offsets(), scores[groups == "many"][:, [0, 2]])
+    np.testing.assert_allclose(few.get_offsets(), scores[groups == "few"][:, [0, 2]])
     longest = np.argsort(-np.linalg.norm(fair.components_[[0, 2]], axis=0))[:2]
-    shown = [text.get_text() for text in display.ax_.texts if text.get_text()]
-    assert shown == ["pqrst"[j] for j in longest]
+    shown = [text for text in display.ax_.texts if text.get_text()]
+    assert [text.get_text() for text in shown] == ["pqrst"[j] for j in longest]
+    (left, right), (low, high) = display.ax_.get_xlim(), display.ax_.get_ylim()
+    for text in shown:
+        x, y = text.get_position()
+        assert left <= x <= right
+        assert low <= y <= high
     assert display.ax_.get_ylabel().startswith("component 3 (")
     sampled = BiplotDisplay.from_estimator(fair, frame, sensitive_features=groups, max_points=50)
-    assert len(sampled.scores) == 50
+    assert np.bincount(sampled.codes).tolist() == [25, 25]
     names = [text.get_text() for text in sampled.ax_.get_legend().get_texts()]
-    assert names == ["few (60 rows)", "many (180 rows)"]
+    assert names == ["many (180 rows)", "few (60 rows)"]
 
 
 def test_pictures_go_where_they_are_told(data):
@@ -159,10 +165,8 @@ def test_labels_that_are_not_harmless_are_drawn_as_they_are():
         LossDisplay.from_estimator(fair, frame, sensitive_features=groups, dimensions=[2]),
     ):
         assert (drawn(display.figure_)[..., :3] < 128).any()
-    assert any(
-        r"\$x^{2\$" in t.get_text()
-        for t in DisparityDisplay.from_estimator(fair).ax_.get_yticklabels()
-    )
+    names = DisparityDisplay.from_estimator(fair).ax_.get_yticklabels()
+    assert any(r"\$x^{2\$" in name.get_text() for name in names)
 
 
 def test_wrong_input_is_refused(data):

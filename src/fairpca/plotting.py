@@ -1,8 +1,8 @@
 """Pictures, as Display classes in scikit-learn's manner; they need the extra ``fairpca[plot]``.
 
-Each class holds the numbers of one picture, is made by a ``from_...`` method that also draws it, and
-draws itself again with `plot`. Colours can be told apart by colour-blind readers, markers differ as
-well, and every group is shown with its number of rows.
+Each class holds the numbers of one picture, is made by a ``from_...`` method that also draws it,
+and draws itself again with `plot`. Colours can be told apart by colour-blind readers, markers
+differ as well, and every group is shown with its number of rows.
 """
 
 from __future__ import annotations
@@ -373,7 +373,11 @@ class BiplotDisplay:
         random_state: int | None = None,
         ax: Any = None,
     ) -> BiplotDisplay:
-        """Project rows with a fitted reduction and draw them, or a sample of `max_points`."""
+        """Project rows with a fitted reduction and draw them.
+
+        Of more than `max_points` rows a sample is drawn, with as many rows of every group as far as
+        it has them, so that small groups are seen.
+        """
         check_is_fitted(estimator, "components_")
         n = len(estimator.components_)
         if len(components) != 2 or not all(0 <= c < n for c in components):
@@ -384,9 +388,7 @@ class BiplotDisplay:
         labels, codes = encode_groups(sensitive_features, len(scores))
         counts = np.bincount(codes, minlength=len(labels))
         if len(scores) > max_points:
-            drawn = np.random.default_rng(random_state or 0).choice(
-                len(scores), max_points, replace=False
-            )
+            drawn = _sample(codes, max_points // len(labels), random_state)
             scores, codes = scores[drawn], codes[drawn]
         loadings = estimator.components_[list(components)].T
         columns = getattr(estimator, "feature_names_in_", None)
@@ -394,14 +396,15 @@ class BiplotDisplay:
             columns = [f"column {j}" for j in range(len(loadings))]
         ratio = estimator.explained_variance_ratio_
         shares = (float(ratio[components[0]]), float(ratio[components[1]]))
-        chosen = tuple(components)
+        chosen = (components[0], components[1])
         display = cls(scores, codes, labels, counts.tolist(), loadings, columns, chosen, shares)
         return display.plot(n_arrows=n_arrows, ax=ax)
 
     def plot(self, *, n_arrows: int = 8, ax: Any = None) -> BiplotDisplay:
         """Draw the rows and the longest arrows."""
         self.figure_, self.ax_ = _axes(ax, height=5.5)
-        for i, (label, count) in enumerate(zip(self.labels, self.counts, strict=True)):
+        for i in np.argsort(-np.asarray(self.counts), kind="stable"):  # small groups on top
+            label, count = self.labels[i], self.counts[i]
             rows = self.scores[self.codes == i]
             self.ax_.scatter(
                 rows[:, 0],
@@ -413,25 +416,44 @@ class BiplotDisplay:
                 marker=_GROUP_MARKERS[i % len(_GROUP_MARKERS)],
                 label=f"{_text(label)} ({count:,} rows)",
             )
-        reach = float(np.abs(self.scores).max(initial=0.0)) or 1.0
+        spans = np.abs(self.scores).max(axis=0, initial=0.0)
         lengths = np.linalg.norm(self.loadings, axis=1)
-        longest = float(lengths.max(initial=0.0)) or 1.0
+        longest = np.abs(self.loadings).max(axis=0, initial=0.0)
+        reach = float((spans / np.where(longest > 0, longest, 1.0)).min()) or 1.0
         for j in np.argsort(-lengths, kind="stable")[:n_arrows]:
-            end = self.loadings[j] / longest * reach
+            end = self.loadings[j] * reach
             self.ax_.annotate(
                 "", end, (0.0, 0.0), arrowprops={"arrowstyle": "->", "color": "#444444"}
             )
-            self.ax_.text(*(1.05 * end), _text(self.columns[j]), ha="center", va="center")
+            self.ax_.text(
+                *(1.08 * end),
+                _text(self.columns[j]),
+                ha="center",
+                va="center",
+                bbox={"facecolor": "white", "alpha": 0.6, "edgecolor": "none", "pad": 1},
+            )
+            self.ax_.update_datalim([1.15 * end])
+        self.ax_.autoscale_view()
         for axis, component, place in (
             (self.ax_.xaxis, self.components[0], 0),
             (self.ax_.yaxis, self.components[1], 1),
         ):
-            share = (
-                "" if self.shares is None else f" ({100 * self.shares[place]:.0f} % of variance)"
-            )
-            axis.set_label_text(f"component {component + 1}{share}")
+            name = f"component {component + 1}"
+            if self.shares is not None:
+                name += f" ({100 * self.shares[place]:.0f} % of variance)"
+            axis.set_label_text(name)
         self.ax_.legend(frameon=False, markerscale=2)
         return self
+
+
+def _sample(codes: NDArray[np.integer[Any]], most: int, seed: int | None) -> NDArray[np.intp]:
+    """Positions of at most so many rows of each group."""
+    rng = np.random.default_rng(seed or 0)
+    parts = []
+    for code in np.unique(codes):
+        rows = np.flatnonzero(codes == code)
+        parts.append(rng.choice(rows, min(most, len(rows)), replace=False))
+    return np.sort(np.concatenate(parts))
 
 
 def _text(label: Hashable) -> str:
