@@ -12,3 +12,5 @@ for requirement in chain(project["dependencies"], *tested):
     floor = re.fullmatch(r"([\w.-]+)>=([\w.]+)", requirement)
     if floor:
         print(f"{floor[1]}=={floor[2]}")
+# Old matplotlib calls functions of pyparsing that newer versions of it warn of.
+print("pyparsing<3.3")
