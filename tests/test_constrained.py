@@ -257,7 +257,8 @@ def test_the_right_multipliers_give_the_exact_solution():
         ([1.0, -1.0, 1.0], "for each of the 3 groups"),
         ("ab", "for each of the 3 groups"),
         ([1.0, np.inf, 1.0], "must be finite"),
-        ({0: 1.0, 1: 2.0}, "one entry for each group: '0', '1', '2'"),
+        ({0: 1.0, 1: 2.0, 2: 1.0, "x": 3.0}, "unknown: 'x'"),
+        ({0: 1.0, 1: 2.0}, "one entry for each group; missing: '2'."),
     ],
 )
 def test_wrong_multipliers_are_refused(multipliers, words):

@@ -11,6 +11,7 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 
 from fairpca import FairPCA, ParetoDescent, audit
+from fairpca.parity import KernelParityPCA, ParityPCA
 from fairpca.plotting import (
     BiplotDisplay,
     ConvergenceDisplay,
@@ -175,8 +176,17 @@ def test_wrong_input_is_refused(data):
     for make in (DisparityDisplay.from_estimator, ConvergenceDisplay.from_estimator):
         with pytest.raises(NotFittedError):
             make(FairPCA())
-    with pytest.raises(ValueError, match="two numbers from 0 to 1"):
+    with pytest.raises(ValueError, match="two integers from 0 to 1"):
         BiplotDisplay.from_estimator(fair, X, sensitive_features=groups, components=(0, 5))
+    one = FairPCA(1).fit(X, sensitive_features=groups)
+    with pytest.raises(ValueError, match="needs two components"):
+        BiplotDisplay.from_estimator(one, X, sensitive_features=groups)
+    parity = ParityPCA(2).fit(X, sensitive_features=groups)
+    with pytest.raises(TypeError, match="ParityPCA has no table of groups"):
+        DisparityDisplay.from_estimator(parity)
+    kernel = KernelParityPCA(2).fit(X, sensitive_features=groups)
+    with pytest.raises(TypeError, match="KernelParityPCA has no components"):
+        BiplotDisplay.from_estimator(kernel, X, sensitive_features=groups)
     with pytest.raises(ValueError, match="dimensions must be an integer"):
         LossDisplay.from_estimator(fair, X, sensitive_features=groups, dimensions=[1.5])
 

@@ -211,10 +211,10 @@ class FairPCA(CallbackSupportMixin, LinearReduction):
         exact = isinstance(self.own_pca, str) and self.own_pca == "exact"
         if not (exact or isinstance(self.own_pca, VRPCA)):
             raise ValueError(f"own_pca must be 'exact' or a VRPCA(), got {self.own_pca!r}.")
-        if isinstance(self.solver, type):
+        if isinstance(self.solver, type | partial):
+            made = getattr(self.solver, "func", self.solver).__name__
             raise ValueError(
-                f"solver must be an instance, not the class {self.solver.__name__}: write "
-                f"solver={self.solver.__name__}()."
+                f"solver must be an instance, not the class {made}: write solver={made}()."
             )
         if hasattr(self.solver, "solve"):
             return self.solver

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,12 @@ class DisparityDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> DisparityDisplay:
         """Draw the table of a fitted `FairPCA`."""
-        check_is_fitted(estimator, "group_table_")
+        check_is_fitted(estimator)
+        if not hasattr(estimator, "group_table_"):
+            raise TypeError(
+                f"{type(estimator).__name__} has no table of groups: draw "
+                "DisparityDisplay.from_table(audit(...)) instead."
+            )
         return cls(estimator.group_table_).plot(ax=ax)
 
     @classmethod
@@ -378,17 +384,23 @@ class BiplotDisplay:
         Of more than `max_points` rows a sample is drawn, with as many rows of every group as far as
         it has them, so that small groups are seen.
         """
-        check_is_fitted(estimator, "components_")
+        check_is_fitted(estimator)
+        if not hasattr(estimator, "components_"):
+            raise TypeError(f"{type(estimator).__name__} has no components to draw.")
+        check_whole_number("max_points", max_points)
         n = len(estimator.components_)
-        if len(components) != 2 or not all(0 <= c < n for c in components):
+        if n < 2:
+            raise ValueError("A biplot needs two components, and there is one.")
+        whole = all(isinstance(c, Integral) and 0 <= c < n for c in components)
+        if len(components) != 2 or not whole:
             raise ValueError(
-                f"components must be two numbers from 0 to {n - 1}, got {components!r}."
+                f"components must be two integers from 0 to {n - 1}, got {components!r}."
             )
         scores = np.asarray(estimator.transform(X), dtype=float)[:, list(components)]
         labels, codes = encode_groups(sensitive_features, len(scores))
         counts = np.bincount(codes, minlength=len(labels))
         if len(scores) > max_points:
-            drawn = _sample(codes, max_points // len(labels), random_state)
+            drawn = _sample(codes, max(max_points // len(labels), 1), random_state)
             scores, codes = scores[drawn], codes[drawn]
         loadings = estimator.components_[list(components)].T
         columns = getattr(estimator, "feature_names_in_", None)

@@ -200,10 +200,11 @@ class Certificate:
             return []
         if self.tolerance <= self.asked_tolerance:
             return []
-        asked = (
-            "Equality" if self.asked_tolerance == 0 else f"A tolerance of {self.asked_tolerance:g}"
-        )
-        return [f"{asked} was asked for and is not met: this solver has a criterion of its own."]
+        if self.asked_tolerance == 0:
+            asked = "Equal disparities were not reached"
+        else:
+            asked = f"Disparities within {self.asked_tolerance:g} of each other were not reached"
+        return [f"{asked}: this solver has a criterion of its own."]
 
     def _doubt(self) -> list[str]:
         if self.own_error == 0.0:

@@ -55,6 +55,8 @@ class LinearParity(LinearReduction):
         basis = self._find_basis(moments, covariance)
         self._set_components(basis, moments, covariance=covariance)
         self.mean_gap_, self.covariance_gap_ = parity_gaps(moments, basis)
+        if sensitive_features is None:  # nothing is known of any group
+            self.mean_gap_ = self.covariance_gap_ = float("nan")
         return self
 
     @abstractmethod

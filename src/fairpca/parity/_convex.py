@@ -66,7 +66,7 @@ class ConvexParityPCA(LinearParity):
     relaxed_projector_ : array of shape (n_features_in_, n_features_in_)
         The solution P of the relaxed problem.
     mean_gap_ : float
-        Largest distance between the projected means of two groups.
+        Largest distance between the projected means of two groups; not a number without groups.
     covariance_gap_ : float
         Largest spectral norm of the difference between the projected covariances of two groups.
     n_features_in_ : int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable, Sequence
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -170,6 +171,7 @@ class KernelParityPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         self._check_parameters()
         rows = self._check_rows(X, reset=True, ensure_min_samples=2)
+        _check_memory(rows.shape[0])
         labels, codes = encode_groups(sensitive_features, rows.shape[0], self.missing_labels)
         self.gamma_ = 1.0 / rows.shape[1] if self.gamma is None else float(self.gamma)
         # A copy: what the caller does to X later must not change the kernel.
@@ -284,6 +286,20 @@ class KernelParityPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _check_memory(n: int) -> None:
+    """Raise MemoryError where the kernel matrix and its eigenvectors do not fit."""
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not known on this system
+        return
+    needed = 4 * 8 * n * n
+    if needed > free:
+        raise MemoryError(
+            f"The kernel matrix of {n:,} rows needs about {needed / 1e9:.0f} GB in all, and "
+            f"{free / 1e9:.0f} GB are free: fit a sample of the rows."
+        )
 
 
 def _numerical_range(kernel: Array, rounding: float) -> tuple[Array, Array]:

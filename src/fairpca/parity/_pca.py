@@ -48,7 +48,7 @@ class ParityPCA(LinearParity):
     n_components_ : int
         Dimension of the subspace.
     mean_gap_ : float
-        Largest distance between the projected means of two groups.
+        Largest distance between the projected means of two groups; not a number without groups.
     covariance_gap_ : float
         Largest spectral norm of the difference between the projected covariances of two groups.
     n_features_in_ : int

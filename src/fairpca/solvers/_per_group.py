@@ -18,8 +18,11 @@ def per_group(problem: Problem, name: str, given: Any) -> Array:
     labels = problem.moments.labels
     if isinstance(given, Mapping):
         if set(given) != set(labels):
-            names = listed([label_text(label) for label in labels], 5)
-            raise ValueError(f"{name} must have one entry for each group: {names}.")
+            missing = [label_text(label) for label in labels if label not in given]
+            unknown = [key for key in given if key not in labels]
+            wrong = [f"missing: {listed(missing, 5)}"] if missing else []
+            wrong += [f"unknown: {listed(unknown, 5)}"] if unknown else []
+            raise ValueError(f"{name} must have one entry for each group; {'; '.join(wrong)}.")
         given = [given[label] for label in labels]
     try:
         numbers = np.broadcast_to(np.asarray(given, dtype=np.float64), (len(labels),)).copy()

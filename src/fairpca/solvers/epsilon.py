@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fairpca._groups import label_text
 from fairpca._validation import check_seed, check_whole_number
 from fairpca.exceptions import FairnessWarning
 from fairpca.linalg import Array, qr_factor
@@ -74,9 +75,15 @@ class EpsilonConstraint:
         epsilon = self._bounds(problem)
         search = _Search(problem, epsilon, self)
         basis, bound, message = search.run()
-        excess = float((problem.disparities(basis) - epsilon).max())
+        over = problem.disparities(basis) - epsilon
+        excess = float(over.max())
         if bound is None:
-            warnings.warn(f"{self.name}: {message}.", FairnessWarning, stacklevel=4)
+            worst = label_text(problem.moments.labels[int(over.argmax())])
+            warnings.warn(
+                f"{self.name}: {message} ({worst!r} is {excess:.3g} above its bound).",
+                FairnessWarning,
+                stacklevel=4,
+            )
         loss = problem.total_loss(basis)
         return conclude(
             problem,
