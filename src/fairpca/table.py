@@ -113,35 +113,35 @@ class GroupTable:
     def __str__(self) -> str:
         head, *body = self._cells()
         widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
-        lines = [_aligned(row, widths) for row in (head, *body)]
+        lines = [aligned(row, widths) for row in (head, *body)]
         rule = "-" * len(lines[0])
         return "\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1]])
 
     def _repr_html_(self) -> str:
         head, *groups, last = self._cells()
         return (
-            f"<table><thead>{_html_row(head, 'th')}</thead>"
-            f"<tbody>{''.join(_html_row(row, 'td') for row in groups)}</tbody>"
-            f"<tfoot>{_html_row(last, 'td')}</tfoot></table>"
+            f"<table><thead>{html_row(head, 'th')}</thead>"
+            f"<tbody>{''.join(html_row(row, 'td') for row in groups)}</tbody>"
+            f"<tfoot>{html_row(last, 'td')}</tfoot></table>"
         )
 
     def _cells(self) -> list[list[str]]:
         """Head, one row for each group, and a last row with the largest differences."""
         columns = self.to_dict()
         numbers = [values for name, values in columns.items() if name not in ("group", "rows")]
-        form = _format(numbers)
+        form = number_format(numbers)
         rows = [
-            [_short(group), f"{rows:,}", *(_shown(value, form) for value in values)]
+            [_short(group), f"{rows:,}", *(shown(value, form) for value in values)]
             for group, rows, *values in zip(
                 columns["group"], columns["rows"], *numbers, strict=True
             )
         ]
-        spreads = [_shown(np.ptp(values), form) for values in numbers]
+        spreads = [shown(np.ptp(values), form) for values in numbers]
         last = ["largest difference", "", "", "", "", *spreads[-2:]]
         return [list(columns), *rows, last]
 
 
-def _format(numbers: list[list[float]]) -> str:
+def number_format(numbers: list[list[float]]) -> str:
     """Decimals that show four figures of the largest number; powers of ten where it is tiny."""
     largest = max((abs(value) for values in numbers for value in values), default=0.0)
     if not np.isfinite(largest) or largest == 0.0:
@@ -151,7 +151,8 @@ def _format(numbers: list[list[float]]) -> str:
     return f".{max(3 - int(np.floor(np.log10(largest))), 4)}f" if largest < 1e4 else ".1f"
 
 
-def _shown(value: float, form: str) -> str:
+def shown(value: float, form: str) -> str:
+    """The number in this form, without the sign of a zero."""
     text = f"{value:{form}}"
     return text.lstrip("-") if float(text) == 0.0 else text
 
@@ -166,14 +167,16 @@ def _short(label: str) -> str:
     return line if len(line) <= _LONGEST_LABEL else line[: _LONGEST_LABEL - 1] + "…"
 
 
-def _aligned(row: list[str], widths: list[int]) -> str:
+def aligned(row: list[str], widths: list[int]) -> str:
+    """A line of text: the first cell to the left, the others to the right of their columns."""
     first, *rest = row
     cells = [first.ljust(widths[0])]
     cells += [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
     return "  ".join(cells)
 
 
-def _html_row(cells: list[str], tag: str) -> str:
+def html_row(cells: list[str], tag: str) -> str:
+    """A row of an HTML table, escaped; its first cell is a head."""
     name, *values = (html.escape(cell) for cell in cells)
     scope = "col" if tag == "th" else "row"
     rest = "".join(f'<{tag} style="text-align: right">{value}</{tag}>' for value in values)
