@@ -133,7 +133,7 @@ class Certificate:
         if self.status == "relaxed":
             return [*self._relaxed_findings(), *self._unmet(), *self._doubt()]
         finding = self._minmax_finding() if self.criterion == "minmax" else self._equal_finding()
-        return [finding, *self._unmet(), *self._levelling(), *self._doubt()]
+        return [finding, *self._least_spread(), *self._unmet(), *self._levelling(), *self._doubt()]
 
     def _relaxed_findings(self) -> list[str]:
         uses = (
@@ -194,6 +194,15 @@ class Certificate:
             f"No subspace of this dimension with {within} was found, and none is proven "
             f"impossible. Returned is the smallest difference found, {self.spread:.6g}."
         )
+
+    def _least_spread(self) -> list[str]:
+        met = self.criterion == "equal" and self.status in ("optimal", "bounded")
+        if not met or self.spread_bound <= 1e-9 * max(self.spread, self.tolerance):
+            return []
+        return [
+            "In every subspace of this dimension the disparities of two groups differ by at least "
+            f"{_rounded(self.spread_bound, 6, up=False)}."
+        ]
 
     def _unmet(self) -> list[str]:
         if self.asked_tolerance is None or self.criterion == "minmax":
