@@ -22,7 +22,7 @@ from scipy.special import expit, xlogy
 from fairpca.linalg import Array, eigh_descending
 from fairpca.solvers._forms import Forms
 
-_FIRST_MU, _LAST_MU, _MU_FACTOR = 1.0, 1e-12, 0.2
+_FIRST_MU, _WARM_MU, _LAST_MU, _MU_FACTOR = 1.0, 1e-3, 1e-12, 0.2
 _NEWTON_STEPS = 12
 _SATURATED = 40.0
 """Eigenvalues this many mu above or below the level are occupied fully or not at all."""
@@ -48,17 +48,26 @@ class Domain:
         return weights
 
 
-def equal_domain(forms: Forms, tolerance: float) -> Domain:
-    """Least total loss with all pairwise disparities within the tolerance."""
+def equal_domain(forms: Forms, tolerance: float, near: Array | None = None) -> Domain:
+    """Least total loss with all pairwise disparities within the tolerance.
+
+    Weights that are thought to be `near` the best make the start, for `maximise_dual` with `warm`.
+    """
     k = forms.k
     if tolerance == 0.0:
         # Free multipliers that sum to zero: an orthonormal basis of that hyperplane.
         plane = np.linalg.qr(np.column_stack([np.ones(k), np.eye(k)[:, :-1]]))[0][:, 1:]
         none = np.zeros((0, k - 1))
-        return Domain(forms.weights, plane, np.zeros(k - 1), none, np.zeros(k - 1), False)
+        start = np.zeros(k - 1) if near is None else plane.T @ (near - forms.weights)
+        return Domain(forms.weights, plane, np.zeros(k - 1), none, start, False)
     cost = np.concatenate([np.full(k, tolerance), np.zeros(k)])
     balance = np.concatenate([np.ones(k), -np.ones(k)])[None]
     start = np.full(2 * k, forms.weights.mean())
+    if near is not None:
+        multipliers = near - forms.weights
+        parts = np.concatenate([np.maximum(multipliers, 0.0), np.maximum(-multipliers, 0.0)])
+        # As far from the boundary as the barrier of a warm start keeps what is not needed.
+        start = parts + min(_WARM_MU * _unit(forms) / tolerance, float(forms.weights.mean()))
     return Domain(forms.weights, _signed(k), cost, balance, start, True)
 
 
@@ -99,12 +108,17 @@ class DualResult:
     above_limit: bool
 
 
-def maximise_dual(forms: Forms, domain: Domain, limit: float = np.inf) -> DualResult:
-    """Maximise over the domain; stop as soon as the value is above the limit."""
-    unit = forms.scale / forms.d
+def maximise_dual(
+    forms: Forms, domain: Domain, limit: float = np.inf, *, warm: bool = False
+) -> DualResult:
+    """Maximise over the domain; stop as soon as the value is above the limit.
+
+    If `warm`, the start is trusted to be near the solution.
+    """
+    unit = _unit(forms)
     search = _Search(forms, domain)
     z = domain.start
-    mu = _FIRST_MU * unit
+    mu = (_WARM_MU if warm else _FIRST_MU) * unit
     while True:
         z, saturated = search.newton(z, mu, limit)
         if search.best > limit or mu <= _LAST_MU * unit:
@@ -120,6 +134,11 @@ def maximise_dual(forms: Forms, domain: Domain, limit: float = np.inf) -> DualRe
         search.n_eigen,
         search.best > limit,
     )
+
+
+def _unit(forms: Forms) -> float:
+    """What the steps of mu are relative to."""
+    return forms.scale / forms.d
 
 
 class _Search:

@@ -30,6 +30,8 @@ class LocalResult:
     weights: Array
     disparities: Array
     n_iter: int
+    n_eigen: int = 0
+    """Eigenproblems of whole matrices: a local search solves none."""
 
 
 def refine(forms: Forms, criterion: Criterion, basis: Array, weights: Array) -> LocalResult:

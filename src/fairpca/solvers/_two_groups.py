@@ -11,7 +11,9 @@ the same w, and so is every point of the geodesic between them; one of them has 
 
 from __future__ import annotations
 
+from bisect import insort
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy.optimize import brentq
@@ -43,28 +45,67 @@ class _Point:
     """Derivative of the slope; zero when it is not known."""
 
 
+class SeenWeights:
+    """Weights that were tried for one tolerance, to bracket the root for the next.
+
+    What was found holds for the forms that it was found with, and is forgotten with others.
+    """
+
+    def __init__(self) -> None:
+        self._forms: Forms | None = None
+        self.middle: _Point | None = None
+        self._points: list[_Point] = []
+
+    def look_at(self, forms: Forms) -> None:
+        """Forget what was found with other forms."""
+        if self._forms is not forms:
+            self._forms, self.middle, self._points = forms, None, []
+
+    def add(self, point: _Point) -> None:
+        """Remember a point, by its weight."""
+        insort(self._points, point, key=lambda known: known.w)
+
+    def bracket(self, target: float) -> tuple[_Point, _Point] | None:
+        """Neighbours between which the slope falls to the target, if any."""
+        # In this order the slopes fall, but for rounding where eigenvalues cross.
+        for low, high in pairwise(self._points):
+            if low.slope > target >= high.slope:
+                return low, high
+        return None
+
+
 def solve_two_groups(
     forms: Forms,
     tolerance: float,
     own_bases: tuple[Array, Array],
     total: tuple[Array, Array] | None = None,
+    seen: SeenWeights | None = None,
 ) -> TwoGroupResult:
     """Find the least total loss with ``|E_1 - E_2| <= tolerance``.
 
-    The eigenpairs of the total matrix, if all are known, save a computation. Returns weights that
-    sum to the sum of the problem's.
+    The eigenpairs of the total matrix, if all are known, save a computation, and so does what was
+    `seen` on the way to other tolerances. Returns weights that sum to the sum of the problem's.
     """
     size = float(forms.weights.sum())
     known = None if total is None else (total[0] / size, total[1])
-    middle = _evaluate(forms, float(forms.weights[0]) / size, known)
-    n_eigen = 1 if known is None else 0
+    seen = SeenWeights() if seen is None else seen
+    seen.look_at(forms)
+    middle, n_eigen = seen.middle, 0
+    if middle is None:
+        middle = seen.middle = _evaluate(forms, float(forms.weights[0]) / size, known)
+        n_eigen = 1 if known is None else 0
     if abs(middle.slope) <= tolerance:
         return TwoGroupResult(middle.basis, forms.weights, n_eigen)
     target = tolerance if middle.slope > 0 else -tolerance
-    if middle.slope > 0:
-        low, high = middle, _at_end(forms, 1.0, own_bases[0])
-    else:
-        low, high = _at_end(forms, 0.0, own_bases[1]), middle
+    bracket = seen.bracket(target)
+    if bracket is None:
+        if middle.slope > 0:
+            bracket = middle, _at_end(forms, 1.0, own_bases[0])
+        else:
+            bracket = _at_end(forms, 0.0, own_bases[1]), middle
+        for point in bracket:
+            seen.add(point)
+    low, high = bracket
     small = _SLOPE_TOLERANCE * forms.scale
     last_width = 2.0
     for step in range(_MAX_STEPS):
@@ -78,6 +119,7 @@ def solve_two_groups(
                 w = (low.w + high.w) / 2
             last_width = high.w - low.w
         point = _evaluate(forms, w)
+        seen.add(point)
         n_eigen += 1
         if point.slope > target:
             low = point

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -24,7 +24,7 @@ from fairpca.solvers._dual import (
 from fairpca.solvers._forms import Forms
 from fairpca.solvers._local import LocalResult, refine
 from fairpca.solvers._space import SearchSpace
-from fairpca.solvers._two_groups import TwoGroupResult, solve_two_groups
+from fairpca.solvers._two_groups import SeenWeights, TwoGroupResult, solve_two_groups
 
 _FEASIBILITY = 1e-10
 """Spread, relative to tr(A), that counts as none."""
@@ -71,20 +71,44 @@ class ExactSolver:
 
     def solve(self, problem: Problem) -> Solution:
         """Find the subspace and certify it."""
-        search = _Search(problem, self.n_starts, np.random.default_rng(self.random_state or 0))
-        basis, certificate, message = search.run()
-        return Solution(
-            basis=basis,
-            group_losses=problem.group_losses(basis),
-            disparities=certificate.disparities,
-            total_loss=problem.total_loss(basis),
-            certificate=certificate,
-            solver=self.name,
-            n_iter=search.n_iter,
-            n_eigen=search.n_eigen,
-            message=message,
-            history={"starts": tuple(search.history)},
-        )
+        return solve_near(problem, self)
+
+
+class Workspace:
+    """What solutions of one problem at several tolerances share."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.space = SearchSpace(problem)
+        self.seen = SeenWeights()
+        self.minmax_disparities: Array | None = None
+        """Disparities of the best subspace found for "minmax", which knows no tolerance."""
+
+
+def solve_near(
+    problem: Problem,
+    solver: ExactSolver,
+    shared: Workspace | None = None,
+    neighbours: Sequence[Solution] = (),
+) -> Solution:
+    """Solve a problem beside its solutions at other tolerances, the nearest first.
+
+    That is quicker than without them, and with `shared` what was found on the way is used again.
+    """
+    rng = np.random.default_rng(solver.random_state or 0)
+    search = _Search(problem, solver.n_starts, rng, shared)
+    basis, certificate, message = search.run(neighbours)
+    return Solution(
+        basis=basis,
+        group_losses=problem.group_losses(basis),
+        disparities=certificate.disparities,
+        total_loss=problem.total_loss(basis),
+        certificate=certificate,
+        solver=solver.name,
+        n_iter=search.n_iter,
+        n_eigen=search.n_eigen,
+        message=message,
+        history={"starts": tuple(search.history)},
+    )
 
 
 def prove(problem: Problem) -> Array:
@@ -111,7 +135,7 @@ def _without_search(problem: Problem) -> tuple[Array, str] | None:
     basis = problem.least_loss_basis
     if problem.n_groups == 1:
         return basis, "one group: ordinary PCA"
-    slack = 1e-2 * _feasibility(problem)
+    slack = 1e-2 * feasibility(problem)
     if problem.criterion == "equal" and problem.spread(basis) <= problem.tolerance + slack:
         return basis, "the least total loss of all meets the criterion"
     if problem.disparities(basis).max() <= 1e-14 * float(problem.traces.max()):
@@ -119,9 +143,15 @@ def _without_search(problem: Problem) -> tuple[Array, str] | None:
     return None
 
 
-def _feasibility(problem: Problem) -> float:
+def feasibility(problem: Problem) -> float:
     """The spread that counts as none."""
     return max(_FEASIBILITY * problem.scale, 1e-13 * float(problem.traces.max()))
+
+
+def nobody_worse_off(better: Array, disparities: Array, level: float) -> bool:
+    """Whether none of the better disparities is larger, and some are smaller, beyond rounding."""
+    gains = disparities - better
+    return bool(gains.min() >= -level and gains.max() > 10 * level)
 
 
 def _plain_multipliers(problem: Problem) -> Array:
@@ -130,7 +160,9 @@ def _plain_multipliers(problem: Problem) -> Array:
     return np.full(k, 1.0 / k) if problem.criterion == "minmax" else np.zeros(k)
 
 
-def _settle_two_groups(problem: Problem, space: SearchSpace) -> TwoGroupResult:
+def _settle_two_groups(
+    problem: Problem, space: SearchSpace, seen: SeenWeights | None = None
+) -> TwoGroupResult:
     # Min-max and equality have the same solution for two groups.
     tolerance = 0.0 if problem.criterion == "minmax" else problem.tolerance
     first, second = problem.own_subspaces
@@ -141,7 +173,7 @@ def _settle_two_groups(problem: Problem, space: SearchSpace) -> TwoGroupResult:
 
     def solve(forms: Forms) -> TwoGroupResult:
         own = (space.lower(first), space.lower(second))
-        return solve_two_groups(forms, tolerance, own, total)
+        return solve_two_groups(forms, tolerance, own, total, seen)
 
     return space.settle(solve)
 
@@ -156,27 +188,35 @@ def _two_group_multipliers(problem: Problem, weights: Array) -> Array:
 class _Search:
     """One run on one problem."""
 
-    def __init__(self, problem: Problem, n_starts: int, rng: np.random.Generator) -> None:
-        self.problem, self.n_starts, self.rng = problem, n_starts, rng
+    def __init__(
+        self,
+        problem: Problem,
+        n_starts: int,
+        rng: np.random.Generator,
+        shared: Workspace | None = None,
+    ) -> None:
+        self.problem, self.n_starts, self.rng, self.shared = problem, n_starts, rng, shared
         self.n_iter = 0
         self.n_eigen = problem.n_groups + 1
         self.history: list[dict[str, Any]] = []
-        self.feasibility = _feasibility(problem)
+        self.feasibility = feasibility(problem)
 
-    def run(self) -> tuple[Array, Certificate, str]:
+    def run(self, neighbours: Sequence[Solution] = ()) -> tuple[Array, Certificate, str]:
         problem = self.problem
         found = _without_search(problem)
         if found is not None:
             return self._done(found[0], _plain_multipliers(problem), found[1])
-        self.space = SearchSpace(problem)
+        before = 0 if self.shared is None else self.shared.space.n_eigen
+        self.shared = Workspace(problem) if self.shared is None else self.shared
+        self.space = self.shared.space
         try:
             if problem.n_groups == 2:
-                return self._two_groups()
+                return self._two_groups(self.shared.seen)
             if problem.criterion == "minmax":
                 return self._minmax()
-            return self._equal()
+            return self._equal(neighbours)
         finally:
-            self.n_eigen = self.space.n_eigen
+            self.n_eigen = self.space.n_eigen - before
 
     def _done(
         self, basis: Array, multipliers: Array, message: str, **proofs: Array | None
@@ -186,8 +226,8 @@ class _Search:
         )
         return basis, certificate, message
 
-    def _two_groups(self) -> tuple[Array, Certificate, str]:
-        result = _settle_two_groups(self.problem, self.space)
+    def _two_groups(self, seen: SeenWeights) -> tuple[Array, Certificate, str]:
+        result = _settle_two_groups(self.problem, self.space, seen)
         multipliers = _two_group_multipliers(self.problem, result.weights)
         return self._done(self.space.lift(result.basis), multipliers, "root found")
 
@@ -207,19 +247,51 @@ class _Search:
         )
         return dual, local
 
-    def _equal(self) -> tuple[Array, Certificate, str]:
+    def _equal(self, neighbours: Sequence[Solution]) -> tuple[Array, Certificate, str]:
         problem = self.problem
+        if neighbours:
+            found = self._beside(neighbours[0])
+            if found is not None:
+                return found
         # No disparity exceeds what a group could keep, so a bound above that proves that no
         # subspace is feasible.
         limit = 1.000001 * float(problem.weights @ problem.own_gains)
-        dual = self.space.settle(
-            lambda forms: maximise_dual(forms, equal_domain(forms, problem.tolerance), limit)
-        )
+        near = problem.weights + neighbours[0].certificate.multipliers if neighbours else None
+
+        def search(forms: Forms) -> DualResult:
+            domain = equal_domain(forms, problem.tolerance, near)
+            return maximise_dual(forms, domain, limit, warm=near is not None)
+
+        dual = self.space.settle(search)
         if not dual.above_limit:
-            local = self._least_loss(dual, problem.tolerance, self._starts(dual, self.n_starts))
+            known = [neighbour.basis for neighbour in neighbours]
+            starts = chain(known, self._starts(dual, self.n_starts))
+            local = self._least_loss(dual, problem.tolerance, starts)
             if np.ptp(local.disparities) <= problem.tolerance + self.feasibility:
                 return self._finish_equal(local, dual, None)
         return self._fall_back()
+
+    def _beside(self, neighbour: Solution) -> tuple[Array, Certificate, str] | None:
+        """Search from a neighbour only; None unless its own weights prove what it finds.
+
+        Near an optimum whose bound is attained the local search finds the dual solution as well,
+        so the dual search, which is most of the work, can be left out.
+        """
+        problem = self.problem
+        criterion = Equal(problem.weights, problem.tolerance)
+        weights = problem.weights + neighbour.certificate.multipliers
+
+        def search(forms: Forms) -> LocalResult:
+            return refine(forms, criterion, self.space.lower(neighbour.basis), weights)
+
+        local = self.space.settle(search)
+        local = replace(local, basis=self.space.lift(local.basis))
+        self._record(criterion, local, float(problem.weights @ local.disparities))
+        if np.ptp(local.disparities) > problem.tolerance + self.feasibility:
+            return None
+        multipliers = local.weights - problem.weights
+        found = self._done(local.basis, multipliers, "followed from a neighbouring tolerance")
+        return self._compared(found) if found[1].status == "optimal" else None
 
     def _fall_back(self) -> tuple[Array, Certificate, str]:
         """No equal subspace was found: the smallest spread, then the least loss at that spread."""
@@ -267,22 +339,31 @@ class _Search:
     def _finish_equal(
         self, local: LocalResult, dual: DualResult, proof: Array | None
     ) -> tuple[Array, Certificate, str]:
-        problem, message = self.problem, self._searched()
+        problem = self.problem
         # Two proofs are at hand: that of the dual search and that of the local one.
         reached = max(problem.tolerance, float(np.ptp(local.disparities)))
         multipliers = max(
             (dual.weights - problem.weights, local.weights - problem.weights),
             key=lambda candidate: problem.dual_bound(candidate, reached),
         )
-        found = self._done(local.basis, multipliers, message, spread_multipliers=proof)
-        certificate = found[1]
-        if certificate.status == "optimal" and (problem.weights + multipliers >= 0).all():
+        return self._compared(
+            self._done(local.basis, multipliers, self._searched(), spread_multipliers=proof)
+        )
+
+    def _compared(self, found: tuple[Array, Certificate, str]) -> tuple[Array, Certificate, str]:
+        """Add a subspace in which nobody is worse off, if minimising the largest finds one."""
+        basis, certificate, message = found
+        positive = (self.problem.weights + certificate.multipliers >= 0).all()
+        if certificate.status == "optimal" and positive:
             # Then the weights are also a proof for the least largest disparity: nothing to gain.
             return found
-        better = self._least_largest(min(self.n_starts, 10))[1].disparities
-        gains = certificate.disparities - better
-        if gains.min() >= -self.feasibility and gains.max() > 10 * self.feasibility:
-            found = (local.basis, replace(certificate, minmax_disparities=better), message)
+        assert self.shared is not None
+        better = self.shared.minmax_disparities
+        if better is None:
+            better = self._least_largest(min(self.n_starts, 10))[1].disparities
+            self.shared.minmax_disparities = better
+        if nobody_worse_off(better, certificate.disparities, self.feasibility):
+            found = (basis, replace(certificate, minmax_disparities=better), message)
         return found
 
     def _search(
@@ -304,21 +385,24 @@ class _Search:
             inside = refine(self.space.forms, criterion, self.space.lower(start), dual.weights)
             local = replace(inside, basis=self.space.lift(inside.basis))
             reached = value(local.disparities)
-            self.n_iter += local.n_iter
-            self.history.append(
-                {
-                    "criterion": type(criterion).__name__,
-                    "value": reached,
-                    "spread": float(np.ptp(local.disparities)),
-                    "steps": local.n_iter,
-                }
-            )
+            self._record(criterion, local, reached)
             if best is None or reached < lowest:
                 best, lowest = local, reached
             if lowest <= enough:
                 break
         assert best is not None
         return best
+
+    def _record(self, criterion: Criterion, local: LocalResult, reached: float) -> None:
+        self.n_iter += local.n_iter
+        self.history.append(
+            {
+                "criterion": type(criterion).__name__,
+                "value": reached,
+                "spread": float(np.ptp(local.disparities)),
+                "steps": local.n_iter,
+            }
+        )
 
     def _starts(self, dual: DualResult, n_starts: int) -> Iterator[Array]:
         """First the relaxed solution, then others near it, then any."""
