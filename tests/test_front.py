@@ -1,0 +1,447 @@
+"""The trade-off between total loss and equality: brute force, duality, properties, choices."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from sklearn.preprocessing import StandardScaler
+
+from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments, Problem
+from fairpca.datasets import load_adult, load_credit
+from fairpca.front import ParetoFront, pareto_front
+from fairpca.solvers._sweep import _come_back
+from fairpca.solvers.exact import Workspace, feasibility
+
+from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
+
+
+def rows_and_groups(k=2, n=240, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * np.linspace(3, 1, d)
+    groups = rng.integers(0, k, n)
+    for group in range(k):
+        X[groups == group] = X[groups == group] @ random_basis(rng, d, d)
+    return X, np.array([f"group {group}" for group in groups])
+
+
+def lines_in(d):
+    """Directions that cover the circle or the sphere."""
+    if d == 2:
+        angles = np.linspace(0, np.pi, 20_001)
+        return np.array([np.cos(angles), np.sin(angles)]), 4e-4
+    z, turn = np.meshgrid(np.linspace(0, 1, 301), np.linspace(0, 2 * np.pi, 901))
+    rim = np.sqrt(1 - z**2)
+    return np.array([rim * np.cos(turn), rim * np.sin(turn), z]).reshape(3, -1), 2e-2
+
+
+def check_front(front, n_points):
+    """What holds for every front; returns what rounding may do to a loss."""
+    problem, scale = front.problem, front.problem.scale
+    level = feasibility(problem)
+    assert len(front) == len(front.solutions) == n_points or len(front) == 1
+    # In the whole space the solver has a basis of its own, so rounding differs.
+    least = problem.least_loss_basis
+    assert front.spread[0] == pytest.approx(problem.spread(least), abs=1e-12 * problem.traces.max())
+    assert front.total_loss[0] == pytest.approx(problem.total_loss(least), abs=1e-12 * scale)
+    tolerances = np.array([solution.certificate.tolerance for solution in front])
+    np.testing.assert_allclose(np.diff(tolerances, 2), 0.0, atol=1e-12 * (scale + tolerances[0]))
+    for solution, tolerance in zip(front, tolerances, strict=True):
+        certificate = solution.certificate
+        r = problem.n_components
+        assert np.abs(solution.basis.T @ solution.basis - np.eye(r)).max() < 1e-11
+        assert certificate.status in ("optimal", "bounded")
+        assert problem.spread(solution.basis) <= tolerance + level
+        np.testing.assert_array_equal(solution.disparities, problem.disparities(solution.basis))
+        assert solution.total_loss == problem.total_loss(solution.basis)
+        assert solution.total_loss >= certificate.lower_bound
+        # The proof is its own: anyone can compute the bound from the multipliers.
+        within = problem.with_tolerance(tolerance)
+        bound = within.dual_bound(certificate.multipliers, max(tolerance, certificate.spread))
+        assert bound == pytest.approx(certificate.lower_bound, abs=1e-9 * scale)
+    assert (np.diff(front.total_loss) >= -1e-12 * scale).all()
+    assert (np.diff(front.spread) <= level).all()
+    assert front.spread[-1] >= front.spread_bound
+    return max(1e-9 * scale, level)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_groups_are_convex_falling_and_proven(kind):
+    rng = np.random.default_rng(KINDS.index(kind))
+    for number in range(8):
+        d = int(rng.choice([2, 3, 5, 9]))
+        scale = 10.0 ** rng.uniform(-12, 12) if number % 4 == 3 else 1.0
+        loss = "sum" if number % 3 == 2 else "mean"
+        problem = random_problem(rng, kind, 2, d, int(rng.integers(1, d)), scale=scale, loss=loss)
+        front = ParetoFront.of(problem, 9)
+        rounding = check_front(front, 9)
+        assert {solution.certificate.status for solution in front} == {"optimal"}
+        assert front.spread[-1] <= rounding
+        assert (np.diff(front.total_loss, 2) >= -rounding).all()
+        # Each point is what the solver finds alone.
+        for solution in front.solutions[1::3]:
+            alone = ExactSolver().solve(problem.with_tolerance(solution.certificate.tolerance))
+            assert solution.total_loss == pytest.approx(alone.total_loss, abs=rounding)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_more_groups_are_not_dominated_and_not_below_their_bounds(kind):
+    number = KINDS.index(kind)
+    rng = np.random.default_rng(50 + number)
+    d = 3 + number % 4
+    r = int(rng.integers(1, d))
+    problem = random_problem(rng, kind, 3 + number % 3, d, r)
+    front = ParetoFront.of(problem, 4)
+    check_front(front, 4)
+    for _ in range(100):
+        other = random_basis(rng, d, r)
+        assert problem.spread(other) >= front.spread_bound
+        for solution in front:
+            certificate = solution.certificate
+            if problem.spread(other) <= max(certificate.tolerance, certificate.spread):
+                assert problem.total_loss(other) >= certificate.lower_bound
+
+
+@pytest.mark.parametrize(("d", "k"), [(2, 2), (3, 2), (3, 3)])
+def test_no_line_is_better(d, k):
+    rng = np.random.default_rng(d)
+    lines, coarseness = lines_in(d)
+    for kind in ("general", "diagonal", "low rank", "repeated eigenvalues"):
+        problem = problem_of(random_matrices(rng, kind, k, d), 1, rng.uniform(20, 80, k))
+        front = ParetoFront.of(problem, 7)
+        kept = np.einsum("kij,ia,ja->ka", problem.matrices, lines, lines)
+        spreads = np.ptp(problem.own_gains[:, None] - kept, axis=0)
+        losses = problem.weights @ (problem.traces[:, None] - kept)
+        slack = coarseness * problem.traces.max()
+        assert front.spread[-1] <= spreads.min() + 1e-9 * problem.scale
+        for spread, total_loss in zip(front.spread, front.total_loss, strict=True):
+            fair = spreads <= spread
+            if fair.any():
+                assert total_loss <= losses[fair].min() + 1e-9 * problem.scale
+            # The grid comes close, so the front is not too good to be true.
+            assert losses[spreads <= spread + slack].min() <= total_loss + slack
+
+
+def test_segments_inside_a_tied_eigenspace():
+    matrices = [np.diag([3.0, 1.0, 0.5]), np.diag([1.0, 2.5, 0.4])]
+    front = ParetoFront.of(problem_of(matrices, 1), 12)
+    # Between the first two axes, with the share c of the first, the disparities are 2 - 2c and
+    # 1.5 c, and 4.2 - 2 c - 1.75 (1 - c) is lost.
+    spread = np.linspace(1.5, 0.0, 12)
+    c = (spread + 2) / 3.5
+    np.testing.assert_allclose(front.spread, spread, atol=1e-12)
+    np.testing.assert_allclose(front.disparities, np.column_stack([2 - 2 * c, 1.5 * c]), atol=1e-12)
+    np.testing.assert_allclose(front.total_loss, 2.45 - 0.25 * c, atol=1e-12)
+    np.testing.assert_allclose(front.disparities[-1], 6 / 7, atol=1e-12)
+
+
+def test_impossible_equality_ends_at_the_smallest_spread():
+    # With the share s of the second axis the disparities are 2 s, 1 - s and s.
+    matrices = [np.diag([3.0, 1.0]), np.diag([1.0, 2.0]), np.diag([5.0, 4.0])]
+    problem = problem_of(matrices, 1)
+    front = ParetoFront.of(problem, 6)
+    check_front(front, 6)
+    np.testing.assert_allclose(front.spread, np.linspace(1, 1 / 3, 6), atol=1e-8)
+    np.testing.assert_allclose(front.total_loss, 7 / 3 + (1 - front.spread) / 3, atol=1e-8)
+    assert front.spread_bound == pytest.approx(1 / 3, abs=1e-8)
+    assert front.estimator(-1).tolerance == front.spread[-1]
+    certificate = front[-1].certificate
+    assert problem.spread_bound(certificate.spread_multipliers) == front.spread_bound
+    assert "the disparities of two groups differ by at least 0.333333." in str(certificate)
+    assert "the disparities of two groups differ by at least 0.333333." in str(front)
+
+
+def test_an_unfair_least_loss_can_be_the_fairest_found():
+    # The groups' own lines lie at 0, 45 and -45 degrees: no line is fairer than the first.
+    matrices = [np.diag([2.0, 1.0]), [[1.5, 0.5], [0.5, 1.5]], [[1.5, -0.5], [-0.5, 1.5]]]
+    front = ParetoFront.of(problem_of(matrices, 1), 3)
+    check_front(front, 3)
+    np.testing.assert_allclose(front.disparities, [[0.0, 0.5, 0.5]], atol=1e-9)
+    # Equality is not proven impossible, so nothing says that it is.
+    assert front.spread_bound <= 1e-9
+    assert "differ by at least" not in str(front)
+
+
+def test_where_the_least_loss_is_fairest_there_is_one_point():
+    same = [np.diag([3.0, 2.0, 1.0])] * 3
+    for problem in (problem_of(same, 1), problem_of(same[:1], 1), problem_of(same, 3)):
+        front = ParetoFront.of(problem)
+        assert len(front) == 1
+        assert front.select(knee=True) == front.select(max_spread=0.0) == 0
+        assert front.hypervolume() == 0.0
+        assert front.extra_loss.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_many_columns_are_searched_in_a_subspace(k):
+    rng = np.random.default_rng(3)
+    scales = [np.diag(rng.permutation(np.geomspace(10, 0.01, 140))) for _ in range(k)]
+    turns = [np.linalg.qr(np.eye(140) + 0.02 * rng.standard_normal((140, 140)))[0] for _ in scales]
+    matrices = [turn @ scale @ turn.T for turn, scale in zip(turns, scales, strict=True)]
+    front = ParetoFront.of(problem_of(matrices, 2, rng.uniform(10, 90, k)), 5)
+    rounding = check_front(front, 5)
+    for solution in front.solutions[1::2]:
+        alone = ExactSolver().solve(front.problem.with_tolerance(solution.certificate.tolerance))
+        assert solution.total_loss == pytest.approx(alone.total_loss, abs=rounding)
+
+
+def test_a_dominated_point_takes_the_subspace_of_the_fairer_one():
+    problem = random_problem(np.random.default_rng(0), "general", 3, 6, 2)
+    front = ParetoFront.of(problem, 6)
+    fairest = front[-1]
+    points = list(front.solutions)
+    dearer = fairest.total_loss + 1.0
+    for i, status in ((2, "optimal"), (3, "optimal")):
+        turned = replace(points[i].certificate, status=status)
+        bad = next(
+            basis
+            for basis in (random_basis(np.random.default_rng(s), 6, 2) for s in range(10_000))
+            if problem.total_loss(basis) > fairest.total_loss
+        )
+        points[i] = replace(points[i], basis=bad, total_loss=dearer, certificate=turned)
+    _come_back(problem, points, Workspace(problem))
+    repaired = ParetoFront(problem, tuple(points))
+    assert (np.diff(repaired.total_loss) >= 0).all()
+    for i in (2, 3):
+        assert points[i].basis is points[4].basis
+        assert points[i].certificate.tolerance == front[i].certificate.tolerance
+        assert points[i].total_loss >= points[i].certificate.lower_bound
+        # Refitting with the tolerance of the point would not give this subspace; its spread does.
+        assert repaired.estimator(i).tolerance == repaired.spread[i] < front.spread[i]
+
+
+@pytest.mark.parametrize(
+    ("load", "sensitive", "r"),
+    [(load_adult, "sex", 5), (load_credit, "sex", 10), (load_adult, "race", 5)],
+)
+def test_real_data(load, sensitive, r):
+    data = load(sensitive=sensitive)
+    X = StandardScaler().set_output(transform="pandas").fit_transform(data.data)
+    front = pareto_front(X, sensitive_features=data.sensitive_features, n_components=r)
+    rounding = check_front(front, 50)
+    assert {solution.certificate.status for solution in front} == {"optimal"}
+    assert front.spread[-1] <= rounding
+    assert (np.diff(front.total_loss, 2) >= -rounding).all()
+    for i in (0, 17, 49):
+        fair = front.estimator(i)
+        refit = FairPCA(**fair.get_params()).fit(X, sensitive_features=data.sensitive_features)
+        assert fair.certificate_.tolerance == refit.tolerance
+        np.testing.assert_allclose(fair.components_, refit.components_, atol=1e-7)
+        np.testing.assert_allclose(fair.explained_variance_, refit.explained_variance_, rtol=1e-7)
+        assert str(fair.group_table_) == str(refit.group_table_)
+        assert fair.certificate_.status == refit.certificate_.status
+        assert vars(fair).keys() == vars(refit).keys()
+        np.testing.assert_array_equal(fair.feature_names_in_, refit.feature_names_in_)
+        np.testing.assert_allclose(fair.transform(X), refit.transform(X), atol=1e-6)
+
+
+def test_neighbours_save_eigenproblems():
+    rng = np.random.default_rng(5)
+    problem = random_problem(rng, "general", 2, 20, 5)
+    front = ParetoFront.of(problem)
+    assert sum(solution.n_eigen for solution in front.solutions[1:-1]) <= 4 * 48
+
+
+@pytest.mark.parametrize("centering", ["global", "group"])
+@pytest.mark.parametrize("loss", ["mean", "sum"])
+def test_choices_reach_the_problem_and_the_estimator(loss, centering):
+    X, groups = rows_and_groups(k=3)
+    weights = np.random.default_rng(0).uniform(0, 2, len(X))
+    before = X.copy(), weights.copy(), groups.copy()
+    given = {"loss": loss, "centering": centering, "random_state": 3, "missing_labels": "group"}
+    front = pareto_front(
+        X, sensitive_features=groups, n_components=2, n_points=3, sample_weight=weights, **given
+    )
+    for array, copy in zip((X, weights, groups), before, strict=True):
+        np.testing.assert_array_equal(array, copy)
+    check_front(front, 3)
+    fair = front.estimator(1)
+    assert {name: fair.get_params()[name] for name in given} == given
+    assert not hasattr(fair, "feature_names_in_")
+    refit = FairPCA(**fair.get_params())
+    refit.fit(X, sensitive_features=groups, sample_weight=weights)
+    assert fair.solution_.total_loss == pytest.approx(refit.solution_.total_loss, rel=1e-7)
+    np.testing.assert_allclose(fair.components_, refit.components_, atol=1e-7)
+
+
+def test_rows_of_any_kind_give_the_same_front():
+    X, groups = rows_and_groups()
+    front = pareto_front(X, sensitive_features=groups, n_components=2, n_points=5)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    for rows in (frame, scipy.sparse.csr_array(X), X.tolist()):
+        other = pareto_front(rows, sensitive_features=groups, n_components=2, n_points=5)
+        np.testing.assert_allclose(other.total_loss, front.total_loss, rtol=1e-9)
+    moments = GroupMoments.from_rows(frame, groups)
+    other = ParetoFront.of(Problem(moments, 2, tolerance=1.0), 5)
+    np.testing.assert_allclose(other.spread, front.spread, atol=1e-9)
+    assert other.problem.tolerance == 0.0
+    assert list(other.estimator(1).feature_names_in_) == list("abcdef")
+    assert other.estimator(1).transform(frame).shape == (240, 2)
+
+
+def test_one_group_warns_and_missing_labels_can_be_a_group():
+    X, groups = rows_and_groups()
+    with pytest.warns(FairnessWarning, match="one group only"):
+        front = pareto_front(X, sensitive_features=["a"] * len(X), n_components=2)
+    assert len(front) == 1
+    labels = [None if i < 40 else group for i, group in enumerate(groups)]
+    given = {"n_components": 2, "n_points": 2, "sensitive_features": labels}
+    assert pareto_front(X, missing_labels="group", **given).problem.n_groups == 3
+    with pytest.raises(ValueError, match="40 missing values"):
+        pareto_front(X, **given)
+
+
+@pytest.fixture(scope="module")
+def front():
+    X, groups = rows_and_groups(seed=4)
+    return pareto_front(X, sensitive_features=groups, n_components=2, n_points=21)
+
+
+def test_sequence(front):
+    assert len(front) == 21
+    assert front[0] is front.solutions[0]
+    assert front[-1] is front.solutions[20]
+    assert list(front) == list(front.solutions)
+
+
+def test_select_by_index(front):
+    assert front.select(3) == front.select(index=3) == 3
+    assert front.select(-1) == 20
+    with pytest.raises(IndexError, match="21 points"):
+        front.select(21)
+    with pytest.raises(ValueError, match="index must be an integer"):
+        front.select(1.5)
+
+
+def test_select_by_spread_is_the_cheapest_within(front):
+    for allowed in (0.0, *front.spread, front.spread[3] + 1e-6, 1e9):
+        chosen = front.select(max_spread=allowed)
+        within = front.spread <= allowed + feasibility(front.problem)
+        assert within[chosen]
+        assert front.total_loss[chosen] == front.total_loss[within].min()
+    assert front.select(max_spread=front.spread[7]) == 7
+    with pytest.raises(ValueError, match="max_spread must be a number of at least 0"):
+        front.select(max_spread=-1.0)
+    short = ParetoFront(front.problem, front.solutions[:5])
+    with pytest.raises(ValueError, match="No point has a spread of at most 0"):
+        short.select(max_spread=0.0)
+
+
+def test_select_by_extra_loss_is_the_fairest_within(front):
+    for allowed in (0.0, 0.001, 0.01, *front.extra_loss, 10.0):
+        chosen = front.select(max_extra_loss=allowed)
+        assert front.total_loss[chosen] <= (1 + allowed) * front.total_loss[0] * (1 + 1e-15)
+        if chosen < 20:
+            assert front.total_loss[chosen + 1] > (1 + allowed) * front.total_loss[0]
+    with pytest.raises(ValueError, match="max_extra_loss"):
+        front.select(max_extra_loss=-0.1)
+
+
+def test_the_knee_is_farthest_from_the_chord(front):
+    first, last = (np.array([front.spread[i], front.total_loss[i]]) for i in (0, -1))
+    size = np.abs(last - first)
+    along = (last - first) / size
+    below = [
+        np.cross([*along, 0.0], [*((np.array([s, t]) - first) / size), 0.0])[2]
+        for s, t in zip(front.spread, front.total_loss, strict=True)
+    ]
+    knee = front.select(knee=True)
+    assert knee == int(np.argmax(np.abs(below)))
+    assert 0 < knee < 20
+
+
+@pytest.mark.parametrize(
+    "wishes", [{}, {"index": 0, "knee": True}, {"max_spread": 1, "max_extra_loss": 1}]
+)
+def test_exactly_one_wish(front, wishes):
+    for method in (front.select, front.estimator):
+        with pytest.raises(ValueError, match="exactly one of index"):
+            method(**wishes)
+
+
+def test_estimator_takes_the_same_wishes(front):
+    for wish in ({"index": 4}, {"max_spread": 0.3}, {"max_extra_loss": 0.01}, {"knee": True}):
+        assert front.estimator(**wish).solution_ is front[front.select(**wish)]
+
+
+def test_hypervolume_against_a_fine_grid(front):
+    widest, dearest = front.spread[0], front.extra_loss[-1]
+    for reference in (None, (0.7 * widest, 2 * dearest), (2 * widest, 0.4 * dearest)):
+        right, top = reference or (widest, dearest)
+        x, y = ((np.arange(1000) + 0.5) / 1000 * end for end in (right, top))
+        reached = np.array([front.extra_loss[front.spread <= s].min(initial=np.inf) for s in x])
+        area = (reached[:, None] <= y[None, :]).mean() * right * top
+        assert front.hypervolume(reference) == pytest.approx(area, rel=5e-3)
+    with pytest.raises(ValueError, match="reference must be two numbers"):
+        front.hypervolume((1.0, np.nan))
+
+
+def test_tables(front):
+    columns = front.to_dict()
+    assert list(columns)[-2:] == ["disparity of group 0", "disparity of group 1"]
+    frame = front.to_frame()
+    assert frame.shape == (21, 7)
+    assert frame.index.name == "point"
+    np.testing.assert_array_equal(frame["total loss"], front.total_loss)
+    np.testing.assert_array_equal(frame["relative gap"], front.relative_gap)
+    lines = repr(front).splitlines()
+    assert lines[0].split()[0] == "point"
+    assert [line.split()[0] for line in lines[2:10]] == "0 3 6 9 11 14 17 20".split()
+    assert len({len(line) for line in lines[:11]}) == 1
+    assert "21 of 21 points proven optimal" in lines[11]
+
+
+def test_html_is_escaped():
+    X, groups = rows_and_groups()
+    page = pareto_front(X, sensitive_features=groups, n_components=2, n_points=3)._repr_html_()
+    assert page.count("<tr>") == 4
+    hostile = replace(
+        pareto_front(X, sensitive_features=groups, n_components=2, n_points=2)[0],
+    )
+    certificate = replace(hostile.certificate, status="<script>")
+    moments = GroupMoments.from_rows(X, groups)
+    bad = ParetoFront(Problem(moments, 2), (replace(hostile, certificate=certificate),))
+    assert "<script>" not in bad._repr_html_()
+
+
+def test_labels_that_look_alike_keep_their_columns():
+    problem = problem_of([np.diag([3.0, 1.0]), np.diag([1.0, 2.0])], 1)
+    moments = replace(problem.moments, labels=(1, "1"))
+    columns = ParetoFront.of(replace(problem, moments=moments), 2).to_dict()
+    assert list(columns)[-2:] == ["disparity of 1", "disparity of '1'"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"n_components": 0}, "n_components must be an integer of at least 1"),
+        ({"n_components": 0.9}, "n_components must be an integer"),
+        ({"n_components": None}, "n_components must be an integer"),
+        ({"n_components": 7}, "between 1 and n_features=6"),
+        ({"n_points": 1}, "n_points must be at least 2"),
+        ({"n_points": 2.5}, "n_points must be an integer"),
+        ({"loss": "median"}, "loss must be one of"),
+        ({"centering": "none"}, "centering must be one of"),
+        ({"random_state": -1}, "random_state must be"),
+        ({"missing_labels": "drop"}, "missing_labels must be one of"),
+        ({"sensitive_features": None}, "sensitive_features must name the group of each row"),
+        ({"sample_weight": -1.0}, "Negative values"),
+        ({"X": np.full((240, 6), np.nan)}, "NaN"),
+    ],
+)
+def test_bad_input_is_one_sentence(wrong, message):
+    X, groups = rows_and_groups()
+    given = {"X": X, "sensitive_features": groups, "n_components": 2, **wrong}
+    with pytest.raises(ValueError, match=message):
+        pareto_front(**given)
+
+
+def test_bad_problems_are_refused():
+    problem = problem_of([np.diag([3.0, 1.0]), np.diag([1.0, 2.0])], 1)
+    with pytest.raises(ValueError, match="criterion='equal'"):
+        ParetoFront.of(replace(problem, criterion="minmax"))
+    with pytest.raises(ValueError, match="n_points"):
+        ParetoFront.of(problem, 0)
+    with pytest.raises(ValueError, match="random_state"):
+        ParetoFront.of(problem, random_state="seed")
