@@ -22,6 +22,7 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/against_pca.py
 	$(BIN)/python benchmarks/pareto_iteration.py
+	$(BIN)/python benchmarks/front_against_fit.py
 
 cases: $(READY)
 	$(BIN)/python benchmarks/exact_cases.py

@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 
-from fairpca import FairPCA, ParetoDescent, audit
+from fairpca import FairPCA, ParetoDescent, audit, pareto_front
 from fairpca.parity import KernelParityPCA, ParityPCA
 from fairpca.plotting import (
     BiplotDisplay,
@@ -83,6 +83,15 @@ def test_the_front_is_shown_in_per_cent_of_ordinary_pca():
     np.testing.assert_allclose(line.get_ydata(), [0.0, 1.0, 5.0])
     names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert names == ["ordinary PCA", "fairest subspace", "chosen"]
+
+
+def test_a_computed_front_is_drawn_from_pca_to_the_fairest(data):
+    X, groups = data
+    front = pareto_front(X, sensitive_features=groups, n_components=2, n_points=7)
+    display = FrontDisplay.from_front(front, chosen=front.select(knee=True))
+    line = display.ax_.get_lines()[0]
+    np.testing.assert_allclose(line.get_xdata(), front.spread)
+    np.testing.assert_allclose(line.get_ydata(), 100 * front.extra_loss, atol=1e-12)
 
 
 def test_convergence_of_solvers_with_and_without_a_record(data):

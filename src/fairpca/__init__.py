@@ -1,6 +1,7 @@
 """Fair principal component analysis: a subspace in which every group gives up the same.
 
-`FairPCA` is the estimator, `audit` judges a reduction that is already in use. Underneath,
+`FairPCA` is the estimator, `audit` judges a reduction that is already in use, and `pareto_front`
+gives every trade-off between total loss and equality. Underneath,
 `GroupMoments` is what is kept of the data, `Problem` poses the question, `ExactSolver` answers it
 with a `Solution`, and its `Certificate` says how good the answer provably is. `ParetoDescent` is
 the gradient method of Kamani et al.; `fairpca.objectives` has what it can minimise. Methods to
@@ -20,6 +21,7 @@ fairlearn.
 from fairpca._audit import audit
 from fairpca._estimator import FairPCA
 from fairpca.exceptions import FairnessWarning
+from fairpca.front import ParetoFront, pareto_front
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 from fairpca.solution import Certificate, Solution
@@ -36,7 +38,9 @@ __all__ = [
     "GroupMoments",
     "GroupTable",
     "ParetoDescent",
+    "ParetoFront",
     "Problem",
     "Solution",
     "audit",
+    "pareto_front",
 ]
