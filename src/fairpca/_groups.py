@@ -18,6 +18,7 @@ MISSING = "(missing)"
 
 _MOST_GROUPS = 1000
 _FEW_LABELS = 4
+_LONGEST_TEXT = 40
 
 
 def encode_groups(
@@ -41,7 +42,7 @@ def encode_groups(
             f"{[n_rows, *sorted(lengths)]}; sensitive_features needs one label for each row of X."
         )
     try:
-        encoded = [_encode_column(column) for column in columns]
+        encoded = [encode_column(column) for column in columns]
     except TypeError as error:
         if "unhashable" not in str(error):
             raise
@@ -77,6 +78,12 @@ def label_text(label: Hashable) -> str:
     if isinstance(label, tuple):
         return " × ".join(str(part) for part in label)  # noqa: RUF001
     return str(label)
+
+
+def short_text(text: str) -> str:
+    """The text on one line, cut where it is long, for tables and messages."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_TEXT else line[: _LONGEST_TEXT - 1] + "…"
 
 
 def _columns(sensitive_features: Any) -> list[Any]:
@@ -128,8 +135,8 @@ def _as_array(values: Any) -> NDArray[Any]:
     return np.asarray(values, dtype=object) if array.dtype.kind in "US" else array
 
 
-def _encode_column(column: Any) -> tuple[tuple[Hashable, ...], Codes]:
-    """Return the sorted labels and the codes, -1 where the label is missing."""
+def encode_column(column: Any) -> tuple[tuple[Hashable, ...], Codes]:
+    """Return the sorted labels of one column and the codes, -1 where the label is missing."""
     if hasattr(column, "factorize"):  # pandas
         codes, uniques = column.factorize()
         return _in_order(uniques.tolist(), codes)

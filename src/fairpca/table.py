@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._groups import label_text
+from fairpca._groups import label_text, short_text
 from fairpca._validation import import_pandas
 from fairpca.linalg import Array
 from fairpca.problem import Problem
-
-_LONGEST_LABEL = 40
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,7 +129,7 @@ class GroupTable:
         numbers = [values for name, values in columns.items() if name not in ("group", "rows")]
         form = number_format(numbers)
         rows = [
-            [_short(group), f"{rows:,}", *(shown(value, form) for value in values)]
+            [short_text(group), f"{rows:,}", *(shown(value, form) for value in values)]
             for group, rows, *values in zip(
                 columns["group"], columns["rows"], *numbers, strict=True
             )
@@ -159,12 +157,7 @@ def shown(value: float, form: str) -> str:
 
 def group_name(label: Hashable) -> str:
     """A label as text on one line, cut short if it is very long."""
-    return _short(label_text(label))
-
-
-def _short(label: str) -> str:
-    line = " ".join(label.split())
-    return line if len(line) <= _LONGEST_LABEL else line[: _LONGEST_LABEL - 1] + "…"
+    return short_text(label_text(label))
 
 
 def aligned(row: list[str], widths: list[int]) -> str:
