@@ -1,0 +1,32 @@
+"""Writing files so that nobody ever sees half of one."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a temporary file beside `path`, which takes its place when all went well.
+
+    If the body fails or is interrupted, the temporary file goes and `path` stays as it was.
+    """
+    # Through links, so that a link stays one and the rename stays within one file system.
+    target = os.path.realpath(path)
+    # A short name of its own: that of the target may already be as long as names can be.
+    temporary = os.path.join(os.path.dirname(target), f".fairpca-{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:  # Ctrl-C, too
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
