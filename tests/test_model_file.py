@@ -20,16 +20,7 @@ from fairpca.model_file import VERSION, load_model, save_model
 from fairpca.preparation import Preparation
 from fairpca.vrpca import VRPCA
 
-HOSTILE = (
-    "<script>alert('x')</script>",
-    "a\"b'c,d;e",
-    "first\nsecond\r\n\tthird",
-    "\u202eevil\u2066 שלום",
-    "👩‍👩‍👧 ✓",
-    "=1+1",
-    "x" * 10_000,
-    "\x1b[2J",
-)
+from hostile import HOSTILE
 
 
 def people(n=80, seed=0):
@@ -240,6 +231,7 @@ def test_a_fit_without_preparation_keeps_its_names_or_takes_arrays(tmp_path):
     expected = fair.transform(frame)
     np.testing.assert_array_equal(model.fair_pca.transform(frame), expected)
     assert model.columns == ("age", "income", "height")
+    np.testing.assert_array_equal(model.transform(frame[["height", "income", "age"]]), expected)
     fair = FairPCA(2).fit(frame.to_numpy(), sensitive_features=people()["sex"])
     save_model(fair, str(tmp_path / "plain.fairpca"))
     model = load_model(str(tmp_path / "plain.fairpca"))

@@ -32,6 +32,7 @@ import hashlib
 import io
 import json
 import zipfile
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,15 @@ class FairModel:
         -------
         array of shape (n_rows, n_components_)
         """
-        return self.fair_pca.transform(self.prepare(table))
+        return self.reduction.transform(self.prepare(table))
+
+    @property
+    def reduction(self) -> FairPCA:
+        """`fair_pca` for columns that `prepare` made, which have no names that it could check."""
+        reduction = copy(self.fair_pca)
+        if self.preparation is not None and hasattr(reduction, "feature_names_in_"):
+            del reduction.feature_names_in_
+        return reduction
 
     def prepare(self, table: Any) -> Any:
         """The columns of numbers that are reduced: encoded and scaled."""
