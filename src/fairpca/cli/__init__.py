@@ -1,0 +1,52 @@
+"""The command line ``fairpca``, in the extra ``fairpca[cli]``.
+
+Each command is a module of `fairpca.cli.commands`. Exit codes: 0 when all went well, 2 when the
+input is at fault, 1 when the program is, and 130 when it was interrupted. Errors are one line on
+the error stream.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+_EXTRA = ("typer", "pandas", "pyarrow")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, default=None
+        What stands behind the program's name; None takes it from the command line.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> from fairpca.cli import main
+    >>> main(["--version"])
+    fairpca 0.1.0
+    0
+    """
+    missing = [name for name in _EXTRA if not _is_installed(name)]
+    if missing:
+        print(
+            f"fairpca: the command line needs {', '.join(missing)}: install `fairpca[cli]`.",
+            file=sys.stderr,
+        )
+        return 2
+    from fairpca.cli._app import run
+
+    return run(sys.argv[1:] if arguments is None else arguments)
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except (ImportError, ValueError):  # it is there in part only
+        return False

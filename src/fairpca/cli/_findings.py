@@ -1,0 +1,93 @@
+"""What was found, in words and as data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from fairpca import Certificate, FairPCA, GroupTable
+from fairpca._groups import label_text, short_text
+from fairpca.linalg import Array
+from fairpca.preparation import Preparation
+
+
+def columns_sentence(preparation: Preparation) -> str:
+    """What was made of the table's columns."""
+    kinds = [column.kind for column in preparation.columns]
+    parts = []
+    if "number" in kinds:
+        parts.append(f"{kinds.count('number')} of numbers")
+    texts = [column for column in preparation.columns if column.kind != "number"]
+    if texts:
+        made = sum(len(column.output_names) for column in texts)
+        word = "0/1 columns" if "onehot" in kinds else "columns of codes"
+        parts.append(f"{len(texts)} of text as {made} {word}")
+    return f"Columns: {' and '.join(parts)}."
+
+
+def who_pays(table: GroupTable) -> str:
+    """Who loses most and least with ordinary PCA."""
+    worst, best = int(table.pca_disparity.argmax()), int(table.pca_disparity.argmin())
+    if worst == best:
+        return "There is one group, for which ordinary PCA is its own."
+    name = [short_text(label_text(label)) for label in table.labels]
+    return (
+        f"With ordinary PCA, {name[worst]} loses {table.pca_disparity[worst]:.4g} more than with a "
+        f"PCA of its own, {name[best]} {table.pca_disparity[best]:.4g}."
+    )
+
+
+def cost(fair: FairPCA) -> str:
+    """What the fair subspace costs in total."""
+    table = fair.group_table_
+    return (
+        f"The fair subspace, of dimension {fair.n_components_}, has a total loss of "
+        f"{_compared(fair.solution_.total_loss, total(table, table.pca_loss))}."
+    )
+
+
+def model_cost(audited: GroupTable) -> str:
+    """What an audited model costs in total."""
+    compared = _compared(total(audited, audited.loss), total(audited, audited.pca_loss))
+    return f"The model has a total loss of {compared}."
+
+
+def total(table: GroupTable, losses: Array) -> float:
+    """The mean loss of all rows, from the groups' mean losses."""
+    return float(np.average(losses, weights=table.count))
+
+
+def _compared(loss: float, ordinary: float) -> str:
+    change = 100.0 * (loss / ordinary - 1.0) if ordinary > 0.0 else 0.0
+    word = "more" if change >= 0.0 else "less"
+    return f"{loss:.6g}, {abs(change):.2f} % {word} than ordinary PCA"
+
+
+def as_data(fair: FairPCA) -> dict[str, Any]:
+    """A fitted subspace as plain data, for JSON."""
+    return {
+        "n_components": fair.n_components_,
+        "pca_total_loss": total(fair.group_table_, fair.group_table_.pca_loss),
+        "total_loss": float(fair.solution_.total_loss),
+        "explained_variance_ratio": fair.explained_variance_ratio_.tolist(),
+        "groups": groups_as_data(fair.group_table_),
+        "certificate": certificate_as_data(fair.certificate_),
+    }
+
+
+def groups_as_data(table: GroupTable) -> list[dict[str, Any]]:
+    """A table of groups, one entry for each."""
+    columns = table.to_dict()
+    names = [name.replace(" ", "_").lower() for name in columns]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def certificate_as_data(certificate: Certificate) -> dict[str, Any]:
+    """A certificate's numbers and words."""
+    numbers = {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in asdict(certificate).items()
+    }
+    return numbers | {"text": str(certificate)}

@@ -1,0 +1,39 @@
+"""Model files on the command line, and their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fairpca.cli._terminal import BadInputError, refusing
+from fairpca.linalg import Array
+from fairpca.model_file import FairModel, load_model
+from fairpca.preparation import Preparation, require_columns
+
+
+def read_model(path: Path) -> tuple[FairModel, Preparation]:
+    """Read a model file; also its preparation, which tables cannot do without."""
+    try:
+        with refusing():
+            model = load_model(path)
+    except FileNotFoundError as error:
+        raise BadInputError(f"there is no file {str(path)!r}.") from error
+    except OSError as error:
+        raise BadInputError(f"cannot read {str(path)!r}: {error}") from error
+    if model.preparation is None:
+        raise BadInputError(
+            f"{str(path)!r} was fitted on columns without names: tables cannot be used."
+        )
+    return model, model.preparation
+
+
+def apply_preparation(
+    preparation: Preparation, frame: Any, drop: Sequence[str], carry: Sequence[str] = ()
+) -> Array:
+    """The prepared columns of a new table, less those that the user says do not belong to it."""
+    with refusing():
+        require_columns(list(frame.columns), drop)
+        needed = {column.name for column in preparation.columns}
+        unused = {*drop, *(name for name in carry if name not in needed)}
+        return preparation.apply(frame.drop(columns=list(unused)))

@@ -1,0 +1,90 @@
+"""What is said to the user: results, one-line errors, warnings, and signs of life."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from fairpca.exceptions import FairnessWarning
+
+_PATIENCE = 2.0
+"""Seconds after which work that is still going on says what it does."""
+
+
+class BadInputError(Exception):
+    """The input is at fault; the message is one sentence for the user."""
+
+
+@contextmanager
+def refusing(where: str = "") -> Iterator[None]:
+    """Take what the library refuses in the body for bad input."""
+    try:
+        yield
+    except (ValueError, ImportError) as error:
+        raise BadInputError(f"{where}: {error}" if where else str(error)) from error
+
+
+def prepare_streams() -> None:
+    """Let characters that the terminal cannot show be written as escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def say(text: str) -> None:
+    """Print lines of a result."""
+    print("\n".join(printable(line) for line in text.split("\n")))
+
+
+def say_json(result: dict[str, Any]) -> None:
+    """Print a result as JSON, in ASCII."""
+    print(json.dumps(_finite(result), indent=2, allow_nan=False))
+
+
+def complain(message: str) -> None:
+    """Print one line on the error stream."""
+    print(f"fairpca: {printable(' '.join(message.split()))}", file=sys.stderr, flush=True)
+
+
+def printable(line: str) -> str:
+    """The line with characters that steer a terminal, or turn its direction, as escapes."""
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+
+
+def show_warning(message: Warning | str, category: type[Warning], *where: Any, **how: Any) -> None:
+    """Print the library's own warnings in one line; those of others are for programmers."""
+    if issubclass(category, FairnessWarning):
+        complain(f"warning: {message}")
+
+
+@contextmanager
+def stage(doing: str) -> Iterator[None]:
+    """Say what is being done in the body, if it takes long."""
+    started = time.monotonic()
+    timer = threading.Timer(_PATIENCE, complain, [f"{doing} …"])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+    seconds = time.monotonic() - started
+    if seconds > _PATIENCE:
+        complain(f"{doing} took {seconds:.0f} s.")
+
+
+def _finite(value: Any) -> Any:
+    """The value with null for numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
