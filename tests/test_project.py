@@ -35,7 +35,7 @@ def test_version_agrees_everywhere():
 
 def test_importing_needs_no_extra():
     # scikit-learn imports pandas by itself where it is installed, so the extras are made missing.
-    extras = ["pandas", "polars", "pyarrow", "cvxpy", "fairlearn", "matplotlib"]
+    extras = ["pandas", "polars", "pyarrow", "cvxpy", "fairlearn", "matplotlib", "typer"]
     code = (
         "import sys\n"
         "from importlib.abc import MetaPathFinder\n"
@@ -44,7 +44,7 @@ def test_importing_needs_no_extra():
         f"        if name.split('.')[0] in {extras!r}:\n"
         "            raise ImportError(name)\n"
         "sys.meta_path.insert(0, Missing())\n"
-        "import fairpca, fairpca.datasets, fairpca.metrics\n"
+        "import fairpca, fairpca.cli, fairpca.datasets, fairpca.metrics, fairpca.model_file\n"
         "adult = fairpca.datasets.load_adult(as_frame=False)\n"
         "groups = adult.sensitive_features\n"
         "fair = fairpca.FairPCA(2).fit(adult.data, sensitive_features=groups)\n"
