@@ -353,6 +353,10 @@ def dates():
     table(a=pd.Timestamp(0)).to_parquet("bad.parquet")
 
 
+def reduced_names():
+    table(fairpca0=1).to_csv("bad.csv", index=False)
+
+
 def folder_in_the_way():
     Path("dir.csv").mkdir()
 
@@ -408,6 +412,11 @@ BAD, ON = "bad.csv", ["--sensitive", "sex", "--n-components", "1"]
             folder_in_the_way,
             ["fit", "people.csv", *ON, "--output", "dir.csv"],
             "'dir.csv' is a folder",
+        ),
+        (
+            reduced_names,
+            ["fit", BAD, *ON, "--carry", "fairpca0", "--output", "r.csv", "--model", "r.fairpca"],
+            "'fairpca0' cannot be carried over",
         ),
         (None, ["audit", "people.csv"], "an audit needs --sensitive and --n-components, or a"),
         (None, ["audit", "people.csv", "--model", "m.fairpca", *ON], "a model has its own"),

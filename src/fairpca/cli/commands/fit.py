@@ -70,10 +70,12 @@ def fit(
     choices = FitOptions(criterion, tolerance, solver, missing_labels)
     fitted = fit_table(frame, dimension, columns, choices)
     fair, preparation = fitted.fair, fitted.preparation
+    # Before anything is written, as it may yet be refused.
+    reduced = None if output is None else reduced_table(fair, fitted.rows, frame, carry)
     if model is not None:
         save_model(fair, model, preparation=preparation)
     if output is not None:
-        write_table(reduced_table(fair, fitted.rows, frame, carry), output)
+        write_table(reduced, output)
     if json:
         say_json(
             {
