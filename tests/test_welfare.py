@@ -135,15 +135,17 @@ def test_groups_that_keep_nothing_on_the_way():
 def test_a_group_that_does_not_vary_decides_nothing(solver, place):
     rng = np.random.default_rng(5)
     matrices = random_matrices(rng, "general", 2, 5)
-    varied = solver().solve(problem_of(matrices, 2))
+    # What is kept has half as many digits as the welfare, so the gap is closed well.
+    exactly = solver(tol=1e-10 if solver is NashWelfare else 1e-6)
+    varied = exactly.solve(problem_of(matrices, 2))
     padded = problem_of(np.insert(matrices, place, 0.0, axis=0), 2)
-    constant = solver().solve(padded)
+    constant = exactly.solve(padded)
     assert constant.history["welfare"] == pytest.approx(varied.history["welfare"], abs=1e-5)
     kept = np.delete(padded.kept(constant.basis, constant.shares), place)
     if solver is MaxMinVariance:
         assert kept.min() == pytest.approx(varied.history["welfare"], abs=1e-4)
     else:
-        assert_allclose(kept, varied.history["kept"], rtol=1e-2)
+        assert_allclose(kept, varied.history["kept"], rtol=1e-4)
 
 
 @pytest.mark.parametrize("solver", [NashWelfare, MaxMinVariance])
