@@ -43,12 +43,12 @@ def check_seed(random_state: object) -> None:
         )
 
 
-def check_whole_number(name: str, value: object, *, optional: bool = False) -> None:
-    """Raise ValueError unless this is an integer of at least 1, or None where it is optional."""
+def check_whole_number(name: str, value: object, *, least: int = 1, optional: bool = False) -> None:
+    """Raise ValueError unless this is an integer of at least so much, or an optional None."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not ((optional and value is None) or (whole and int(value) >= 1)):  # type: ignore[call-overload]
+    if not ((optional and value is None) or (whole and int(value) >= least)):  # type: ignore[call-overload]
         kind = "None or an integer" if optional else "an integer"
-        raise ValueError(f"{name} must be {kind} of at least 1, got {value!r}.")
+        raise ValueError(f"{name} must be {kind} of at least {least}, got {value!r}.")
 
 
 def check_number(name: str, value: object, *, least: float) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairpca._estimator import FairPCA
-from fairpca._groups import label_text
+from fairpca._groups import Codes, label_text
 from fairpca._validation import (
     check_number,
     check_rows,
@@ -482,11 +482,50 @@ def pareto_front(
     >>> fair.group_table_.disparity.round(2).tolist()
     [3.24, 2.39, 0.84, 3.24, 0.84]
     """
-    check_whole_number("n_components", n_components)
     _check_n_points(n_points)
+    posed = pose(
+        X,
+        sensitive_features=sensitive_features,
+        n_components=n_components,
+        loss=loss,
+        centering=centering,
+        sample_weight=sample_weight,
+        missing_labels=missing_labels,
+        random_state=random_state,
+    )
+    front = ParetoFront.of(posed.problem, n_points, random_state)
+    return replace(front, missing_labels=missing_labels)
+
+
+@dataclass(frozen=True, eq=False)
+class PosedRows:
+    """A problem, and the checked rows that it was made from.
+
+    `codes` has the position of each row's group among those of the problem, or -1 where the group
+    has no weight.
+    """
+
+    problem: Problem
+    rows: Any
+    codes: Codes
+    weights: Array | None
+
+
+def pose(
+    X: Any,
+    *,
+    sensitive_features: Any,
+    n_components: int,
+    loss: str,
+    centering: str,
+    sample_weight: ArrayLike | None,
+    missing_labels: str,
+    random_state: int | None,
+) -> PosedRows:
+    """The problem of finding equal disparities; what `fit` refuses and warns of, this does too."""
+    check_whole_number("n_components", n_components)
     if sensitive_features is None:
         raise ValueError("sensitive_features must name the group of each row, got None.")
-    # What `fit` would refuse, warn of and record, this does too.
     fair = FairPCA(
         n_components,
         loss=loss,
@@ -497,12 +536,11 @@ def pareto_front(
     fair._check_parameters()
     rows = check_rows(X, fair, reset=True, ensure_min_samples=2)
     fair._check_dimension(rows.shape[1])
-    moments, _, _ = fair._gather(rows, sensitive_features, sample_weight)
+    moments, codes, weights = fair._gather(rows, sensitive_features, sample_weight)
     names = getattr(fair, "feature_names_in_", None)
     if names is not None:
         moments = replace(moments, feature_names=tuple(names))
-    front = ParetoFront.of(fair._problem(moments, int(n_components)), n_points, random_state)
-    return replace(front, missing_labels=missing_labels)
+    return PosedRows(fair._problem(moments, int(n_components)), rows, codes, weights)
 
 
 def _check_n_points(n_points: object) -> None:

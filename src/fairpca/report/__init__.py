@@ -1,0 +1,5 @@
+"""report: who pays for PCA, what fairness costs and how surely, as one page for everyone."""
+
+from fairpca.report._report import Report, report
+
+__all__ = ["Report", "report"]

@@ -1,0 +1,213 @@
+"""report, and the Report that it makes."""
+
+from __future__ import annotations
+
+import html
+import json
+import tempfile
+import webbrowser
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from fairpca._atomic import replacing
+from fairpca._validation import check_whole_number
+from fairpca.front import ParetoFront, pose
+from fairpca.report._page import import_jinja2, render
+from fairpca.report._resampling import Intervals
+from fairpca.report._summary import intervals_of, summarise
+
+Progress = Callable[[str, int, int], None]
+
+_FRAME_HEIGHT = 900
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Report:
+    """Who pays for PCA, what fairness costs, and how sure that is; made by `report`.
+
+    Attributes
+    ----------
+    front : ParetoFront
+        The trade-off that the report shows; `front.estimator` gives the model of a point.
+    intervals : Intervals or None
+        Bootstrap intervals of the disparities.
+    title : str
+        Head of the page.
+    code : str
+        What the page shows under "Make it yourself"; ``{point}`` in it stands for the number of
+        the point that the slider is at.
+    """
+
+    front: ParetoFront
+    intervals: Intervals | None
+    title: str
+    code: str
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """All that the report shows, as plain data; made once."""
+        return summarise(self.front, self.intervals, title=self.title, code=self.code)
+
+    def html(self) -> str:
+        """The report as one HTML page that needs nothing else, neither files nor a network."""
+        return render(self.summary)
+
+    def write_html(self, path: str | Path) -> None:
+        """Write the page; a file that is there already is replaced only once all is written.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to; the suffix is usually .html.
+        """
+        page = self.html().encode()
+        with replacing(path) as file:
+            file.write(page)
+
+    def open(self) -> None:
+        """Show the page in the web browser."""
+        folder = Path(tempfile.mkdtemp(prefix="fairpca-report-"))
+        path = folder / "report.html"
+        self.write_html(path)
+        webbrowser.open(path.as_uri())
+
+    def json(self) -> str:
+        """The summary as JSON."""
+        return json.dumps(self.summary, indent=2, allow_nan=False)
+
+    def __repr__(self) -> str:
+        return "\n".join([*self.summary["finding"], "(html(), write_html(path), open(), json())"])
+
+    def _repr_html_(self) -> str:
+        # A frame, so that neither the page nor the notebook changes the other's style.
+        page = html.escape(self.html(), quote=True)
+        return (
+            f'<iframe srcdoc="{page}" title="{html.escape(self.title, quote=True)}" '
+            f'sandbox="allow-scripts" style="width: 100%; height: {_FRAME_HEIGHT}px; border: 0">'
+            "</iframe>"
+        )
+
+
+def report(
+    X: Any,
+    *,
+    sensitive_features: Any,
+    n_components: int,
+    title: str = "Who pays for PCA?",
+    n_points: int = 50,
+    n_resamples: int = 200,
+    loss: str = "mean",
+    centering: str = "global",
+    sample_weight: ArrayLike | None = None,
+    missing_labels: str = "error",
+    random_state: int | None = None,
+    code: str | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Find out who pays for PCA, what fairness costs and how sure that is, for one page.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+        Numeric and without missing values.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, m)
+        The group of each row; several columns make groups of their intersections.
+    n_components : int
+        Dimension of the subspaces, from 1 to the number of columns.
+    title : str, default="Who pays for PCA?"
+        Head of the page.
+    n_points : int, default=50
+        How many points of the trade-off are found.
+    n_resamples : int, default=200
+        How often rows are drawn anew for the intervals; 0 leaves the intervals out.
+    loss : {"mean", "sum"}, default="mean"
+        Whether a group's loss is the mean over its rows or the sum.
+    centering : {"global", "group"}, default="global"
+        Whether losses are measured from the mean of all rows or of each group.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights of the rows.
+    missing_labels : {"error", "group"}, default="error"
+        Whether missing sensitive features are an error or a group of their own.
+    random_state : int or None, default=None
+        Seed of the draws, and of the search for more than two groups; None is a fixed seed too.
+    code : str, default=None
+        What the page shows under "Make it yourself"; ``{point}`` in it stands for the number of
+        the point that the slider is at. None shows the Python code.
+    progress : callable, default=None
+        Called with what is being done, how many parts of it are, and how many there are.
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> from fairpca.datasets import load_adult
+    >>> from fairpca.report import report
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> adult = load_adult()
+    >>> X = StandardScaler().set_output(transform="pandas").fit_transform(adult.data)
+    >>> found = report(X, sensitive_features=adult.sensitive_features, n_components=5, n_points=5)
+    >>> found
+    With ordinary PCA, the group Female loses 1.3 times as much as the group Male, beyond what
+    each must lose.
+    A fair subspace of 5 dimensions exists, in which every group gives up the same. It costs
+    0.024 % more loss in total, and it is proven that none is cheaper.
+    (html(), write_html(path), open(), json())
+    >>> found.write_html("report.html")  # doctest: +SKIP
+    """
+    import_jinja2()
+    check_whole_number("n_resamples", n_resamples, least=0)
+    if n_resamples == 1:
+        raise ValueError("n_resamples must be 0 or at least 2: one draw has no spread.")
+    for name, text in (("title", title), ("code", "" if code is None else code)):
+        if not isinstance(text, str):
+            raise ValueError(f"{name} must be text, got {text!r}.")
+    tell: Progress = progress or (lambda doing, done, total: None)
+    choices: dict[str, Any] = {
+        "loss": loss,
+        "centering": centering,
+        "missing_labels": missing_labels,
+        "random_state": random_state,
+    }
+    posed = pose(
+        X,
+        sensitive_features=sensitive_features,
+        n_components=n_components,
+        sample_weight=sample_weight,
+        **choices,
+    )
+    front = ParetoFront.of(posed.problem, n_points, random_state)
+    front = replace(front, missing_labels=missing_labels)
+    intervals = intervals_of(
+        posed, front, n_resamples, lambda done, total: tell("drawing rows anew", done, total)
+    )
+    if code is None:
+        code = _python_code(n_components, n_points, choices, sample_weight is not None)
+    return Report(front, intervals, title, code)
+
+
+def _python_code(n_components: int, n_points: int, choices: dict[str, Any], weighted: bool) -> str:
+    defaults = {"loss": "mean", "centering": "global", "missing_labels": "error"}
+    options = [f"n_components={n_components}"]
+    options += [f"n_points={n_points}"] if n_points != 50 else []
+    options += ["sample_weight=weights"] if weighted else []
+    options += [
+        f"{name}={value!r}" for name, value in choices.items() if value != defaults.get(name)
+    ]
+    given = ", ".join(options)
+    return (
+        "# X: the columns; groups: the sensitive column\n"
+        "from fairpca import pareto_front\n"
+        "from fairpca.report import report\n\n"
+        f"report(X, sensitive_features=groups, {given}).open()\n\n"
+        "# the subspace at the slider, as a model to keep\n"
+        f"front = pareto_front(X, sensitive_features=groups, {given})\n"
+        "fair = front.estimator({point})\n"
+        "reduced = fair.transform(X)"
+    )

@@ -1,0 +1,346 @@
+"use strict";
+(() => {
+  const summary = JSON.parse(document.getElementById("summary").textContent);
+  const { points, pca, groups } = summary;
+  const last = points.length - 1;
+  const mostRows = 40;
+  const slider = document.getElementById("slider");
+  let current = last;
+
+  // ---- small helpers: text is only ever set as text, never as markup
+
+  const svgSpace = "http://www.w3.org/2000/svg";
+
+  function shape(parent, name, attributes, text) {
+    const made = document.createElementNS(svgSpace, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    if (text !== undefined) made.textContent = text;
+    parent.append(made);
+    return made;
+  }
+
+  function element(parent, name, text) {
+    const made = document.createElement(name);
+    if (text !== undefined) made.textContent = text;
+    parent.append(made);
+    return made;
+  }
+
+  function number(value) {
+    if (value === null) return "–";
+    const size = Math.abs(value);
+    if (size <= summary.rounding) return "0";
+    return size >= 1e5 || size < 1e-4 ? value.toExponential(2) : String(Number(value.toPrecision(4)));
+  }
+
+  function percent(share) {
+    const value = 100 * share;
+    if (Math.abs(value) < 0.005) return "0 %";
+    return `${Number(value.toPrecision(Math.abs(value) < 1 ? 2 : 3))} %`;
+  }
+
+  function canvas(id, height) {
+    const holder = document.getElementById(id);
+    const width = Math.max(Math.round(holder.clientWidth), 280);
+    const drawing = document.createElementNS(svgSpace, "svg");
+    drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    drawing.setAttribute("aria-hidden", "true"); // its holder has the words
+    holder.replaceChildren(drawing);
+    return { holder, drawing, width };
+  }
+
+  // Ticks at 1, 2 or 5 times a power of ten that cover [0, top].
+  function ticks(top, most) {
+    if (!(top > 0)) return [0, 1];
+    const rough = top / most;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((times) => times * power).find((size) => size >= rough);
+    const marks = [];
+    for (let mark = 0; mark < Math.ceil(top / step - 1e-9) + 1; mark += 1) marks.push(mark * step);
+    return marks;
+  }
+
+  function fit(text, room) {
+    const longest = Math.max(Math.floor(room / 7.2), 3);
+    const letters = Array.from(text);
+    return letters.length <= longest ? text : letters.slice(0, longest - 1).join("") + "…";
+  }
+
+  // Two rows for a group where the page is narrow: its name above, what is drawn below.
+  function rowsOfGroups(id, shown, extraHeight) {
+    const narrow = document.getElementById(id).clientWidth < 560;
+    const rowHeight = narrow ? 52 : 40;
+    const top = 34;
+    const height = top + shown.length * rowHeight + extraHeight;
+    const { holder, drawing, width } = canvas(id, height);
+    const left = narrow ? 4 : Math.min(230, Math.round(width * 0.3));
+    const right = width - 16;
+    const label = (row, name, count) => {
+      const y = top + row * rowHeight;
+      const room = narrow ? width * 0.65 : left - 12;
+      const at = narrow ? { x: 0, y: y + 16 } : { x: left - 12, y: y + 17, "text-anchor": "end" };
+      shape(drawing, "text", at, fit(name, room));
+      const below = narrow
+        ? { x: right, y: y + 16, "text-anchor": "end", class: "soft" }
+        : { x: left - 12, y: y + 32, "text-anchor": "end", class: "soft" };
+      shape(drawing, "text", below, count);
+    };
+    const middle = (row) => top + row * rowHeight + (narrow ? 34 : 20);
+    return { holder, drawing, width, left, right, top, height, label, middle, narrow,
+             bottom: top + shown.length * rowHeight };
+  }
+
+  function xAxis(frame, marks, scale, title) {
+    for (const mark of marks) {
+      const x = scale(mark);
+      shape(frame.drawing, "line", { x1: x, x2: x, y1: frame.top, y2: frame.bottom, class: "axis" });
+      shape(frame.drawing, "text", { x, y: frame.bottom + 17, "text-anchor": "middle", class: "soft" },
+            number(mark));
+    }
+    shape(frame.drawing, "text",
+          { x: (frame.left + frame.right) / 2, y: frame.bottom + 37, "text-anchor": "middle", class: "soft" },
+          title);
+  }
+
+  function legend(drawing, entries) {
+    let x = 8;
+    for (const [draw, text] of entries) {
+      draw(x, 13);
+      const label = shape(drawing, "text", { x: x + 13, y: 17 }, text);
+      x += 13 + label.getComputedTextLength() + 18;
+    }
+  }
+
+  const ring = (drawing, kind) => (x, y) =>
+    shape(drawing, "circle", { cx: x, cy: y, r: 5, class: `${kind} hollow`, "stroke-width": 2.5 });
+  const dot = (drawing, kind) => (x, y) =>
+    shape(drawing, "circle", { cx: x, cy: y, r: 5.5, class: `${kind}-fill` });
+  const square = (drawing, kind) => (x, y) =>
+    shape(drawing, "rect", { x: x - 6, y: y - 6, width: 12, height: 12, class: `${kind}-fill` });
+
+  // ---- the charts
+
+  // Those who lose most with ordinary PCA come first.
+  const order = groups.map((_, i) => i).sort((i, j) => pca.disparities[j] - pca.disparities[i]);
+  const shownGroups = order.slice(0, mostRows);
+
+  function largest(...lists) {
+    return lists.flat().reduce((most, value) => (value > most ? value : most), 0);
+  }
+
+  const disparityTop = largest(
+    ...[pca, ...points].flatMap((point) =>
+      shownGroups.map((i) => [point.disparities[i], point.high ? point.high[i] ?? 0 : 0])));
+
+  function drawDisparities(point) {
+    const frame = rowsOfGroups("disparities", shownGroups, 44);
+    const marks = ticks(disparityTop, frame.narrow ? 4 : 7);
+    const scale = (value) =>
+      frame.left + (Math.max(value, 0) / marks[marks.length - 1]) * (frame.right - frame.left);
+    xAxis(frame, marks, scale, "loss beyond what the group must lose");
+    const { drawing } = frame;
+    const range = (low, high, y, kind) => {
+      if (low === null || high === null) return;
+      shape(drawing, "line", { x1: scale(low), x2: scale(high), y1: y, y2: y, class: kind,
+                               "stroke-width": 2.5, "stroke-opacity": 0.55 });
+    };
+    shownGroups.forEach((i, row) => {
+      const y = frame.middle(row);
+      frame.label(row, groups[i].name, `${groups[i].rows.toLocaleString("en")} rows`);
+      if (pca.low) range(pca.low[i], pca.high[i], y - 5, "pca");
+      if (point.low) range(point.low[i], point.high[i], y + 5, "chosen");
+      ring(drawing, "pca")(scale(pca.disparities[i]), y - 5);
+      dot(drawing, "chosen")(scale(point.disparities[i]), y + 5);
+    });
+    legend(drawing, [[ring(drawing, "pca"), "ordinary PCA"], [dot(drawing, "chosen"), "at the slider"]]);
+    const words = shownGroups.map((i) =>
+      `${groups[i].name}: ${number(pca.disparities[i])} with ordinary PCA, ${number(point.disparities[i])} at the slider`);
+    frame.holder.setAttribute("aria-label", `Disparities by group. ${words.join("; ")}.`);
+    note(frame.holder);
+  }
+
+  const lossTop = largest(
+    ...[pca, ...points].flatMap((point) => shownGroups.map((i) => point.losses[i])));
+
+  function drawLosses(point) {
+    const frame = rowsOfGroups("losses", shownGroups, 44);
+    const marks = ticks(lossTop, frame.narrow ? 4 : 7);
+    const scale = (value) =>
+      frame.left + (Math.max(value, 0) / marks[marks.length - 1]) * (frame.right - frame.left);
+    xAxis(frame, marks, scale, summary.loss === "mean" ? "loss per row" : "loss");
+    const { drawing } = frame;
+    const thickness = 14;
+    shownGroups.forEach((i, row) => {
+      const y = frame.middle(row) - thickness / 2;
+      const must = scale(groups[i].own_loss);
+      frame.label(row, groups[i].name, `${number(point.losses[i])} in all`);
+      shape(drawing, "rect", { x: frame.left, y, width: Math.max(must - frame.left, 0),
+                               height: thickness, class: "must-fill" });
+      shape(drawing, "rect", { x: must, y, width: Math.max(scale(point.losses[i]) - must, 0),
+                               height: thickness, class: "chosen-fill" });
+      const x = scale(pca.losses[i]);
+      shape(drawing, "line", { x1: x, x2: x, y1: y - 4, y2: y + thickness + 4, class: "pca",
+                               "stroke-width": 2.5 });
+    });
+    legend(drawing, [
+      [square(drawing, "must"), "must lose"],
+      [square(drawing, "chosen"), "beyond that"],
+      [(x, y) => shape(drawing, "line", { x1: x, x2: x, y1: y - 8, y2: y + 8, class: "pca", "stroke-width": 2.5 }),
+       "ordinary PCA"],
+    ]);
+    const words = shownGroups.map((i) =>
+      `${groups[i].name}: ${number(point.losses[i])}, of which it must lose ${number(groups[i].own_loss)}`);
+    frame.holder.setAttribute("aria-label", `Losses by group at the slider. ${words.join("; ")}.`);
+    note(frame.holder);
+  }
+
+  function note(holder) {
+    if (groups.length > mostRows) {
+      const words = `The ${mostRows} groups that lose most of ${groups.length}; the table has all.`;
+      element(holder, "p", words).className = "facts";
+    }
+  }
+
+  function drawFront(point) {
+    if (!document.getElementById("front")) return;
+    const { holder, drawing, width } = canvas("front", 340);
+    const frame = { drawing, left: 56, right: width - 20, top: 30, bottom: 290 };
+    const across = ticks(largest(points.map((each) => each.spread)), width < 560 ? 4 : 7);
+    const upTop = largest(points.map((each) => 100 * each.extra_loss));
+    const up = ticks(upTop, 5);
+    const x = (value) => frame.left + (value / across[across.length - 1]) * (frame.right - frame.left);
+    const y = (share) =>
+      frame.bottom - (Math.max(100 * share, 0) / up[up.length - 1]) * (frame.bottom - frame.top);
+    xAxis(frame, across, x, "difference between groups (0 is fair)");
+    for (const mark of up) {
+      const height = y(mark / 100);
+      shape(drawing, "line", { x1: frame.left, x2: frame.right, y1: height, y2: height, class: "axis" });
+      shape(drawing, "text", { x: frame.left - 8, y: height + 4, "text-anchor": "end", class: "soft" },
+            number(mark));
+    }
+    shape(drawing, "text", { x: 0, y: 14, class: "soft" }, "% more loss in total than ordinary PCA");
+    if (summary.spread_bound > 0) {
+      const at = x(summary.spread_bound);
+      shape(drawing, "line", { x1: at, x2: at, y1: frame.top, y2: frame.bottom, class: "pca",
+                               "stroke-dasharray": "5 4", "stroke-width": 2 });
+      shape(drawing, "text", { x: at + 6, y: frame.top + 14 }, "proven: not below");
+    }
+    shape(drawing, "polyline", {
+      points: points.map((each) => `${x(each.spread)},${y(each.extra_loss)}`).join(" "),
+      class: "chosen", fill: "none", "stroke-width": 2, "stroke-opacity": 0.6,
+    });
+    points.forEach((each, i) => {
+      const proven = each.status === "optimal";
+      const spot = shape(drawing, "circle", {
+        cx: x(each.spread), cy: y(each.extra_loss), r: 3,
+        class: proven ? "chosen-fill" : "chosen hollow", "stroke-width": 1.5,
+      });
+      spot.addEventListener("click", () => choose(i));
+    });
+    shape(drawing, "circle", { cx: x(point.spread), cy: y(point.extra_loss), r: 8,
+                               class: "chosen-fill", id: "here" });
+    shape(drawing, "circle", { cx: x(point.spread), cy: y(point.extra_loss), r: 12,
+                               class: "chosen halo", "stroke-width": 2 });
+    holder.setAttribute("aria-label",
+      `Total loss above ordinary PCA against the difference between groups, ${points.length} points, ` +
+      `from a difference of ${number(points[0].spread)} at no extra loss to ${number(points[last].spread)} ` +
+      `at ${percent(points[last].extra_loss)} more. At the slider: ${spoken(point)}.`);
+  }
+
+  function drawComponents(point) {
+    const holder = document.getElementById("components");
+    holder.replaceChildren();
+    point.components.forEach((component, j) => {
+      const table = element(holder, "table");
+      table.className = "component";
+      const share = (100 * point.explained_variance_ratio[j]).toFixed(1);
+      element(table, "caption", `Component ${j + 1}, ${share} % of the variance`);
+      const head = element(table, "thead");
+      head.className = "unseen";
+      const heads = element(head, "tr");
+      for (const title of ["column", "weight", "bar"]) element(heads, "th", title).scope = "col";
+      const body = element(table, "tbody");
+      for (const [name, weight] of component) {
+        const row = element(body, "tr");
+        const title = element(row, "th");
+        title.scope = "row";
+        element(title, "bdi", name);
+        const shown = element(row, "td", weight.toFixed(2));
+        shown.className = "weight";
+        const bar = shape(element(row, "td"), "svg",
+                          { viewBox: "-1 0 2 1", preserveAspectRatio: "none", "aria-hidden": "true", class: "chart" });
+        shape(bar, "rect", { x: Math.min(weight, 0), y: 0.1, width: Math.abs(weight), height: 0.8,
+                             class: weight < 0 ? "pca-fill" : "chosen-fill" });
+        shape(bar, "line", { x1: 0, x2: 0, y1: 0, y2: 1, class: "axis", "vector-effect": "non-scaling-stroke" });
+      }
+    });
+  }
+
+  // ---- words and numbers
+
+  function spoken(point) {
+    const proof = { optimal: "proven optimal", bounded: "within proven bounds" }[point.status] ?? "equality not reached";
+    return `difference between groups ${number(point.spread)}, ${percent(point.extra_loss)} more loss than ordinary PCA, ${proof}`;
+  }
+
+  function fillTable(point) {
+    document.querySelectorAll("#groups tbody tr").forEach((row, i) => {
+      const cells = {
+        disparity: number(point.disparities[i]),
+        interval: point.low && point.low[i] !== null ? `${number(point.low[i])} to ${number(point.high[i])}` : "unknown",
+        kept: groups[i].variance > 0 ? `${(100 * (1 - point.losses[i] / groups[i].variance)).toFixed(1)} %` : "–",
+      };
+      row.querySelectorAll("[data-show]").forEach((cell) => { cell.textContent = cells[cell.dataset.show]; });
+    });
+    document.getElementById("spread").textContent = number(point.spread);
+  }
+
+  function fillWords(point) {
+    document.getElementById("certificate").replaceChildren();
+    for (const sentence of point.certificate) element(document.getElementById("certificate"), "p", sentence);
+    document.getElementById("code").textContent = summary.code.replaceAll("{point}", String(current));
+    for (const button of document.querySelectorAll("[data-point]")) {
+      button.setAttribute("aria-pressed", String(Number(button.dataset.point) === current));
+    }
+    if (!slider) return;
+    const words = spoken(point);
+    document.getElementById("readout").textContent = `Point ${current}: ${words}.`;
+    slider.setAttribute("aria-valuetext", `Point ${current}: ${words}`);
+  }
+
+  // ---- one way in: choosing a point draws everything anew
+
+  function show() {
+    const point = points[current];
+    drawDisparities(point);
+    drawFront(point);
+    drawLosses(point);
+    drawComponents(point);
+    fillTable(point);
+    fillWords(point);
+  }
+
+  function choose(index) {
+    current = index;
+    slider.value = String(index);
+    show();
+    document.getElementById("spoken").textContent = spoken(points[current]);
+  }
+
+  if (slider) {
+    slider.addEventListener("input", () => {
+      current = Number(slider.value);
+      show();
+    });
+    for (const button of document.querySelectorAll("[data-point]")) {
+      button.addEventListener("click", () => choose(Number(button.dataset.point)));
+    }
+  }
+  let width = document.documentElement.clientWidth;
+  window.addEventListener("resize", () => {
+    if (document.documentElement.clientWidth === width) return;
+    width = document.documentElement.clientWidth;
+    show();
+  });
+  show();
+})();
