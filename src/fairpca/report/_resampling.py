@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from fairpca._groups import Codes
 from fairpca.linalg import Array, extend_span, leading_eigenpairs
-from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 
 _PIECES = 400
@@ -55,8 +55,8 @@ class Intervals:
     ) -> tuple[float, float]:
         """Where the disparity of group i less that of group j lies, in one subspace."""
         draws = self.draws[subspace, i] - self.draws[subspace, j]
-        low, high = _around(np.array(disparities[i] - disparities[j]), draws)
-        return float(low), float(high)
+        middle, reach = _interval(disparities[i] - disparities[j], draws)
+        return float(middle - reach), float(middle + reach)
 
 
 def disparity_intervals(
@@ -106,14 +106,14 @@ def disparity_intervals(
             progress(group * n_resamples + stop, k * n_resamples)
         if n == 1:
             draws[:, group] = np.nan
-    low, high = _around(disparities, draws)
-    return Intervals(np.maximum(low, 0.0), np.maximum(high, 0.0), draws)
+    middle, reach = _interval(disparities, draws)
+    middle = np.maximum(middle, 0.0)  # as disparities are
+    return Intervals(np.maximum(middle - reach, 0.0), middle + reach, draws)
 
 
-def _around(estimates: Array, draws: Array) -> tuple[Array, Array]:
-    middle = estimates - draws.mean(axis=-1)
-    reach = _QUANTILE * draws.std(axis=-1, ddof=1)
-    return middle - reach, middle + reach
+def _interval(estimates: Array, draws: Array) -> tuple[Array, Array]:
+    """The middle of each interval, which allows for bias, and how far it reaches."""
+    return estimates - draws.mean(axis=-1), _QUANTILE * draws.std(axis=-1, ddof=1)
 
 
 def _span_of_all(problem: Problem, bases: Sequence[Array]) -> Array:
@@ -143,12 +143,19 @@ class _Pieces:
     def of(
         cls, rows: Any, weights: Array | None, center: Array, rng: np.random.Generator
     ) -> _Pieces:
-        n = rows.shape[0]
-        codes = rng.permutation(n) % min(n, _PIECES)
-        moments = GroupMoments.from_codes(rows, codes, range(min(n, _PIECES)), weights)
-        first = moments.weight[:, None] * (moments.mean - center)
-        second = moments.scatter + first[:, :, None] * (moments.mean - center)[:, None, :]
-        return cls(moments.weight, first, second.reshape(len(second), -1))
+        n, d = rows.shape
+        order, count = rng.permutation(n), min(n, _PIECES)
+        pieces = cls(np.empty(count), np.empty((count, d)), np.empty((count, d * d)))
+        for i in range(count):
+            members = order[i::count]
+            part = rows[members]
+            part = np.asarray(part.toarray() if scipy.sparse.issparse(part) else part, np.float64)
+            part = part - center
+            weighted = part if weights is None else part * weights[members, None]
+            pieces.weight[i] = len(part) if weights is None else weights[members].sum()
+            pieces.first[i] = weighted.sum(axis=0)
+            pieces.second[i] = (weighted.T @ part).ravel()
+        return pieces
 
     def second_moments(self, times: Array, centering: str) -> Array:
         """Second moments of rows in which each piece is there so many times; (m, d, d)."""

@@ -9,6 +9,7 @@ import numpy as np
 from fairpca.front import ParetoFront
 from fairpca.linalg import Array
 from fairpca.report._names import isolated
+from fairpca.solvers.exact import feasibility
 
 _FEW_ROWS, _FEW_ROWS_PER_DIMENSION = 30, 5
 _NEXT_TO_NOTHING = 1e-3
@@ -47,7 +48,15 @@ class Facts:
     @property
     def pca_is_fair(self) -> bool:
         """Whether ordinary PCA treats the groups alike, but for rounding."""
-        return self.pca_spread <= 1e-9 * self.front.problem.scale
+        return self.pca_spread <= feasibility(self.front.problem)
+
+    @property
+    def equality(self) -> str:
+        """Whether equal disparities were found ("found"), are "impossible", or neither."""
+        level = feasibility(self.front.problem)
+        if self.front.spread[-1] <= level:
+            return "found"
+        return "impossible" if self.front.spread_bound > level else "unknown"
 
     def extra_loss(self, point: int) -> float:
         """How much more a point loses than ordinary PCA, relative to it."""
@@ -85,24 +94,26 @@ def _what_fairness_costs(facts: Facts) -> str:
     r = front.problem.n_components
     dimensions = f"{r} dimension{'s' if r > 1 else ''}"
     cost = f"costs {percent(facts.extra_loss(fairest))} more loss in total"
-    if certificate.status == "optimal":
+    if facts.equality == "found" and certificate.status == "optimal":
         return (
             f"A fair subspace of {dimensions} exists, in which every group gives up the same. It "
             f"{cost}, and it is proven that none is cheaper."
         )
-    if certificate.status == "bounded":
+    if facts.equality == "found":
         return (
             f"A fair subspace of {dimensions} exists, in which every group gives up the same. It "
             f"{cost}; it is proven that none is cheaper by more than "
             f"{percent(certificate.relative_gap)}."
         )
-    proven = certificate.status == "infeasible"
-    word = "It is proven that no" if proven else "No"
-    found = "" if proven else " was found that"
+    proven = facts.equality == "impossible"
+    word, found = ("It is proven that no", "") if proven else ("No", " was found that")
+    none = f"{word} subspace of {dimensions}{found} takes the same from every group."
+    cut = 1.0 - float(front.spread[fairest]) / facts.pca_spread
+    if cut <= 0.0:
+        return f"{none} None fairer than ordinary PCA was found."
     return (
-        f"{word} subspace of {dimensions}{found} takes the same from every group. The fairest one "
-        f"found cuts the difference between groups by "
-        f"{percent(1.0 - float(front.spread[fairest]) / facts.pca_spread)} and {cost}."
+        f"{none} The fairest one found cuts the difference between groups by {percent(cut)} and "
+        f"{cost}."
     )
 
 
@@ -158,18 +169,17 @@ def _small_groups(facts: Facts) -> list[tuple[str, str]]:
 
 
 def _no_equality(facts: Facts) -> list[tuple[str, str]]:
-    certificate = facts.front[-1].certificate
-    if certificate.status == "infeasible":
+    if facts.equality == "impossible":
         return [
             (
                 "Equality is impossible",
                 "In every subspace of this dimension the disparities of two groups differ by at "
-                f"least {certificate.spread_bound:.4g}: this is proven. The right end of the "
+                f"least {facts.front.spread_bound:.4g}: this is proven. The right end of the "
                 "slider is the smallest difference that was found. Another number of dimensions, "
                 "or other groups, may allow equality.",
             )
         ]
-    if certificate.status == "unresolved":
+    if facts.equality == "unknown":
         return [
             (
                 "Equality was not found",

@@ -1,0 +1,210 @@
+"""The report in a real browser."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairpca.report import report
+from fairpca.report._names import shown_names
+
+from browser import Visit, running_browser
+from hostile import HOSTILE
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+CHARTS = ("#disparities", "#front", "#losses", "#components")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with running_browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """A report of three groups, in which equality has a price."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1], columns=list("abcdef"))
+    X.iloc[:60] = X.iloc[:60, ::-1].to_numpy()
+    X.iloc[60:80, :3] *= 2.0
+    groups = ["small"] * 60 + ["tiny"] * 20 + ["large"] * 220
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    report(X, sensitive_features=groups, n_components=2, n_points=9).write_html(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(1000, "light"), (1000, "dark"), (400, "light"), (400, "dark")]
+)
+def test_page_is_quiet_fits_and_is_accessible(browser, path, width, scheme):
+    visit = Visit(browser, path, width=width, scheme=scheme)
+    visit.assert_quiet()
+    inside = "document.documentElement.scrollWidth <= window.innerWidth"
+    assert visit.page.evaluate(inside), "the page is wider than the window"
+    paper = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    brightness = sum(map(int, re.findall(r"\d+", paper)[:3])) / (3 * 255)
+    assert brightness > 0.9 if scheme == "light" else brightness < 0.2
+    assert visit.page.locator(".warning h3").first.inner_text() == "Small groups"
+    for chart in CHARTS:
+        assert visit.page.locator(chart).is_visible()
+        assert visit.page.locator(f"{chart} svg").count() > 0
+    assert visit.serious_findings() == []
+    visit.assert_quiet()
+    visit.context.close()
+
+
+def test_a_check_that_finds_nothing_would_find_something(browser, tmp_path):
+    path = tmp_path / "bad.html"
+    path.write_text(
+        "<html><body style='color: #999; background: #aaa'><img src='data:,'><input>"
+        "<button></button>pale<script>console.log('loud')</script></body></html>"
+    )
+    visit = Visit(browser, path)
+    assert len(visit.serious_findings()) >= 3
+    with pytest.raises(AssertionError):
+        visit.assert_quiet()
+    visit.context.close()
+
+
+def test_slider_moves_everything_by_keyboard(browser, path):
+    visit = Visit(browser, path)
+    places = (*CHARTS, "#groups", "#certificate", "#code", "#readout")
+    before = {place: visit.markup(place) for place in places}
+    assert "estimator(8)" in visit.text("#code")
+    # Only keys, from the top of the page.
+    for _ in range(20):
+        visit.page.keyboard.press("Tab")
+        if visit.page.evaluate("document.activeElement.id") == "slider":
+            break
+    else:
+        pytest.fail("the slider cannot be reached with the Tab key")
+    visit.page.keyboard.press("ArrowLeft")
+    after = {place: visit.markup(place) for place in places}
+    assert [place for place in places if after[place] == before[place]] == []
+    assert "estimator(7)" in visit.text("#code")
+    spoken = visit.page.locator("#slider").get_attribute("aria-valuetext")
+    assert spoken.startswith("Point 7: difference between groups ")
+    visit.page.keyboard.press("Home")
+    assert "estimator(0)" in visit.text("#code")
+    visit.page.keyboard.press("End")
+    assert {place: visit.markup(place) for place in places} == before
+    visit.assert_quiet()
+    visit.context.close()
+
+
+def test_the_page_shows_the_numbers_of_the_point(browser, path):
+    visit = Visit(browser, path)
+    summary = visit.page.evaluate("JSON.parse(document.getElementById('summary').textContent)")
+    places = {}
+    for point in (3, 0):
+        visit.page.locator("#slider").fill(str(point))
+        shown = visit.page.locator("#groups td[data-show=disparity]").all_inner_texts()
+        expected = summary["points"][point]["disparities"]
+        np.testing.assert_allclose([float(text) for text in shown], expected, rtol=1e-3)
+        here = visit.page.locator("#here")
+        places[point] = [float(here.get_attribute(name)) for name in ("cx", "cy")]
+    labels = visit.page.locator("#front text[text-anchor=middle]").all()
+    zero = next(float(each.get_attribute("x")) for each in labels if each.text_content() == "0")
+    spreads = [summary["points"][point]["spread"] for point in (3, 0)]
+    assert (places[3][0] - zero) / (places[0][0] - zero) == pytest.approx(spreads[0] / spreads[1])
+    assert places[3][1] < places[0][1]  # more loss is higher up
+    # At the left end the marks of ordinary PCA and of the slider lie on each other.
+    for ring, dot in zip(
+        visit.page.locator("#disparities circle.pca").all()[:3],
+        visit.page.locator("#disparities circle.chosen-fill").all()[:3],
+        strict=True,
+    ):
+        assert float(ring.get_attribute("cx")) == pytest.approx(float(dot.get_attribute("cx")))
+    visit.context.close()
+
+
+def test_buttons_and_points_choose(browser, path):
+    visit = Visit(browser, path)
+    visit.page.get_by_role("button", name="ordinary PCA").click()
+    assert visit.page.locator("#slider").input_value() == "0"
+    pressed = visit.page.locator("button[aria-pressed=true]").all_inner_texts()
+    assert "ordinary PCA" in pressed
+    assert "0 % more loss" in visit.text("#spoken")
+    visit.page.locator("#front circle").nth(4).click(force=True)
+    assert visit.page.locator("#slider").input_value() == "4"
+    visit.context.close()
+
+
+def test_printed_page_has_no_controls(browser, path):
+    visit = Visit(browser, path, scheme="dark")
+    visit.page.emulate_media(media="print")
+    assert not visit.page.locator("#slider").is_visible()
+    assert visit.page.locator("#disparities svg").is_visible()
+    paper = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert paper == "rgb(255, 255, 255)"
+    assert len(visit.page.pdf()) > 10_000
+    visit.context.close()
+
+
+def test_hostile_names_are_only_text(browser, tmp_path):
+    rng = np.random.default_rng(1)
+    k = len(HOSTILE)
+    X = rng.normal(size=(40 * k, k)) * np.linspace(3.0, 1.0, k)
+    X[:80] = X[:80, ::-1]
+    X = pd.DataFrame(X, columns=list(HOSTILE))
+    made = report(
+        X,
+        sensitive_features=np.repeat(np.array(HOSTILE, dtype=object), 40),
+        n_components=2,
+        n_points=3,
+        n_resamples=10,
+        title="</title><script>alert('title')</script>",
+        code="</code></pre><script>alert('code')</script> {point}",
+    )
+    path = tmp_path / "hostile.html"
+    made.write_html(path)
+    visit = Visit(browser, path)
+    visit.assert_quiet()
+    names = visit.page.locator("#groups tbody th").all_inner_texts()
+    assert sorted(names) == sorted(shown_names(HOSTILE))
+    assert visit.page.title() == "</title><script>alert('title')</script>"
+    assert visit.text("h1") == "</title><script>alert('title')</script>"
+    assert visit.text("#code") == "</code></pre><script>alert('code')</script> 2"
+    assert visit.page.locator("script").count() == 2
+    visit.page.locator("#slider").fill("0")
+    assert visit.page.locator("script").count() == 2
+    assert visit.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert visit.serious_findings() == []
+    visit.assert_quiet()
+    visit.context.close()
+
+
+def test_notebook_frame_shows_the_page(browser, path, tmp_path):
+    X = np.random.default_rng(2).normal(size=(60, 3))
+    made = report(X, sensitive_features=["a", "b"] * 30, n_components=1, n_points=3)
+    outside = tmp_path / "notebook.html"
+    outside.write_text(f"<!DOCTYPE html><title>n</title>{made._repr_html_()}", encoding="utf-8")
+    visit = Visit(browser, outside)
+    frame = visit.page.frame_locator("iframe")
+    assert frame.locator("#finding p").first.inner_text() == made.summary["finding"][0]
+    assert frame.locator("#disparities svg").count() == 1
+    assert visit.said == []
+    visit.context.close()
+
+
+def test_one_group_and_many_groups(browser, tmp_path):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(500, 4))
+    with pytest.warns(match="one group only"):
+        alone = report(X, sensitive_features=["all"] * 500, n_components=2)
+    many = report(
+        X, sensitive_features=np.arange(500) % 45, n_components=2, n_points=2, n_resamples=5
+    )
+    for made in (alone, many):
+        path = tmp_path / "page.html"
+        made.write_html(path)
+        visit = Visit(browser, path)
+        visit.assert_quiet()
+        assert visit.page.locator("#losses svg").is_visible()
+        assert visit.page.locator("#groups tbody tr").count() == len(made.summary["groups"])
+        assert visit.serious_findings() == []
+        visit.context.close()
+    assert many.summary["groups"][44]["rows"] == 11
