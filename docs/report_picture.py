@@ -1,0 +1,44 @@
+"""Make the README's picture of a report: UCI Adult by race, in light and dark.
+
+Run ``python docs/report_picture.py`` where Chromium is installed.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from sklearn.preprocessing import StandardScaler
+
+from fairpca.datasets import load_adult
+from fairpca.report import report
+
+DOCS = Path(__file__).parent
+sys.path.append(str(DOCS.parent / "tests"))
+
+from browser import Visit, running_browser  # noqa: E402
+
+
+def main() -> None:
+    """Write docs/report-light.png and docs/report-dark.png."""
+    adult = load_adult(sensitive="race")
+    X = StandardScaler().set_output(transform="pandas").fit_transform(adult.data)
+    made = report(X, sensitive_features=adult.sensitive_features, n_components=5)
+    with tempfile.TemporaryDirectory() as folder, running_browser() as browser:
+        path = Path(folder) / "report.html"
+        made.write_html(path)
+        for scheme in ("light", "dark"):
+            visit = Visit(browser, path, width=960, scheme=scheme)
+            visit.page.get_by_role("button", name="at most 1 % more loss").click()
+            visit.page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+            end = visit.page.locator("#front").bounding_box()
+            visit.page.screenshot(
+                path=DOCS / f"report-{scheme}.png",
+                full_page=True,
+                clip={"x": 0, "y": 0, "width": 960, "height": end["y"] + end["height"] + 10},
+            )
+
+
+if __name__ == "__main__":
+    main()
