@@ -292,6 +292,28 @@ def test_one_group_warns_and_missing_labels_can_be_a_group():
         pareto_front(X, **given)
 
 
+@pytest.mark.parametrize("k", [2, 3])
+def test_progress_is_told_of_every_point(k):
+    X, groups = rows_and_groups(k)
+    told = []
+    given = {"sensitive_features": groups, "n_components": 2, "n_points": 4}
+    front = pareto_front(X, **given, progress=lambda *what: told.append(what))
+    assert told == [("finding the points of the front", done, 4) for done in (1, 2, 3, 4)]
+    assert (front.total_loss == pareto_front(X, **given).total_loss).all()
+
+
+def test_progress_ends_where_there_is_one_point():
+    same = [np.diag([3.0, 2.0])] * 2
+    # The second as in test_an_unfair_least_loss_can_be_the_fairest_found, which is known late.
+    late = [np.diag([2.0, 1.0]), [[1.5, 0.5], [0.5, 1.5]], [[1.5, -0.5], [-0.5, 1.5]]]
+    for matrices, expected in ((same, [(1, 1)]), (late, [(1, 9), (1, 1)])):
+        told = []
+        ParetoFront.of(
+            problem_of(matrices, 1), 9, progress=lambda *what, told=told: told.append(what[1:])
+        )
+        assert told == expected
+
+
 @pytest.fixture(scope="module")
 def front():
     X, groups = rows_and_groups(seed=4)
@@ -427,6 +449,7 @@ def test_labels_that_look_alike_keep_their_columns():
         ({"missing_labels": "drop"}, "missing_labels must be one of"),
         ({"sensitive_features": None}, "sensitive_features must name the group of each row"),
         ({"sample_weight": -1.0}, "Negative values"),
+        ({"progress": True}, "progress must be None or a function"),
         ({"X": np.full((240, 6), np.nan)}, "NaN"),
     ],
 )
@@ -445,3 +468,5 @@ def test_bad_problems_are_refused():
         ParetoFront.of(problem, 0)
     with pytest.raises(ValueError, match="random_state"):
         ParetoFront.of(problem, random_state="seed")
+    with pytest.raises(ValueError, match="progress"):
+        ParetoFront.of(problem, progress="bar")

@@ -320,6 +320,7 @@ def test_progress_is_told():
         n_resamples=10,
         progress=lambda *what: told.append(what),
     )
+    assert told[:4] == [("finding the points of the front", done, 4) for done in (1, 2, 3, 4)]
     assert told[-1] == ("drawing rows anew", 20, 20)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import html
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,11 @@ from fairpca.solvers._sweep import sweep
 from fairpca.solvers.exact import feasibility
 from fairpca.table import aligned, html_row, number_format, shown
 
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and how much there is."""
+
 _SHOWN_POINTS = 8
+_FINDING = "finding the points of the front"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,7 +90,12 @@ class ParetoFront:
 
     @classmethod
     def of(
-        cls, problem: Problem, n_points: int = 50, random_state: int | None = None
+        cls,
+        problem: Problem,
+        n_points: int = 50,
+        random_state: int | None = None,
+        *,
+        progress: Progress | None = None,
     ) -> ParetoFront:
         """The front of a problem.
 
@@ -98,6 +107,10 @@ class ParetoFront:
             How many points, from the least total loss to the smallest spread; at least 2.
         random_state : int or None, default=None
             Seed of the starts of the search, for more than two groups; None is a fixed seed too.
+        progress : callable, default=None
+            Called with ``("finding the points of the front", done, total)`` each time that one
+            more point is ready, for a progress bar. `total` is `n_points`, or 1 at the end where
+            the first point is as fair as can be.
 
         Returns
         -------
@@ -105,13 +118,15 @@ class ParetoFront:
         """
         _check_n_points(n_points)
         check_seed(random_state)
+        _check_progress(progress)
         if problem.criterion != "equal":
             raise ValueError(
                 "A front needs a problem with criterion='equal', whose tolerance it varies, got "
                 f"criterion={problem.criterion!r}."
             )
         problem = problem.with_tolerance(0.0)
-        solutions = sweep(problem, int(n_points), random_state)
+        told = {} if progress is None else {"report": partial(progress, _FINDING)}
+        solutions = sweep(problem, int(n_points), random_state, **told)
         return cls(problem, tuple(solutions), random_state=random_state)
 
     def __len__(self) -> int:
@@ -423,6 +438,7 @@ def pareto_front(
     sample_weight: ArrayLike | None = None,
     missing_labels: str = "error",
     random_state: int | None = None,
+    progress: Progress | None = None,
 ) -> ParetoFront:
     """The exact trade-off between total loss and equality.
 
@@ -447,6 +463,10 @@ def pareto_front(
         Whether missing sensitive features are an error or a group of their own.
     random_state : int or None, default=None
         Seed of the starts of the search, for more than two groups; None is a fixed seed too.
+    progress : callable, default=None
+        Called with ``("finding the points of the front", done, total)`` each time that one
+        more point is ready, for a progress bar. `total` is `n_points`, or 1 at the end where
+        the first point is as fair as can be.
 
     Returns
     -------
@@ -483,6 +503,7 @@ def pareto_front(
     [3.24, 2.39, 0.84, 3.24, 0.84]
     """
     _check_n_points(n_points)
+    _check_progress(progress)
     posed = pose(
         X,
         sensitive_features=sensitive_features,
@@ -493,7 +514,7 @@ def pareto_front(
         missing_labels=missing_labels,
         random_state=random_state,
     )
-    front = ParetoFront.of(posed.problem, n_points, random_state)
+    front = ParetoFront.of(posed.problem, n_points, random_state, progress=progress)
     return replace(front, missing_labels=missing_labels)
 
 
@@ -547,6 +568,11 @@ def _check_n_points(n_points: object) -> None:
     check_whole_number("n_points", n_points)
     if n_points == 1:
         raise ValueError("n_points must be at least 2: the two ends of the front.")
+
+
+def _check_progress(progress: object) -> None:
+    if progress is not None and not callable(progress):
+        raise ValueError(f"progress must be None or a function to call, got {progress!r}.")
 
 
 def _scaled(values: Array) -> Array:

@@ -6,7 +6,6 @@ import html
 import json
 import tempfile
 import webbrowser
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,12 +15,10 @@ from numpy.typing import ArrayLike
 
 from fairpca._atomic import replacing
 from fairpca._validation import check_whole_number
-from fairpca.front import ParetoFront, pose
+from fairpca.front import ParetoFront, Progress, pose
 from fairpca.report._page import import_jinja2, render
 from fairpca.report._resampling import Intervals
 from fairpca.report._summary import intervals_of, summarise
-
-Progress = Callable[[str, int, int], None]
 
 _FRAME_HEIGHT = 900
 
@@ -182,7 +179,7 @@ def report(
         sample_weight=sample_weight,
         **choices,
     )
-    front = ParetoFront.of(posed.problem, n_points, random_state)
+    front = ParetoFront.of(posed.problem, n_points, random_state, progress=progress)
     front = replace(front, missing_labels=missing_labels)
     intervals = intervals_of(
         posed, front, n_resamples, lambda done, total: tell("drawing rows anew", done, total)

@@ -8,6 +8,7 @@ ends with do not prove the optimum is the dual searched too, and the subspaces f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -29,14 +30,24 @@ _MORE_STARTS = 5
 """Starts beside the neighbours, where following them leaves a gap."""
 
 
-def sweep(problem: Problem, n_points: int, random_state: int | None = None) -> list[Solution]:
-    """Solutions by falling spread; one only where the least total loss is also the fairest."""
+def sweep(
+    problem: Problem,
+    n_points: int,
+    random_state: int | None = None,
+    report: Callable[[int, int], None] = lambda ready, total: None,
+) -> list[Solution]:
+    """Solutions by falling spread; one only where the least total loss is also the fairest.
+
+    `report` is told how many of how many are ready, each time that one more is.
+    """
     widest = problem.spread(problem.least_loss_basis)
     solver = ExactSolver(random_state=random_state)
     first = solver.solve(problem.with_tolerance(widest))
     level = feasibility(problem)
     if widest <= level:
+        report(1, 1)
         return [first]
+    report(1, n_points)
     shared = Workspace(problem)
     last = solve_near(problem.with_tolerance(0.0), solver, shared)
     least = 0.0
@@ -44,6 +55,7 @@ def sweep(problem: Problem, n_points: int, random_state: int | None = None) -> l
         least = float(np.ptp(last.disparities))
         proof = last.certificate.spread_multipliers
         if least >= widest - level:
+            report(1, 1)
             return [_at(problem.with_tolerance(widest), first.basis, [first], shared, proof)]
         last = _at(problem.with_tolerance(least), last.basis, [last], shared, proof)
     few = ExactSolver(n_starts=_MORE_STARTS, random_state=random_state)
@@ -51,9 +63,11 @@ def sweep(problem: Problem, n_points: int, random_state: int | None = None) -> l
     for tolerance in np.linspace(widest, least, n_points)[1:-1]:
         within = problem.with_tolerance(float(tolerance))
         points.append(solve_near(within, few, shared, (points[-1], last)))
+        report(len(points), n_points)
     points.append(last)
     if problem.n_groups > 2:
         _come_back(problem, points, shared)
+    report(n_points, n_points)
     return points
 
 
