@@ -1,6 +1,7 @@
 """The command line: what it prints and writes, and how it refuses."""
 
 import csv
+import io
 import json
 import os
 import re
@@ -21,7 +22,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from fairpca import FairPCA, audit
-from fairpca.cli import _fitting, _tables, _terminal, main
+from fairpca.cli import _fitting, _status_line, _tables, _terminal, main
 from fairpca.model_file import load_model, save_model
 
 from hostile import HOSTILE
@@ -79,6 +80,7 @@ def model(folder, capsys):
 def _patient(monkeypatch):
     """No signs of life, which would depend on how fast the tests run."""
     monkeypatch.setattr(_terminal, "_PATIENCE", 1e6)
+    monkeypatch.setattr(_terminal, "_PATIENCE_ON_A_TERMINAL", 1e6)
 
 
 def said_by(done):
@@ -562,6 +564,77 @@ def test_long_work_shows_signs_of_life_and_short_work_none(capsys, monkeypatch):
     with _terminal.stage("working"):
         threading.Event().wait(0.2)
     assert capsys.readouterr().err == "fairpca: working …\nfairpca: working took 0 s.\n"
+
+
+class Terminal(io.StringIO):
+    """An error stream that says it is a terminal, and what it would show."""
+
+    def isatty(self):
+        return True
+
+    def shows(self):
+        cells = []
+        column = 0
+        for character in self.getvalue():
+            column = 0 if character == "\r" else column + 1
+            if character != "\r":
+                cells[column - 1 : column] = character
+        return "".join(cells).rstrip()
+
+    def wait_for(self, text):
+        for _ in range(500):
+            if self.shows() == text:
+                return
+            threading.Event().wait(0.02)
+        raise AssertionError(f"{self.shows()!r} is not {text!r}")
+
+
+def on_a_terminal(monkeypatch):
+    # Not a fixture: pytest sets the error stream anew between those and the test.
+    monkeypatch.setattr(_terminal, "_PATIENCE_ON_A_TERMINAL", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    return sys.stderr
+
+
+def test_a_terminal_shows_one_line_that_goes_at_the_end(monkeypatch):
+    terminal = on_a_terminal(monkeypatch)
+    with _terminal.stage("working") as progress:
+        terminal.wait_for("fairpca: working …")
+        progress("finding", 12, 1050)
+        terminal.wait_for("fairpca: finding 12/1,050")
+        progress("\x1b[2J", 1, 2)
+        terminal.wait_for("fairpca: \\x1b[2J 1/2")
+        # What is wider than the terminal would be broken, and one half would stay.
+        progress("家" * 40, 1, 2)
+        terminal.wait_for("fairpca: " + "家" * 15)
+        progress("end", 2, 2)
+        terminal.wait_for("fairpca: end 2/2")
+        before = terminal.getvalue()
+        _terminal.complain("warning")
+        assert terminal.getvalue()[len(before) :].startswith(
+            "\r" + " " * 16 + "\rfairpca: warning\n"
+        )
+    assert terminal.getvalue().rpartition("\n")[2].replace("\r", " ").split("2/2")[-1].strip() == ""
+
+
+def test_dumb_terminals_get_whole_lines(monkeypatch):
+    terminal = on_a_terminal(monkeypatch)
+    monkeypatch.setenv("TERM", "dumb")
+    with _terminal.stage("working") as progress:
+        progress("finding", 1, 2)
+    assert terminal.getvalue() == ""
+
+
+def test_the_steps_of_a_slow_fit_are_shown(folder, monkeypatch):
+    terminal = on_a_terminal(monkeypatch)
+    said = []
+    monkeypatch.setattr(_status_line.StatusLine, "say", lambda line, text: said.append(text))
+    assert main(["fit", "people.csv", *FIT, "--solver", "pareto"]) == 0
+    doing = "fairpca: finding a fair subspace for 120 rows of 7 columns: step"
+    assert said[:2] == [f"{doing} 1/1,000", f"{doing} 2/1,000"]
+    assert terminal.shows() == ""
 
 
 def test_warnings_are_one_line_and_not_said_twice(folder, capsys):

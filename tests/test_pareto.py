@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import ExactSolver, FairPCA, GroupMoments, ParetoDescent, Problem
+from fairpca._callbacks import listening
 from fairpca.datasets import load_adult, load_credit
 from fairpca.linalg import min_norm_point, polar_factor, qr_factor
 from fairpca.objectives import MeanDistance, PaperObjectives, TotalLoss
@@ -331,6 +332,27 @@ def test_scikit_learn_callbacks_see_every_step_and_can_stop_it():
         assert fair.solution_.n_iter == expected
     # The exact solver has no steps to report, and does not mind callbacks.
     FairPCA(2).set_callbacks(Count(-1)).fit(X, sensitive_features=groups)
+
+
+def test_a_listener_hears_every_step_of_every_run():
+    X = np.random.default_rng(7).standard_normal((200, 5))
+    groups = np.arange(200) % 2
+    X *= np.where(groups == 1, 1, -1)[:, None] * np.arange(-2, 3) + 3
+    heard = []
+    solver = ParetoDescent(max_iter=6, tol=0.0)
+    with listening(lambda *steps: heard.append(steps)):
+        FairPCA(2, solver=solver).fit(X, sensitive_features=groups)
+        run = [(step, 6) for step in range(1, 7)]
+        assert heard == run
+        # A share tries one dimension after the other, and the steps of each are counted anew.
+        heard.clear()
+        share = FairPCA(0.7, solver=solver).fit(X, sensitive_features=groups)
+        assert share.n_components_ == 4
+        assert heard == run * 3
+        heard.clear()
+        FairPCA(2).fit(X, sensitive_features=groups)
+    FairPCA(2, solver=solver).fit(X, sensitive_features=groups)
+    assert heard == []
 
 
 @pytest.mark.parametrize(

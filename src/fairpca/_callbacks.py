@@ -1,8 +1,12 @@
-"""scikit-learn's callbacks, in the versions that have them (1.9 and newer)."""
+"""Who is told of a solver's steps: scikit-learn's callbacks (from 1.9 on), and a listener."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from itertools import count
 from typing import Any
 
 try:
@@ -17,31 +21,51 @@ except ImportError:
         return method
 
 
-__all__ = ["CallbackSupportMixin", "FitTask", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "FitTask", "listening", "with_callbacks"]
+
+Listener = Callable[[int, int], None]
+"""Told how many steps of how many, at the most, are done."""
+
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Tell the listener of the steps of each fit in the body, with any version of scikit-learn."""
+    before = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(before)
 
 
 class FitTask:
-    """Fitting as a task, a solver's steps as its parts; idle without callbacks or steps."""
+    """Fitting as a task, a solver's steps as its parts; idle without listeners or steps."""
 
     def __init__(self, estimator: Any, n_steps: int) -> None:
         self._estimator = estimator
+        self._n_steps = n_steps
+        self._listener = _listener.get()
         self._context = None
         if n_steps and hasattr(estimator, "_skl_callbacks"):
             self._context = estimator._init_callback_context(max_subtasks=n_steps)
             self._context.call_on_fit_task_begin(estimator=estimator)
 
-    @property
-    def progress(self) -> Callable[[], bool] | None:
-        """What a solver calls after each step; it returns whether to stop."""
-        return None if self._context is None else self._step
+    def steps(self) -> Callable[[], bool] | None:
+        """What a solver calls after each step of one run; it returns whether to stop."""
+        listened_to = self._context is not None or self._listener is not None
+        return partial(self._step, count(1)) if self._n_steps and listened_to else None
 
     def end(self) -> None:
         """Report that fitting is done."""
         if self._context is not None:
             self._context.call_on_fit_task_end(estimator=self._estimator)
 
-    def _step(self) -> bool:
-        assert self._context is not None
+    def _step(self, done: Iterator[int]) -> bool:
+        if self._listener is not None:
+            self._listener(next(done), self._n_steps)
+        if self._context is None:
+            return False
         step = self._context.subcontext(task_name="step")
         step.call_on_fit_task_begin(estimator=self._estimator)
         return bool(step.call_on_fit_task_end(estimator=self._estimator))

@@ -231,7 +231,12 @@ class FairPCA(CallbackSupportMixin, LinearReduction):
         self, moments: GroupMoments, solver: Solver, pose: Callable[[int], Problem]
     ) -> tuple[Problem, Solution]:
         task = FitTask(self, getattr(solver, "n_steps", 0))
-        solve = partial(solver.solve, progress=task.progress) if task.progress else solver.solve
+
+        def solve(problem: Problem) -> Solution:
+            progress = task.steps()
+            # Solvers without steps need not know of progress.
+            return solver.solve(problem, progress) if progress else solver.solve(problem)
+
         solved = self._solve(moments, solve, pose)
         task.end()
         return solved

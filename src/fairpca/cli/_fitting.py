@@ -5,9 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from fairpca import FairPCA
+from fairpca._callbacks import listening
 from fairpca.cli._terminal import BadInputError, refusing, show_warning, stage
 from fairpca.linalg import Array
 from fairpca.preparation import Preparation, require_columns
@@ -95,8 +97,10 @@ def fit_fair(rows: Array, groups: Any, n_components: int | float, options: FitOp
         solver=options.solver,
         missing_labels=options.missing_labels,
     )
+    doing = f"finding a fair subspace for {n:,} rows of {d} columns"
     with (
-        stage(f"finding a fair subspace for {n:,} rows of {d} columns"),
+        stage(doing) as progress,
+        listening(partial(progress, f"{doing}: step")),
         refusing(),
         warnings.catch_warnings(record=True) as caught,
     ):

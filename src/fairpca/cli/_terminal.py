@@ -7,14 +7,21 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from fairpca.cli._status_line import StatusLine, on_a_terminal
 from fairpca.exceptions import FairnessWarning
 
 _PATIENCE = 2.0
 """Seconds after which work that is still going on says what it does."""
+
+_PATIENCE_ON_A_TERMINAL = 0.5
+"""The same where the words go when the work is done."""
+
+_line: StatusLine | None = None
+"""What the terminal shows at the moment."""
 
 
 class BadInputError(Exception):
@@ -49,7 +56,9 @@ def say_json(result: dict[str, Any]) -> None:
 
 def complain(message: str) -> None:
     """Print one line on the error stream."""
-    print(f"fairpca: {printable(' '.join(message.split()))}", file=sys.stderr, flush=True)
+    if _line is not None:
+        _line.erase()
+    print(_as_line(" ".join(message.split())), file=sys.stderr, flush=True)
 
 
 def printable(line: str) -> str:
@@ -66,19 +75,42 @@ def show_warning(message: Warning | str, category: type[Warning], *where: Any, *
 
 
 @contextmanager
-def stage(doing: str) -> Iterator[None]:
-    """Say what is being done in the body, if it takes long."""
+def stage(doing: str) -> Iterator[Callable[[str, int, int], None]]:
+    """Say what is being done in the body, if it takes long.
+
+    On a terminal that is a line which goes at the end, and which the body can change with what it
+    is given here: a function of what is being done, how much of it is done, and how much there is.
+    """
+    if on_a_terminal():
+        with _showing(doing) as line:
+            yield lambda what, done, total: line.say(_as_line(f"{what} {done:,}/{total:,}"))
+        return
     started = time.monotonic()
     timer = threading.Timer(_PATIENCE, complain, [f"{doing} …"])
     timer.daemon = True
     timer.start()
     try:
-        yield
+        yield lambda what, done, total: None
     finally:
         timer.cancel()
     seconds = time.monotonic() - started
     if seconds > _PATIENCE:
         complain(f"{doing} took {seconds:.0f} s.")
+
+
+@contextmanager
+def _showing(doing: str) -> Iterator[StatusLine]:
+    global _line
+    with StatusLine(_as_line(f"{doing} …"), _PATIENCE_ON_A_TERMINAL) as line:
+        _line = line
+        try:
+            yield line
+        finally:
+            _line = None
+
+
+def _as_line(text: str) -> str:
+    return f"fairpca: {printable(text)}"
 
 
 def _finite(value: Any) -> Any:
