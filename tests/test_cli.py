@@ -1,10 +1,12 @@
 """The command line: what it prints and writes, and how it refuses."""
 
 import csv
+import html
 import io
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -21,9 +23,11 @@ from pyarrow import feather
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from fairpca import FairPCA, audit
+from fairpca import FairPCA, audit, pareto_front
 from fairpca.cli import _fitting, _status_line, _tables, _terminal, main
+from fairpca.cli.commands import fit as fit_command
 from fairpca.model_file import load_model, save_model
+from fairpca.report import report
 
 from hostile import HOSTILE
 
@@ -136,6 +140,58 @@ def test_fit_transform_and_audit_are_what_python_gives(folder):
     np.testing.assert_allclose(result["total_loss"], fair.solution_.total_loss, rtol=1e-10)
 
 
+def test_a_point_of_the_front_is_what_python_gives(folder):
+    frame, new = people(), people(seed=1)
+    done = program(
+        *["front", "people.csv", *FIT, "--points", "7", "--max-extra-loss", "0.02"],
+        *["--model", "m.fairpca", "--output", "r.parquet", "--points-output", "points.arrow"],
+        command=[SCRIPT] if SCRIPT else [sys.executable, "-m", "fairpca"],
+    )
+    assert (done.returncode, said_by(done)) == (0, "")
+    rows, new_rows = prepared_by_hand(frame, new)
+    front = pareto_front(rows, sensitive_features=frame["sex"], n_components=2, n_points=7)
+    chosen = front.select(max_extra_loss=0.02)
+    assert 0 < chosen < 6
+    fair = front.estimator(chosen)
+    assert f"\n{front}\n" in done.stdout
+    assert f"\nPoint {chosen}, of 7:\n\n{fair.group_table_}\n" in done.stdout
+    assert str(fair.certificate_) in done.stdout
+    reduced = pd.read_parquet("r.parquet")
+    np.testing.assert_allclose(reduced, fair.transform(rows), rtol=0, atol=1e-12)
+    points = feather.read_feather("points.arrow")
+    assert points["point"].tolist() == list(range(7))
+    pd.testing.assert_frame_equal(points.set_index("point"), front.to_frame(), rtol=0, atol=1e-9)
+    done = program("transform", "new.csv", "--model", "m.fairpca", "--output", "new.feather")
+    assert (done.returncode, said_by(done)) == (0, "")
+    written = feather.read_feather("new.feather")
+    np.testing.assert_allclose(written, fair.transform(new_rows), rtol=0, atol=1e-12)
+
+
+def test_a_report_is_what_python_gives(folder):
+    arguments = ["report", "people.parquet", *FIT, "--report", "r.html", "--title", "<Who>"]
+    done = program(*arguments, command=[SCRIPT] if SCRIPT else [sys.executable, "-m", "fairpca"])
+    assert (done.returncode, said_by(done)) == (0, "")
+    rows, _ = prepared_by_hand(people(), people())
+    columns = pd.DataFrame(rows, columns=[*"abcd", "job==smith", "job=NA", "job=cook"])
+    made = report(columns, sensitive_features=people()["sex"], n_components=2)
+    assert f"\n{made.front.estimator(-1).group_table_}\n" in done.stdout
+    assert "\n".join(made.summary["finding"]) in done.stdout
+    assert str(made.front[-1].certificate) in done.stdout
+    assert done.stdout.endswith("\nReport: r.html\n")
+    page = Path("r.html").read_text("utf-8")
+    assert "<title>&lt;Who&gt;</title>" in page
+    assert "job=cook" in page
+    again, model = re.findall(r"^ *(?:<[^>]*>)*(fairpca [^<\n]*)", page, re.MULTILINE)
+    assert shlex.split(html.unescape(again)) == ["fairpca", *arguments]
+    # What the page shows for its slider makes the model of that point.
+    assert model.endswith(" --index 49 --model model.fairpca")
+    assert main(shlex.split(html.unescape(model))[1:]) == 0
+    fair = made.front.estimator(49)
+    np.testing.assert_allclose(
+        load_model("model.fairpca").transform(people()), fair.transform(columns), atol=1e-12
+    )
+
+
 def test_bad_input_ends_with_one_line_and_code_2(folder):
     done = program("fit", "people.csv", "--sensitive", "gender", "--n-components", "2")
     assert (done.returncode, done.stdout) == (2, "")
@@ -198,6 +254,114 @@ def test_all_formats_give_the_same(model, suffix, capsys):
     assert main(["transform", f"people.{suffix}", "--model", str(model), "--output", output]) == 0
     assert capsys.readouterr().out == f"Reduced 120 rows to 2 columns.\nWritten: {output}\n"
     np.testing.assert_allclose(_tables.read_table(Path(output)), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
+def test_fronts_and_reports_of_all_formats(folder, suffix, capsys):
+    source, points = f"people.{suffix}", f"points.{suffix}"
+    arguments = [*FIT, "--points", "3", "--points-output", points, "--json"]
+    assert main(["front", source, *arguments]) == 0
+    found = json.loads(capsys.readouterr().out)
+    rows, _ = prepared_by_hand(people(), people())
+    front = pareto_front(rows, sensitive_features=people()["sex"], n_components=2, n_points=3)
+    assert found["groups"] == ["f", "m"]
+    assert found["n_components"] == 2
+    assert found["chosen"] is None
+    disparities = [point["disparities"] for point in found["points"]]
+    np.testing.assert_allclose(disparities, front.disparities, rtol=0, atol=1e-9)
+    written = _tables.read_table(Path(points))
+    assert written.columns.tolist() == ["point", *front.to_dict()]
+    np.testing.assert_allclose(written["total loss"], front.total_loss, rtol=1e-12)
+    assert main(["report", source, *FIT, "--report", "r.html", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["report"] == "r.html"
+    np.testing.assert_allclose(found["total_loss"], front.total_loss[-1], rtol=1e-10)
+    assert found["summary"]["dimensions"] == 2
+    assert Path("r.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_a_share_finds_the_dimension_first(folder, capsys):
+    share = [*FIT[:3], "0.6", *FIT[4:]]
+    rows, _ = prepared_by_hand(people(), people())
+    r = FairPCA(0.6).fit(rows, sensitive_features=people()["sex"]).n_components_
+    assert r == 4
+    arguments = ["front", "people.csv", *share, "--points", "2", "--output", "r.csv", "--json"]
+    assert main([*arguments, "--carry", "rich"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["n_components"], found["chosen"]["point"]) == (r, 1)  # the fairest
+    assert pd.read_csv("r.csv").columns.tolist() == ["rich", *(f"fairpca{i}" for i in range(r))]
+    assert main(["report", "people.csv", *share, "--report", "r.html"]) == 0
+    assert f"fair subspace of {r} dimensions" in capsys.readouterr().out
+
+
+def test_every_way_to_choose_a_point(folder, capsys):
+    rows, _ = prepared_by_hand(people(), people())
+    front = pareto_front(rows, sensitive_features=people()["sex"], n_components=2, n_points=9)
+    for wish, expected in [
+        (["--index", "-2"], 7),
+        (["--max-spread", "1.0"], front.select(max_spread=1.0)),
+        (["--knee"], front.select(knee=True)),
+    ]:
+        assert main(["front", "people.csv", *FIT, "--points", "9", *wish, "--json"]) == 0
+        chosen = json.loads(capsys.readouterr().out)["chosen"]
+        assert chosen["point"] == expected
+        np.testing.assert_allclose(chosen["total_loss"], front.total_loss[expected], rtol=1e-10)
+
+
+def test_points_that_no_front_has(folder, capsys):
+    """They are known after the work only, and nothing is written then."""
+    before = contents()
+    people().assign(sex="f").to_csv("one.csv", index=False)
+    arguments = [*ON, "--points", "2", "--model", "m.fairpca", "--output", "r.csv"]
+    assert main(["front", "one.csv", *arguments, "--index", "1"]) == 2
+    said = capsys.readouterr().err
+    assert "there is no point 1: ordinary PCA is as fair as can be here" in said
+    # Covariances of diag(3, 1), diag(1, 2) and diag(5, 4): the smallest spread of a line is 1/3.
+    variances = {"f": (3, 1), "m": (1, 2), "n": (5, 4)}
+    lines = ["u,v,sex"]
+    for sex, (first, second) in variances.items():
+        a, b = np.sqrt([2 * first, 2 * second])
+        lines += [f"{a},0,{sex}", f"{-a},0,{sex}", f"0,{b},{sex}", f"0,{-b},{sex}"]
+    Path("three.csv").write_text("\n".join(lines))
+    arguments.append("--no-standardize")
+    assert main(["front", "three.csv", *arguments, "--max-spread", "0"]) == 2
+    said = capsys.readouterr().err
+    assert "No point has a spread of at most 0: the smallest is 0.333333." in said
+    assert said.count("\n") == 1
+    Path("one.csv").unlink()
+    Path("three.csv").unlink()
+    assert contents() == before
+
+
+def test_fit_and_audit_write_reports_too(folder, capsys):
+    for command in ("fit", "audit"):
+        assert main([command, "people.arrow", *FIT, "--report", f"{command}.html"]) == 0
+        assert capsys.readouterr().out.endswith(f"\nReport: {command}.html\n")
+        page = Path(f"{command}.html").read_text("utf-8")
+        assert f"fairpca {command} people.arrow --sensitive sex" in page
+        assert main([command, "people.arrow", *FIT, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["report"] is None
+
+
+@pytest.mark.parametrize("command", ["fit", "audit", "report"])
+def test_a_missing_jinja2_is_said_before_any_work(folder, capsys, monkeypatch, command):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    arguments = [command, "absent.csv", *FIT, "--report", "r.html"]
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert said == "fairpca: Reports need jinja2: install `fairpca[report]`.\n"
+
+
+def test_a_report_that_fails_in_the_middle_leaves_the_old_one(folder, capsys, monkeypatch):
+    Path("r.html").write_text("before")
+    before = contents()
+    monkeypatch.setattr(fit_command, "write_report", lambda *_: _raise(OSError("no space left")))
+    assert main(["fit", "people.csv", *FIT, "--report", "r.html"]) == 1
+    assert contents() == before
+    monkeypatch.setattr("os.replace", lambda *_: _raise(OSError("no space left")))
+    assert main(["report", "people.csv", *FIT, "--report", "r.html"]) == 1
+    assert "no space left" in capsys.readouterr().err
+    assert contents() == before
 
 
 def test_options_reach_the_fit(folder, capsys):
@@ -276,7 +440,7 @@ def test_an_audit_in_words(model, capsys):
 def test_help_has_examples_and_the_version_is_printed(capsys):
     assert main([]) == 0
     assert "fairpca audit people.csv" in capsys.readouterr().out
-    for command in ("audit", "fit", "transform"):
+    for command in ("audit", "fit", "front", "report", "transform"):
         assert main([command, "--help"]) == 0
         shown = capsys.readouterr().out
         assert "Examples:" in shown
@@ -325,6 +489,30 @@ def test_names_and_labels_that_would_do_harm(folder, capsys):
         said = capsys.readouterr().err
         assert said.count("\n") == 1
         assert len(said) < 400
+
+
+def test_fronts_and_reports_of_names_that_would_do_harm(folder, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.normal(size=80) for name in HOSTILE})
+    frame["text"] = np.resize(HOSTILE, 80)
+    for labels in (HOSTILE[:2], HOSTILE[6:]):
+        frame.assign(label=rng.choice(labels, 80)).to_parquet("h.parquet")
+        arguments = ["h.parquet", "--sensitive", "label", "--n-components", "3"]
+        few = ["--points", "2", "--points-output", "points.csv", "--json"]
+        assert main(["front", *arguments, *few]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert sorted(found["groups"]) == sorted(labels)
+        assert set(HOSTILE) < set(found["columns"])
+        with open("points.csv", encoding="utf-8", newline="") as file:
+            assert {f"disparity of {name}" for name in labels} < {*next(csv.reader(file))}
+        title = ["--report", "h.html", "--title", HOSTILE[0]]
+        for command in (["front", *arguments, "--knee"], ["report", *arguments, *title]):
+            assert main(command) == 0
+            shown = capsys.readouterr()
+            assert shown.err == ""
+            assert "\x1b" not in shown.out
+            assert max(map(len, shown.out.splitlines())) < 400
+        assert "<script>alert" not in Path("h.html").read_text("utf-8")
 
 
 def table(**changes):
@@ -389,14 +577,18 @@ BAD, ON = "bad.csv", ["--sensitive", "sex", "--n-components", "1"]
         (write_csv("a"), ["fit", "people.xlsx", *ON], "there is no file 'people.xlsx'"),
         (None, ["fit", "m.fairpca", *ON], "'m.fairpca' must end in one of '.csv', '.parquet'"),
         (None, ["fit", "people.csv", "--n-components", "1"], "Missing option '--sensitive'"),
-        (None, ["fit", "people.csv", *ON[:3], "many"], "--n-components must be a number such"),
-        (None, ["fit", "people.csv", *ON[:3], "1.5"], "n_components must be"),
-        (None, ["fit", "people.csv", *ON[:3], "99"], "n_components=99 must be between 1 and"),
+        (None, ["fit", "people.csv", *ON[:3], "many"], "--n-components must be a whole number"),
+        (None, ["fit", "people.csv", *ON[:3], "1.5"], "--n-components must be a whole number"),
+        (
+            None,
+            ["fit", "people.csv", *ON[:3], "99"],
+            "--n-components 99 is more than the 10",
+        ),
         (None, ["fit", "people.csv", *ON, "--encode", "error"], "text where numbers belong: 'job'"),
-        (None, ["fit", "people.csv", *ON, "--criterion", "best"], "criterion must be one of"),
-        (None, ["fit", "people.csv", *ON, "--solver", "magic"], "solver must be one of"),
-        (None, ["fit", "people.csv", *ON, "--tolerance", "-1"], "tolerance must be a number"),
-        (None, ["fit", "people.csv", *ON, "--missing-labels", "x"], "missing_labels must be one"),
+        (None, ["fit", "people.csv", *ON, "--criterion", "best"], "--criterion must be one of"),
+        (None, ["fit", "people.csv", *ON, "--solver", "magic"], "--solver must be one of"),
+        (None, ["fit", "people.csv", *ON, "--tolerance", "-1"], "--tolerance must be a number"),
+        (None, ["fit", "people.csv", *ON, "--missing-labels", "x"], "--missing-labels must be one"),
         (None, ["fit", "people.csv", *ON, "--drop", "z"], "no column 'z'; it has 'a', 'b'"),
         (None, ["fit", "people.csv", *ON, "--carry", "a"], "--carry needs --output"),
         (None, ["fit", "people.csv", *ON, "--bogus"], "No such option"),
@@ -419,6 +611,52 @@ BAD, ON = "bad.csv", ["--sensitive", "sex", "--n-components", "1"]
             reduced_names,
             ["fit", BAD, *ON, "--carry", "fairpca0", "--output", "r.csv", "--model", "r.fairpca"],
             "'fairpca0' cannot be carried over",
+        ),
+        *(
+            # All of them before the table is read.
+            (None, ["front", "absent.csv", *ON, *wrong], message)
+            for wrong, message in [
+                (["--knee", "--index", "3"], "choose a point by one of --index, --max-spread"),
+                (["--max-spread", "1", "--max-extra-loss", "0"], "not by several"),
+                (["--max-spread", "-1"], "--max-spread must be a number of at least 0, got -1"),
+                (["--max-extra-loss", "nan"], "--max-extra-loss must be a number of at least 0"),
+                (["--index", "50"], "--index must be between -50 and 49 for 50 points, got 50"),
+                (["--points", "1"], "--points must be at least 2"),
+                (["--points", "few"], "Invalid value for '--points'"),
+                (["--encode", "x"], "--encode must be one of"),
+                (["--missing-labels", "x"], "--missing-labels must be one of"),
+                (["--points-output", "absent.csv"], "is named twice"),
+                (["--points-output", "r.csv", "--output", "r.csv"], "is named twice"),
+                (["--points-output", "r.html"], "'r.html' must end in one of '.csv'"),
+                (["--model", "r.csv"], "must end in one of '.fairpca'"),
+            ]
+        ),
+        *(
+            (None, [command, "absent.csv", *ON, *wrong], message)
+            for command in ("report", "fit", "audit")
+            for wrong, message in [
+                (["--report", "r.htm"], "'r.htm' must end in one of '.html'"),
+                (["--report", "no/r.html"], "there is no folder"),
+            ]
+        ),
+        (None, ["report", "people.csv", *ON], "Missing option '--report'"),
+        (
+            None,
+            ["report", "people.csv", *ON[:3], "99", "--report", "r.html"],
+            "is more than the 10",
+        ),
+        (None, ["front", "people.csv", *ON[:3], "99"], "--n-components 99 is more than"),
+        (holes, ["report", BAD, *ON, "--report", "r.html"], "Values are missing or infinite"),
+        (nameless_groups, ["front", BAD, *ON], "have no value in 7 of 120 rows"),
+        (
+            None,
+            ["fit", "absent.csv", *ON, "--report", "r.html", "--criterion", "minmax"],
+            "a report shows every tolerance, solved exactly",
+        ),
+        (
+            None,
+            ["audit", "people.csv", "--model", "m.fairpca", "--report", "r.html"],
+            "leave out --report or --model",
         ),
         (None, ["audit", "people.csv"], "an audit needs --sensitive and --n-components, or a"),
         (None, ["audit", "people.csv", "--model", "m.fairpca", *ON], "a model has its own"),
@@ -637,6 +875,18 @@ def test_the_steps_of_a_slow_fit_are_shown(folder, monkeypatch):
     assert terminal.shows() == ""
 
 
+def test_the_points_of_a_front_are_counted(folder, monkeypatch):
+    on_a_terminal(monkeypatch)
+    said = []
+    monkeypatch.setattr(_status_line.StatusLine, "say", lambda line, text: said.append(text))
+    assert main(["front", "people.csv", *FIT, "--points", "3"]) == 0
+    doing = "fairpca: finding the points of the front"
+    assert said == [f"{doing} {done}/3" for done in (1, 2, 3)]
+    assert main(["report", "people.csv", *FIT, "--report", "r.html"]) == 0
+    assert f"{doing} 50/50" in said
+    assert said[-1] == "fairpca: drawing rows anew 400/400"
+
+
 def test_warnings_are_one_line_and_not_said_twice(folder, capsys):
     frame = people()
     frame.loc[0, "sex"] = "only one"
@@ -646,6 +896,13 @@ def test_warnings_are_one_line_and_not_said_twice(folder, capsys):
     assert "fairpca: warning: Groups with a single row: 'only one'." in shown.err
     assert shown.err.count("\n") == 1
     assert "groups" in shown.out
+    frame.loc[1:, "sex"] = "f"
+    frame.to_csv("bad.csv", index=False)
+    for arguments in (["front", BAD, *ON[:3], "0.5"], ["fit", BAD, *ON, "--report", "r.html"]):
+        assert main(arguments) == 0
+        shown = capsys.readouterr()
+        assert shown.err.count("Groups with a single row: 'only one'.") == 1
+        assert shown.err.count("\n") == 1
 
 
 def test_it_can_run_outside_the_main_thread(folder):

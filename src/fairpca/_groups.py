@@ -16,6 +16,9 @@ Codes = NDArray[np.integer[Any]]
 MISSING = "(missing)"
 """Label of the group of rows whose sensitive feature is missing."""
 
+MISSING_LABELS = ("error", "group")
+"""What missing sensitive features can be."""
+
 _MOST_GROUPS = 1000
 _FEW_LABELS = 4
 _LONGEST_TEXT = 40
@@ -29,7 +32,7 @@ def encode_groups(
     One column gives its values as labels; several give tuples, one for each combination that
     occurs. None gives a single group.
     """
-    check_choice("missing_labels", missing_labels, ("error", "group"))
+    check_choice("missing_labels", missing_labels, MISSING_LABELS)
     if sensitive_features is None:
         return ("all",), np.zeros(n_rows, dtype=np.int8)
     columns = _columns(sensitive_features)

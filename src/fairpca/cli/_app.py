@@ -19,6 +19,7 @@ import typer
 import fairpca
 from fairpca.cli import commands
 from fairpca.cli._terminal import BadInputError, complain, prepare_streams, show_warning
+from fairpca.exceptions import FairnessWarning
 
 FINE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -31,6 +32,8 @@ _EXAMPLES = (
     "fairpca audit people.csv --sensitive sex --n-components 5",
     "fairpca fit people.csv --sensitive sex --n-components 5 --model people.fairpca",
     "fairpca transform new.csv --model people.fairpca --output reduced.csv",
+    "fairpca front people.csv --sensitive sex --n-components 5 --max-extra-loss 0.01",
+    "fairpca report people.csv --sensitive sex --n-components 5 --report people.html",
 )
 
 
@@ -41,10 +44,13 @@ def run(arguments: Sequence[str]) -> int:
     prepare_streams()
     with warnings.catch_warnings(), _cleaning_up_when_ended():
         warnings.showwarning = show_warning
+        warnings.simplefilter("always", FairnessWarning)
+        given = [argument for argument in arguments if argument != "--debug"]
         try:
             program = typer.main.get_command(_application())
             code = program.main(
-                args=[argument for argument in arguments if argument != "--debug"],
+                args=list(given),
+                obj=given,  # for reports, which say how they were made
                 prog_name="fairpca",
                 standalone_mode=False,
             )

@@ -65,6 +65,20 @@ def _compared(loss: float, ordinary: float) -> str:
     return f"{loss:.6g}, {abs(change):.2f} % {word} than ordinary PCA"
 
 
+def in_options(text: str) -> str:
+    """The library's words with the program's own for what can be chosen."""
+    return text.replace("criterion='minmax'", "--criterion minmax")
+
+
+def table_as_data(preparation: Preparation, n_rows: int) -> dict[str, Any]:
+    """What was read, for JSON."""
+    return {
+        "rows": n_rows,
+        "columns": [column.name for column in preparation.columns],
+        "prepared_columns": list(preparation.feature_names),
+    }
+
+
 def as_data(fair: FairPCA) -> dict[str, Any]:
     """A fitted subspace as plain data, for JSON."""
     return {

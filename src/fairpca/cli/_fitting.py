@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from fairpca import FairPCA
 from fairpca._callbacks import listening
+from fairpca._groups import MISSING_LABELS
+from fairpca._validation import listed
 from fairpca.cli._terminal import BadInputError, refusing, show_warning, stage
 from fairpca.linalg import Array
-from fairpca.preparation import Preparation, require_columns
+from fairpca.preparation import ENCODINGS, Preparation, require_columns
+from fairpca.problem import CRITERIA
+from fairpca.solvers import SOLVERS
 
 
 @dataclass(frozen=True)
 class FitOptions:
-    """What a user can choose about the subspace."""
+    """What a user can choose about the subspace; wrong choices are refused here."""
 
     criterion: str
     tolerance: float
     solver: str
     missing_labels: str
+
+    def __post_init__(self) -> None:
+        require_choice("--criterion", self.criterion, CRITERIA)
+        require_number("--tolerance", self.tolerance)
+        require_choice("--solver", self.solver, ("auto", *SOLVERS))
+        check_missing_labels(self.missing_labels)
 
 
 @dataclass(frozen=True)
@@ -35,24 +45,49 @@ class ColumnOptions:
     standardize: bool
     keep_sensitive: bool
 
+    def __post_init__(self) -> None:
+        require_choice("--encode", self.encode, ENCODINGS)
+
 
 @dataclass(frozen=True, eq=False)
-class TableFit:
-    """A fair subspace of a table, and the columns that it was found for."""
+class PreparedTable:
+    """The columns of numbers that a table became, and the groups of its rows."""
 
     preparation: Preparation
     rows: Array
-    fair: FairPCA
+    groups: Any
 
 
 def parse_dimension(text: str) -> int | float:
     """A number of columns, or a share."""
     for kind in (int, float):
         try:
-            return kind(text)
+            value = kind(text)
         except ValueError:
             continue
-    raise BadInputError(f"--n-components must be a number such as 5 or 0.9, got {text!r}.")
+        if value > 0 and (kind is int or value < 1):
+            return value
+    raise BadInputError(
+        "--n-components must be a whole number of at least 1 such as 5, or a share between 0 and 1 "
+        f"such as 0.9, got {text!r}."
+    )
+
+
+def check_missing_labels(missing_labels: str) -> None:
+    """Refuse what the option does not know."""
+    require_choice("--missing-labels", missing_labels, MISSING_LABELS)
+
+
+def require_choice(option: str, value: str, known: Collection[str]) -> None:
+    """Refuse a value that an option does not know."""
+    if value not in known:
+        raise BadInputError(f"{option} must be one of {listed(list(known))}, got {value!r}.")
+
+
+def require_number(option: str, value: float | None) -> None:
+    """Refuse a value that is negative, infinite or none."""
+    if value is not None and not 0.0 <= value < float("inf"):
+        raise BadInputError(f"{option} must be a number of at least 0, got {value:g}.")
 
 
 def unique(names: Sequence[str]) -> tuple[str, ...]:
@@ -74,22 +109,50 @@ def groups_of(frame: Any, sensitive: Sequence[str], missing_labels: str) -> Any:
     return frame[list(sensitive)] if len(sensitive) > 1 else frame[sensitive[0]]
 
 
-def fit_table(
-    frame: Any, n_components: int | float, columns: ColumnOptions, options: FitOptions
-) -> TableFit:
-    """Learn how to prepare a table, and find its fair subspace."""
-    groups = groups_of(frame, columns.sensitive, options.missing_labels)
+def prepare_table(frame: Any, columns: ColumnOptions, missing_labels: str) -> PreparedTable:
+    """Learn how to prepare a table, and do it."""
+    groups = groups_of(frame, columns.sensitive, missing_labels)
     with stage("preparing the columns"), refusing():
         preparation = Preparation.learn(frame, **vars(columns))
-        rows = preparation.apply(frame)
-    return TableFit(preparation, rows, fit_fair(rows, groups, n_components, options))
+        return PreparedTable(preparation, preparation.apply(frame), groups)
 
 
 def fit_fair(rows: Array, groups: Any, n_components: int | float, options: FitOptions) -> FairPCA:
     """Find the fair subspace of prepared columns."""
+    fair, caught = _fit(rows, groups, n_components, options)
+    for warning in caught:
+        # The certificate is shown with the result, and need not be said twice.
+        if str(warning.message) != str(fair.certificate_):
+            show_warning(warning.message, warning.category)
+    return fair
+
+
+def find_dimension(rows: Array, groups: Any, n_components: int | float, missing_labels: str) -> int:
+    """The dimension itself, or the smallest in which a fair subspace keeps the share."""
+    if isinstance(n_components, int):
+        check_shape(rows, n_components)
+        return n_components
+    # What it warns of, what comes next will warn of too.
+    fair, _ = _fit(rows, groups, n_components, FitOptions("equal", 0.0, "auto", missing_labels))
+    return int(fair.n_components_)
+
+
+def check_shape(rows: Array, n_components: int | float) -> None:
+    """Refuse more dimensions than there are columns, and a single row."""
     n, d = rows.shape
     if n < 2:
         raise BadInputError("the table has one row: a fair subspace needs at least two.")
+    if n_components > d:
+        raise BadInputError(
+            f"--n-components {n_components} is more than the {d} columns that there are."
+        )
+
+
+def _fit(
+    rows: Array, groups: Any, n_components: int | float, options: FitOptions
+) -> tuple[FairPCA, list[warnings.WarningMessage]]:
+    check_shape(rows, n_components)
+    n, d = rows.shape
     fair = FairPCA(
         n_components,
         criterion=options.criterion,
@@ -106,8 +169,4 @@ def fit_fair(rows: Array, groups: Any, n_components: int | float, options: FitOp
     ):
         warnings.simplefilter("always")
         fair.fit(rows, sensitive_features=groups)
-    for warning in caught:
-        # The certificate is shown with the result, and need not be said twice.
-        if str(warning.message) != str(fair.certificate_):
-            show_warning(warning.message, warning.category)
-    return fair
+    return fair, caught

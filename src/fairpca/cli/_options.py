@@ -11,9 +11,17 @@ from fairpca.preparation import ENCODINGS
 from fairpca.problem import CRITERIA
 from fairpca.solvers import SOLVERS
 
+DIMENSION_HELP = (
+    "The number of columns to reduce to, or a share: the fewest at which the worst-off group keeps "
+    "that share of its variance."
+)
+SENSITIVE_HELP = "A column that makes the groups; several make groups of their combinations."
+
 Table = Annotated[
     Path, typer.Argument(metavar="TABLE", help="A .csv, .parquet, .arrow or .feather file.")
 ]
+Sensitive = Annotated[list[str], typer.Option("--sensitive", metavar="COLUMN", help=SENSITIVE_HELP)]
+Dimension = Annotated[str, typer.Option("--n-components", metavar="5|0.9", help=DIMENSION_HELP)]
 Drop = Annotated[
     list[str],
     typer.Option("--drop", metavar="COLUMN", help="Leave a column out; repeat for several."),
@@ -75,6 +83,10 @@ MissingLabels = Annotated[
         help="Whether missing values in a sensitive column are an error or a group.",
     ),
 ]
+Model = Annotated[
+    Path | None,
+    typer.Option("--model", metavar="FILE", help="Write the model; the suffix is .fairpca."),
+]
 Output = Annotated[
     Path | None,
     typer.Option(
@@ -84,10 +96,12 @@ Output = Annotated[
         "file, text that a spreadsheet would run gets a ' in front.",
     ),
 ]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        metavar="FILE",
+        help="Write a page for everyone, as `fairpca report` does; the suffix is .html.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-
-DIMENSION_HELP = (
-    "The number of columns to reduce to, or a share: the fewest at which the worst-off group keeps "
-    "that share of its variance."
-)
-SENSITIVE_HELP = "A column that makes the groups; several make groups of their combinations."

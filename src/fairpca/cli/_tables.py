@@ -69,6 +69,11 @@ def check_model_destination(path: Path | None, *others: Path | None) -> None:
         _check_destination(path, [".fairpca"], others)
 
 
+def check_report_destination(path: Path, *others: Path | None) -> None:
+    """The same for a report."""
+    _check_destination(path, [".html"], others)
+
+
 def _check_destination(path: Path, known: Collection[str], others: Iterable[Path | None]) -> None:
     _known_suffix(path, known)
     folder = Path(os.path.realpath(path)).parent

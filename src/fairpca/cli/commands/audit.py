@@ -15,12 +15,13 @@ from fairpca.cli._fitting import (
     ColumnOptions,
     FitOptions,
     fit_fair,
-    fit_table,
     groups_of,
     parse_dimension,
+    prepare_table,
     unique,
 )
 from fairpca.cli._models import apply_preparation, read_model
+from fairpca.cli._reporting import check_report, commands_for, report_on, write_report
 from fairpca.cli._tables import read_table
 from fairpca.cli._terminal import BadInputError, refusing, say, say_json, stage
 
@@ -32,6 +33,7 @@ EXAMPLES = (
 
 
 def audit(
+    context: typer.Context,
     table: options.Table,
     sensitive: Annotated[
         list[str],
@@ -66,12 +68,13 @@ def audit(
     tolerance: options.Tolerance = 0.0,
     solver: options.Solver = "auto",
     missing_labels: options.MissingLabels = "error",
+    report: options.Report = None,
     json: options.Json = False,
 ) -> None:
     """Show who pays for ordinary PCA, or for a model, and what a fair subspace would cost.
 
     A group's loss is the squared distance between a row and its reconstruction, averaged over its
-    rows; its disparity is what it loses beyond a PCA of its own. Nothing is written.
+    rows; its disparity is what it loses beyond a PCA of its own. Nothing but a report is written.
     """
     choices = FitOptions(criterion, tolerance, solver, missing_labels)
     names, unused = unique(sensitive), unique([*target, *drop])
@@ -80,18 +83,30 @@ def audit(
             raise BadInputError(
                 "a model has its own dimension: leave out --n-components or --model."
             )
+        if report is not None:
+            raise BadInputError(
+                "a report is about ordinary PCA and fair subspaces: leave out --report or --model."
+            )
         audited, fair = _audit_model(table, model, names, unused, choices)
     elif not names or n_components is None:
         raise BadInputError("an audit needs --sensitive and --n-components, or a --model.")
     else:
         columns = ColumnOptions(names, unused, encode, standardize, keep_sensitive)
         dimension = parse_dimension(n_components)
-        audited = None
-        fair = fit_table(read_table(table), dimension, columns, choices).fair
+        check_report(report, choices, table)
+        prepared = prepare_table(read_table(table), columns, missing_labels)
+        audited, fair = None, fit_fair(prepared.rows, prepared.groups, dimension, choices)
+        if report is not None:
+            r = int(fair.n_components_)
+            code = commands_for(context.obj, table, columns, r, missing_labels)
+            page = report_on(prepared, r, missing_labels, code=code, warn=False)
+            write_report(page, report)
     if json:
-        say_json(_as_data(audited, fair))
-    else:
-        say(_in_words(audited, fair))
+        say_json(_as_data(audited, fair) | {"report": None if report is None else str(report)})
+        return
+    say(_in_words(audited, fair))
+    if report is not None:
+        say(f"Report: {report}")
 
 
 def _audit_model(
@@ -141,4 +156,4 @@ def _in_words(audited: GroupTable | None, fair: FairPCA) -> str:
         lines += [f"The model on this table:\n\n{audited}\n", findings.model_cost(audited)]
         lines += ["", "A fair subspace fitted to this table:", ""]
     lines += [f"{fair.group_table_}\n", findings.who_pays(fair.group_table_), findings.cost(fair)]
-    return "\n".join([*lines, str(fair.certificate_)])
+    return "\n".join([*lines, findings.in_options(str(fair.certificate_))])

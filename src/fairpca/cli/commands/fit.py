@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
 from fairpca.cli import _findings as findings
 from fairpca.cli import _options as options
-from fairpca.cli._fitting import ColumnOptions, FitOptions, fit_table, parse_dimension, unique
+from fairpca.cli._fitting import (
+    ColumnOptions,
+    FitOptions,
+    fit_fair,
+    parse_dimension,
+    prepare_table,
+    unique,
+)
 from fairpca.cli._reduced import check_carried, reduced_table
+from fairpca.cli._reporting import check_report, commands_for, report_on, write_report
 from fairpca.cli._tables import (
     check_model_destination,
     check_table_destination,
@@ -29,14 +34,10 @@ EXAMPLES = (
 
 
 def fit(
+    context: typer.Context,
     table: options.Table,
-    sensitive: Annotated[
-        list[str],
-        typer.Option("--sensitive", metavar="COLUMN", help=options.SENSITIVE_HELP),
-    ],
-    n_components: Annotated[
-        str, typer.Option("--n-components", metavar="5|0.9", help=options.DIMENSION_HELP)
-    ],
+    sensitive: options.Sensitive,
+    n_components: options.Dimension,
     target: options.Target = [],  # noqa: B006 (typer reads it, nobody changes it)
     drop: options.Drop = [],  # noqa: B006
     encode: options.Encode = "onehot",
@@ -46,46 +47,52 @@ def fit(
     tolerance: options.Tolerance = 0.0,
     solver: options.Solver = "auto",
     missing_labels: options.MissingLabels = "error",
-    model: Annotated[
-        Path | None,
-        typer.Option("--model", metavar="FILE", help="Write the model; the suffix is .fairpca."),
-    ] = None,
+    model: options.Model = None,
     output: options.Output = None,
     carry: options.Carry = [],  # noqa: B006
+    report: options.Report = None,
     json: options.Json = False,
 ) -> None:
     """Find a subspace in which every group gives up the same.
 
     Prints what each group loses and how good the subspace provably is, and writes the model, the
-    reduced table, or both.
+    reduced table, a report, or all of them.
     """
     dimension = parse_dimension(n_components)
-    check_model_destination(model, table, output)
-    check_table_destination(output, table)
-    frame = read_table(table)
-    check_carried(frame, carry, output)
     columns = ColumnOptions(
         unique(sensitive), unique([*target, *drop]), encode, standardize, keep_sensitive
     )
     choices = FitOptions(criterion, tolerance, solver, missing_labels)
-    fitted = fit_table(frame, dimension, columns, choices)
-    fair, preparation = fitted.fair, fitted.preparation
+    check_model_destination(model, table, output)
+    check_table_destination(output, table)
+    check_report(report, choices, table)
+    frame = read_table(table)
+    check_carried(frame, carry, output)
+    prepared = prepare_table(frame, columns, missing_labels)
+    preparation = prepared.preparation
+    fair = fit_fair(prepared.rows, prepared.groups, dimension, choices)
     # Before anything is written, as it may yet be refused.
-    reduced = None if output is None else reduced_table(fair, fitted.rows, frame, carry)
+    reduced = None if output is None else reduced_table(fair, prepared.rows, frame, carry)
+    page = None
+    if report is not None:
+        r = int(fair.n_components_)
+        code = commands_for(context.obj, table, columns, r, missing_labels)
+        page = report_on(prepared, r, missing_labels, code=code, warn=False)
     if model is not None:
         save_model(fair, model, preparation=preparation)
     if output is not None:
         write_table(reduced, output)
+    if page is not None and report is not None:
+        write_report(page, report)
     if json:
         say_json(
             {
                 "command": "fit",
-                "rows": len(frame),
-                "columns": [column.name for column in preparation.columns],
-                "prepared_columns": list(preparation.feature_names),
+                **findings.table_as_data(preparation, len(frame)),
                 **findings.as_data(fair),
                 "model": None if model is None else str(model),
                 "output": None if output is None else str(output),
+                "report": None if report is None else str(report),
             }
         )
         return
@@ -93,7 +100,9 @@ def fit(
     say(f"\n{fair.group_table_}\n")
     say(findings.who_pays(fair.group_table_))
     say(findings.cost(fair))
-    say(str(fair.certificate_))
+    say(findings.in_options(str(fair.certificate_)))
     for written in (model, output):
         if written is not None:
             say(f"Written: {written}")
+    if report is not None:
+        say(f"Report: {report}")

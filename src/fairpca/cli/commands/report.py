@@ -1,0 +1,82 @@
+"""``fairpca report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairpca.cli import _findings as findings
+from fairpca.cli import _options as options
+from fairpca.cli._fitting import (
+    ColumnOptions,
+    FitOptions,
+    find_dimension,
+    parse_dimension,
+    prepare_table,
+    unique,
+)
+from fairpca.cli._reporting import check_report, commands_for, report_on, write_report
+from fairpca.cli._tables import read_table
+from fairpca.cli._terminal import say, say_json
+
+EXAMPLES = (
+    "fairpca report people.csv --sensitive sex --n-components 5 --report people.html",
+    "fairpca report people.parquet --sensitive sex --sensitive race --n-components 0.9 \\",
+    '    --target income --report people.html --title "Who pays?"',
+)
+
+
+def report(
+    context: typer.Context,
+    table: options.Table,
+    sensitive: options.Sensitive,
+    n_components: options.Dimension,
+    report: Annotated[
+        Path,
+        typer.Option("--report", metavar="FILE", help="Where to; the suffix is .html."),
+    ],
+    title: Annotated[str | None, typer.Option(help="Head of the page.")] = None,
+    target: options.Target = [],  # noqa: B006 (typer reads it, nobody changes it)
+    drop: options.Drop = [],  # noqa: B006
+    encode: options.Encode = "onehot",
+    standardize: options.Standardize = True,
+    keep_sensitive: options.KeepSensitive = False,
+    missing_labels: options.MissingLabels = "error",
+    json: options.Json = False,
+) -> None:
+    """Write a page for everyone: who pays for PCA, what fairness costs, and how sure that is.
+
+    The page needs nothing else, neither files nor a network. It has the finding in plain words, a
+    slider from ordinary PCA to the fairest subspace, and the proof.
+    """
+    dimension = parse_dimension(n_components)
+    check_report(report, FitOptions("equal", 0.0, "auto", missing_labels), table)
+    columns = ColumnOptions(
+        unique(sensitive), unique([*target, *drop]), encode, standardize, keep_sensitive
+    )
+    frame = read_table(table)
+    prepared = prepare_table(frame, columns, missing_labels)
+    r = find_dimension(prepared.rows, prepared.groups, dimension, missing_labels)
+    code = commands_for(context.obj, table, columns, r, missing_labels)
+    made = report_on(prepared, r, missing_labels, code=code, title=title)
+    write_report(made, report)
+    fair = made.front.estimator(-1)
+    if json:
+        say_json(
+            {
+                "command": "report",
+                **findings.table_as_data(prepared.preparation, len(frame)),
+                **findings.as_data(fair),
+                "summary": made.summary,
+                "report": str(report),
+            }
+        )
+        return
+    say(findings.columns_sentence(prepared.preparation))
+    say(f"\n{fair.group_table_}\n")
+    for sentence in made.summary["finding"]:
+        say(sentence)
+    say(findings.in_options(str(fair.certificate_)))
+    say(f"Report: {report}")
