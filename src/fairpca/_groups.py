@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,12 @@ def label_text(label: Hashable) -> str:
     if isinstance(label, tuple):
         return " × ".join(str(part) for part in label)  # noqa: RUF001
     return str(label)
+
+
+def distinct_texts(labels: Sequence[Hashable]) -> list[str]:
+    """How groups are called where two must not be taken for one: 1 and "1", say."""
+    texts = [label_text(label) for label in labels]
+    return texts if len(set(texts)) == len(texts) else [repr(label) for label in labels]
 
 
 def short_text(text: str) -> str:

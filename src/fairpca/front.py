@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairpca._estimator import FairPCA
-from fairpca._groups import Codes, label_text
+from fairpca._groups import Codes, distinct_texts
 from fairpca._validation import (
     check_number,
     check_rows,
@@ -116,7 +116,7 @@ class ParetoFront:
         -------
         ParetoFront
         """
-        _check_n_points(n_points)
+        check_n_points(n_points)
         check_seed(random_state)
         _check_progress(progress)
         if problem.criterion != "equal":
@@ -323,10 +323,7 @@ class ParetoFront:
 
     def to_dict(self) -> dict[str, list[Any]]:
         """The columns by name, as lists with one entry for each point."""
-        labels = self.problem.moments.labels
-        names = [label_text(label) for label in labels]
-        if len(set(names)) < len(names):  # 1 and "1", say
-            names = [repr(label) for label in labels]
+        names = distinct_texts(self.problem.moments.labels)
         columns: dict[str, list[Any]] = {
             "spread": self.spread.tolist(),
             "total loss": self.total_loss.tolist(),
@@ -502,7 +499,7 @@ def pareto_front(
     >>> fair.group_table_.disparity.round(2).tolist()
     [3.24, 2.39, 0.84, 3.24, 0.84]
     """
-    _check_n_points(n_points)
+    check_n_points(n_points)
     _check_progress(progress)
     posed = pose(
         X,
@@ -564,7 +561,8 @@ def pose(
     return PosedRows(fair._problem(moments, int(n_components)), rows, codes, weights)
 
 
-def _check_n_points(n_points: object) -> None:
+def check_n_points(n_points: object) -> None:
+    """Raise ValueError unless this is an integer of at least 2."""
     check_whole_number("n_points", n_points)
     if n_points == 1:
         raise ValueError("n_points must be at least 2: the two ends of the front.")

@@ -140,7 +140,7 @@ class Certificate:
             f"Uses {self.n_dimensions} dimensions, {self.n_dimensions - self.n_components} more "
             f"than the {self.n_components} asked for."
         )
-        value, bound = _rounded(self.value, 6, up=True), _rounded(self.lower_bound, 6, up=False)
+        value, bound = rounded(self.value, 6, up=True), rounded(self.lower_bound, 6, up=False)
         if self.criterion == "minmax":
             return [
                 uses,
@@ -155,14 +155,14 @@ class Certificate:
         ]
 
     def _minmax_finding(self) -> str:
-        bound = _rounded(self.lower_bound, 6, up=False)
+        bound = rounded(self.lower_bound, 6, up=False)
         if self.status == "optimal":
             return (
                 "Proven optimal: in every subspace of this dimension some group has a disparity of "
-                f"at least {bound}, and here none has more than {_rounded(self.value, 6, up=True)}."
+                f"at least {bound}, and here none has more than {rounded(self.value, 6, up=True)}."
             )
         return (
-            f"No group has a disparity above {_rounded(self.value, 6, up=True)}; no subspace of "
+            f"No group has a disparity above {rounded(self.value, 6, up=True)}; no subspace of "
             f"this dimension can bring the largest one below {bound}."
         )
 
@@ -171,7 +171,7 @@ class Certificate:
         within = (
             "equal disparities"
             if apart == 0
-            else f"disparities within {_rounded(apart, 6, up=True)} of each other"
+            else f"disparities within {rounded(apart, 6, up=True)} of each other"
         )
         if self.status == "optimal":
             return (
@@ -182,12 +182,12 @@ class Certificate:
             return (
                 f"All groups have {within}, at a total loss of {self.value:.6g}; no subspace of "
                 "this dimension that does the same can lower it by more than "
-                f"{_rounded(100 * self.relative_gap, 2, up=True)} %."
+                f"{rounded(100 * self.relative_gap, 2, up=True)} %."
             )
         if self.status == "infeasible":
             return (
                 "Proven impossible: in every subspace of this dimension the disparities of two "
-                f"groups differ by at least {_rounded(self.spread_bound, 6, up=False)}. Returned "
+                f"groups differ by at least {rounded(self.spread_bound, 6, up=False)}. Returned "
                 f"is the smallest difference found, {self.spread:.6g}."
             )
         return (
@@ -201,7 +201,7 @@ class Certificate:
             return []
         return [
             "In every subspace of this dimension the disparities of two groups differ by at least "
-            f"{_rounded(self.spread_bound, 6, up=False)}."
+            f"{rounded(self.spread_bound, 6, up=False)}."
         ]
 
     def _unmet(self) -> list[str]:
@@ -220,7 +220,7 @@ class Certificate:
             return []
         return [
             "The groups' own subspaces are only known nearly: their disparities can be larger than "
-            f"measured by {_rounded(self.own_error, 2, up=True)}, for which all this allows."
+            f"measured by {rounded(self.own_error, 2, up=True)}, for which all this allows."
         ]
 
     def _levelling(self) -> list[str]:
@@ -235,7 +235,7 @@ class Certificate:
         ]
 
 
-def _rounded(number: float, digits: int, *, up: bool) -> str:
+def rounded(number: float, digits: int, *, up: bool) -> str:
     """The number to so many significant digits, not below it (up) or not above it."""
     context = decimal.Context(
         prec=digits, rounding=decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR

@@ -9,6 +9,8 @@ from functools import partial
 from importlib.resources import files
 from typing import Any
 
+from fairpca.report._numbers import number, rows
+
 _FIGURES = 7
 """Significant figures of the numbers that charts are drawn from."""
 
@@ -28,7 +30,8 @@ def render(summary: dict[str, Any]) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["number"] = partial(_number, rounding=summary["rounding"])
+    environment.filters["number"] = partial(number, rounding=summary["rounding"])
+    environment.filters["rows"] = rows
     script = _template("page.js")
     page: str = environment.from_string(_template("page.html")).render(
         summary=summary,
@@ -58,10 +61,3 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, list):
         return [_rounded(part) for part in value]
     return float(f"{value:.{_FIGURES}g}") if isinstance(value, float) else value
-
-
-def _number(value: float | None, rounding: float) -> str:
-    """Four figures; a dash for what is not known, and zero for what rounding alone can be."""
-    if value is None:
-        return "–"  # noqa: RUF001
-    return "0" if abs(value) <= rounding else f"{value:.4g}"

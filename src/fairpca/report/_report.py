@@ -8,19 +8,26 @@ import tempfile
 import webbrowser
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from fairpca._atomic import replacing
 from fairpca._validation import check_whole_number
-from fairpca.front import ParetoFront, Progress, pose
+from fairpca.front import ParetoFront, Progress, check_n_points, pose
+from fairpca.report._names import harmless
 from fairpca.report._page import import_jinja2, render
-from fairpca.report._resampling import Intervals
-from fairpca.report._summary import intervals_of, summarise
+from fairpca.report._resampling import Intervals, disparity_intervals
+from fairpca.report._summary import summarise
 
+_TITLE = "Who pays for PCA?"
 _FRAME_HEIGHT = 900
+
+_SEED = 0
+"""Of the draws, where none is given."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +39,7 @@ class Report:
     front : ParetoFront
         The trade-off that the report shows; `front.estimator` gives the model of a point.
     intervals : Intervals or None
-        Bootstrap intervals of the disparities.
+        Bootstrap intervals of the disparities with ordinary PCA, first, and at each point.
     title : str
         Head of the page.
     code : str
@@ -95,7 +102,7 @@ def report(
     *,
     sensitive_features: Any,
     n_components: int,
-    title: str = "Who pays for PCA?",
+    title: str = _TITLE,
     n_points: int = 50,
     n_resamples: int = 200,
     loss: str = "mean",
@@ -121,7 +128,8 @@ def report(
     n_points : int, default=50
         How many points of the trade-off are found.
     n_resamples : int, default=200
-        How often rows are drawn anew for the intervals; 0 leaves the intervals out.
+        How often rows are drawn anew for the intervals; 0 leaves the intervals out. Groups of
+        fewer than 30 rows, or 5 for each dimension, have none.
     loss : {"mean", "sum"}, default="mean"
         Whether a group's loss is the mean over its rows or the sum.
     centering : {"global", "group"}, default="global"
@@ -151,20 +159,23 @@ def report(
     >>> X = StandardScaler().set_output(transform="pandas").fit_transform(adult.data)
     >>> found = report(X, sensitive_features=adult.sensitive_features, n_components=5, n_points=5)
     >>> found
-    With ordinary PCA, the group Female loses 1.3 times as much as the group Male, beyond what
+    With ordinary PCA, the group “Female” loses 1.3 times as much as the group “Male”, beyond what
     each must lose.
     A fair subspace of 5 dimensions exists, in which every group gives up the same. It costs
-    0.024 % more loss in total, and it is proven that none is cheaper.
+    0.024 % more loss in total than ordinary PCA, and it is proven that none is cheaper.
     (html(), write_html(path), open(), json())
     >>> found.write_html("report.html")  # doctest: +SKIP
     """
     import_jinja2()
+    check_n_points(n_points)
     check_whole_number("n_resamples", n_resamples, least=0)
     if n_resamples == 1:
         raise ValueError("n_resamples must be 0 or at least 2: one draw has no spread.")
     for name, text in (("title", title), ("code", "" if code is None else code)):
         if not isinstance(text, str):
             raise ValueError(f"{name} must be text, got {text!r}.")
+    if not title.strip():
+        raise ValueError("title must not be empty.")
     tell: Progress = progress or (lambda doing, done, total: None)
     choices: dict[str, Any] = {
         "loss": loss,
@@ -181,30 +192,50 @@ def report(
     )
     front = ParetoFront.of(posed.problem, n_points, random_state, progress=progress)
     front = replace(front, missing_labels=missing_labels)
-    intervals = intervals_of(
-        posed, front, n_resamples, lambda done, total: tell("drawing rows anew", done, total)
-    )
+    intervals = None
+    if n_resamples > 0:
+        intervals = disparity_intervals(
+            posed.problem,
+            posed.rows,
+            posed.codes,
+            posed.weights,
+            [posed.problem.pca_basis, *(solution.basis for solution in front)],
+            int(n_resamples),
+            np.random.default_rng(_SEED if random_state is None else random_state),
+            lambda done, total: tell("drawing the rows of groups anew", done, total),
+        )
     if code is None:
-        code = _python_code(n_components, n_points, choices, sample_weight is not None)
-    return Report(front, intervals, title, code)
+        numbers = {"n_components": n_components, "n_points": n_points, "n_resamples": n_resamples}
+        code = _python_code(numbers | choices, title, sample_weight is not None)
+    return Report(front, intervals, harmless(title), harmless(code))
 
 
-def _python_code(n_components: int, n_points: int, choices: dict[str, Any], weighted: bool) -> str:
-    defaults = {"loss": "mean", "centering": "global", "missing_labels": "error"}
-    options = [f"n_components={n_components}"]
-    options += [f"n_points={n_points}"] if n_points != 50 else []
-    options += ["sample_weight=weights"] if weighted else []
-    options += [
-        f"{name}={value!r}" for name, value in choices.items() if value != defaults.get(name)
-    ]
-    given = ", ".join(options)
+def _python_code(choices: dict[str, Any], title: str, weighted: bool) -> str:
+    defaults = {
+        "n_points": 50,
+        "n_resamples": 200,
+        "loss": "mean",
+        "centering": "global",
+        "missing_labels": "error",
+    }
+    options = {
+        name: repr(int(value) if isinstance(value, Integral) else value)
+        for name, value in choices.items()
+        if value != defaults.get(name)
+    }
+    if weighted:
+        options["sample_weight"] = "weights"
+    of_front = ", ".join(f"{key}={value}" for key, value in options.items() if key != "n_resamples")
+    if title != _TITLE:
+        options["title"] = repr(title)
+    of_report = ", ".join(f"{key}={value}" for key, value in options.items())
     return (
         "# X: the columns; groups: the sensitive column\n"
         "from fairpca import pareto_front\n"
         "from fairpca.report import report\n\n"
-        f"report(X, sensitive_features=groups, {given}).open()\n\n"
-        "# the subspace at the slider, as a model to keep\n"
-        f"front = pareto_front(X, sensitive_features=groups, {given})\n"
+        f"report(X, sensitive_features=groups, {of_report}).open()\n\n"
+        "# the subspace at the point that is shown, as a model to keep\n"
+        f"front = pareto_front(X, sensitive_features=groups, {of_front})\n"
         "fair = front.estimator({point})\n"
         "reduced = fair.transform(X)"
     )

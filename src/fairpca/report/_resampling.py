@@ -2,9 +2,9 @@
 
 The rows of each group are drawn anew, with replacement, and the group's own best subspace is found
 again; the subspaces that are judged stay as they are. The own subspace of a small group fits it too
-well, so its disparity is overstated. The intervals allow for that: they are the bootstrap's
-standard error around the estimate less the bootstrap's estimate of its bias (Efron and Tibshirani,
-1993).
+well, so its disparity is overstated. The intervals allow for that: their middle is the estimate
+less the bootstrap's estimate of its bias (Efron and Tibshirani, 1993), and they reach as far as
+1.96 standard errors and half that bias, which is itself only known roughly.
 """
 
 from __future__ import annotations
@@ -17,33 +17,40 @@ import numpy as np
 import scipy.sparse
 
 from fairpca._groups import Codes
-from fairpca.linalg import Array, extend_span, leading_eigenpairs
+from fairpca.linalg import Array, leading_eigenpairs
 from fairpca.problem import Problem
 
-_PIECES = 400
+_PIECES, _FEWEST_PIECES = 400, 50
 """A group with more rows is drawn in this many pieces of random rows, which gives the same spread
-of results and does not cost more for more rows."""
+of results."""
 
-_MOST_COLUMNS = 200
-"""With more columns, rows are first projected on the span of all the subspaces that matter."""
+_COLUMNS, _MORE_COLUMNS = 100, 20
+"""With more columns, a group's own subspace is looked for among its leading directions only: so
+many, or twice the dimension and so many more."""
 
 _LARGEST_STACK = 2**26
-"""Bytes that the second moments of one batch of draws may take."""
+"""Bytes that one stack of second moments may take."""
 
 _QUANTILE = 1.959964
 """Of the normal distribution, for 95 % between its two ends."""
 
 
+def few_rows(n_components: int) -> int:
+    """Rows below which no interval is given: the bootstrap would promise too much."""
+    return max(30, 5 * n_components)
+
+
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Where disparities lie with 95 % confidence; nan for groups of which that cannot be said.
+    """Where disparities lie with about 95 % confidence; nan where that cannot be said.
 
     Attributes
     ----------
     low, high : arrays of shape (m, k)
         For each of m subspaces and each of k groups.
     draws : array of shape (m, k, n_resamples)
-        Disparities of the rows drawn anew less those of the rows at hand.
+        Disparities of the rows drawn anew less those of the rows at hand; nan for groups that are
+        too small.
     """
 
     low: Array
@@ -53,10 +60,15 @@ class Intervals:
     def of_difference(
         self, disparities: Array, subspace: int, i: int, j: int
     ) -> tuple[float, float]:
-        """Where the disparity of group i less that of group j lies, in one subspace."""
-        draws = self.draws[subspace, i] - self.draws[subspace, j]
-        middle, reach = _interval(disparities[i] - disparities[j], draws)
-        return float(middle - reach), float(middle + reach)
+        """Where the disparity of group i less that of group j lies, in one subspace.
+
+        The two may have been picked for their difference: the interval is one of a family that
+        holds for all pairs of groups together.
+        """
+        draws = self.draws[subspace]
+        middle, error, doubt = _parts(disparities[i] - disparities[j], draws[i] - draws[j])
+        reach = _largest_deviation(draws) * float(error) + float(doubt)
+        return float(middle) - reach, float(middle) + reach
 
 
 def disparity_intervals(
@@ -74,95 +86,122 @@ def disparity_intervals(
     `codes` has the position of each row's group among the problem's groups; other rows have -1.
     """
     k, r = problem.n_groups, problem.n_components
-    disparities = np.array([problem.disparities(basis) for basis in bases])
-    center = problem.moments.total_mean
-    if problem.moments.n_features > _MOST_COLUMNS:
-        span = _span_of_all(problem, bases)
-        rows, center = rows @ span, center @ span
-        bases = [span.T @ basis for basis in bases]
-    projectors = np.array([(basis @ basis.T).ravel() for basis in bases])
-    draws = np.empty((len(bases), k, n_resamples))
+    draws = np.full((len(bases), k, n_resamples), np.nan)
     for group in range(k):
         members = np.flatnonzero(codes == group)
-        pieces = _Pieces.of(
-            rows[members], None if weights is None else weights[members], center, rng
-        )
-        scale = problem.moments.weight[group] if problem.loss == "sum" else 1.0
-
-        def judge(times: Array, pieces: _Pieces = pieces, scale: float = scale) -> Array:
-            matrices = scale * pieces.second_moments(times, problem.centering)
-            own = np.linalg.eigvalsh(matrices)[:, -r:].sum(axis=1)
-            judged: Array = own - projectors @ matrices.reshape(len(times), -1).T
-            return judged
-
-        n = len(pieces.weight)
-        at_hand = judge(np.ones((1, n)))
-        step = max(_LARGEST_STACK // (8 * len(center) ** 2), 1)
-        for begin in range(0, n_resamples, step):
-            stop = min(begin + step, n_resamples)
-            times = rng.multinomial(n, np.full(n, 1.0 / n), size=stop - begin).astype(np.float64)
-            times[times @ pieces.weight == 0.0] = 1.0  # only rows without weight were drawn
-            draws[:, group, begin:stop] = judge(times) - at_hand
-            progress(group * n_resamples + stop, k * n_resamples)
-        if n == 1:
-            draws[:, group] = np.nan
-    middle, reach = _interval(disparities, draws)
+        if weights is not None:
+            members = members[weights[members] > 0.0]
+        if len(members) >= few_rows(r):
+            pieces = _Pieces(
+                problem,
+                group,
+                rows[members],
+                None if weights is None else weights[members],
+                bases,
+                rng,
+            )
+            draws[:, group] = pieces.draws(n_resamples, rng)
+        progress(group + 1, k)
+    disparities = np.array([problem.disparities(basis) for basis in bases])
+    middle, error, doubt = _parts(disparities, draws)
     middle = np.maximum(middle, 0.0)  # as disparities are
+    reach = _QUANTILE * error + doubt
     return Intervals(np.maximum(middle - reach, 0.0), middle + reach, draws)
 
 
-def _interval(estimates: Array, draws: Array) -> tuple[Array, Array]:
-    """The middle of each interval, which allows for bias, and how far it reaches."""
-    return estimates - draws.mean(axis=-1), _QUANTILE * draws.std(axis=-1, ddof=1)
+def _parts(estimates: Array, draws: Array) -> tuple[Array, Array, Array]:
+    """The estimates less their bias, their standard errors, and how unsure the bias is."""
+    bias = draws.mean(axis=-1)
+    return estimates - bias, draws.std(axis=-1, ddof=1), np.abs(bias) / 2
 
 
-def _span_of_all(problem: Problem, bases: Sequence[Array]) -> Array:
-    """Orthonormal columns that span the subspaces and the leading directions of each group.
-
-    What a group's own subspace turns to when its rows are drawn anew lies mostly in the latter.
-    """
-    span = bases[0]
-    d, more = len(span), 2 * problem.n_components
-    for matrix in problem.matrices:
-        leading = leading_eigenpairs(matrix, min(more, d))[1]
-        span = np.hstack([span, extend_span(span, leading)])
-    for basis in bases[1:]:
-        span = np.hstack([span, extend_span(span, basis)])
-    return span
+def _largest_deviation(draws: Array) -> float:
+    """The quantile, over draws, of the largest deviation of any difference between two groups."""
+    known = draws[np.isfinite(draws).all(axis=1)]
+    largest = np.zeros(draws.shape[1])
+    for i in range(len(known) - 1):
+        differences = known[i] - known[i + 1 :]
+        errors = differences.std(axis=1, ddof=1, keepdims=True)
+        deviations = np.abs(differences - differences.mean(axis=1, keepdims=True))
+        relative = np.divide(deviations, errors, where=errors > 0, out=np.zeros_like(deviations))
+        largest = np.maximum(largest, relative.max(axis=0))
+    return max(float(np.quantile(largest, 0.95)), _QUANTILE)
 
 
-@dataclass(frozen=True, eq=False)
 class _Pieces:
-    """Parts of a group's rows that are drawn as a whole: their sums about a fixed center."""
+    """Parts of a group's rows that are drawn as a whole, as sums about the problem's center."""
 
-    weight: Array
-    first: Array
-    second: Array
-
-    @classmethod
-    def of(
-        cls, rows: Any, weights: Array | None, center: Array, rng: np.random.Generator
-    ) -> _Pieces:
-        n, d = rows.shape
-        order, count = rng.permutation(n), min(n, _PIECES)
-        pieces = cls(np.empty(count), np.empty((count, d)), np.empty((count, d * d)))
+    def __init__(
+        self,
+        problem: Problem,
+        group: int,
+        rows: Any,
+        weights: Array | None,
+        bases: Sequence[Array],
+        rng: np.random.Generator,
+    ) -> None:
+        self._r, self._bases = problem.n_components, bases
+        self._moving_center = problem.centering == "group"
+        self._scale = problem.moments.weight[group] if problem.loss == "sum" else 1.0
+        self._directions = _leading_directions(problem, group)
+        center = problem.moments.total_mean
+        width = self._directions.shape[1]
+        most = int(np.clip(_LARGEST_STACK // (8 * width**2), _FEWEST_PIECES, _PIECES))
+        n = rows.shape[0]
+        order, count = rng.permutation(n), min(n, most)
+        beside = np.hstack(bases)
+        self.weight = np.empty(count)
+        self.first = np.empty((count, len(center)))
+        self.second = np.empty((count, width * width))
+        self.kept = np.empty((len(bases), count))
         for i in range(count):
             members = order[i::count]
             part = rows[members]
             part = np.asarray(part.toarray() if scipy.sparse.issparse(part) else part, np.float64)
             part = part - center
-            weighted = part if weights is None else part * weights[members, None]
-            pieces.weight[i] = len(part) if weights is None else weights[members].sum()
-            pieces.first[i] = weighted.sum(axis=0)
-            pieces.second[i] = (weighted.T @ part).ravel()
-        return pieces
+            self.weight[i] = len(part)
+            self.first[i] = part.sum(axis=0)
+            if weights is not None:
+                self.weight[i] = weights[members].sum()
+                self.first[i] = weights[members] @ part
+                part *= np.sqrt(weights[members])[:, None]
+            inside = part @ self._directions
+            self.second[i] = (inside.T @ inside).ravel()
+            self.kept[:, i] = (
+                np.square(part @ beside).sum(axis=0).reshape(len(bases), -1).sum(axis=1)
+            )
 
-    def second_moments(self, times: Array, centering: str) -> Array:
-        """Second moments of rows in which each piece is there so many times; (m, d, d)."""
+    def draws(self, n_resamples: int, rng: np.random.Generator) -> Array:
+        """Disparities of pieces drawn anew less those of the pieces at hand; (m, n_resamples)."""
+        n = len(self.weight)
+        step = max(_LARGEST_STACK // (8 * self.second.shape[1]), 1)
+        parts = []
+        for begin in range(0, n_resamples, step):
+            size = min(step, n_resamples - begin)
+            times = rng.multinomial(n, np.full(n, 1.0 / n), size=size).astype(np.float64)
+            parts.append(self._disparities(times))
+        return np.hstack(parts) - self._disparities(np.ones((1, n)))
+
+    def _disparities(self, times: Array) -> Array:
+        """Disparities of rows in which each piece is there so many times; (m, len(times))."""
         weight = times @ self.weight
-        d = self.first.shape[1]
-        matrices = (times @ self.second / weight[:, None]).reshape(-1, d, d)
-        if centering == "group":
+        width = self._directions.shape[1]
+        matrices = (times @ self.second / weight[:, None]).reshape(-1, width, width)
+        kept = self.kept @ times.T / weight
+        if self._moving_center:
             mean = times @ self.first / weight[:, None]
-            matrices -= mean[:, :, None] * mean[:, None, :]
-        return matrices
+            inside = mean @ self._directions
+            matrices -= inside[:, :, None] * inside[:, None, :]
+            kept -= [np.square(mean @ basis).sum(axis=1) for basis in self._bases]
+        own = np.linalg.eigvalsh(matrices)[:, -self._r :].sum(axis=1)
+        disparities: Array = self._scale * (own - kept)
+        return disparities
+
+
+def _leading_directions(problem: Problem, group: int) -> Array:
+    """Orthonormal columns among which a group's own subspace is looked for."""
+    d = problem.moments.n_features
+    width = max(_COLUMNS, 2 * problem.n_components + _MORE_COLUMNS)
+    if d <= width:
+        return np.eye(d)
+    return leading_eigenpairs(problem.matrices[group], width)[1]

@@ -2,46 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
 import numpy as np
 
 import fairpca
-from fairpca._groups import label_text
-from fairpca.front import ParetoFront, PosedRows
+from fairpca._groups import distinct_texts
+from fairpca.front import ParetoFront
 from fairpca.report._names import shown_names
-from fairpca.report._resampling import Intervals, disparity_intervals
-from fairpca.report._words import Facts, finding, warnings
-from fairpca.solvers.exact import feasibility
+from fairpca.report._resampling import Intervals
+from fairpca.report._words import Facts, chance, finding, warnings
 
 _MOST_COMPONENTS, _MOST_LOADINGS = 10, 8
 """How many components are shown, and how many columns of each."""
-
-_SEED = 0
-"""Of the draws, where none is given."""
-
-
-def intervals_of(
-    posed: PosedRows,
-    front: ParetoFront,
-    n_resamples: int,
-    progress: Callable[[int, int], None],
-) -> Intervals | None:
-    """Intervals of the disparities with ordinary PCA, first, and at each point; None if unasked."""
-    if n_resamples == 0:
-        return None
-    return disparity_intervals(
-        posed.problem,
-        posed.rows,
-        posed.codes,
-        posed.weights,
-        [posed.problem.pca_basis, *(solution.basis for solution in front)],
-        n_resamples,
-        np.random.default_rng(_SEED if front.random_state is None else front.random_state),
-        progress,
-    )
 
 
 def summarise(
@@ -50,16 +25,9 @@ def summarise(
     """Everything that is in a report."""
     problem = front.problem
     moments = problem.moments
-    groups = shown_names([label_text(label) for label in moments.labels])
+    groups = shown_names(distinct_texts(moments.labels))
     features = shown_names(_feature_names(front))
-    pca_losses = problem.group_losses(problem.pca_basis)
-    pca_disparities = problem.disparities(problem.pca_basis)
-    worst, best = int(pca_disparities.argmax()), int(pca_disparities.argmin())
-    difference = None
-    if intervals is not None and worst != best:
-        difference = intervals.of_difference(pca_disparities, 0, worst, best)
-    pca_total_loss = problem.total_loss(problem.pca_basis)
-    facts = Facts(front, groups, features, pca_disparities, pca_total_loss, difference)
+    facts = _facts(front, intervals, groups, features)
     summary = {
         "title": title,
         "made_with": f"fairpca {fairpca.__version__}",
@@ -69,8 +37,12 @@ def summarise(
         "dimensions": problem.n_components,
         "loss": problem.loss,
         "centering": problem.centering,
+        "weighted": not np.array_equal(moments.weight, moments.count),
+        "baseline": facts.baseline,
         "finding": finding(facts),
+        "chance": chance(facts),
         "warnings": warnings(facts),
+        "equality": facts.equality,
         "groups": [
             {
                 "name": name,
@@ -81,17 +53,14 @@ def summarise(
             for i, name in enumerate(groups)
         ],
         "pca": {
-            "total_loss": pca_total_loss,
-            "spread": np.ptp(pca_disparities),
-            "losses": pca_losses,
-            "disparities": pca_disparities,
+            "total_loss": facts.pca_total_loss,
+            "spread": facts.pca_spread,
+            "losses": problem.group_losses(problem.pca_basis),
+            "disparities": facts.pca_disparities,
             **_interval(intervals, 0),
         },
         "points": [
-            _point(front, i, features)
-            | {"extra_loss": facts.extra_loss(i)}
-            | _interval(intervals, i + 1)
-            for i in range(len(front))
+            _point(front, i, features) | _interval(intervals, i + 1) for i in range(len(front))
         ],
         "choices": {
             "least_loss": 0,
@@ -100,18 +69,28 @@ def summarise(
             "fairest": len(front) - 1,
         },
         "spread_bound": front.spread_bound,
-        "rounding": feasibility(problem),
+        "rounding": facts.rounding,
         "minmax_disparities": front[-1].certificate.minmax_disparities,
         "resampling": {
             "draws": 0 if intervals is None else intervals.draws.shape[2],
-            "worst": worst,
-            "best": best,
-            "difference": difference,
+            "worst": facts.worst,
+            "best": facts.best,
+            "difference": facts.difference,
         },
         "code": code,
     }
     plain: dict[str, Any] = _plain(summary)
     return plain
+
+
+def _facts(
+    front: ParetoFront, intervals: Intervals | None, groups: list[str], features: list[str]
+) -> Facts:
+    facts = Facts(front, groups, features, None)
+    if intervals is None or facts.worst == facts.best:
+        return facts
+    difference = intervals.of_difference(facts.pca_disparities, 0, facts.worst, facts.best)
+    return replace(facts, difference=difference) if np.isfinite(difference).all() else facts
 
 
 def _feature_names(front: ParetoFront) -> list[str]:
@@ -131,6 +110,7 @@ def _point(front: ParetoFront, i: int, features: list[str]) -> dict[str, Any]:
     return {
         "spread": front.spread[i],
         "total_loss": front.total_loss[i],
+        "extra_loss": front.extra_loss[i],
         "losses": solution.group_losses,
         "disparities": solution.disparities,
         "status": solution.certificate.status,

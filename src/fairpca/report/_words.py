@@ -1,19 +1,25 @@
-"""What a report says in words: the finding, and what to be warned of."""
+"""What a report says in words: the finding, the part of chance, and what to be warned of."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from fairpca.front import ParetoFront
 from fairpca.linalg import Array
-from fairpca.report._names import isolated
+from fairpca.report._names import quoted
+from fairpca.report._numbers import number, percent, rows, times
+from fairpca.report._resampling import few_rows
+from fairpca.solution import rounded
 from fairpca.solvers.exact import feasibility
 
-_FEW_ROWS, _FEW_ROWS_PER_DIMENSION = 30, 5
 _NEXT_TO_NOTHING = 1e-3
 """Of the largest disparity: a smaller one is not worth a ratio."""
+
+_SLIGHTLY = 1.05
+"""Ratio up to which a group loses only slightly more."""
 
 _DOMINANT = 0.5
 """Share of the total variance above which one column decides nearly everything."""
@@ -26,9 +32,18 @@ class Facts:
     front: ParetoFront
     groups: list[str]
     features: list[str]
-    pca_disparities: Array
-    pca_total_loss: float
-    pca_difference: tuple[float, float] | None
+    difference: tuple[float, float] | None
+    """Interval of the largest difference with ordinary PCA, if one is known."""
+
+    @cached_property
+    def pca_disparities(self) -> Array:
+        """Disparities with ordinary PCA."""
+        return self.front.problem.disparities(self.front.problem.pca_basis)
+
+    @cached_property
+    def pca_total_loss(self) -> float:
+        """Total loss of ordinary PCA."""
+        return self.front.problem.total_loss(self.front.problem.pca_basis)
 
     @property
     def worst(self) -> int:
@@ -45,138 +60,172 @@ class Facts:
         """Largest difference between the groups with ordinary PCA."""
         return float(np.ptp(self.pca_disparities))
 
+    @cached_property
+    def rounding(self) -> float:
+        """What rounding alone can make of a loss or a difference."""
+        return feasibility(self.front.problem)
+
     @property
     def pca_is_fair(self) -> bool:
         """Whether ordinary PCA treats the groups alike, but for rounding."""
-        return self.pca_spread <= feasibility(self.front.problem)
+        return self.pca_spread <= self.rounding
+
+    @property
+    def baseline(self) -> str:
+        """What the first point is: losses from the groups' own means are another matter."""
+        return (
+            "ordinary PCA" if self.front.problem.centering == "global" else "the least total loss"
+        )
 
     @property
     def equality(self) -> str:
         """Whether equal disparities were found ("found"), are "impossible", or neither."""
-        level = feasibility(self.front.problem)
-        if self.front.spread[-1] <= level:
+        if self.front.spread[-1] <= self.rounding:
             return "found"
-        return "impossible" if self.front.spread_bound > level else "unknown"
+        return "impossible" if self.front.spread_bound > self.rounding else "unknown"
 
-    def extra_loss(self, point: int) -> float:
-        """How much more a point loses than ordinary PCA, relative to it."""
-        loss = float(self.front.total_loss[point])
-        return loss / self.pca_total_loss - 1.0 if self.pca_total_loss > 0.0 else 0.0
+    @property
+    def dimensions(self) -> str:
+        """The dimension of the subspaces."""
+        r = self.front.problem.n_components
+        return f"{r} dimension{'s' if r > 1 else ''}"
 
 
 def finding(facts: Facts) -> list[str]:
     """The result in a few sentences for everyone."""
     if len(facts.groups) == 1:
         return ["There is one group only: ordinary PCA is as fair as can be."]
+    if facts.front.problem.scale == 0.0:
+        return ["The columns do not vary: there is nothing to lose, and nothing to share out."]
     if facts.pca_is_fair:
         return ["Ordinary PCA already takes the same from every group: nothing has to be changed."]
-    return [_who_pays(facts), _what_fairness_costs(facts), *_on_the_way(facts), *_chance(facts)]
+    return [_who_pays(facts), _what_fairness_costs(facts), *_on_the_way(facts), *_doubt(facts)]
 
 
 def _who_pays(facts: Facts) -> str:
     most, least = facts.pca_disparities[facts.worst], facts.pca_disparities[facts.best]
-    worst, best = isolated(facts.groups[facts.worst]), isolated(facts.groups[facts.best])
+    worst, best = quoted(facts.groups[facts.worst]), quoted(facts.groups[facts.best])
     if least <= _NEXT_TO_NOTHING * most:
         return (
-            f"With ordinary PCA, the group {worst} loses {most:.3g} more than it must, the group "
-            f"{best} next to nothing."
+            f"With ordinary PCA, the group {worst} loses {number(most)} more than it must, the "
+            f"group {best} next to nothing."
+        )
+    if most < _SLIGHTLY * least:
+        return (
+            f"With ordinary PCA, the group {worst} loses slightly more than the group {best}, "
+            f"beyond what each must lose: {number(most)} against {number(least)}."
         )
     return (
-        f"With ordinary PCA, the group {worst} loses {most / least:.2g} times as much as the group "
-        f"{best}, beyond what each must lose."
+        f"With ordinary PCA, the group {worst} loses {times(most / least)} times as much as the "
+        f"group {best}, beyond what each must lose."
     )
 
 
 def _what_fairness_costs(facts: Facts) -> str:
     front = facts.front
-    fairest = len(front) - 1
-    certificate = front[fairest].certificate
-    r = front.problem.n_components
-    dimensions = f"{r} dimension{'s' if r > 1 else ''}"
-    cost = f"costs {percent(facts.extra_loss(fairest))} more loss in total"
-    if facts.equality == "found" and certificate.status == "optimal":
-        return (
-            f"A fair subspace of {dimensions} exists, in which every group gives up the same. It "
-            f"{cost}, and it is proven that none is cheaper."
-        )
+    certificate = front[-1].certificate
+    cost = f"{percent(float(front.extra_loss[-1]))} more loss in total than {facts.baseline}"
     if facts.equality == "found":
+        if certificate.status == "optimal":
+            proof = ", and it is proven that none is cheaper."
+        else:
+            gap = percent(certificate.relative_gap, up=True)
+            proof = f"; it is proven that none is cheaper by more than {gap}."
         return (
-            f"A fair subspace of {dimensions} exists, in which every group gives up the same. It "
-            f"{cost}; it is proven that none is cheaper by more than "
-            f"{percent(certificate.relative_gap)}."
+            f"A fair subspace of {facts.dimensions} exists, in which every group gives up the "
+            f"same. It costs {cost}{proof}"
         )
     proven = facts.equality == "impossible"
     word, found = ("It is proven that no", "") if proven else ("No", " was found that")
-    none = f"{word} subspace of {dimensions}{found} takes the same from every group."
-    cut = 1.0 - float(front.spread[fairest]) / facts.pca_spread
-    if cut <= 0.0:
+    none = f"{word} subspace of {facts.dimensions}{found} takes the same from every group."
+    cut = 1.0 - float(front.spread[-1]) / facts.pca_spread
+    if len(front) == 1 or cut <= 0.0:
         return f"{none} None fairer than ordinary PCA was found."
     return (
-        f"{none} The fairest one found cuts the difference between groups by {percent(cut)} and "
-        f"{cost}."
+        f"{none} The fairest one found cuts the difference between groups by "
+        f"{percent(cut, up=False)} and costs {cost}."
     )
 
 
 def _on_the_way(facts: Facts) -> list[str]:
-    if facts.extra_loss(len(facts.front) - 1) <= 0.01:
+    if facts.front.extra_loss[-1] <= 0.01:
         return []
     point = facts.front.select(max_extra_loss=0.01)
     cut = 1.0 - float(facts.front.spread[point]) / facts.pca_spread
     if cut < 0.05:
         return []
-    return [f"At most 1 % more loss already cuts the difference between groups by {percent(cut)}."]
-
-
-def _chance(facts: Facts) -> list[str]:
-    if facts.pca_difference is None or not np.isfinite(facts.pca_difference).all():
-        return []
-    low, high = facts.pca_difference
-    if low > 0.0:
-        return []
     return [
-        "The difference with ordinary PCA may be chance: with so few rows it could lie anywhere "
-        f"between {low:.3g} and {high:.3g}."
+        "At most 1 % more loss already cuts the difference between groups by "
+        f"{percent(cut, up=False)}."
+    ]
+
+
+def _doubt(facts: Facts) -> list[str]:
+    if facts.difference is None or facts.difference[0] > 0.0:
+        return []
+    return chance(facts)
+
+
+def chance(facts: Facts) -> list[str]:
+    """Whether the rows at hand can tell who loses most; nothing where that is not known."""
+    if facts.difference is None or facts.pca_is_fair:
+        return []
+    low, high = facts.difference
+    worst, best = quoted(facts.groups[facts.worst]), quoted(facts.groups[facts.best])
+    if low > 0.0:
+        return [
+            f"With ordinary PCA, {worst} loses more than {best}, beyond what each must, by "
+            f"{number(low)} to {number(high)}: hardly by chance."
+        ]
+    return [
+        f"These rows cannot tell who loses more with ordinary PCA: {worst} could lose up to "
+        f"{number(high)} more than {best}, or up to {number(-low)} less."
     ]
 
 
 def warnings(facts: Facts) -> list[dict[str, str]]:
     """What a reader should know before using the result; each with a title and a text."""
-    found = [
-        *_small_groups(facts),
-        *_no_equality(facts),
-        *_levelling_down(facts),
-        *_dominant_column(facts),
-    ]
+    if len(facts.groups) == 1:
+        found = _dominant_column(facts)
+    else:
+        found = [
+            *_small_groups(facts),
+            *_no_equality(facts),
+            *_levelling_down(facts),
+            *_sums(facts),
+            *_dominant_column(facts),
+        ]
     return [{"title": title, "text": text} for title, text in found]
 
 
 def _small_groups(facts: Facts) -> list[tuple[str, str]]:
-    r, count = facts.front.problem.n_components, facts.front.problem.moments.count
-    few = max(_FEW_ROWS, _FEW_ROWS_PER_DIMENSION * r)
-    small = [i for i in np.argsort(count, kind="stable") if count[i] < few]
-    if not small or len(facts.groups) == 1:
+    count = facts.front.problem.moments.count
+    few = few_rows(facts.front.problem.n_components)
+    small = [int(i) for i in np.argsort(count, kind="stable") if count[i] < few]
+    if not small:
         return []
-    names = [f"{isolated(facts.groups[i])} ({count[i]:,} rows)" for i in small[:5]]
+    names = [f"{quoted(facts.groups[i])} ({rows(int(count[i]))})" for i in small[:5]]
     more = f" and {len(small) - 5} more" if len(small) > 5 else ""
     return [
         (
             "Small groups",
-            f"{', '.join(names)}{more}: so few rows say little about what such a group loses, and "
-            "a PCA of its own fits them too well, which makes its disparity look too large. Read "
-            "the intervals, and think of merging groups.",
+            f"{', '.join(names)}{more}: fewer than {few} rows say little about what a group "
+            "loses, and a PCA of its own fits them too well, which makes its disparity look too "
+            "large. No interval is given for them. Think of merging groups.",
         )
     ]
 
 
 def _no_equality(facts: Facts) -> list[tuple[str, str]]:
+    end = "the right end of the slider is" if len(facts.front) > 1 else "shown is"
     if facts.equality == "impossible":
         return [
             (
                 "Equality is impossible",
                 "In every subspace of this dimension the disparities of two groups differ by at "
-                f"least {facts.front.spread_bound:.4g}: this is proven. The right end of the "
-                "slider is the smallest difference that was found. Another number of dimensions, "
-                "or other groups, may allow equality.",
+                f"least {rounded(facts.front.spread_bound, 4, up=False)}: this is proven; {end} "
+                "the smallest difference that was found. Another number of dimensions, or other "
+                "groups, may allow equality.",
             )
         ]
     if facts.equality == "unknown":
@@ -184,7 +233,7 @@ def _no_equality(facts: Facts) -> list[tuple[str, str]]:
             (
                 "Equality was not found",
                 "No subspace of this dimension with equal disparities was found, and none is "
-                "proven impossible. The right end of the slider is the smallest difference found.",
+                f"proven impossible; {end} the smallest difference that was found.",
             )
         ]
     return []
@@ -199,11 +248,23 @@ def _levelling_down(facts: Facts) -> list[tuple[str, str]]:
     everyone = "every group is" if gains.min() > 0 else "no group is worse off, and some are"
     return [
         (
-            "Equality levels down",
+            "Equality levels down" if facts.equality == "found" else "There is an alternative",
             f"In another subspace {everyone} better off than at the fairest point, by "
-            f"{max(gains.min(), 0.0):.3g} to {gains.max():.3g}, though not by the same amount. "
-            "FairPCA(criterion='minmax') finds it. Whether equality is worth this is for "
-            "people to decide.",
+            f"{number(max(float(gains.min()), 0.0))} to {number(float(gains.max()))}, though not "
+            "by the same amount. FairPCA(criterion='minmax') finds it. Whether equality is worth "
+            "this is for people to decide.",
+        )
+    ]
+
+
+def _sums(facts: Facts) -> list[tuple[str, str]]:
+    if facts.front.problem.loss == "mean":
+        return []
+    return [
+        (
+            "Sums, not averages",
+            "Losses are added up over the rows of a group. Equal sums mean that each row of a "
+            "small group loses more than each row of a large one.",
         )
     ]
 
@@ -216,19 +277,9 @@ def _dominant_column(facts: Facts) -> list[tuple[str, str]]:
     return [
         (
             "One column decides",
-            f"The column {isolated(facts.features[column])} has "
+            f"The column {quoted(facts.features[column])} has "
             f"{percent(float(variances[column]) / total)} of the variance of all columns together, "
             "so the result is mostly about it. Standardise the columns first, unless they are all "
             "in the same units.",
         )
     ]
-
-
-def percent(share: float) -> str:
-    """A share as per cent, with two or three figures."""
-    value = max(100.0 * share, 0.0)
-    if 0.0 < value < 0.001:
-        return "less than 0.001 %"
-    if value >= 1e4:
-        return f"{value:,.0f} %"
-    return f"{value:.{2 if value < 1.0 else 3}g} %"

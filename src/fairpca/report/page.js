@@ -5,6 +5,7 @@
   const last = points.length - 1;
   const mostRows = 40;
   const slider = document.getElementById("slider");
+  const shownAs = last > 0 ? "at the slider" : "fairest subspace";
   let current = last;
 
   // ---- small helpers: text is only ever set as text, never as markup
@@ -26,18 +27,30 @@
     return made;
   }
 
+  // The same rules as those of the numbers that the page comes with.
+  function plain(value) {
+    const size = Math.abs(value);
+    if (size === 0) return "0";
+    if (size >= 1e-5 && size < 1e9) {
+      return Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 10 });
+    }
+    const [mantissa, exponent] = value.toExponential(3).split("e");
+    return `${Number(mantissa)}e${Number(exponent)}`;
+  }
+
   function number(value) {
     if (value === null) return "–";
-    const size = Math.abs(value);
-    if (size <= summary.rounding) return "0";
-    return size >= 1e5 || size < 1e-4 ? value.toExponential(2) : String(Number(value.toPrecision(4)));
+    return Math.abs(value) <= summary.rounding ? "0" : plain(value);
   }
 
   function percent(share) {
-    const value = 100 * share;
-    if (Math.abs(value) < 0.005) return "0 %";
-    return `${Number(value.toPrecision(Math.abs(value) < 1 ? 2 : 3))} %`;
+    const value = Math.max(100 * share, 0);
+    if (value > 0 && value < 0.001) return "less than 0.001 %";
+    const rounded = Number(value.toPrecision(value < 1 ? 2 : 3));
+    return `${rounded.toLocaleString("en", { maximumFractionDigits: 10 })} %`;
   }
+
+  const rows = (count) => `${count.toLocaleString("en")} row${count === 1 ? "" : "s"}`;
 
   function canvas(id, height) {
     const holder = document.getElementById(id);
@@ -49,9 +62,9 @@
     return { holder, drawing, width };
   }
 
-  // Ticks at 1, 2 or 5 times a power of ten that cover [0, top].
-  function ticks(top, most) {
-    if (!(top > 0)) return [0, 1];
+  // Ticks at 1, 2 or 5 times a power of ten that cover [0, top]; rounding is not worth any.
+  function ticks(top, most, least) {
+    if (!(top > least)) return [0, 1];
     const rough = top / most;
     const power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].map((times) => times * power).find((size) => size >= rough);
@@ -60,10 +73,13 @@
     return marks;
   }
 
-  function fit(text, room) {
-    const longest = Math.max(Math.floor(room / 7.2), 3);
-    const letters = Array.from(text);
-    return letters.length <= longest ? text : letters.slice(0, longest - 1).join("") + "…";
+  // Cut a label that is drawn already until it fits.
+  function fit(label, room) {
+    const letters = Array.from(label.textContent);
+    while (letters.length > 1 && label.getComputedTextLength() > room) {
+      letters.pop();
+      label.textContent = `${letters.join("")}…`;
+    }
   }
 
   // Two rows for a group where the page is narrow: its name above, what is drawn below.
@@ -77,16 +93,21 @@
     const right = width - 16;
     const label = (row, name, count) => {
       const y = top + row * rowHeight;
-      const room = narrow ? width * 0.65 : left - 12;
       const at = narrow ? { x: 0, y: y + 16 } : { x: left - 12, y: y + 17, "text-anchor": "end" };
-      shape(drawing, "text", at, fit(name, room));
+      fit(shape(drawing, "text", at, name), narrow ? width * 0.62 : left - 12);
       const below = narrow
         ? { x: right, y: y + 16, "text-anchor": "end", class: "soft" }
         : { x: left - 12, y: y + 32, "text-anchor": "end", class: "soft" };
       shape(drawing, "text", below, count);
     };
     const middle = (row) => top + row * rowHeight + (narrow ? 34 : 20);
-    return { holder, drawing, width, left, right, top, height, label, middle, narrow,
+    const axis = (reach) => {
+      const marks = ticks(reach, narrow ? 4 : 7, summary.rounding);
+      const place = (value) =>
+        left + (value > summary.rounding ? value / marks[marks.length - 1] : 0) * (right - left);
+      return [marks, place];
+    };
+    return { holder, drawing, width, left, right, top, height, label, middle, narrow, axis,
              bottom: top + shown.length * rowHeight };
   }
 
@@ -95,7 +116,7 @@
       const x = scale(mark);
       shape(frame.drawing, "line", { x1: x, x2: x, y1: frame.top, y2: frame.bottom, class: "axis" });
       shape(frame.drawing, "text", { x, y: frame.bottom + 17, "text-anchor": "middle", class: "soft" },
-            number(mark));
+            plain(mark));
     }
     shape(frame.drawing, "text",
           { x: (frame.left + frame.right) / 2, y: frame.bottom + 37, "text-anchor": "middle", class: "soft" },
@@ -134,27 +155,25 @@
 
   function drawDisparities(point) {
     const frame = rowsOfGroups("disparities", shownGroups, 44);
-    const marks = ticks(disparityTop, frame.narrow ? 4 : 7);
-    const scale = (value) =>
-      frame.left + (Math.max(value, 0) / marks[marks.length - 1]) * (frame.right - frame.left);
+    const [marks, scale] = frame.axis(disparityTop);
     xAxis(frame, marks, scale, "loss beyond what the group must lose");
     const { drawing } = frame;
     const range = (low, high, y, kind) => {
       if (low === null || high === null) return;
       shape(drawing, "line", { x1: scale(low), x2: scale(high), y1: y, y2: y, class: kind,
-                               "stroke-width": 2.5, "stroke-opacity": 0.55 });
+                               "stroke-width": 2 });
     };
     shownGroups.forEach((i, row) => {
       const y = frame.middle(row);
-      frame.label(row, groups[i].name, `${groups[i].rows.toLocaleString("en")} rows`);
+      frame.label(row, groups[i].name, rows(groups[i].rows));
       if (pca.low) range(pca.low[i], pca.high[i], y - 5, "pca");
       if (point.low) range(point.low[i], point.high[i], y + 5, "chosen");
       ring(drawing, "pca")(scale(pca.disparities[i]), y - 5);
       dot(drawing, "chosen")(scale(point.disparities[i]), y + 5);
     });
-    legend(drawing, [[ring(drawing, "pca"), "ordinary PCA"], [dot(drawing, "chosen"), "at the slider"]]);
+    legend(drawing, [[ring(drawing, "pca"), "ordinary PCA"], [dot(drawing, "chosen"), shownAs]]);
     const words = shownGroups.map((i) =>
-      `${groups[i].name}: ${number(pca.disparities[i])} with ordinary PCA, ${number(point.disparities[i])} at the slider`);
+      `${groups[i].name}: ${number(pca.disparities[i])} with ordinary PCA, ${number(point.disparities[i])} ${shownAs}`);
     frame.holder.setAttribute("aria-label", `Disparities by group. ${words.join("; ")}.`);
     note(frame.holder);
   }
@@ -164,19 +183,19 @@
 
   function drawLosses(point) {
     const frame = rowsOfGroups("losses", shownGroups, 44);
-    const marks = ticks(lossTop, frame.narrow ? 4 : 7);
-    const scale = (value) =>
-      frame.left + (Math.max(value, 0) / marks[marks.length - 1]) * (frame.right - frame.left);
+    const [marks, scale] = frame.axis(lossTop);
     xAxis(frame, marks, scale, summary.loss === "mean" ? "loss per row" : "loss");
     const { drawing } = frame;
     const thickness = 14;
     shownGroups.forEach((i, row) => {
       const y = frame.middle(row) - thickness / 2;
       const must = scale(groups[i].own_loss);
+      const end = scale(point.losses[i]);
       frame.label(row, groups[i].name, `${number(point.losses[i])} in all`);
       shape(drawing, "rect", { x: frame.left, y, width: Math.max(must - frame.left, 0),
                                height: thickness, class: "must-fill" });
-      shape(drawing, "rect", { x: must, y, width: Math.max(scale(point.losses[i]) - must, 0),
+      // A gap tells the two apart without their colours.
+      shape(drawing, "rect", { x: must + 1.5, y, width: Math.max(end - must - 1.5, 0),
                                height: thickness, class: "chosen-fill" });
       const x = scale(pca.losses[i]);
       shape(drawing, "line", { x1: x, x2: x, y1: y - 4, y2: y + thickness + 4, class: "pca",
@@ -190,24 +209,24 @@
     ]);
     const words = shownGroups.map((i) =>
       `${groups[i].name}: ${number(point.losses[i])}, of which it must lose ${number(groups[i].own_loss)}`);
-    frame.holder.setAttribute("aria-label", `Losses by group at the slider. ${words.join("; ")}.`);
+    frame.holder.setAttribute("aria-label", `Losses by group, ${shownAs}. ${words.join("; ")}.`);
     note(frame.holder);
   }
 
   function note(holder) {
-    if (groups.length > mostRows) {
-      const words = `The ${mostRows} groups that lose most of ${groups.length}; the table has all.`;
-      element(holder, "p", words).className = "facts";
-    }
+    if (groups.length <= mostRows) return;
+    const caption = holder.parentElement.querySelector("[data-note]");
+    caption.textContent = `Of ${groups.length} groups the ${mostRows} that lose most; the table has all.`;
+    caption.hidden = false;
   }
 
   function drawFront(point) {
     if (!document.getElementById("front")) return;
     const { holder, drawing, width } = canvas("front", 340);
     const frame = { drawing, left: 56, right: width - 20, top: 30, bottom: 290 };
-    const across = ticks(largest(points.map((each) => each.spread)), width < 560 ? 4 : 7);
+    const across = ticks(largest(points.map((each) => each.spread)), width < 560 ? 4 : 7, summary.rounding);
     const upTop = largest(points.map((each) => 100 * each.extra_loss));
-    const up = ticks(upTop, 5);
+    const up = ticks(upTop, 5, 0);
     const x = (value) => frame.left + (value / across[across.length - 1]) * (frame.right - frame.left);
     const y = (share) =>
       frame.bottom - (Math.max(100 * share, 0) / up[up.length - 1]) * (frame.bottom - frame.top);
@@ -216,33 +235,40 @@
       const height = y(mark / 100);
       shape(drawing, "line", { x1: frame.left, x2: frame.right, y1: height, y2: height, class: "axis" });
       shape(drawing, "text", { x: frame.left - 8, y: height + 4, "text-anchor": "end", class: "soft" },
-            number(mark));
+            plain(mark));
     }
-    shape(drawing, "text", { x: 0, y: 14, class: "soft" }, "% more loss in total than ordinary PCA");
-    if (summary.spread_bound > 0) {
+    shape(drawing, "text", { x: 0, y: 14, class: "soft" }, `% more loss in total than ${summary.baseline}`);
+    if (summary.equality === "impossible") {
       const at = x(summary.spread_bound);
+      const flipped = at > (frame.left + frame.right) / 2;
       shape(drawing, "line", { x1: at, x2: at, y1: frame.top, y2: frame.bottom, class: "pca",
                                "stroke-dasharray": "5 4", "stroke-width": 2 });
-      shape(drawing, "text", { x: at + 6, y: frame.top + 14 }, "proven: not below");
+      shape(drawing, "text", { x: flipped ? at - 8 : at + 8, y: frame.bottom - 10,
+                               "text-anchor": flipped ? "end" : "start" }, "proven: not below");
     }
     shape(drawing, "polyline", {
       points: points.map((each) => `${x(each.spread)},${y(each.extra_loss)}`).join(" "),
-      class: "chosen", fill: "none", "stroke-width": 2, "stroke-opacity": 0.6,
+      class: "chosen", fill: "none", "stroke-width": 1.5,
     });
     points.forEach((each, i) => {
       const proven = each.status === "optimal";
-      const spot = shape(drawing, "circle", {
+      shape(drawing, "circle", {
         cx: x(each.spread), cy: y(each.extra_loss), r: 3,
         class: proven ? "chosen-fill" : "chosen hollow", "stroke-width": 1.5,
       });
-      spot.addEventListener("click", () => choose(i));
     });
     shape(drawing, "circle", { cx: x(point.spread), cy: y(point.extra_loss), r: 8,
                                class: "chosen-fill", id: "here" });
     shape(drawing, "circle", { cx: x(point.spread), cy: y(point.extra_loss), r: 12,
                                class: "chosen halo", "stroke-width": 2 });
+    points.forEach((each, i) => {
+      const target = shape(drawing, "circle", {
+        cx: x(each.spread), cy: y(each.extra_loss), r: 10, class: "target",
+      });
+      target.addEventListener("click", () => choose(i));
+    });
     holder.setAttribute("aria-label",
-      `Total loss above ordinary PCA against the difference between groups, ${points.length} points, ` +
+      `Total loss above ${summary.baseline} against the difference between groups, ${points.length} points, ` +
       `from a difference of ${number(points[0].spread)} at no extra loss to ${number(points[last].spread)} ` +
       `at ${percent(points[last].extra_loss)} more. At the slider: ${spoken(point)}.`);
   }
@@ -279,8 +305,8 @@
   // ---- words and numbers
 
   function spoken(point) {
-    const proof = { optimal: "proven optimal", bounded: "within proven bounds" }[point.status] ?? "equality not reached";
-    return `difference between groups ${number(point.spread)}, ${percent(point.extra_loss)} more loss than ordinary PCA, ${proof}`;
+    const proof = point.status === "optimal" ? "proven to be the cheapest at this difference" : "the cheapest found";
+    return `difference between groups ${number(point.spread)}, ${percent(point.extra_loss)} more loss than ${summary.baseline}, ${proof}`;
   }
 
   function fillTable(point) {
@@ -328,6 +354,7 @@
   }
 
   if (slider) {
+    for (const control of document.querySelectorAll(".steering, .buttons")) control.hidden = false;
     slider.addEventListener("input", () => {
       current = Number(slider.value);
       show();
@@ -336,6 +363,9 @@
       button.addEventListener("click", () => choose(Number(button.dataset.point)));
     }
   }
+  window.addEventListener("beforeprint", () => {
+    for (const details of document.querySelectorAll("details")) details.open = true;
+  });
   let width = document.documentElement.clientWidth;
   window.addEventListener("resize", () => {
     if (document.documentElement.clientWidth === width) return;
