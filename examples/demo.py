@@ -1,52 +1,69 @@
 """Who pays for PCA on UCI Adult, by sex and by race, and what a fair subspace changes.
 
-Run ``make demo``, or ``python examples/demo.py`` where fairpca is installed.
+Run ``make demo``, or ``python examples/demo.py`` where ``fairpca[cli]`` is installed. All is done
+by the program ``fairpca``, on a CSV file such as you may have.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from sklearn.preprocessing import StandardScaler
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
 
-from fairpca import FairPCA
+from fairpca.cli import main
 from fairpca.datasets import load_adult
 
-N_COMPONENTS = 5
+OPTIONS = ("--n-components", 5, "--target", "income", "--encode", "codes", "--keep-sensitive")
+FOLDER = Path("demo-output")
 
 
-def run() -> dict[str, FairPCA]:
-    """Fit Adult by sex and by race, print the findings, and return the fitted models."""
+def run(folder: Path = FOLDER) -> dict[str, Path]:
+    """Print who pays by sex and by race, and return where the reports are."""
+    folder.mkdir(exist_ok=True)
+    table = folder / "adult.csv"
+    adult_with_words().to_csv(table, index=False)
     print(
         "UCI Adult: 14 standardised columns, sex and race among them, categories as codes.\n"
         "A group's loss is the squared distance between a row and its reconstruction, averaged\n"
         "over its rows; with nothing kept it is 14 on average. Its disparity is what it loses\n"
         "beyond what it would lose with a PCA of its own."
     )
-    fitted = {}
+    reports = {}
     for sensitive in ("sex", "race"):
-        adult = load_adult(sensitive=sensitive, as_frame=False)
-        X = StandardScaler().fit_transform(adult.data)
-        fair = FairPCA(N_COMPONENTS).fit(X, sensitive_features=adult.sensitive_features)
-        fitted[sensitive] = fair
-        print(f"\nAdult by {sensitive}: {X.shape[1]} columns reduced to {N_COMPONENTS}")
-        print(f"\n{fair.group_table_}\n")
-        print(finding(fair))
-        for sentence in fair.certificate_.sentences():
-            print(sentence)
-    return fitted
+        reports[sensitive] = folder / f"adult-by-{sensitive}.html"
+        _show("report", table, "--sensitive", sensitive, *OPTIONS, "--report", reports[sensitive])
+    print("\nOpen the reports in a web browser; they need nothing else.")
+    return reports
 
 
-def finding(fair: FairPCA) -> str:
-    """Say who pays with ordinary PCA, and what fairness costs in total."""
-    table = fair.group_table_
-    worst, best = table.pca_disparity.argmax(), table.pca_disparity.argmin()
-    ordinary = float(np.average(table.pca_loss, weights=table.count))
-    extra = fair.solution_.total_loss / ordinary - 1.0
-    return (
-        f"With ordinary PCA {table.labels[worst]} lose {table.pca_disparity[worst]:.2f} more than "
-        f"they need to, {table.labels[best]} {table.pca_disparity[best]:.2f}. With fair PCA every "
-        f"group loses {table.disparity.mean():.2f} more, for {100 * extra:.2f} % more total loss."
-    )
+def adult_with_words() -> Any:
+    """Adult as UCI publishes it, with the names of the categories, as a data frame."""
+    adult = load_adult(encoding="onehot")
+    frame = load_adult().data
+    for name in frame:
+        levels = [column for column in adult.data if column.startswith(f"{name}=")]
+        if levels:
+            frame[name] = adult.data[levels].idxmax(axis=1).str.removeprefix(f"{name}=")
+    frame["income"] = adult.target.map(dict(enumerate(adult.target_names)))
+    return frame
+
+
+def _show(*arguments: object) -> None:
+    """Run the program as its user would, and show how."""
+    words = [str(argument) for argument in arguments]
+    print(f"\n$ {shlex.join([_program(), *words])}\n", flush=True)
+    code = main(words)
+    if code != 0:
+        sys.exit(code)
+
+
+def _program() -> str:
+    """What to type for the program from this folder."""
+    installed = Path(sys.prefix, "bin", "fairpca")
+    if installed.exists() and installed.is_relative_to(Path.cwd()):
+        return str(installed.relative_to(Path.cwd()))
+    return "fairpca"
 
 
 if __name__ == "__main__":

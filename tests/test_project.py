@@ -6,6 +6,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 from sklearn.preprocessing import StandardScaler
@@ -81,10 +82,19 @@ def test_the_readme_counts_are_those_of_the_committed_table():
     assert "BENCH" not in readme
 
 
-def test_the_readme_numbers_are_those_of_the_demo():
-    import demo
+@pytest.fixture(scope="module")
+def fitted():
+    """What the demo has to show, from Python."""
+    found = {}
+    for sensitive in ("sex", "race"):
+        adult = load_adult(sensitive=sensitive, as_frame=False)
+        X = StandardScaler().fit_transform(adult.data)
+        found[sensitive] = fairpca.FairPCA(5).fit(X, sensitive_features=adult.sensitive_features)
+    return found
 
-    race = demo.run()["race"].group_table_
+
+def test_the_readme_numbers_are_those_of_the_demo(fitted):
+    race = fitted["race"].group_table_
     indians, whites = race.pca_disparity[0], race.pca_disparity[4]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"{indians / whites:.0f} times as large" in readme
@@ -104,15 +114,30 @@ def test_pages_print_what_they_show(name, capsys):
     plt.close("all")
 
 
-def test_the_demo_prints_both_tables_and_certificates(capsys):
+def test_the_demo_prints_both_tables_and_certificates_and_writes_reports(fitted, tmp_path, capsys):
     import demo
 
-    fitted = demo.run()
+    reports = demo.run(tmp_path / "output")
     out = capsys.readouterr().out
-    for fair in fitted.values():
+    assert "4.02 % more loss" in out
+    for sensitive, fair in fitted.items():
         assert str(fair.group_table_) in out
         assert fair.certificate_.sentences()[0] in out
-    assert "4.02 % more total loss" in out
+        command = re.search(rf"\$ (.*fairpca report .*--sensitive {sensitive} .*)", out)[1]
+        assert command.endswith(str(reports[sensitive]))
+        assert f"\nReport: {reports[sensitive]}\n" in out
+        assert "Amer-Indian-Eskimo" in reports["race"].read_text("utf-8")
+    # The file has the words of UCI, and their codes are those of the library.
+    written = pd.read_csv(tmp_path / "output" / "adult.csv", keep_default_na=False)
+    words = written.drop(columns="income").select_dtypes(exclude="number").columns
+    assert len(words) == 8
+    codes = written[words].apply(lambda column: column.astype("category").cat.codes)
+    adult = load_adult()
+    assert (codes == adult.data[words]).all(axis=None)
+    assert (written.drop(columns=["income", *words]) == adult.data.drop(columns=words)).all(
+        axis=None
+    )
+    assert ((written["income"] == ">50K") == adult.target).all()
 
 
 def test_what_the_readme_says_of_a_dropped_race_column():
