@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import threading
 import time
@@ -34,7 +35,8 @@ def refusing(where: str = "") -> Iterator[None]:
     try:
         yield
     except (ValueError, ImportError) as error:
-        raise BadInputError(f"{where}: {error}" if where else str(error)) from error
+        said = _in_options(str(error))
+        raise BadInputError(f"{where}: {said}" if where else said) from error
 
 
 def prepare_streams() -> None:
@@ -71,7 +73,7 @@ def printable(line: str) -> str:
 def show_warning(message: Warning | str, category: type[Warning], *where: Any, **how: Any) -> None:
     """Print the library's own warnings in one line; those of others are for programmers."""
     if issubclass(category, FairnessWarning):
-        complain(f"warning: {message}")
+        complain(f"warning: {_in_options(str(message))}")
 
 
 @contextmanager
@@ -107,6 +109,11 @@ def _showing(doing: str) -> Iterator[StatusLine]:
             yield line
         finally:
             _line = None
+
+
+def _in_options(message: str) -> str:
+    """What the library says of a parameter as said of the option, which is what the user typed."""
+    return re.sub(r"^sensitive_features\b", "--sensitive", message)
 
 
 def _as_line(text: str) -> str:
