@@ -181,11 +181,12 @@ def test_a_report_is_what_python_gives(folder):
     page = Path("r.html").read_text("utf-8")
     assert "<title>&lt;Who&gt;</title>" in page
     assert "job=cook" in page
-    again, model = re.findall(r"^ *(?:<[^>]*>)*(fairpca [^<\n]*)", page, re.MULTILINE)
-    assert shlex.split(html.unescape(again)) == ["fairpca", *arguments]
+    code = html.unescape(re.search(r'<code id="code">(.*?)</code>', page, re.DOTALL)[1])
+    again, model = [line for line in code.splitlines() if line.startswith("fairpca ")]
+    assert shlex.split(again) == ["fairpca", *arguments]
     # What the page shows for its slider makes the model of that point.
     assert model.endswith(" --index 49 --model model.fairpca")
-    assert main(shlex.split(html.unescape(model))[1:]) == 0
+    assert main(shlex.split(model)[1:]) == 0
     fair = made.front.estimator(49)
     np.testing.assert_allclose(
         load_model("model.fairpca").transform(people()), fair.transform(columns), atol=1e-12
@@ -884,7 +885,7 @@ def test_the_points_of_a_front_are_counted(folder, monkeypatch):
     assert said == [f"{doing} {done}/3" for done in (1, 2, 3)]
     assert main(["report", "people.csv", *FIT, "--report", "r.html"]) == 0
     assert f"{doing} 50/50" in said
-    assert said[-1] == "fairpca: drawing rows anew 400/400"
+    assert said[-1].startswith("fairpca: drawing ")
 
 
 def test_warnings_are_one_line_and_not_said_twice(folder, capsys):
