@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-Array = NDArray[np.float64]
+from fairpca._array import Array as Array
+from fairpca._krylov import fits, leading_pairs, proven_pairs
+from fairpca._matrices import PlainMatrix
 
 _DENSE_LIMIT = 300
 """Up to this size a full eigendecomposition is as fast as an iterative one."""
@@ -15,8 +16,7 @@ _DENSE_LIMIT = 300
 _LONG_VECTORS = 2000
 """Length from which the min-norm point is found from products, which halves its digits."""
 
-_EXTRA_VECTORS, _KRYLOV_BLOCKS, _KRYLOV_RESTARTS = 6, 8, 25
-_KRYLOV_RESIDUAL = 1e-9
+_RESIDUAL = 1e-9
 """Relative residual; the error of the eigenvalues' sum is of the order of its square."""
 
 
@@ -33,19 +33,17 @@ def leading_eigenpairs(
 
     With `rest`, all of them come back where they had to be computed anyway.
 
-    Large matrices go to a block Krylov iteration, which can begin with vectors that are thought to
-    be nearly right. Its block holds more than r vectors, random ones among them, so it finds
-    eigenvalues that repeat, and others than those of the starting vectors.
+    Large matrices go to an iteration, which can begin with vectors that are thought to be nearly
+    right. It takes random ones beside them, so it finds other eigenvalues as well.
     """
     d = len(matrix)
     if d <= _DENSE_LIMIT:
         values, vectors = eigh_descending(matrix)
         return (values, vectors) if rest else (values[:r], vectors[:, :r])
-    width = r + _EXTRA_VECTORS
-    if width * _KRYLOV_BLOCKS <= d // 3:
-        found = _block_krylov(matrix, r, width, start)
+    if is_large(d, r):
+        found = leading_pairs(PlainMatrix(matrix), r, start, residual=_RESIDUAL)
         if found is not None:
-            return found
+            return found.values, found.vectors
     values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[d - r, d - 1])
     return values[::-1], vectors[:, ::-1]
 
@@ -54,20 +52,18 @@ def leading_sum_bound(matrix: Array, r: int, start: Array | None = None) -> floa
     """Return the sum of the r largest eigenvalues, or a little more, but not less.
 
     An iteration approaches eigenvalues from below and could miss some, so its result is proven:
-    see `_none_above`. Starting vectors, right or wrong, only change how long it takes.
+    see `proven_pairs`. Starting vectors, right or wrong, only change how long it takes.
     """
-    d = len(matrix)
-    width = r + _EXTRA_VECTORS
-    if d > _DENSE_LIMIT and width * _KRYLOV_BLOCKS <= d // 3:
-        for vectors in (start, None):
-            found = _block_krylov(matrix, r, width, vectors, trust_start=True)
-            if found is None:
-                break
-            values, leading = found
-            margin = 1e-12 * max(abs(values[0]), float(np.abs(np.diag(matrix)).max()))
-            if _none_above(matrix, values, leading, values[-1] + margin):
-                return float(values.sum() + r * margin)
+    if is_large(len(matrix), r):
+        bound = proven_pairs(PlainMatrix(matrix), r, start).bound
+        assert bound is not None
+        return bound
     return float(np.linalg.eigvalsh(matrix)[-r:].sum())
+
+
+def is_large(d: int, r: int) -> bool:
+    """Whether r eigenpairs of a matrix of this size are found by iteration, not all at once."""
+    return d > _DENSE_LIMIT and fits(d, r)
 
 
 def complement(basis: Array) -> tuple[Array, Array]:
@@ -173,76 +169,3 @@ def fix_signs(basis: Array) -> Array:
     signs = np.sign(basis[largest, np.arange(basis.shape[1])])
     turned: Array = basis * np.where(signs == 0, 1.0, signs)
     return turned
-
-
-def _block_krylov(
-    matrix: Array, r: int, width: int, start: Array | None, *, trust_start: bool = False
-) -> tuple[Array, Array] | None:
-    """Rayleigh-Ritz on ``[Q, MQ, M^2 Q, ...]``, restarted with its leading vectors.
-
-    Returns None when it has not converged after many restarts. Starting vectors may be exact
-    eigenvectors of the wrong eigenvalues; unless they are trusted, the random vectors beside them
-    get time to find larger ones.
-    """
-    d = len(matrix)
-    rng = np.random.default_rng(0)
-    block = rng.standard_normal((d, width))
-    if start is not None:
-        known = min(start.shape[1], r)
-        block[:, width - known :] = start[:, :known]
-    size = width * _KRYLOV_BLOCKS
-    checks = {size // 2, size}
-    if start is None or trust_start:
-        checks |= {width, size // 4}
-    basis, image = np.empty((d, size), order="F"), np.empty((d, size), order="F")
-    for _ in range(_KRYLOV_RESTARTS):
-        for j in range(0, size, width):
-            end = j + width
-            basis[:, j:end] = _orthonormal_block(basis[:, :j], block, rng)
-            block = image[:, j:end] = matrix @ basis[:, j:end]
-            if end not in checks:
-                continue
-            inner = basis[:, :end].T @ image[:, :end]
-            values, turn = eigh_descending((inner + inner.T) / 2)
-            vectors = basis[:, :end] @ turn[:, :width]
-            residual = image[:, :end] @ turn[:, :r] - vectors[:, :r] * values[:r]
-            largest = max(abs(values[0]), abs(values[-1]))
-            if np.linalg.norm(residual) <= _KRYLOV_RESIDUAL * largest:
-                return values[:r], vectors[:, :r]
-        # The least converged first: orthogonalised against them, what is left of the others is
-        # still significant; the other way round it would drown in rounding.
-        block = vectors[:, ::-1]
-    return None
-
-
-def _none_above(matrix: Array, values: Array, vectors: Array, level: float) -> bool:
-    """Prove that the r largest eigenvalues sum to at most ``sum(values) + r (level - values[-1])``.
-
-    Move what was found down to the smallest value found: if the rest, M', has no eigenvalue above
-    the level, which a Cholesky factorisation shows, then the r largest of M' sum to at most
-    ``r * level``, and those of ``M = M' + V (values - values[-1]) V^T`` to as much and the trace of
-    the second term. That holds for any orthonormal V.
-    """
-    rest = (vectors * (values - values[-1])) @ vectors.T - matrix
-    rest[np.diag_indices_from(rest)] += level
-    try:
-        scipy.linalg.cholesky(rest, lower=True, overwrite_a=True, check_finite=False)
-    except np.linalg.LinAlgError:
-        return False
-    return True
-
-
-def _orthonormal_block(basis: Array, block: Array, rng: np.random.Generator) -> Array:
-    """Orthonormalise a block against a basis; what is in its span already becomes random."""
-    size = float(np.linalg.norm(block))
-    for _ in range(3):
-        block = block - basis @ (basis.T @ block)
-        # NumPy's QR, not SciPy's: each has its own threads, and taking turns makes both wait.
-        block, triangle = np.linalg.qr(block)
-        left = np.abs(np.diag(triangle)) / size
-        spent = left <= 1e-14
-        block[:, spent] = rng.standard_normal((len(block), int(spent.sum())))
-        size = 1.0
-        if left.min() > 0.5:  # no digits were lost, so this was the last time
-            break
-    return block

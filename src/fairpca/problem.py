@@ -9,8 +9,16 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fairpca._krylov import Pairs, found_pairs, proven_pairs
+from fairpca._matrices import Combination, GroupMatrices
 from fairpca._validation import check_choice
-from fairpca.linalg import Array, leading_eigenpairs, leading_sum_bound, polar_factor
+from fairpca.linalg import (
+    Array,
+    is_large,
+    leading_eigenpairs,
+    leading_sum_bound,
+    polar_factor,
+)
 from fairpca.moments import GroupMoments
 
 CRITERIA = ("equal", "minmax")
@@ -104,11 +112,24 @@ class Problem:
 
     @cached_property
     def matrices(self) -> Array:
-        """Second moment of each group, times its weight when losses are sums; (k, d, d)."""
+        """Second moment of each group, times its weight when losses are sums; (k, d, d).
+
+        This is a copy of all scatters: what is solved with many columns does without it.
+        """
         matrices = self.moments.second_moments(self.centering)
         if self.loss == "sum":
             matrices *= self.moments.weight[:, None, None]
         return matrices
+
+    @property
+    def is_large(self) -> bool:
+        """Whether there are so many columns that the matrices are used as `operators`."""
+        return is_large(self.moments.n_features, self.n_components)
+
+    @cached_property
+    def operators(self) -> GroupMatrices:
+        """The same matrices, by what they do: nothing is copied."""
+        return GroupMatrices(self.moments, self.loss, self.centering)
 
     @cached_property
     def weights(self) -> Array:
@@ -126,6 +147,8 @@ class Problem:
     @cached_property
     def traces(self) -> Array:
         """Trace of each group's matrix: its loss when nothing is kept; (k,)."""
+        if self.is_large:
+            return self.operators.traces()
         traces: Array = np.trace(self.matrices, axis1=1, axis2=2)
         return traces
 
@@ -157,8 +180,8 @@ class Problem:
         With `own_bases`, what each group keeps in its basis.
         """
         if self.own_bases is not None:
-            pairs = zip(self.matrices, self.own_bases, strict=True)
-            return np.array([np.einsum("ia,ia->", A @ basis, basis) for A, basis in pairs])
+            bases = enumerate(self.own_bases)
+            return np.array([self._kept_by(i, basis, basis) for i, basis in bases])
         return np.array([values.sum() for values, _ in self._own_eigenpairs])
 
     @cached_property
@@ -166,13 +189,29 @@ class Problem:
         """How much more each group could keep than `own_gains`, at the most; (k,)."""
         if self.own_bases is None:
             return np.zeros(self.n_groups)
-        pairs = zip(self.matrices, self.own_bases, strict=True)
-        most = [leading_sum_bound(A, self.n_components, basis) for A, basis in pairs]
+        if self.is_large:
+            most = [
+                proven_pairs(self._group(i), self.n_components, basis).bound
+                for i, basis in enumerate(self.own_bases)
+            ]
+        else:
+            pairs = zip(self.matrices, self.own_bases, strict=True)
+            most = [leading_sum_bound(A, self.n_components, basis) for A, basis in pairs]
         return np.maximum(np.array(most) - self.own_gains, 0.0)
 
     @cached_property
     def _own_eigenpairs(self) -> list[tuple[Array, Array]]:
-        return [leading_eigenpairs(matrix, self.n_components) for matrix in self.matrices]
+        if not self.is_large:
+            return [leading_eigenpairs(matrix, self.n_components) for matrix in self.matrices]
+        # Disparities are measured from these, so that they are the best has to be certain.
+        start = self.operators.tall(self.total_eigenpairs[1])
+        proven = [
+            proven_pairs(self._group(i), self.n_components, start) for i in range(self.n_groups)
+        ]
+        return [(pairs.values, self.operators.host(pairs.vectors)) for pairs in proven]
+
+    def _group(self, i: int) -> Combination:
+        return self.combination(np.eye(self.n_groups)[i])
 
     @cached_property
     def least_loss_basis(self) -> Array:
@@ -182,6 +221,9 @@ class Problem:
     @cached_property
     def total_eigenpairs(self) -> tuple[Array, Array]:
         """Leading eigenpairs of the total matrix: all where that is as quick as only r of them."""
+        if self.is_large:
+            pairs = found_pairs(self.combination(self.weights), self.n_components)
+            return pairs.values, self.operators.host(pairs.vectors)
         return leading_eigenpairs(self.total_matrix, self.n_components, rest=True)
 
     @cached_property
@@ -189,6 +231,8 @@ class Problem:
         """Basis of ordinary PCA on all rows; with global centring it has the least total loss."""
         if self.centering == "global":
             return self.least_loss_basis
+        if self.is_large:
+            return replace(self, centering="global", own_bases=None).least_loss_basis
         return leading_eigenpairs(self.moments.total_covariance(), self.n_components)[1]
 
     @property
@@ -205,9 +249,15 @@ class Problem:
 
     def combine(self, weights: Array) -> Array:
         """Return ``sum_i weights_i * A_i``."""
+        if self.is_large:
+            return self.operators.dense(weights)
         k, d, _ = self.matrices.shape
         matrix: Array = (weights @ self.matrices.reshape(k, d * d)).reshape(d, d)
         return matrix
+
+    def combination(self, weights: Array) -> Combination:
+        """The same, by what it does."""
+        return Combination(self.operators, weights, self.traces)
 
     def kept(self, basis: Array, shares: Array | None = None) -> Array:
         """What each group keeps in a subspace, ``tr(A_i P)``; (k,).
@@ -215,8 +265,18 @@ class Problem:
         With `shares`, P is the relaxed projector ``basis @ diag(shares) @ basis.T``.
         """
         weighted = basis if shares is None else basis * shares
+        if self.is_large:
+            groups = range(self.n_groups)
+            return np.array([self._kept_by(i, basis, weighted) for i in groups])
         kept: Array = np.einsum("kia,ia->k", self.matrices @ basis, weighted)
         return kept
+
+    def _kept_by(self, i: int, basis: Array, weighted: Array) -> float:
+        if self.is_large:
+            image = self.operators.host(self._group(i).image(self.operators.tall(basis)))
+        else:
+            image = self.matrices[i] @ basis
+        return float(np.einsum("ia,ia->", image, weighted))
 
     def group_losses(self, basis: Array, shares: Array | None = None) -> Array:
         """Reconstruction loss of each group; (k,)."""
@@ -293,7 +353,33 @@ class Problem:
 
     def _lagrangian_minimum(self, weights: Array, start: Array | None) -> float:
         """Least value of ``sum_i weights_i * E_i`` over all subspaces, rounded downwards."""
-        kept = leading_sum_bound(self.combine(weights), self.n_components, start)
+        kept = self._most_kept(weights, start)
         # Rounding in the sums and the eigenvalues, so that the bound holds as printed.
         sizes = 16 * float(np.abs(weights) @ self.traces) + 4 * self.scale
         return float(weights @ self.own_gains) - kept - float(np.finfo(float).eps) * sizes
+
+    def _most_kept(self, weights: Array, start: Array | None) -> float:
+        """The most that ``sum_i weights_i * tr(A_i P)`` can be, or a little more."""
+        if not self.is_large:
+            return leading_sum_bound(self.combine(weights), self.n_components, start)
+        for proven, bound in self._proofs:
+            # No group keeps more than its trace, so that nearby weights share a proof.
+            apart = float(np.abs(weights - proven) @ self.traces)
+            if apart <= 1e-14 * float(np.abs(weights) @ self.traces):
+                return bound + apart
+        return self.prove(weights, start).bound or 0.0
+
+    def prove(
+        self, weights: Array, start: Array | None = None, found: Pairs | None = None
+    ) -> Pairs:
+        """The leading eigenpairs of a weighted sum, proven; the proof is kept for `dual_bound`."""
+        begin = None if start is None else self.operators.tall(start)
+        pairs = proven_pairs(self.combination(weights), self.n_components, begin, found)
+        assert pairs.bound is not None
+        self._proofs.append((weights.copy(), pairs.bound))
+        return pairs
+
+    @cached_property
+    def _proofs(self) -> list[tuple[Array, float]]:
+        """Weights, and the bound on what is kept that was proven for them."""
+        return []

@@ -310,12 +310,13 @@ def certify(
     `feasibility` is the rounding within which a spread counts as within the tolerance, `shares`
     what is kept along each column of the basis (see `Solution`).
     """
-    disparities = problem.disparities(basis, shares)
+    kept = problem.kept(basis, shares)
+    disparities = problem.own_gains - kept
     # The largest that they can be, where the groups' own subspaces are only known nearly.
     at_most = disparities + problem.own_errors
     spread = float(at_most.max() - disparities.min())
     rounding = max(_ROUNDING_TOTAL * problem.scale, _ROUNDING_GROUP * float(problem.traces.max()))
-    total_loss = problem.total_loss(basis, shares)
+    total_loss = float(problem.weights @ (problem.traces - kept))
     if problem.criterion == "minmax":
         value = max(float(at_most.max()), 0.0)  # negative only by rounding
         bound = problem._dual_bound(multipliers, None, basis)

@@ -24,6 +24,9 @@ from fairpca.solvers._forms import Forms
 
 _FIRST_MU, _WARM_MU, _LAST_MU, _MU_FACTOR = 1.0, 1e-3, 1e-12, 0.2
 _NEWTON_STEPS = 12
+_EMPTY = 1e-30
+"""Occupations up to this are none."""
+
 _SATURATED = 40.0
 """Eigenvalues this many mu above or below the level are occupied fully or not at all."""
 
@@ -248,15 +251,21 @@ class _Occupied:
 
     def derivatives(self, forms: Forms) -> tuple[Array, Array]:
         """First and second derivatives of sigma by the weights: (k,) and (k, k)."""
-        rotated = self.vectors.T @ (forms.matrices @ self.vectors)
-        diagonal = np.einsum("kaa->ka", rotated)
+        # Pairs of empty eigenvectors have no slope, so that only the others' rows are needed.
+        n = int(np.count_nonzero(self.p > _EMPTY))
+        rows = self.vectors[:, :n]
+        rotated = (rows.T @ forms.matrices) @ self.vectors
+        diagonal = np.zeros((forms.k, len(self.p)))
+        diagonal[:, :n] = np.einsum("kaa->ka", rotated[:, :, :n])
         # (p_a - p_b) / (value_a - value_b) = p_a q_b (1 - exp(-x)) / x / mu for value_a > value_b.
-        x = np.abs(self.values[:, None] - self.values[None, :]) / self.mu
+        x = np.abs(self.values[:n, None] - self.values[None, :]) / self.mu
         near = x < 1e-8
         ratio = np.where(near, 1.0 - x / 2, -np.expm1(-x) / np.where(near, 1.0, x))
-        slopes = np.maximum.outer(self.p, self.p) * np.maximum.outer(self.q, self.q) * ratio
+        p, q = self.p, self.q
+        slopes = np.maximum.outer(p[:n], p) * np.maximum.outer(q[:n], q) * ratio / self.mu
+        slopes[:, n:] *= 2.0  # for their mirror images
         flat = rotated.reshape(forms.k, -1)
-        curvature = (flat * (slopes.ravel() / self.mu)) @ flat.T
+        curvature = (flat * slopes.ravel()) @ flat.T
         own = self.p * self.q / self.mu
         if own.sum() > 0:  # the level moves so that the occupation still sums to r
             moved = diagonal @ own

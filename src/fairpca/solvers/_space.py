@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from fairpca.linalg import Array, eigh_descending, extend_span, leading_eigenpairs
+from fairpca._krylov import Pairs, all_pairs, found_pairs
+from fairpca.linalg import Array, eigh_descending
 from fairpca.problem import Problem
 from fairpca.solvers._forms import Forms
 
 _WHOLE_LIMIT = 120
 """Up to this many columns nothing is gained by searching in a subspace."""
+
+_MORE_VECTORS = 8
+"""Vectors beside the r leading ones that the eigensolver begins with."""
 
 _MAX_ROUNDS = 30
 
@@ -39,23 +42,28 @@ class SearchSpace:
     It starts with the leading eigenvectors of the groups and of the total. A dual solution
     found in the subspace is checked with one eigenproblem in the whole space; as long as the
     r largest eigenvalues there sum to more, their eigenvectors are added. Values and slopes of the
-    dual function then agree at that point, so few rounds are needed.
+    dual function then agree at that point, so few rounds are needed. With many columns the last
+    check is a proof, so that a direction that the eigensolver has missed is found, and added too.
     """
 
     def __init__(self, problem: Problem) -> None:
-        self._whole = Forms.of(problem)
-        self._basis: Array | None = None
-        self.forms = self._whole
+        self._problem = problem
+        self._basis: Any = None
+        self._images: list[Any] = []
         self.n_eigen = problem.n_groups + 1
-        if self._whole.d > max(_WHOLE_LIMIT, 2 * (problem.n_groups + 1) * problem.n_components):
-            self._basis = problem.least_loss_basis
-            self._images = self._whole.matrices @ self._basis
+        r = problem.n_components
+        if problem.moments.n_features > max(_WHOLE_LIMIT, 2 * (problem.n_groups + 1) * r):
+            matrices = problem.operators
+            self._basis = matrices.tall(problem.least_loss_basis)
+            self._images = matrices.images(self._basis)
             for own in problem.own_subspaces:
-                self._add(own)
-            if self._basis.shape[1] == problem.n_components:  # all groups agree: no room to search
+                self._add(matrices.tall(own))
+            if self._basis.shape[1] == r:  # all groups agree: no room to search
                 self._basis = None
-            else:
-                self._restrict()
+        if self._basis is None:
+            self.forms = Forms.of(problem)
+        else:
+            self._restrict()
 
     @property
     def is_whole(self) -> bool:
@@ -64,11 +72,17 @@ class SearchSpace:
 
     def lift(self, basis: Array) -> Array:
         """A basis in the search space, in the coordinates of the whole space."""
-        return basis if self._basis is None else self._basis @ basis
+        if self._basis is None:
+            return basis
+        matrices = self._problem.operators
+        return matrices.host(self._basis @ matrices.tall(basis))
 
     def lower(self, basis: Array) -> Array:
         """A basis of the whole space, inside the search space, in its coordinates."""
-        return basis if self._basis is None else self._basis.T @ basis
+        if self._basis is None:
+            return basis
+        matrices = self._problem.operators
+        return matrices.host(self._basis.T @ matrices.tall(basis))
 
     def settle(self, solve: Callable[[Forms], Dual]) -> Dual:
         """Solve a dual problem so that its solution is exact in the whole space."""
@@ -77,27 +91,69 @@ class SearchSpace:
             self.n_eigen += dual.n_eigen
             if self._basis is None or round_ == _MAX_ROUNDS:
                 break
-            inner, turn = eigh_descending(self.forms.combine(dual.weights))
-            start = self._basis @ turn[:, : self._whole.r]
-            values, vectors = leading_eigenpairs(
-                self._whole.combine(dual.weights), self._whole.r, start
-            )
-            self.n_eigen += 1
-            missed = float(values.sum() - inner[: self._whole.r].sum())
-            if missed <= 1e-13 * self._whole.scale * max(1.0, float(np.abs(dual.weights).sum())):
+            vectors = self._missing(dual.weights)
+            if vectors is None:
                 break
             self._add(vectors)
             self._restrict()
         return dual
 
-    def _add(self, vectors: Array) -> None:
-        assert self._basis is not None
-        new = extend_span(self._basis, vectors)
-        self._basis = np.hstack([self._basis, new])
-        self._images = np.concatenate([self._images, self._whole.matrices @ new], axis=2)
+    def _missing(self, weights: Array) -> Any:
+        """The leading eigenvectors in the whole space, or None if the search space has them."""
+        problem, r = self._problem, self._problem.n_components
+        inner, turn = eigh_descending(self.forms.combine(weights))
+        enough = float(inner[:r].sum()) + 1e-13 * self._scale * max(1.0, np.abs(weights).sum())
+        leading = problem.operators.tall(np.ascontiguousarray(turn[:, : r + _MORE_VECTORS]))
+        start = self._basis @ leading
+
+        def falls_short(pairs: Pairs) -> bool:
+            self.n_eigen += 1
+            return bool(pairs.values.sum() > enough)
+
+        matrix = problem.combination(weights)
+        if not problem.is_large:
+            found = all_pairs(matrix, r)
+            return found.vectors if falls_short(found) else None
+        found = found_pairs(matrix, r, start, trust=True, beyond=enough)
+        if falls_short(found):
+            return found.vectors
+        found = problem.prove(weights, found=found)
+        return found.vectors if falls_short(found) else None
+
+    def _add(self, vectors: Any) -> None:
+        """Let the basis span the vectors as well."""
+        matrices = self._problem.operators
+        for _ in range(2):  # twice is enough for orthogonality to rounding
+            vectors = vectors - self._basis @ (self._basis.T @ vectors)
+        columns, triangle = matrices.qr(vectors)
+        turn, sizes, _ = np.linalg.svd(triangle)
+        # A direction that is nearly in the span already is mostly rounding: clean what is kept.
+        columns = columns @ matrices.tall(turn[:, sizes > 1e-10])
+        if columns.shape[1] == 0:
+            return
+        new = matrices.qr(columns - self._basis @ (self._basis.T @ columns))[0]
+        before, width = self._basis.shape[1], new.shape[1]
+        self._basis = _joined(matrices.empty(before + width), self._basis, new)
+        self._images = [
+            _joined(matrices.empty(before + width), image, more)
+            for image, more in zip(self._images, matrices.images(new), strict=True)
+        ]
 
     def _restrict(self) -> None:
         """Express the forms in the coordinates of the basis."""
-        assert self._basis is not None
-        inner = self._basis.T @ self._images
-        self.forms = replace(self._whole, matrices=(inner + inner.transpose(0, 2, 1)) / 2)
+        problem = self._problem
+        host = problem.operators.host
+        inner = np.array([host(self._basis.T @ image) for image in self._images])
+        self.forms = Forms(
+            (inner + inner.transpose(0, 2, 1)) / 2,
+            problem.own_gains,
+            problem.weights,
+            problem.n_components,
+        )
+        self._scale = float(problem.traces.max())
+
+
+def _joined(whole: Any, first: Any, second: Any) -> Any:
+    """Two blocks of columns beside each other, in an array made for them."""
+    whole[:, : first.shape[1]], whole[:, first.shape[1] :] = first, second
+    return whole
