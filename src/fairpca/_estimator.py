@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from fairpca._callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from fairpca._linear import LinearReduction
+from fairpca._row_space import RowSpace, padded
 from fairpca._validation import (
     check_choice,
     check_rows,
@@ -175,19 +176,25 @@ class FairPCA(CallbackSupportMixin, LinearReduction):
         solver = self._check_parameters()
         rows = check_rows(X, self, reset=True, ensure_min_samples=2)
         self._check_dimension(rows.shape[1])
-        moments, codes, weights = self._gather(rows, sensitive_features, sample_weight)
+        moments, codes, weights, space = self._gather(
+            rows, sensitive_features, sample_weight, reduce_wide=True
+        )
 
         def pose(r: int) -> Problem:
-            problem = self._problem(moments, r)
+            known, source = moments, rows
+            if space is not None:
+                width = min(moments.n_features + r, rows.shape[1])
+                known, source = padded(moments, width), space.padded_rows(width)
+            problem = self._problem(known, r)
             if isinstance(self.own_pca, str):
                 return problem
-            centers = np.where(self.centering == "group", moments.mean, moments.total_mean)
+            centers = np.where(self.centering == "group", known.mean, known.total_mean)
             return replace(
-                problem, own_bases=self.own_pca.subspaces(rows, codes, centers, r, weights)
+                problem, own_bases=self.own_pca.subspaces(source, codes, centers, r, weights)
             )
 
         problem, solution = self._run(moments, solver, pose)
-        self._set_fitted(problem, solution)
+        self._set_fitted(problem, solution, space)
         if solution.certificate.status in ("infeasible", "unresolved"):
             warnings.warn(str(solution.certificate), FairnessWarning, stacklevel=2)
         return self
@@ -249,7 +256,7 @@ class FairPCA(CallbackSupportMixin, LinearReduction):
     ) -> tuple[Problem, Solution]:
         n = self.n_components
         if n is None or isinstance(n, Integral):
-            problem = pose(_numerical_rank(moments) if n is None else int(n))
+            problem = pose(self._numerical_rank(moments) if n is None else int(n))
             return problem, solve(problem)
         # In no subspace does a group keep more than in its own, so start where that is enough.
         for r in range(
@@ -272,23 +279,28 @@ class FairPCA(CallbackSupportMixin, LinearReduction):
             centering=self.centering,
         )
 
-    def _set_fitted(self, problem: Problem, solution: Solution) -> None:
-        at_hand = problem.loss == "mean" and problem.centering == "global"
+    def _numerical_rank(self, moments: GroupMoments) -> int:
+        values, _ = eigh_descending(moments.total_covariance())
+        level = values[0] * self.n_features_in_ * np.finfo(float).eps
+        return max(int((values > level).sum()), 1)
+
+    def _set_fitted(
+        self, problem: Problem, solution: Solution, space: RowSpace | None = None
+    ) -> None:
+        """Set what is fitted; `space` is where the problem was posed, if not in all columns."""
+        at_hand = problem.loss == "mean" and problem.centering == "global" and not problem.is_large
         self._set_components(
             solution.basis,
             problem.moments,
             shares=solution.shares,
             covariance=problem.total_matrix if at_hand else None,
+            space=space,
         )
+        if space is not None:
+            solution = replace(solution, basis=space.lift(solution.basis))
         self.solution_ = solution
         self.certificate_ = solution.certificate
         self.group_table_ = GroupTable.of(problem, solution.group_losses, "fair")
-
-
-def _numerical_rank(moments: GroupMoments) -> int:
-    values, _ = eigh_descending(moments.total_covariance())
-    level = values[0] * len(values) * np.finfo(float).eps
-    return max(int((values > level).sum()), 1)
 
 
 def _least_dimension(problem: Problem, share: float) -> int:

@@ -9,13 +9,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import assert_all_finite, check_array, check_is_fitted
 
 from fairpca._groups import Codes, encode_groups, label_text
+from fairpca._matrices import GroupMatrices
+from fairpca._row_space import RowSpace, is_wide
 from fairpca._validation import check_rows, check_weights, explain_not_finite, listed
 from fairpca.exceptions import FairnessWarning
-from fairpca.linalg import Array, fix_signs, rotate_to_principal_axes
+from fairpca.linalg import Array, eigh_descending, fix_signs
 from fairpca.moments import GroupMoments
+
+_BLOCK_VALUES = 2**22
 
 
 class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -106,6 +111,8 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         check_is_fitted(self)
         rows = check_rows(X, self, reset=False)
         weights = check_weights(sample_weight, rows.shape[0])
+        if is_wide(*rows.shape):
+            return -self._mean_error(rows, weights)
         moments = GroupMoments.from_codes(rows, np.zeros(rows.shape[0], np.int8), ["all"], weights)
         if not moments.is_finite:
             explain_not_finite(rows, self)
@@ -116,16 +123,40 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             kept *= 1.0 - (1.0 - self.shrinkage_) ** 2
         return -max(float(np.trace(matrix) - kept.sum()), 0.0)
 
+    def _mean_error(self, rows: Any, weights: Array | None) -> float:
+        """The reconstruction error row by row, for fewer rows than columns."""
+        total, weight = 0.0, np.ones(rows.shape[0]) if weights is None else weights
+        shrinkage = np.ones(self.n_components_) if self.shrinkage_ is None else self.shrinkage_
+        for part in gen_batches(rows.shape[0], max(1, _BLOCK_VALUES // rows.shape[1])):
+            block = rows[part].toarray() if hasattr(rows, "toarray") else rows[part]
+            centred = block - self.mean_
+            kept = (centred @ self.components_.T) ** 2 @ (1.0 - (1.0 - shrinkage) ** 2)
+            total += float(weight[part] @ (np.einsum("ij,ij->i", centred, centred) - kept))
+        if not np.isfinite(total):
+            explain_not_finite(rows, self)
+        return max(total / float(weight.sum()), 0.0)
+
     def _gather(
-        self, rows: Any, sensitive_features: Any, sample_weight: ArrayLike | None
-    ) -> tuple[GroupMoments, Codes, Array | None]:
+        self,
+        rows: Any,
+        sensitive_features: Any,
+        sample_weight: ArrayLike | None,
+        *,
+        reduce_wide: bool = False,
+    ) -> tuple[GroupMoments, Codes, Array | None, RowSpace | None]:
         """Moments by group of rows that `check_rows` has seen, each row's group, and the weights.
 
         Groups whose rows all have no weight are left out of the moments; their rows have group -1.
+        If asked for, moments of rows with far more columns are those of their coordinates in the
+        space that they span, which comes last.
         """
         labels, codes = encode_groups(sensitive_features, rows.shape[0], self.missing_labels)
         weights = check_weights(sample_weight, rows.shape[0])
-        moments = GroupMoments.from_codes(rows, codes, labels, weights)
+        space = RowSpace(rows, weights) if reduce_wide and is_wide(*rows.shape) else None
+        if space is not None and not space.is_finite:
+            explain_not_finite(rows, self)
+        coordinates = rows if space is None else space.rows
+        moments = GroupMoments.from_codes(coordinates, codes, labels, weights)
         if not moments.is_finite:
             explain_not_finite(rows, self)
         if sensitive_features is not None:
@@ -133,7 +164,7 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if len(moments.labels) < len(labels):
             position = {label: i for i, label in enumerate(moments.labels)}
             codes = np.array([position.get(label, -1) for label in labels])[codes]
-        return moments, codes, weights
+        return moments, codes, weights, space
 
     def _set_components(
         self,
@@ -142,28 +173,39 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         *,
         shares: Array | None = None,
         covariance: Array | None = None,
+        space: RowSpace | None = None,
     ) -> None:
         """Set what is fitted from a basis, turned to principal axes.
 
         With `shares`, what is kept of the variance along each column of the basis: a column that
         keeps the share s is shortened to ``1 - sqrt(1 - s)``, so that the rows lose ``1 - s`` of
-        their variance along it. `covariance` is that of all rows, where it is at hand.
+        their variance along it. `covariance` is that of all rows, where it is at hand; `space` is
+        where basis and moments live, if not in the columns of the rows.
         """
         if covariance is None:
-            covariance = moments.total_covariance()
+            parts = GroupMatrices(moments)
+            portions = moments.weight / moments.weight.sum()
+            images = zip(portions, parts.images(basis), strict=True)
+            inner = basis.T @ sum(portion * image for portion, image in images)
+            total = float(portions @ parts.traces())
+        else:
+            inner, total = basis.T @ covariance @ basis, float(np.trace(covariance))
         if shares is None:
-            variances, basis = rotate_to_principal_axes(basis, covariance)
+            variances, turn = eigh_descending((inner + inner.T) / 2)
+            variances, basis = np.maximum(variances, 0.0), basis @ turn
             self.shrinkage_ = None
         else:
             shrinkage = 1.0 - np.sqrt(1.0 - shares)
-            variances = np.einsum("ij,ij->j", covariance @ basis, basis) * shrinkage**2
+            variances = np.diag(inner) * shrinkage**2
             order = np.argsort(-variances, kind="stable")
-            variances, basis = variances[order], fix_signs(basis[:, order])
+            variances, basis = variances[order], basis[:, order]
             self.shrinkage_ = shrinkage[order]
+        mean = moments.total_mean
+        if space is not None:
+            basis, mean = space.lift(basis), space.mean(moments)
         n = int(moments.count.sum())
-        total = float(np.trace(covariance))
-        self.mean_ = moments.total_mean
-        self.components_ = np.ascontiguousarray(basis.T)
+        self.mean_ = mean
+        self.components_ = np.ascontiguousarray(fix_signs(basis).T)
         self.n_components_ = basis.shape[1]
         self.explained_variance_ = variances * (n / max(n - 1, 1))
         self.explained_variance_ratio_ = (

@@ -554,7 +554,7 @@ def pose(
     fair._check_parameters()
     rows = check_rows(X, fair, reset=True, ensure_min_samples=2)
     fair._check_dimension(rows.shape[1])
-    moments, codes, weights = fair._gather(rows, sensitive_features, sample_weight)
+    moments, codes, weights, _ = fair._gather(rows, sensitive_features, sample_weight)
     names = getattr(fair, "feature_names_in_", None)
     if names is not None:
         moments = replace(moments, feature_names=tuple(names))

@@ -50,7 +50,7 @@ class LinearParity(LinearReduction):
         self._check_parameters(grouped=sensitive_features is not None)
         rows = check_rows(X, self, reset=True, ensure_min_samples=2)
         self._check_dimension(rows.shape[1])
-        moments, _, _ = self._gather(rows, sensitive_features, sample_weight)
+        moments, *_ = self._gather(rows, sensitive_features, sample_weight)
         covariance = moments.total_covariance()
         basis = self._find_basis(moments, covariance)
         self._set_components(basis, moments, covariance=covariance)
