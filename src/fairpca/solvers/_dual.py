@@ -24,6 +24,8 @@ from fairpca.solvers._forms import Forms
 
 _FIRST_MU, _WARM_MU, _LAST_MU, _MU_FACTOR = 1.0, 1e-3, 1e-12, 0.2
 _NEWTON_STEPS = 12
+_DEAR, _DEAR_LAST_MU = 120, 1e-9
+"""Dimension from which evaluations are dear, and where mu ends there: the rest is rounding."""
 _EMPTY = 1e-30
 """Occupations up to this are none."""
 
@@ -122,13 +124,14 @@ def maximise_dual(
     search = _Search(forms, domain)
     z = domain.start
     mu = (_WARM_MU if warm else _FIRST_MU) * unit
+    last = (_DEAR_LAST_MU if forms.d > _DEAR else _LAST_MU) * unit
     while True:
         z, saturated = search.newton(z, mu, limit)
-        if search.best > limit or mu <= _LAST_MU * unit:
+        if search.best > limit or mu <= last:
             break
         # With no barrier and no eigenvalue near the level nothing depends on mu any more.
         factor = 0.0 if saturated and not domain.bounded else _MU_FACTOR
-        mu = max(mu * factor, _LAST_MU * unit)
+        mu = max(mu * factor, last)
     return DualResult(
         search.best_weights,
         search.best,
@@ -166,7 +169,9 @@ class _Search:
             if not gain > max(1e-3 * mu, noise):
                 break
             length = self._longest(z, step)
-            while length > 1e-8:
+            # In many dimensions evaluations are dear: none for what would drown in rounding.
+            shortest = noise / gain if self.forms.d > _DEAR else 0.0
+            while length > max(shortest, 1e-8):
                 trial, trial_occupied = self._value(z + length * step, mu)
                 if trial >= value + 1e-4 * length * gain:
                     break

@@ -26,6 +26,9 @@ from fairpca.solvers._local import LocalResult, refine
 from fairpca.solvers._space import SearchSpace
 from fairpca.solvers._two_groups import SeenWeights, TwoGroupResult, solve_two_groups
 
+_PATIENCE = 8
+"""With many columns, the starts in a row that bring nothing before the search gives up."""
+
 _FEASIBILITY = 1e-10
 """Spread, relative to tr(A), that counts as none."""
 
@@ -42,7 +45,8 @@ class ExactSolver:
     Parameters
     ----------
     n_starts : int, default=40
-        The most starts of the local search, for more than two groups.
+        The most starts of the local search, for more than two groups. With more than 300 columns
+        it also ends after eight starts in a row that bring nothing.
     random_state : int or None, default=None
         Seed of the starts. None is a fixed seed too: an exact solver should repeat itself.
 
@@ -401,15 +405,16 @@ class _Search:
         Starts and results are in the coordinates of the whole space, which do not change when the
         search space grows.
         """
-        best, lowest = None, np.inf
+        best, lowest, in_vain = None, np.inf, 0
         for start in starts:
             inside = refine(self.space.forms, criterion, self.space.lower(start), dual.weights)
             local = replace(inside, basis=self.space.lift(inside.basis))
             reached = value(local.disparities)
             self._record(criterion, local, reached)
+            in_vain = 0 if reached < lowest - 1e-9 * self.problem.scale else in_vain + 1
             if best is None or reached < lowest:
                 best, lowest = local, reached
-            if lowest <= enough:
+            if lowest <= enough or (self.problem.is_large and in_vain == _PATIENCE):
                 break
         assert best is not None
         return best
