@@ -40,34 +40,51 @@ def main() -> None:
     parser.add_argument("--groups", type=int, nargs="+", default=[2])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS)
+    parser.add_argument("--cpu", action="store_true", help="processor time, for one thread only")
+    parser.add_argument("--memory", action="store_true", help="measure memory too")
     options = parser.parse_args()
     threads = {info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"}
-    print(f"{N_COMPONENTS} components, best of {options.repeats}, BLAS threads: {threads}\n")
+    clock = time.process_time if options.cpu else time.perf_counter
+    what = "processor time" if options.cpu else "wall time"
+    print(
+        f"{N_COMPONENTS} components, {what}, best of {options.repeats}, BLAS threads: {threads}\n"
+    )
     print(f"{'columns':>8} {'groups':>6}  {'spectrum':<20} {'eigsh':>8} {'solver':>8} {'ratio':>6}")
     for d in options.columns:
         for k in options.groups:
             for kind in options.kinds:
-                measure(make_moments(kind, d, k), kind, options.repeats)
+                measure(make_moments(kind, d, k), kind, options.repeats, clock, options.memory)
 
 
-def measure(moments: GroupMoments, kind: str, repeats: int) -> None:
-    """Time both in turn and print a line, with the solver's memory beside the moments."""
+def measure(
+    moments: GroupMoments, kind: str, repeats: int, clock: Callable[[], float], memory: bool
+) -> None:
+    """Time both in turn and print a line."""
     k, d = moments.mean.shape
     covariance = moments.total_covariance()
     best_eigsh = best_solver = np.inf
     for _ in range(repeats):
-        best_eigsh = min(best_eigsh, seconds(lambda: eigsh(covariance, N_COMPONENTS, which="LA")))
-        best_solver = min(best_solver, seconds(lambda: solve(moments)))
-    tracemalloc.start()
-    certificate = solve(moments).certificate
-    memory = tracemalloc.get_traced_memory()[1] / (8 * d * d)
-    tracemalloc.stop()
+        begin = clock()
+        eigsh(covariance, N_COMPONENTS, which="LA")
+        middle = clock()
+        certificate = solve(moments).certificate
+        end = clock()
+        best_eigsh, best_solver = min(best_eigsh, middle - begin), min(best_solver, end - middle)
     print(
         f"{d:>8,} {k:>6}  {kind:<20} {best_eigsh:7.2f}s {best_solver:7.2f}s "
         f"{best_solver / best_eigsh:6.1f}  {certificate.status}, "
-        f"gap {certificate.relative_gap:.0e}, memory {memory:.1f} matrices",
+        f"gap {certificate.relative_gap:.0e}{peak(moments) if memory else ''}",
         flush=True,
     )
+
+
+def peak(moments: GroupMoments) -> str:
+    """The solver's memory beside the moments, in matrices of shape (d, d)."""
+    tracemalloc.start()
+    solve(moments)
+    most = tracemalloc.get_traced_memory()[1] / (8 * moments.n_features**2)
+    tracemalloc.stop()
+    return f", memory {most:.1f} matrices"
 
 
 def solve(moments: GroupMoments) -> Solution:
@@ -125,13 +142,6 @@ def _correlated_rows(loadings: Array, rng: np.random.Generator) -> NDArray[np.fl
         rows[:, part] *= np.sqrt(np.maximum(1 - shares**2, 0.05))
         rows[:, part] += common * shares
     return rows
-
-
-def seconds(step: Callable[[], object]) -> float:
-    """Wall time of one call."""
-    start = time.perf_counter()
-    step()
-    return time.perf_counter() - start
 
 
 if __name__ == "__main__":
