@@ -73,18 +73,6 @@ def complement(basis: Array) -> tuple[Array, Array]:
     return full[:, :r], full[:, r:]
 
 
-def extend_span(basis: Array, vectors: Array) -> Array:
-    """Return orthonormal columns that, with those of the basis, span the vectors as well."""
-    rest = vectors
-    for _ in range(2):  # twice is enough for orthogonality to rounding
-        rest = rest - basis @ (basis.T @ rest)
-    columns, sizes, _ = np.linalg.svd(rest, full_matrices=False)
-    # A direction that is nearly in the span already is mostly rounding: clean what is kept.
-    columns = columns[:, sizes > 1e-10]
-    columns = columns - basis @ (basis.T @ columns)
-    return np.linalg.qr(columns)[0]
-
-
 class Geodesic:
     """The shortest path between two subspaces of equal dimension: at 0 the first, at 1 the last."""
 
@@ -151,16 +139,6 @@ def min_norm_point(vectors: Array, divisors: Array | None = None) -> Array:
     found = nnls(system, target)[0]
     weights: Array = found / found.sum()
     return weights
-
-
-def rotate_to_principal_axes(basis: Array, matrix: Array) -> tuple[Array, Array]:
-    """Rotate a basis inside its span so that its columns carry falling, uncorrelated variance.
-
-    Returns the variances and the basis. Signs are fixed as scikit-learn's PCA fixes them: the
-    entry of largest magnitude in each component is positive.
-    """
-    values, rotation = eigh_descending(basis.T @ matrix @ basis)
-    return np.maximum(values, 0.0), fix_signs(basis @ rotation)
 
 
 def fix_signs(basis: Array) -> Array:
