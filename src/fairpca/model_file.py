@@ -28,21 +28,15 @@ where there are any, ``shrinkage``, ``shares``, ``spread_multipliers``, ``minmax
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
-import zipfile
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-import fairpca
-from fairpca._atomic import replacing
+from fairpca._archive import FileFormat, taking_for_damage
 from fairpca._estimator import FairPCA
 from fairpca._model_parts import arrays_of, header_of, restored
 from fairpca.linalg import Array
@@ -52,21 +46,7 @@ from fairpca.table import GroupTable
 FORMAT = "fairpca model"
 VERSION = 1
 
-_HEADER = "header.json"
-_DAMAGE = (
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    KeyError,
-    MemoryError,
-    NotImplementedError,  # what zipfile says of compression that it does not know
-    RecursionError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-)
-"""What reading a damaged file can raise."""
+_FILE = FileFormat(FORMAT, VERSION, "fairpca model file")
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,18 +158,7 @@ def save_model(
             f"The preparation makes {len(preparation.means)} columns, and the FairPCA was fitted "
             f"on {fitted.n_features_in_}."
         )
-    packed = {name: _packed(array) for name, array in arrays_of(fitted, preparation).items()}
-    header = {
-        "format": FORMAT,
-        "version": VERSION,
-        "fairpca": fairpca.__version__,
-        "checksums": {name: _checksum(data) for name, data in packed.items()},
-        **header_of(fitted, preparation),
-    }
-    with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(_HEADER, json.dumps(header, indent=1, allow_nan=False))
-        for name, data in packed.items():
-            archive.writestr(f"{name}.npy", data)
+    _FILE.write(path, header_of(fitted, preparation), arrays_of(fitted, preparation))
 
 
 def load_model(path: str | Path) -> FairModel:
@@ -232,59 +201,6 @@ def load_model(path: str | Path) -> FairModel:
     >>> model.fair_pca.certificate_.status
     'optimal'
     """
-    shown = repr(str(path))
-    with open(path, "rb") as file:
-        if file.read(2) != b"PK":
-            raise ValueError(f"{shown} is no fairpca model file.")
-        try:
-            # Read without unpacking, so that no small file can become a huge one.
-            members = _members(file)
-            header = json.loads(members[_HEADER])
-            known = header["format"] == FORMAT
-            version = int(header["version"]) if known else 0
-        except KeyError:
-            raise ValueError(f"{shown} is no fairpca model file.") from None
-        except _DAMAGE as error:
-            raise ValueError(f"{shown} is damaged or cut short, and cannot be read.") from error
-    if not known:
-        raise ValueError(f"{shown} is no fairpca model file.")
-    if version > VERSION:
-        raise ValueError(
-            f"{shown} has version {version} of the format, and this fairpca reads up to {VERSION}: "
-            "install a newer fairpca."
-        )
-    try:
-        arrays = {}
-        for name, checksum in header["checksums"].items():
-            data = members[f"{name}.npy"]
-            if _checksum(data) != checksum:
-                raise ValueError(f"the array {name} is not the one that was written")
-            arrays[name] = _unpacked(data)
+    header, arrays = _FILE.read(path)
+    with taking_for_damage(path):
         return FairModel(*restored(header, arrays))
-    except _DAMAGE as error:
-        raise ValueError(f"{shown} is damaged: its parts do not fit together.") from error
-
-
-def _members(file: Any) -> dict[str, bytes]:
-    with zipfile.ZipFile(file) as archive:
-        infos = archive.infolist()
-        if any(info.compress_type != zipfile.ZIP_STORED for info in infos):
-            raise KeyError("compressed")
-        return {info.filename: archive.read(info) for info in infos}
-
-
-def _packed(array: ArrayLike) -> bytes:
-    buffer = io.BytesIO()
-    np.save(buffer, np.ascontiguousarray(array, dtype="<f8"), allow_pickle=False)
-    return buffer.getvalue()
-
-
-def _unpacked(data: bytes) -> Array:
-    array: Array = np.load(io.BytesIO(data), allow_pickle=False)
-    if array.dtype != np.float64:
-        raise ValueError("an array is not of float64")
-    return array
-
-
-def _checksum(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
