@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fairpca._callbacks import CallbackSupportMixin, FitTask, with_callbacks
-from fairpca._linear import LinearReduction
+from fairpca._groups import UNGROUPED, encode_groups
+from fairpca._linear import LinearReduction, warn_of_groups
 from fairpca._row_space import RowSpace, padded
 from fairpca._validation import (
     check_choice,
     check_rows,
     check_seed,
+    check_weights,
+    explain_not_finite,
 )
 from fairpca.exceptions import FairnessWarning
 from fairpca.linalg import eigh_descending
@@ -28,6 +31,14 @@ from fairpca.solution import Certificate, Solution
 from fairpca.solvers import SOLVERS, Solver
 from fairpca.table import GroupTable
 from fairpca.vrpca import VRPCA
+
+
+@dataclass(frozen=True, eq=False)
+class _Taken:
+    """What `partial_fit` has taken in: moments, and whether they are by sensitive features."""
+
+    moments: GroupMoments
+    grouped: bool
 
 
 class FairPCA(CallbackSupportMixin, LinearReduction):
@@ -120,6 +131,9 @@ class FairPCA(CallbackSupportMixin, LinearReduction):
     array([0.5933, 0.5933])
     """
 
+    # Without this, metadata routing would ask every user to request it, as for fit.
+    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+
     group_table_: GroupTable
     certificate_: Certificate
     solution_: Solution
@@ -193,11 +207,160 @@ class FairPCA(CallbackSupportMixin, LinearReduction):
                 problem, own_bases=self.own_pca.subspaces(source, codes, centers, r, weights)
             )
 
+        self._finish(moments, solver, pose, space=space)
+        return self
+
+    def fit_moments(self, moments: GroupMoments) -> FairPCA:
+        """Find the fair subspace of rows of which only the moments are at hand.
+
+        The result is that of `fit` on those rows: `GroupMoments` are all that it keeps of them.
+        They come from parts of the data, files (`fairpca.sources`) or other places.
+
+        Parameters
+        ----------
+        moments : GroupMoments
+            Of at least two rows. Their `feature_names`, if any, become `feature_names_in_`.
+
+        Returns
+        -------
+        self : FairPCA
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fairpca import FairPCA, GroupMoments
+        >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+        >>> groups = np.repeat(["a", "b"], 150)
+        >>> halves = (GroupMoments.from_rows(X[i::2], groups[i::2]) for i in range(2))
+        >>> fair = FairPCA(2).fit_moments(GroupMoments.merge(halves))
+        >>> fair.group_table_.count.tolist()
+        [150, 150]
+        """
+        if not isinstance(moments, GroupMoments):
+            raise TypeError(
+                f"fit_moments takes GroupMoments, not a {type(moments).__name__}: use fit for rows."
+            )
+        solver = self._check_parameters()
+        self._refuse_own_pca("fit_moments")
+        n = int(moments.count.sum())
+        if n < 2:
+            raise ValueError(f"The moments are those of n_samples={n}; a minimum of 2 is required.")
+        if not moments.is_finite:
+            raise ValueError("The moments are not finite: some of their rows were not.")
+        self._check_dimension(moments.n_features)
+        self.n_features_in_ = moments.n_features
+        if moments.feature_names is not None:
+            self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if moments.labels != UNGROUPED:
+            warn_of_groups(moments, stacklevel=3)
+        self._finish(moments, solver, partial(self._problem, moments))
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> FairPCA:
+        """Take in some more rows and find the fair subspace of all rows so far.
+
+        After any batches the subspace is that of `fit` on all of their rows: what is kept between
+        calls are their moments, which add exactly. New groups may turn up at any time. Each call
+        finds the subspace anew; where only the last one matters, add `GroupMoments` and call
+        `fit_moments` once. `fit` and `fit_moments` start anew and keep no moments (they would
+        make every pickle larger), so `partial_fit` after one of them starts anew too, and warns.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Numeric and without missing values. Of a first row alone there is no subspace yet: the
+            estimator is fitted from the second one on.
+        y : ignored
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, m), default=None
+            The group of each row; several columns make groups of their intersections. All calls
+            give them, or none.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights of the rows.
+
+        Returns
+        -------
+        self : FairPCA
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fairpca import FairPCA
+        >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+        >>> groups = np.repeat(["a", "b", "c"], 100)
+        >>> fair = FairPCA(2)
+        >>> for batch in np.split(np.random.default_rng(1).permutation(300), 3):
+        ...     fair = fair.partial_fit(X[batch], sensitive_features=groups[batch])
+        >>> fair.group_table_.count.tolist()
+        [100, 100, 100]
+        """
+        solver = self._check_parameters()
+        self._refuse_own_pca("partial_fit")
+        before: _Taken | None = getattr(self, "_taken", None)
+        if before is None and hasattr(self, "components_"):
+            warnings.warn(
+                "partial_fit starts anew: fit and fit_moments keep no moments that it could add "
+                "to. To go on from other rows, add their GroupMoments and call fit_moments.",
+                FairnessWarning,
+                stacklevel=2,
+            )
+        grouped = sensitive_features is not None
+        if before is not None and before.grouped != grouped:
+            raise ValueError(
+                "sensitive_features must be given in all calls of partial_fit or in none, and "
+                f"earlier calls had {'none' if grouped else 'them'}."
+            )
+        rows = check_rows(X, self, reset=before is None)
+        self._check_dimension(rows.shape[1])
+        labels, codes = encode_groups(sensitive_features, rows.shape[0], self.missing_labels)
+        weights = check_weights(sample_weight, rows.shape[0])
+        moments = GroupMoments.from_codes(rows, codes, labels, weights)
+        if not moments.is_finite:
+            explain_not_finite(rows, self)
+        if before is not None:
+            moments = before.moments + moments
+        if moments.count.sum() >= 2:
+            if grouped:
+                warn_of_groups(moments, stacklevel=3)
+            self._finish(moments, solver, partial(self._problem, moments), grouped=grouped)
+        else:
+            self._taken = _Taken(moments, grouped)
+        return self
+
+    def _finish(
+        self,
+        moments: GroupMoments,
+        solver: Solver,
+        pose: Callable[[int], Problem],
+        *,
+        grouped: bool | None = None,
+        space: RowSpace | None = None,
+    ) -> None:
+        """Solve and set what is fitted; for `partial_fit`, whether there are groups is given.
+
+        `space` is where the moments live, if not in the columns of the rows.
+        """
         problem, solution = self._run(moments, solver, pose)
         self._set_fitted(problem, solution, space)
+        # Together with the rest, so that a call that is interrupted can be made again. Only
+        # partial_fit keeps moments: others would make their pickles larger for nothing.
+        self.__dict__.pop("_taken", None)
+        if grouped is not None:
+            self._taken = _Taken(moments, grouped)
         if solution.certificate.status in ("infeasible", "unresolved"):
-            warnings.warn(str(solution.certificate), FairnessWarning, stacklevel=2)
-        return self
+            warnings.warn(str(solution.certificate), FairnessWarning, stacklevel=3)
+
+    def _refuse_own_pca(self, method: str) -> None:
+        if not isinstance(self.own_pca, str):
+            raise ValueError(f"own_pca=VRPCA() needs all rows, which {method} does not have.")
 
     def _check_parameters(self) -> Solver:
         """Refuse wrong parameters before any work; returns the solver."""

@@ -19,6 +19,9 @@ MISSING = "(missing)"
 MISSING_LABELS = ("error", "group")
 """What missing sensitive features can be."""
 
+UNGROUPED = ("all",)
+"""Labels of rows without sensitive features: they are one group."""
+
 _MOST_GROUPS = 1000
 _FEW_LABELS = 4
 _LONGEST_TEXT = 40
@@ -34,7 +37,7 @@ def encode_groups(
     """
     check_choice("missing_labels", missing_labels, MISSING_LABELS)
     if sensitive_features is None:
-        return ("all",), np.zeros(n_rows, dtype=np.int8)
+        return UNGROUPED, np.zeros(n_rows, dtype=np.int8)
     columns = _columns(sensitive_features)
     if not columns:
         raise ValueError("sensitive_features has no columns.")

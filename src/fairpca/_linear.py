@@ -217,6 +217,10 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if isinstance(n, Integral) and int(n) > d:
             raise ValueError(f"n_components={n!r} must be between 1 and n_features={d}.")
 
+    def __sklearn_is_fitted__(self) -> bool:
+        # The number of columns is known before there is a subspace.
+        return hasattr(self, "components_")
+
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
@@ -228,7 +232,7 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return tags
 
 
-def warn_of_groups(moments: GroupMoments) -> None:
+def warn_of_groups(moments: GroupMoments, *, stacklevel: int = 4) -> None:
     """Warn of groups that make the result say little; for the caller of the caller's caller."""
     names = [label_text(label) for label in moments.labels]
     if len(names) == 1:
@@ -236,7 +240,7 @@ def warn_of_groups(moments: GroupMoments) -> None:
             f"sensitive_features has one group only, {names[0]!r}: the result is that of "
             "ordinary PCA.",
             FairnessWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
     single = [name for name, count in zip(names, moments.count, strict=True) if count == 1]
     if single:
@@ -244,5 +248,5 @@ def warn_of_groups(moments: GroupMoments) -> None:
             f"Groups with a single row: {listed(single, 5)}. What is found of such a group says "
             "little; think of merging it.",
             FairnessWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fairpca import _moments_file
 from fairpca._accumulate import group_sums
 from fairpca._groups import encode_groups, sorted_labels
 from fairpca._validation import (
@@ -153,39 +155,158 @@ class GroupMoments:
     def __add__(self, other: GroupMoments) -> GroupMoments:
         if not isinstance(other, GroupMoments):
             return NotImplemented
-        if self.n_features != other.n_features:
+        return GroupMoments.merge((self, other))
+
+    @classmethod
+    def merge(cls, parts: Iterable[GroupMoments]) -> GroupMoments:
+        """Moments of all the rows of many parts together.
+
+        The parts are added in place and one after another, so an iterator over very many of them
+        needs no more memory than two.
+
+        Parameters
+        ----------
+        parts : iterable of GroupMoments
+            At least one. Groups may occur in some of the parts only; columns must be the same.
+
+        Returns
+        -------
+        GroupMoments
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fairpca import GroupMoments
+        >>> X = np.arange(12.0).reshape(6, 2)
+        >>> parts = (GroupMoments.from_rows(X[i : i + 2], ["a", "b"]) for i in (0, 2, 4))
+        >>> GroupMoments.merge(parts).count.tolist()
+        [3, 3]
+        """
+        total = MomentSum()
+        for part in parts:
+            total.add(part)
+        return total.moments()
+
+    def save(self, path: str | Path) -> None:
+        """Write the moments to a file that holds no code; it is whole or not there.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to, by custom with the suffix ``.moments``.
+
+        Examples
+        --------
+        See `load`.
+        """
+        if not self.is_finite:
+            raise ValueError("Moments that are not finite cannot be saved.")
+        _moments_file.write(path, self)
+
+    @classmethod
+    def load(cls, path: str | Path) -> GroupMoments:
+        """Read what `save` wrote, or the checkpoint of a pass over files.
+
+        Nothing in the file is run. The checksums guard against damage, not against someone who
+        changes the numbers on purpose.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        GroupMoments
+
+        Raises
+        ------
+        ValueError
+            If this is no file of moments, or a damaged one, or one of a newer version.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from fairpca import GroupMoments
+        >>> moments = GroupMoments.from_rows(np.eye(3), [("f", 1), ("m", 2), ("f", 1)])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     moments.save(f"{folder}/site.moments")
+        ...     loaded = GroupMoments.load(f"{folder}/site.moments")
+        >>> loaded.labels
+        (('f', 1), ('m', 2))
+        """
+        stored, _ = _moments_file.read(path)
+        return cls(**{field.name: getattr(stored, field.name) for field in fields(cls)})
+
+
+class MomentSum:
+    """A sum of moments that grows in place."""
+
+    def __init__(self) -> None:
+        self._groups: dict[Hashable, _Group] = {}
+        self._n_features: int | None = None
+        self._names: tuple[str, ...] | None = None
+
+    def add(self, part: GroupMoments) -> None:
+        """Add moments, which stay as they are; nothing changes if they do not fit."""
+        if self._n_features not in (None, part.n_features):
             raise ValueError(
-                f"Moments of {self.n_features} and of {other.n_features} columns cannot be added."
+                f"Moments of {self._n_features} and of {part.n_features} columns cannot be added."
             )
-        names = self.feature_names or other.feature_names
-        if other.feature_names not in (None, names):
+        if None not in (self._names, part.feature_names) and self._names != part.feature_names:
             raise ValueError(
                 "Moments of differently named columns cannot be added: bring the columns of both "
                 "into the same order and give them the same names."
             )
-        labels = sorted_labels(set(self.labels) | set(other.labels))
-        k, d = len(labels), self.n_features
-        count = np.zeros(k, dtype=np.int64)
-        weight, mean, scatter = np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d))
-        position = {label: i for i, label in enumerate(labels)}
-        for part in (self, other):
-            for j, label in enumerate(part.labels):
-                i = position[label]
-                count[i] += part.count[j]
-                _merge(weight, mean, scatter, i, part.weight[j], part.mean[j], part.scatter[j])
-        return GroupMoments(labels, count, weight, mean, scatter, names)
+        self._n_features = part.n_features
+        self._names = self._names or part.feature_names
+        for j, label in enumerate(part.labels):
+            group = self._groups.get(label)
+            if group is None:
+                group = self._groups[label] = _Group.empty(part.n_features)
+            group.add(part.count[j], part.weight[j], part.mean[j], part.scatter[j])
+
+    def moments(self) -> GroupMoments:
+        """The sum so far."""
+        if self._n_features is None:
+            raise ValueError("There are no moments to merge: the list of parts is empty.")
+        labels = sorted_labels(self._groups)
+        groups = [self._groups[label] for label in labels]
+        d = self._n_features
+        mean, scatter = np.empty((len(groups), d)), np.empty((len(groups), d, d))
+        for i, group in enumerate(groups):
+            mean[i], scatter[i] = group.mean, group.scatter
+        return GroupMoments(
+            labels,
+            np.array([group.count for group in groups], dtype=np.int64),
+            np.array([group.weight for group in groups], dtype=np.float64),
+            mean,
+            scatter,
+            self._names,
+        )
 
 
-def _merge(
-    weight: Array, mean: Array, scatter: Array, i: int, w: float, m: Array, s: Array
-) -> None:
-    """Add (w, m, s) to the i-th moments in place."""
-    if w == 0.0:
-        return
-    total = weight[i] + w
-    shift = m - mean[i]
-    scatter[i] += s
-    if weight[i] > 0.0:
-        scatter[i] += np.outer(shift * (weight[i] * w / total), shift)
-    mean[i] += shift * (w / total)
-    weight[i] = total
+@dataclass(eq=False)
+class _Group:
+    """Moments of one group, to be added to."""
+
+    count: int
+    weight: float
+    mean: Array
+    scatter: Array
+
+    @classmethod
+    def empty(cls, d: int) -> _Group:
+        return cls(0, 0.0, np.zeros(d), np.zeros((d, d)))
+
+    def add(self, count: int, weight: float, mean: Array, scatter: Array) -> None:
+        if weight == 0.0:
+            return
+        self.count += int(count)
+        total = self.weight + float(weight)
+        shift = mean - self.mean
+        self.scatter += scatter
+        if self.weight > 0.0:
+            self.scatter += np.outer(shift * (self.weight * weight / total), shift)
+        self.mean += shift * (weight / total)
+        self.weight = total
