@@ -55,22 +55,43 @@ def encode_groups(
         raise TypeError(
             f"sensitive_features must hold plain labels such as text or numbers: {error}."
         ) from error
+    return combine_encoded(encoded, n_rows, missing_labels)
+
+
+def combine_encoded(
+    encoded: list[tuple[tuple[Hashable, ...], Codes]], n_rows: int, missing_labels: str
+) -> tuple[tuple[Hashable, ...], Codes]:
+    """Groups from one or several columns as `encode_column` gives them."""
     _check_missing(encoded, n_rows, missing_labels)
     if len(encoded) == 1:
         labels, codes = _name_missing(*encoded[0])
     else:
         labels, codes = _cross([_name_missing(*column) for column in encoded])
-    if len(labels) > _MOST_GROUPS:
-        raise ValueError(
-            f"sensitive_features has {len(labels):,} different values, more than the "
-            f"{_MOST_GROUPS:,} groups that are supported: bin a continuous column first."
-        )
+    check_number_of_groups(len(labels))
     return labels, codes
 
 
+def check_number_of_groups(k: int) -> None:
+    """Raise ValueError if these are too many."""
+    if k > _MOST_GROUPS:
+        raise ValueError(
+            f"sensitive_features has {k:,} different values, more than the "
+            f"{_MOST_GROUPS:,} groups that are supported: bin a continuous column first."
+        )
+
+
 def sorted_labels(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """Sort labels that need not be of one type; the group of missing values comes last."""
+    """Sort labels that need not be of one type; the group of missing values comes last.
+
+    Intersections are sorted by their first feature, then by the second, and so on.
+    """
     labels = list(labels)
+    widths = {len(label) if isinstance(label, tuple) else 0 for label in labels}
+    if len(widths) == 1 and widths != {0}:
+        columns = [sorted_labels(set(column)) for column in zip(*labels, strict=True)]  # type: ignore[arg-type]
+        ranks = [{value: i for i, value in enumerate(column)} for column in columns]
+        key = {label: tuple(rank[v] for rank, v in zip(ranks, label)) for label in labels}  # type: ignore[arg-type]
+        return tuple(sorted(labels, key=key.__getitem__))
     present = [label for label in labels if label != MISSING]
     try:
         ordered = sorted(present)  # type: ignore[type-var]

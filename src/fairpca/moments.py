@@ -261,10 +261,22 @@ class MomentSum:
         self._n_features = part.n_features
         self._names = self._names or part.feature_names
         for j, label in enumerate(part.labels):
-            group = self._groups.get(label)
-            if group is None:
-                group = self._groups[label] = _Group.empty(part.n_features)
-            group.add(part.count[j], part.weight[j], part.mean[j], part.scatter[j])
+            self.add_group(label, part.count[j], part.weight[j], part.mean[j], part.scatter[j])
+
+    def add_group(
+        self, label: Hashable, count: int, weight: float, mean: Array, scatter: Array
+    ) -> None:
+        """Add the moments of some rows of one group."""
+        self._n_features = len(mean)
+        group = self._groups.get(label)
+        if group is None:
+            group = self._groups[label] = _Group.empty(len(mean))
+        group.add(count, weight, mean, scatter)
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups there are so far."""
+        return len(self._groups)
 
     def moments(self) -> GroupMoments:
         """The sum so far."""
