@@ -7,7 +7,9 @@ out not to be (groups with far-apart means), a second pass uses each group's own
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from threading import Lock
@@ -28,9 +30,7 @@ _THREADED_VALUES, _THREADED_COLUMNS = 2**22, 600
 """Blocks are shared out to threads for tables of at least so many values and at most so many
 columns; with more columns the matrix product uses all cores well by itself."""
 
-_one_at_a_time = Lock()
-
-_NEAR, _FAR = 1e4, 1e5
+NEAR, _FAR = 1e4, 1e5
 """Squared mean over variance, up to which no shift is needed and from which it was a bad one.
 The relative error of a variance is about this ratio times the rounding unit: 1e-11 at most."""
 
@@ -101,22 +101,17 @@ def _sample_shift(X: Any) -> Array:
     sample = X[:: max(1, X.shape[0] // 256)]
     rows = np.asarray(sample.toarray() if scipy.sparse.issparse(X) else sample, dtype=np.float64)
     mean = rows.mean(axis=0)
-    needed = mean**2 > _NEAR * rows.var(axis=0)
+    needed = mean**2 > NEAR * rows.var(axis=0)
     return mean if needed.any() and np.isfinite(mean).all() else np.zeros(X.shape[1])
 
 
 def _pass(X: Any, codes: Codes, weights: Array | None, shift: Array) -> _Sums:
     n, d = X.shape
-    n_threads = _threads() if n * d >= _THREADED_VALUES and d <= _THREADED_COLUMNS else 1
+    n_threads = worker_threads(d) if n * d >= _THREADED_VALUES else 1
     if n_threads == 1:
         return _sum_rows(X, codes, weights, shift, 0, n)
     ends = np.linspace(0, n, n_threads + 1).astype(int).tolist()
-    # The limit holds for the whole process, so one fit at a time may set and lift it.
-    with (
-        _one_at_a_time,
-        _blas().limit(limits=1, user_api="blas"),
-        ThreadPoolExecutor(n_threads) as pool,
-    ):
+    with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
         parts = list(
             pool.map(
                 lambda start, stop: _sum_rows(X, codes, weights, shift, start, stop),
@@ -188,9 +183,38 @@ def _take(part: Any, members: NDArray[np.intp] | None, buffer: Array | None) -> 
     return block
 
 
-def _threads() -> int:
-    """How many threads the matrix products would use."""
+def worker_threads(d: int) -> int:
+    """How many threads rows of d columns are shared out to: those that BLAS may use, or one."""
+    if d > _THREADED_COLUMNS:
+        return 1
     return max((info["num_threads"] for info in _blas().info()), default=1)
+
+
+class _Limit:
+    """How many bodies of `one_blas_thread` are being run, and what ends the limit."""
+
+    lock = Lock()
+    users = 0
+    current: Any = None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let matrix products in the body use one thread each.
+
+    The limit holds for the whole process: who comes first sets it, who leaves last lifts it.
+    """
+    with _Limit.lock:
+        if _Limit.users == 0:
+            _Limit.current = _blas().limit(limits=1, user_api="blas")
+        _Limit.users += 1
+    try:
+        yield
+    finally:
+        with _Limit.lock:
+            _Limit.users -= 1
+            if _Limit.users == 0:
+                _Limit.current.restore_original_limits()
 
 
 @cache
