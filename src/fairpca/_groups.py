@@ -86,12 +86,13 @@ def sorted_labels(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
     Intersections are sorted by their first feature, then by the second, and so on.
     """
     labels = list(labels)
-    widths = {len(label) if isinstance(label, tuple) else 0 for label in labels}
-    if len(widths) == 1 and widths != {0}:
-        columns = [sorted_labels(set(column)) for column in zip(*labels, strict=True)]  # type: ignore[arg-type]
+    tuples = [label for label in labels if isinstance(label, tuple)]
+    if len(tuples) == len(labels) and len({len(label) for label in tuples}) == 1:
+        columns = [sorted_labels(set(column)) for column in zip(*tuples, strict=True)]
         ranks = [{value: i for i, value in enumerate(column)} for column in columns]
-        key = {label: tuple(rank[v] for rank, v in zip(ranks, label)) for label in labels}  # type: ignore[arg-type]
-        return tuple(sorted(labels, key=key.__getitem__))
+        return tuple(
+            sorted(tuples, key=lambda label: [r[v] for r, v in zip(ranks, label, strict=True)])
+        )
     present = [label for label in labels if label != MISSING]
     try:
         ordered = sorted(present)  # type: ignore[type-var]

@@ -20,8 +20,8 @@ from fairpca.linalg import Array
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.sources._columns import Columns
 
-_BLOCK_VALUES = 2**19
-"""Values in a block: 4 MB, which is large enough that Python's share of the time is small."""
+_BLOCK_VALUES = 2**20
+"""Values in a block: 8 MB, which is large enough that Python's share of the time is small."""
 
 
 @dataclass(frozen=True)
@@ -177,19 +177,17 @@ def _encoded(column: Any, name: str) -> tuple[tuple[Hashable, ...], Codes]:
             ) from error
     if column.null_count == len(column):
         return (), np.full(len(column), -1, dtype=np.int64)
-    indices = column.indices
-    codes = indices.cast(pyarrow.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    codes = column.indices.cast(pyarrow.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
     values = column.dictionary.cast(_plain(column.dictionary.type))
-    # A dictionary may hold labels that do not occur, and may be much longer than the batch.
-    present, codes = np.unique(codes, return_inverse=True)
-    occurring = values.take(pyarrow.array(present[present >= 0])).to_pylist()
+    # A dictionary may hold labels that do not occur here, and some that mean "missing".
+    present = np.flatnonzero(np.bincount(codes + 1, minlength=len(values) + 1)[1:])
+    occurring = values.take(pyarrow.array(present)).to_pylist()
     labels = dict.fromkeys(label for label in occurring if label is not None and label == label)
-    place = {label: i for i, label in enumerate(labels)}
-    steps = [place.get(label, -1) for label in occurring]
-    if present[0] < 0:
-        steps.insert(0, -1)
     check_number_of_groups(len(labels))
-    return tuple(labels), np.array(steps, dtype=np.int64)[codes]
+    place = {label: i for i, label in enumerate(labels)}
+    table = np.full(len(values) + 1, -1)  # whose last element is that of the code -1
+    table[present] = [place.get(label, -1) for label in occurring]
+    return tuple(labels), table[codes]
 
 
 def _plain(kind: Any) -> Any:
