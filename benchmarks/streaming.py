@@ -56,7 +56,14 @@ def main() -> None:
             path = Path(folder) / "rows.parquet"
             n = int(1e6 * millions)
             write_rows(path, n, arguments.row_group)
-            command = [sys.executable, __file__, "--measure", str(path), "--pairs", str(arguments.pairs)]
+            command = [
+                sys.executable,
+                __file__,
+                "--measure",
+                str(path),
+                "--pairs",
+                str(arguments.pairs),
+            ]
             said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
         found = json.loads(said)
         print(

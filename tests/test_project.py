@@ -36,7 +36,7 @@ def test_version_agrees_everywhere():
 
 def test_importing_needs_no_extra():
     # scikit-learn imports pandas by itself where it is installed, so the extras are made missing.
-    extras = ["pandas", "polars", "pyarrow", "cvxpy", "fairlearn", "matplotlib", "typer"]
+    extras = "pandas polars duckdb pyarrow cvxpy fairlearn matplotlib typer".split()
     code = (
         "import sys\n"
         "from importlib.abc import MetaPathFinder\n"
@@ -46,6 +46,7 @@ def test_importing_needs_no_extra():
         "            raise ImportError(name)\n"
         "sys.meta_path.insert(0, Missing())\n"
         "import fairpca, fairpca.cli, fairpca.datasets, fairpca.metrics, fairpca.model_file\n"
+        "import fairpca.sources\n"
         "adult = fairpca.datasets.load_adult(as_frame=False)\n"
         "groups = adult.sensitive_features\n"
         "fair = fairpca.FairPCA(2).fit(adult.data, sensitive_features=groups)\n"
@@ -102,7 +103,9 @@ def test_the_readme_numbers_are_those_of_the_demo(fitted):
     assert f"same disparity, {race.disparity[0]:.2f}" in readme
 
 
-@pytest.mark.parametrize("name", ["custom_objective.md", "which_method.md"])
+@pytest.mark.parametrize(
+    "name", ["custom_objective.md", "which_method.md", "large_data.md", "federated.md"]
+)
 def test_pages_print_what_they_show(name, capsys):
     page = (ROOT / "docs" / name).read_text(encoding="utf-8")
     scope = {}
