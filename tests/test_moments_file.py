@@ -10,6 +10,7 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.preprocessing import StandardScaler
 
 from fairpca import GroupMoments
 from fairpca._groups import MISSING
@@ -179,6 +180,31 @@ def test_numpy_reads_the_arrays(tmp_path):
     moments.save(tmp_path / "a.moments")
     with np.load(tmp_path / "a.moments") as arrays:
         np.testing.assert_array_equal(arrays["scatter"], moments.scatter)
+
+
+# --- Standardised columns -----------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_standardized_moments_are_those_of_standardised_rows(weighted):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(200, 5)) * [1e-8, 1.0, 1e8, 0.0, 0.0] + [0.0, 1e3, 1e9, 0.1, 0.0]
+    groups = rng.integers(0, 3, 200)
+    weights = rng.exponential(size=200) if weighted else None
+    if weighted:  # where StandardScaler itself stumbles over equal numbers
+        scaled = X - np.average(X, axis=0, weights=weights)
+        scaled[:, :3] /= np.sqrt(np.average(scaled[:, :3] ** 2, axis=0, weights=weights))
+    else:
+        scaled = StandardScaler().fit_transform(X)
+    scaled[:, 3] = 0.0  # equal numbers, which their mean misses by rounding
+    reference = GroupMoments.from_rows(scaled, groups, sample_weight=weights)
+    moments = GroupMoments.from_rows(X, groups, sample_weight=weights)
+    before = moments.scatter.copy()
+    standardized = moments.standardized()
+    np.testing.assert_allclose(standardized.mean, reference.mean, atol=1e-11)
+    np.testing.assert_allclose(standardized.scatter, reference.scatter, atol=1e-9)
+    np.testing.assert_array_equal(standardized.weight, moments.weight)
+    np.testing.assert_array_equal(moments.scatter, before)
 
 
 # --- Sums of many -------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import sys
 
 import duckdb
 import numpy as np
@@ -582,3 +583,9 @@ def test_a_file_that_changes_while_it_is_read(folder):
             os.utime(path / "2.parquet", ns=(1, 1))
 
     refuse(path, r"2\.parquet' changed while it was read", progress=change)
+
+
+def test_without_pyarrow_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r"install `fairpca\[files\]`"):
+        read_moments("somewhere")

@@ -139,6 +139,37 @@ class GroupMoments:
         covariance: Array = scatter / self.weight.sum()
         return covariance
 
+    def standardized(self) -> GroupMoments:
+        """Moments of the same rows with every column brought to mean 0 and variance 1.
+
+        These are the columns that scikit-learn's `StandardScaler` makes of all rows: less
+        `total_mean`, over the root of the diagonal of `total_covariance`. Columns that are
+        constant, up to rounding, become 0.
+
+        Returns
+        -------
+        GroupMoments
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fairpca import GroupMoments
+        >>> X = np.array([[1.0, 100.0], [2.0, 300.0], [3.0, 200.0]])
+        >>> GroupMoments.from_rows(X).standardized().total_covariance().round(4)
+        array([[1. , 0.5],
+               [0.5, 1. ]])
+        """
+        mean, variance = self.total_mean, np.diag(self.total_covariance())
+        # The error of the variance of as many equal numbers, as StandardScaler has it.
+        n, eps = float(self.count.sum()), float(np.finfo(float).eps)
+        constant = variance <= n * eps * variance + (n * mean * eps) ** 2
+        factors = np.where(constant, 0.0, 1.0 / np.sqrt(np.where(constant, 1.0, variance)))
+        return replace(
+            self,
+            mean=(self.mean - mean) * factors,
+            scatter=self.scatter * factors[:, None] * factors,
+        )
+
     def second_moments(self, centering: str = "global") -> Array:
         """Mean of ``(x - center)(x - center)^T`` in each group, shape (k, d, d).
 
