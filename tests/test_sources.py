@@ -134,7 +134,7 @@ class OnlyStream:
 
 
 def duck(frame):
-    return duckdb.connect().from_arrow(pa.Table.from_pandas(frame)).filter("true")
+    return duckdb.from_arrow(pa.Table.from_pandas(frame)).filter("true")
 
 
 def categories(frame):
@@ -344,7 +344,7 @@ def test_memory_is_that_of_a_few_batches(name, tmp_path, monkeypatch):
     table = pa.table({f"x{j}": values[j] for j in range(d)})
     path = tmp_path / name
     if name == "a.parquet":
-        pa.parquet.write_table(table, path, row_group_size=n, use_dictionary=False)
+        pa.parquet.write_table(table, path, row_group_size=40_000, use_dictionary=False)
     elif name == "a.csv":
         pa.csv.write_csv(table, path)
     else:
@@ -525,7 +525,7 @@ def test_a_pass_that_is_interrupted_goes_on(place, folder):
 
     with pytest.raises(KeyboardInterrupt):
         read_moments(path, checkpoint=checkpoint, progress=interrupt, **options)
-    done = (place - 1) // 2  # two batches of each file
+    done = int(calls[-1][0].removeprefix("reading ")[0])  # the files before the one at hand
     reference = expected(frame.iloc[: 100 * done], ["sex", "class"], True) if done else None
     if reference is None:
         assert not checkpoint.exists()

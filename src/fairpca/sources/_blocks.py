@@ -169,7 +169,7 @@ def _encoded(column: Any, name: str) -> tuple[tuple[Hashable, ...], Codes]:
     """The labels that occur in a column and the codes, -1 where the label is missing."""
     if not pyarrow.types.is_dictionary(column.type):
         try:
-            column = column.cast(_plain(column.type)).dictionary_encode()
+            column = _plain(column).dictionary_encode()
         except (pyarrow.ArrowNotImplementedError, pyarrow.ArrowInvalid) as error:
             raise TypeError(
                 f"Column {name!r} must hold plain labels such as text or numbers, not "
@@ -178,7 +178,7 @@ def _encoded(column: Any, name: str) -> tuple[tuple[Hashable, ...], Codes]:
     if column.null_count == len(column):
         return (), np.full(len(column), -1, dtype=np.int64)
     codes = column.indices.cast(pyarrow.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    values = column.dictionary.cast(_plain(column.dictionary.type))
+    values = _plain(column.dictionary)
     # A dictionary may hold labels that do not occur here, and some that mean "missing".
     present = np.flatnonzero(np.bincount(codes + 1, minlength=len(values) + 1)[1:])
     occurring = values.take(pyarrow.array(present)).to_pylist()
@@ -190,10 +190,15 @@ def _encoded(column: Any, name: str) -> tuple[tuple[Hashable, ...], Codes]:
     return tuple(labels), table[codes]
 
 
-def _plain(kind: Any) -> Any:
-    """The type that Arrow can encode: of views of text, as Polars has them, the text."""
+def _plain(column: Any) -> Any:
+    """The column in a type that Arrow can encode: of views of text, as Polars has them, text."""
     view = getattr(pyarrow.types, "is_string_view", None)
-    return pyarrow.large_string() if view is not None and view(kind) else kind
+    if view is None or not view(column.type):
+        return column
+    try:
+        return column.cast(pyarrow.large_string())
+    except pyarrow.ArrowNotImplementedError:  # in old versions of pyarrow
+        return pyarrow.array(column.to_pylist(), pyarrow.large_string())
 
 
 def _refuse_missing(name: str, row: int) -> None:

@@ -24,9 +24,11 @@ def stream_batches(source: Any) -> tuple[Iterator[Any], int]:
         step = batch_rows(source.width)
         parts = (source.slice(i, step).to_arrow() for i in range(0, source.height, step))
         return (batch for part in parts for batch in _of_arrow(part)), source.height
-    if hasattr(source, "__arrow_c_stream__"):  # RecordBatchReader, DuckDB and many others
-        reader = pyarrow.RecordBatchReader.from_stream(source)
-        return (part for batch in reader for part in cut(batch)), 0
+    for name in ("to_arrow_reader", "fetch_arrow_reader"):  # DuckDB, new and old
+        if hasattr(source, name):
+            return _of_reader(getattr(source, name)(2**16)), 0
+    if hasattr(source, "__arrow_c_stream__"):  # RecordBatchReader and many others
+        return _of_reader(pyarrow.RecordBatchReader.from_stream(source)), 0
     if isinstance(source, Iterable) and not isinstance(source, dict):
         return _of_parts(source), 0
     raise TypeError(
@@ -41,14 +43,18 @@ def _of_arrow(table: Any) -> Iterator[Any]:
         yield from cut(batch)
 
 
+def _of_reader(reader: Iterable[Any]) -> Iterator[Any]:
+    for batch in reader:
+        yield from cut(batch)
+
+
 def _of_dataset(source: Any) -> Iterator[Any]:
     if hasattr(source, "schema") and hasattr(source, "scanner"):
         # As little as possible is read ahead: a dataset's own choice takes gigabytes.
         source = source.scanner(
             batch_size=batch_rows(len(source.schema)), batch_readahead=2, fragment_readahead=1
         )
-    for batch in source.to_batches():
-        yield from cut(batch)
+    yield from _of_reader(source.to_batches())
 
 
 def _of_pandas(frame: Any) -> Iterator[Any]:
