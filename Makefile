@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench cases reproduce clean
+.PHONY: demo test lint bench bench-large cases reproduce clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -23,6 +23,9 @@ bench: $(READY)
 	$(BIN)/python benchmarks/against_pca.py
 	$(BIN)/python benchmarks/pareto_iteration.py
 	$(BIN)/python benchmarks/front_against_fit.py
+
+bench-large: $(READY)
+	$(BIN)/python benchmarks/streaming.py
 
 cases: $(READY)
 	$(BIN)/python benchmarks/exact_cases.py
