@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
 from fairpca._array import Array
 from fairpca._matrices import Matrix, Tall
@@ -126,12 +125,9 @@ def proven_pairs(
 
 
 def all_pairs(matrix: Matrix, r: int) -> Pairs:
-    """The r largest eigenvalues and their eigenvectors, by LAPACK."""
-    values, vectors = scipy.linalg.eigh(
-        matrix.dense(), subset_by_index=[matrix.d - r, matrix.d - 1], overwrite_a=True
-    )
-    values, vectors = values[::-1], np.ascontiguousarray(vectors[:, ::-1])
-    return Pairs(values, matrix.tall(vectors), float(values.sum()))
+    """The r largest eigenvalues and their eigenvectors, at once."""
+    values, vectors = matrix.leading(r)
+    return Pairs(values, vectors, float(values.sum()))
 
 
 def _block_width(r: int) -> int:

@@ -13,7 +13,6 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import assert_all_finite, check_array, check_is_fitted
 
 from fairpca._groups import Codes, encode_groups, label_text
-from fairpca._matrices import GroupMatrices
 from fairpca._row_space import RowSpace, is_wide
 from fairpca._validation import check_rows, check_weights, explain_not_finite, listed
 from fairpca.exceptions import FairnessWarning
@@ -183,10 +182,10 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         where basis and moments live, if not in the columns of the rows.
         """
         if covariance is None:
-            parts = GroupMatrices(moments)
+            parts = moments.operators("mean", "global")
             portions = moments.weight / moments.weight.sum()
-            images = zip(portions, parts.images(basis), strict=True)
-            inner = basis.T @ sum(portion * image for portion, image in images)
+            image = parts.host(parts.image(portions, parts.tall(basis)))
+            inner = basis.T @ image
             total = float(portions @ parts.traces())
         else:
             inner, total = basis.T @ covariance @ basis, float(np.trace(covariance))

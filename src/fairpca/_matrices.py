@@ -48,8 +48,8 @@ class Matrix(Protocol):
         Otherwise a direction, (d, 1), in which that matrix is above it. Drops are not negative.
         """
 
-    def dense(self) -> Array:
-        """The matrix itself, as a new NumPy array: for the rare case that nothing else helps."""
+    def leading(self, r: int) -> tuple[Array, Tall]:
+        """The r largest eigenvalues and their eigenvectors, at once: where nothing else helps."""
 
     def empty(self, width: int) -> Tall:
         """A tall array to be written into."""
@@ -102,8 +102,8 @@ class PlainMatrix(_NumPy):
         rest = np.negative(self._array).T  # symmetric; transposed it is in LAPACK's order
         return _failed_pivot(rest, vectors, drops, level)
 
-    def dense(self) -> Array:
-        return self._array.copy()
+    def leading(self, r: int) -> tuple[Array, Array]:
+        return _leading(self._array.copy(), r)
 
 
 class GroupMatrices(_NumPy):
@@ -157,6 +157,10 @@ class GroupMatrices(_NumPy):
             dsyrk(-sign, factor, beta=1.0, c=rest.T, lower=1, overwrite_c=1)
         return _failed_pivot(rest.T, vectors, drops, level)
 
+    def leading(self, weights: Array, r: int) -> tuple[Array, Array]:
+        """See `Matrix.leading`, for a weighted sum."""
+        return _leading(self.dense(weights), r)
+
     def dense(self, weights: Array) -> Array:
         """A weighted sum as an array of its own."""
         scaled = self._offsets * (weights * self._shares)[:, None]
@@ -184,22 +188,32 @@ class GroupMatrices(_NumPy):
         return self._sum
 
 
-class Combination(_NumPy):
+class Combination:
     """``sum_i weights_i * A_i`` as a `Matrix`."""
 
-    def __init__(self, matrices: GroupMatrices, weights: Array, traces: Array) -> None:
+    def __init__(self, matrices: Any, weights: Array, traces: Array) -> None:
         self._matrices, self._weights = matrices, weights
         self.d = matrices.d
         self.size = float(np.abs(weights) @ traces)
+        self.empty, self.tall = matrices.empty, matrices.tall
+        self.host, self.qr = matrices.host, matrices.qr
 
-    def image(self, block: Array) -> Array:
+    def image(self, block: Tall) -> Tall:
         return self._matrices.image(self._weights, block)
 
-    def disproof(self, vectors: Array, drops: Array, level: float) -> Array | None:
+    def disproof(self, vectors: Tall, drops: Array, level: float) -> Tall | None:
         return self._matrices.disproof(self._weights, vectors, drops, level)
 
-    def dense(self) -> Array:
-        return self._matrices.dense(self._weights)
+    def leading(self, r: int) -> tuple[Array, Tall]:
+        pairs: tuple[Array, Tall] = self._matrices.leading(self._weights, r)
+        return pairs
+
+
+def _leading(matrix: Array, r: int) -> tuple[Array, Array]:
+    """By LAPACK, in the memory of the matrix."""
+    d = len(matrix)
+    values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[d - r, d - 1], overwrite_a=True)
+    return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
 
 
 def _failed_pivot(rest: Array, vectors: Array, drops: Array, level: float) -> Array | None:

@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairpca import _moments_file
 from fairpca._accumulate import group_sums
+from fairpca._device import device_library
 from fairpca._groups import encode_groups, sorted_labels
+from fairpca._matrices import GroupMatrices
 from fairpca._validation import (
     check_rows,
     check_weights,
@@ -92,6 +94,10 @@ class GroupMoments:
         -------
         GroupMoments
         """
+        if device_library(X) is not None:
+            from fairpca._device_moments import device_moments
+
+            return device_moments(X, sensitive_features, sample_weight, missing_labels)
         rows = check_rows(X)
         labels, codes = encode_groups(sensitive_features, rows.shape[0], missing_labels)
         moments = cls.from_codes(rows, codes, labels, check_weights(sample_weight, rows.shape[0]))
@@ -169,6 +175,10 @@ class GroupMoments:
             mean=(self.mean - mean) * factors,
             scatter=self.scatter * factors[:, None] * factors,
         )
+
+    def operators(self, loss: str, centering: str) -> Any:
+        """The groups' matrices, by what they do; see `GroupMatrices`."""
+        return GroupMatrices(self, loss, centering)
 
     def second_moments(self, centering: str = "global") -> Array:
         """Mean of ``(x - center)(x - center)^T`` in each group, shape (k, d, d).

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fairpca._krylov import Pairs, found_pairs, proven_pairs
-from fairpca._matrices import Combination, GroupMatrices
+from fairpca._matrices import Combination
 from fairpca._validation import check_choice
 from fairpca.linalg import (
     Array,
@@ -127,9 +128,9 @@ class Problem:
         return is_large(self.moments.n_features, self.n_components)
 
     @cached_property
-    def operators(self) -> GroupMatrices:
+    def operators(self) -> Any:
         """The same matrices, by what they do: nothing is copied."""
-        return GroupMatrices(self.moments, self.loss, self.centering)
+        return self.moments.operators(self.loss, self.centering)
 
     @cached_property
     def weights(self) -> Array:
