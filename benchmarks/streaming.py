@@ -1,9 +1,9 @@
 """A fit from a Parquet file that need not fit into memory: time, memory, and growth with the rows.
 
-Run ``make bench-large``. It writes files of 1, 3 and 10 million rows of 60 random
-columns and a text column with four groups (5 GB of disk for the largest, each removed afterwards), and fits a
-fair subspace of ten dimensions to each. The time is compared with that of reading the 60 columns
-and forming one product of all rows, in the same batches and threads but without groups; both are
+Run ``make bench-large``. It writes files of 1, 3 and 10 million rows of 60 random columns and a
+text column with four groups (5 GB of disk for the largest, each removed afterwards), and fits a
+fair subspace of ten dimensions to each. The time is compared with that of reading 60 columns and
+forming one product of all rows, in the same batches and threads but without groups; both are
 taken in turn, in a process of their own, and the smallest of each counts. The memory is the largest
 that this process had, Python and all libraries included.
 """
