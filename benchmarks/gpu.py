@@ -11,6 +11,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,22 +38,17 @@ def main() -> None:
     shapes = ((20_000, 512), (5_000, 1_024)) if options.small else SHAPES
     r = 16 if options.small else R
     print(f"{name}, PyTorch {torch.__version__}, NumPy {np.__version__}; r = {r}, four groups\n")
-    print("| rows × columns | one XᵀX | moments | solve | both | certificate |")
+    print("| rows, columns | one XᵀX | moments | solve | both | certificate |")
     print("|---|---|---|---|---|---|")
     for n, d in shapes:
         X, groups = make_rows(n, d, device)
-        floor, _ = best_of(lambda X=X: product(X), options.runs)
-        gathering, moments = best_of(lambda X=X: GroupMoments.from_rows(X, groups), options.runs)
-        solving, solution = best_of(
-            lambda moments=moments: ExactSolver().solve(Problem(moments, r)), options.runs
-        )
-        both, _ = best_of(
-            lambda X=X: ExactSolver().solve(Problem(GroupMoments.from_rows(X, groups), r)),
-            options.runs,
-        )
+        floor, _ = best_of(partial(product, X), options.runs)
+        gathering, moments = best_of(partial(GroupMoments.from_rows, X, groups), options.runs)
+        solving, solution = best_of(partial(solve, moments, r), options.runs)
+        both, _ = best_of(partial(gather_and_solve, X, groups, r), options.runs)
         certificate = solution.certificate
         print(
-            f"| {n:,} × {d:,} | {floor:.3f} s | {gathering:.3f} s | {solving:.3f} s | "  # noqa: RUF001
+            f"| {n:,}, {d:,} | {floor:.3f} s | {gathering:.3f} s | {solving:.3f} s | "
             f"{both:.3f} s | {certificate.status}, gap {certificate.relative_gap:.1e} |",
             flush=True,
         )
@@ -77,6 +73,16 @@ def make_rows(n: int, d: int, device: str) -> tuple[Any, Any]:
             extra = torch.randn(len(members), 32, generator=generator, device=device)
             part.index_add_(0, members, extra @ own[group])
     return X, groups
+
+
+def solve(moments: GroupMoments, r: int) -> Any:
+    """The fair subspace, with its proof."""
+    return ExactSolver().solve(Problem(moments, r))
+
+
+def gather_and_solve(X: Any, groups: Any, r: int) -> Any:
+    """The same, from the rows."""
+    return solve(GroupMoments.from_rows(X, groups), r)
 
 
 def product(X: Any) -> Any:

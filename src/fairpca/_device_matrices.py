@@ -27,6 +27,8 @@ class DeviceMatrices:
         offsets = moments.mean - moments.total_mean
         self._squares = np.einsum("kj,kj->k", offsets, offsets)
         self._offsets = self.tall(offsets)
+        # A GPU has all eigenvalues of a small matrix at once sooner than an iteration and a proof.
+        self.quick_at_once = 0 if "cpu" in str(scatter.device).lower() else 1536
         self._sum: Any = None
         self._sum_weights: Array | None = None
 
@@ -48,10 +50,20 @@ class DeviceMatrices:
         columns, triangle = self._xp.linalg.qr(block)
         return columns, self.host(triangle)
 
+    def eigh(self, matrix: Any) -> tuple[Array, Any]:
+        """All eigenvalues, largest first, as a NumPy array, and their eigenvectors."""
+        values, vectors = self._xp.linalg.eigh(matrix)
+        return self.host(values)[::-1].copy(), self._xp.flip(vectors, axis=1)
+
+    def stack(self, matrices: list[Any]) -> Any:
+        """Matrices of one shape in one array."""
+        return self._xp.stack(matrices)
+
     def traces(self) -> Array:
         """Trace of each group's matrix; (k,)."""
-        traces = np.array([float(self._xp.linalg.trace(part)) for part in self._scatter])
-        return traces * self._scales + self._squares * self._shares
+        sums = np.array([float(self._xp.linalg.trace(part)) for part in self._scatter])
+        traces: Array = sums * self._scales + self._squares * self._shares
+        return traces
 
     def images(self, block: Any) -> list[Any]:
         """The product of each group's matrix with a block of columns."""
@@ -84,8 +96,8 @@ class DeviceMatrices:
 
     def leading(self, weights: Array, r: int) -> tuple[Array, Any]:
         """The r largest eigenvalues of a weighted sum and their eigenvectors, at once."""
-        values, vectors = self._xp.linalg.eigh(self._with_offsets(weights))
-        return self.host(values)[::-1][:r].copy(), self._xp.flip(vectors[:, self.d - r :], axis=1)
+        values, vectors = self.eigh(self._with_offsets(weights))
+        return values[:r], vectors[:, :r]
 
     def dense(self, weights: Array) -> Array:
         """A weighted sum as a NumPy array."""

@@ -56,7 +56,7 @@ class DeviceMoments(GroupMoments):
             object.__setattr__(self, name, value)
 
     @cached_property
-    def scatter(self) -> Array:  # type: ignore[override]
+    def scatter(self) -> Array:
         """Weighted sum of ``(x - mean)(x - mean)^T``, as a NumPy array; (k, d, d)."""
         return np.array([to_host(part) for part in self.on_device])
 
@@ -111,8 +111,8 @@ def device_moments(
     offsets = np.zeros((k, X.shape[1]))
     some = weight > 0
     offsets[some] = to_host(first)[some] / weight[some, None]
-    for group in np.flatnonzero(some):
-        part = second[int(group)]
+    for group in np.flatnonzero(some).tolist():
+        part = second[group]
         _mirror(part, xp)
         offset = to_device(offsets[group], X)
         part -= float(weight[group]) * (offset[:, None] * offset[None, :])

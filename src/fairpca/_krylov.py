@@ -56,7 +56,7 @@ def found_pairs(
 ) -> Pairs:
     """The same as `leading_pairs`, or all at once where that does not converge."""
     found = None
-    if fits(matrix.d, r):
+    if fits(matrix.d, r) and not matrix.at_once:
         found = leading_pairs(matrix, r, start, trust=trust, beyond=beyond)
     return all_pairs(matrix, r) if found is None else found
 
@@ -106,6 +106,8 @@ def proven_pairs(
     on with that beside what it has; where that does not help, all eigenvalues are computed. What
     was `found` by `leading_pairs` need not be found again.
     """
+    if matrix.at_once and found is None:
+        return all_pairs(matrix, r)
     for _ in range(_MOST_PROOFS):
         found = leading_pairs(matrix, r, start) if found is None else found
         if found is None or found.bound is not None:

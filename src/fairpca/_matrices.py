@@ -36,6 +36,10 @@ class Matrix(Protocol):
         """Number of rows and columns."""
 
     @property
+    def at_once(self) -> bool:
+        """Whether all eigenvalues at once are quicker than an iteration and a proof."""
+
+    @property
     def size(self) -> float:
         """At least the sum of the absolute eigenvalues: what rounding is relative to."""
 
@@ -68,6 +72,8 @@ class _NumPy:
     """The operations on tall arrays, by NumPy."""
 
     d: int
+    quick_at_once = 0
+    at_once = False
 
     def empty(self, width: int) -> Array:
         return np.empty((self.d, width), order="F")
@@ -195,6 +201,7 @@ class Combination:
         self._matrices, self._weights = matrices, weights
         self.d = matrices.d
         self.size = float(np.abs(weights) @ traces)
+        self.at_once = self.d <= matrices.quick_at_once
         self.empty, self.tall = matrices.empty, matrices.tall
         self.host, self.qr = matrices.host, matrices.qr
 

@@ -149,7 +149,8 @@ class Problem:
     def traces(self) -> Array:
         """Trace of each group's matrix: its loss when nothing is kept; (k,)."""
         if self.is_large:
-            return self.operators.traces()
+            sums: Array = self.operators.traces()
+            return sums
         traces: Array = np.trace(self.matrices, axis1=1, axis2=2)
         return traces
 
@@ -251,7 +252,8 @@ class Problem:
     def combine(self, weights: Array) -> Array:
         """Return ``sum_i weights_i * A_i``."""
         if self.is_large:
-            return self.operators.dense(weights)
+            dense: Array = self.operators.dense(weights)
+            return dense
         k, d, _ = self.matrices.shape
         matrix: Array = (weights @ self.matrices.reshape(k, d * d)).reshape(d, d)
         return matrix
@@ -274,7 +276,7 @@ class Problem:
 
     def _kept_by(self, i: int, basis: Array, weighted: Array) -> float:
         if self.is_large:
-            image = self.operators.host(self._group(i).image(self.operators.tall(basis)))
+            image: Array = self.operators.host(self._group(i).image(self.operators.tall(basis)))
         else:
             image = self.matrices[i] @ basis
         return float(np.einsum("ia,ia->", image, weighted))

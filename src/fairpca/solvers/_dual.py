@@ -15,11 +15,12 @@ bound, and the relaxed projector shows which eigenvectors are tied.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, xlogy
 
-from fairpca.linalg import Array, eigh_descending
+from fairpca.linalg import Array
 from fairpca.solvers._forms import Forms
 
 _FIRST_MU, _WARM_MU, _LAST_MU, _MU_FACTOR = 1.0, 1e-3, 1e-12, 0.2
@@ -135,7 +136,7 @@ def maximise_dual(
     return DualResult(
         search.best_weights,
         search.best,
-        search.vectors,
+        forms.host(search.vectors),
         search.occupation,
         search.n_eigen,
         search.best > limit,
@@ -154,9 +155,11 @@ class _Search:
         self.forms, self.domain = forms, domain
         self.best = -np.inf
         self.best_weights = domain.weights(domain.start)
-        self.vectors = np.empty((0, 0))
+        self.vectors: Any = None
         self.occupation = np.empty(0)
         self.n_eigen = 0
+        self._z = domain.start
+        self._pairs: tuple[Array, Any] | None = None
 
     def newton(self, z: Array, mu: float, limit: float) -> tuple[Array, bool]:
         """Maximise the smooth function; returns z and whether all eigenvalues are saturated."""
@@ -186,8 +189,11 @@ class _Search:
 
     def _value(self, z: Array, mu: float) -> tuple[float, _Occupied]:
         weights = self.domain.weights(z)
-        occupied = _occupy(self.forms, weights, mu)
-        self.n_eigen += 1
+        # A new mu begins where the last one ended: the same matrix.
+        if self._pairs is None or not np.array_equal(z, self._z):
+            self._z, self._pairs = z, self.forms.eigenpairs(weights)
+            self.n_eigen += 1
+        occupied = _occupy(*self._pairs, self.forms.r, mu)
         linear = float(weights @ self.forms.gains - self._cost(z, weights))
         exact = linear - float(occupied.values[: self.forms.r].sum())
         if exact > self.best:
@@ -242,7 +248,7 @@ class _Occupied:
     """Eigenpairs of A(w), largest first, and how far each is occupied at mu."""
 
     values: Array
-    vectors: Array
+    vectors: Any
     p: Array
     q: Array
     level: float
@@ -258,8 +264,7 @@ class _Occupied:
         """First and second derivatives of sigma by the weights: (k,) and (k, k)."""
         # Pairs of empty eigenvectors have no slope, so that only the others' rows are needed.
         n = int(np.count_nonzero(self.p > _EMPTY))
-        rows = self.vectors[:, :n]
-        rotated = (rows.T @ forms.matrices) @ self.vectors
+        rotated = forms.rotated(self.vectors, n)
         diagonal = np.zeros((forms.k, len(self.p)))
         diagonal[:, :n] = np.einsum("kaa->ka", rotated[:, :, :n])
         # (p_a - p_b) / (value_a - value_b) = p_a q_b (1 - exp(-x)) / x / mu for value_a > value_b.
@@ -278,15 +283,15 @@ class _Occupied:
         return diagonal @ self.p, curvature
 
 
-def _occupy(forms: Forms, weights: Array, mu: float) -> _Occupied:
-    values, vectors = eigh_descending(forms.combine(weights))
+def _occupy(values: Array, vectors: Any, r: int, mu: float) -> _Occupied:
+    """Find the level at which the occupation sums to r."""
     low, high = values[-1] - 50 * mu, values[0] + 50 * mu
-    level = (values[forms.r - 1] + values[forms.r]) / 2
+    level = (values[r - 1] + values[r]) / 2
     for _ in range(100):
         x = (values - level) / mu
         p, q = expit(x), expit(-x)
-        excess = float(p.sum()) - forms.r
-        if abs(excess) <= 1e-13 * forms.r:
+        excess = float(p.sum()) - r
+        if abs(excess) <= 1e-13 * r:
             break
         if excess > 0:
             low = level

@@ -10,7 +10,7 @@ import numpy as np
 from fairpca._krylov import Pairs, all_pairs, found_pairs
 from fairpca.linalg import Array, eigh_descending
 from fairpca.problem import Problem
-from fairpca.solvers._forms import Forms
+from fairpca.solvers._forms import Forms, forms_of
 
 _WHOLE_LIMIT = 120
 """Up to this many columns nothing is gained by searching in a subspace."""
@@ -75,14 +75,16 @@ class SearchSpace:
         if self._basis is None:
             return basis
         matrices = self._problem.operators
-        return matrices.host(self._basis @ matrices.tall(basis))
+        lifted: Array = matrices.host(self._basis @ matrices.tall(basis))
+        return lifted
 
     def lower(self, basis: Array) -> Array:
         """A basis of the whole space, inside the search space, in its coordinates."""
         if self._basis is None:
             return basis
         matrices = self._problem.operators
-        return matrices.host(self._basis.T @ matrices.tall(basis))
+        lowered: Array = matrices.host(self._basis.T @ matrices.tall(basis))
+        return lowered
 
     def settle(self, solve: Callable[[Forms], Dual]) -> Dual:
         """Solve a dual problem so that its solution is exact in the whole space."""
@@ -142,14 +144,8 @@ class SearchSpace:
     def _restrict(self) -> None:
         """Express the forms in the coordinates of the basis."""
         problem = self._problem
-        host = problem.operators.host
-        inner = np.array([host(self._basis.T @ image) for image in self._images])
-        self.forms = Forms(
-            (inner + inner.transpose(0, 2, 1)) / 2,
-            problem.own_gains,
-            problem.weights,
-            problem.n_components,
-        )
+        parts = [self._basis.T @ image for image in self._images]
+        self.forms = forms_of(problem, [(part + part.T) / 2 for part in parts])
         self._scale = float(problem.traces.max())
 
 
