@@ -255,3 +255,31 @@ def test_intersections_keep_their_order_when_merged():
         for i in (3, 1, 2, 0)
     ]
     assert GroupMoments.merge(parts).labels == whole.labels
+
+
+def test_bytes_are_those_of_the_file_and_come_back(tmp_path):
+    rng = np.random.default_rng(3)
+    moments = GroupMoments.from_rows(rng.normal(size=(20, 3)), [("f", 1), ("m", 2)] * 10)
+    assert_identical(GroupMoments.from_bytes(moments.to_bytes()), moments)
+    sent = tmp_path / "sent.moments"
+    sent.write_bytes(moments.to_bytes())
+    assert_identical(GroupMoments.load(sent), moments)
+
+
+def test_bytes_that_are_damaged_or_no_moments_are_refused():
+    moments = GroupMoments.from_rows(np.eye(3))
+    data = moments.to_bytes()
+    with pytest.raises(ValueError, match=r"^What was sent is no file of moments\.$"):
+        GroupMoments.from_bytes(b"moments")
+    for end in range(2, len(data), 7):
+        with pytest.raises(ValueError, match=r"^What was sent is damaged"):
+            GroupMoments.from_bytes(data[:end])
+    middle = data.index(b"scatter.npy") + 200
+    changed = data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+    with pytest.raises(ValueError, match=r"^What was sent is damaged"):
+        GroupMoments.from_bytes(changed)
+    endless = GroupMoments(
+        ("a",), np.ones(1, int), np.ones(1), np.full((1, 1), np.inf), np.ones((1, 1, 1))
+    )
+    with pytest.raises(ValueError, match=r"not finite cannot be sent"):
+        endless.to_bytes()

@@ -23,6 +23,9 @@ from numpy.typing import ArrayLike
 import fairpca
 from fairpca._atomic import replacing
 
+BYTES = "What was sent"
+"""What bytes that are in no file are called in messages."""
+
 _HEADER = "header.json"
 _DAMAGE = (
     ArithmeticError,
@@ -60,6 +63,25 @@ class FileFormat:
 
     def write(self, path: str | Path, header: dict[str, Any], arrays: Mapping[str, Any]) -> None:
         """Write a file, which is whole or not there."""
+        with replacing(path) as file:
+            self._write_to(file, header, arrays)
+
+    def pack(self, header: dict[str, Any], arrays: Mapping[str, Any]) -> bytes:
+        """What `write` would write, as bytes."""
+        buffer = io.BytesIO()
+        self._write_to(buffer, header, arrays)
+        return buffer.getvalue()
+
+    def read(self, path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The header and the arrays; ValueError if they are not what was written."""
+        with open(path, "rb") as file:
+            return self._read_from(file, repr(str(path)))
+
+    def unpack(self, data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The header and the arrays of what `pack` made."""
+        return self._read_from(io.BytesIO(data), BYTES)
+
+    def _write_to(self, file: Any, header: dict[str, Any], arrays: Mapping[str, Any]) -> None:
         packed = {name: _packed(array) for name, array in arrays.items()}
         head = {
             "format": self.name,
@@ -68,27 +90,24 @@ class FileFormat:
             "checksums": {name: _checksum(data) for name, data in packed.items()},
             **header,
         }
-        with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
             archive.writestr(_HEADER, json.dumps(head, indent=1, allow_nan=False))
             for name, data in packed.items():
                 archive.writestr(f"{name}.npy", data)
 
-    def read(self, path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The header and the arrays; ValueError if they are not what was written."""
-        shown = repr(str(path))
-        with open(path, "rb") as file:
-            if file.read(2) != b"PK":
-                raise ValueError(f"{shown} is no {self.called}.")
-            try:
-                # Read without unpacking, so that no small file can become a huge one.
-                members = _members(file)
-                header = json.loads(members[_HEADER])
-                known = header["format"] == self.name
-                version = int(header["version"]) if known else 0
-            except KeyError:
-                raise ValueError(f"{shown} is no {self.called}.") from None
-            except _DAMAGE as error:
-                raise ValueError(f"{shown} is damaged or cut short, and cannot be read.") from error
+    def _read_from(self, file: Any, shown: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        if file.read(2) != b"PK":
+            raise ValueError(f"{shown} is no {self.called}.")
+        try:
+            # Read without unpacking, so that no small file can become a huge one.
+            members = _members(file)
+            header = json.loads(members[_HEADER])
+            known = header["format"] == self.name
+            version = int(header["version"]) if known else 0
+        except KeyError:
+            raise ValueError(f"{shown} is no {self.called}.") from None
+        except _DAMAGE as error:
+            raise ValueError(f"{shown} is damaged or cut short, and cannot be read.") from error
         if not known:
             raise ValueError(f"{shown} is no {self.called}.")
         if version > self.version:
@@ -96,7 +115,7 @@ class FileFormat:
                 f"{shown} has version {version} of the format, and this fairpca reads up to "
                 f"{self.version}: install a newer fairpca."
             )
-        with taking_for_damage(path):
+        with taking_for_damage(shown):
             arrays = {}
             for name, checksum in header["checksums"].items():
                 data = members[f"{name}.npy"]
@@ -107,12 +126,12 @@ class FileFormat:
 
 
 @contextmanager
-def taking_for_damage(path: str | Path) -> Iterator[None]:
+def taking_for_damage(shown: str) -> Iterator[None]:
     """Take whatever fails in the body, which puts a file's parts together, for damage to it."""
     try:
         yield
     except _DAMAGE as error:
-        raise ValueError(f"{str(path)!r} is damaged: its parts do not fit together.") from error
+        raise ValueError(f"{shown} is damaged: its parts do not fit together.") from error
 
 
 def _members(file: Any) -> dict[str, bytes]:

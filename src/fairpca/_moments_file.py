@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._archive import FileFormat, taking_for_damage
+from fairpca._archive import BYTES, FileFormat, taking_for_damage
 from fairpca.linalg import Array
 
 FILE = FileFormat("fairpca moments", 1, "file of moments")
@@ -56,19 +56,40 @@ class StoredMoments:
 
 def write(path: str | Path, stored: Any, reading: dict[str, Any] | None = None) -> None:
     """Write moments to a file, with what has been read if they are those of a pass."""
+    FILE.write(path, *_parts(stored, reading))
+
+
+def read(path: str | Path) -> tuple[StoredMoments, dict[str, Any] | None]:
+    """The moments of a file, and what had been read if they are those of a pass."""
+    header, arrays = FILE.read(path)
+    return _together(header, arrays, repr(str(path)))
+
+
+def pack(stored: Any) -> bytes:
+    """Moments as the bytes of such a file."""
+    return FILE.pack(*_parts(stored, None))
+
+
+def unpack(data: bytes) -> StoredMoments:
+    """The moments that `pack` made these bytes of."""
+    stored, _ = _together(*FILE.unpack(data), BYTES)
+    return stored
+
+
+def _parts(stored: Any, reading: dict[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:
     header = {
         "labels": [label_as_data(label) for label in stored.labels],
         "feature_names": None if stored.feature_names is None else list(stored.feature_names),
         "pass": reading,
     }
     names = ("count", "weight", "mean", "scatter")
-    FILE.write(path, header, {name: getattr(stored, name) for name in names})
+    return header, {name: getattr(stored, name) for name in names}
 
 
-def read(path: str | Path) -> tuple[StoredMoments, dict[str, Any] | None]:
-    """The moments of a file, and what had been read if they are those of a pass."""
-    header, arrays = FILE.read(path)
-    with taking_for_damage(path):
+def _together(
+    header: dict[str, Any], arrays: dict[str, Any], shown: str
+) -> tuple[StoredMoments, dict[str, Any] | None]:
+    with taking_for_damage(shown):
         names = header["feature_names"]
         stored = StoredMoments(
             labels=tuple(map(label_from_data, header["labels"])),

@@ -202,5 +202,5 @@ def load_model(path: str | Path) -> FairModel:
     'optimal'
     """
     header, arrays = _FILE.read(path)
-    with taking_for_damage(path):
+    with taking_for_damage(repr(str(path))):
         return FairModel(*restored(header, arrays))

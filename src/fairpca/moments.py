@@ -277,6 +277,52 @@ class GroupMoments:
         (('f', 1), ('m', 2))
         """
         stored, _ = _moments_file.read(path)
+        return cls._of_stored(stored)
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the file that `save` writes, to be sent from one place to another.
+
+        Returns
+        -------
+        bytes
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fairpca import GroupMoments
+        >>> sent = GroupMoments.from_rows(np.eye(3), ["f", "m", "f"]).to_bytes()
+        >>> GroupMoments.from_bytes(sent).labels
+        ('f', 'm')
+        """
+        if not self.is_finite:
+            raise ValueError("Moments that are not finite cannot be sent.")
+        return _moments_file.pack(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> GroupMoments:
+        """The moments that `to_bytes` made these bytes of; nothing in them is run.
+
+        Parameters
+        ----------
+        data : bytes
+
+        Returns
+        -------
+        GroupMoments
+
+        Raises
+        ------
+        ValueError
+            If these are no moments, or damaged ones, or some of a newer version.
+
+        Examples
+        --------
+        See `to_bytes`.
+        """
+        return cls._of_stored(_moments_file.unpack(data))
+
+    @classmethod
+    def _of_stored(cls, stored: _moments_file.StoredMoments) -> GroupMoments:
         return cls(**{field.name: getattr(stored, field.name) for field in fields(cls)})
 
 
