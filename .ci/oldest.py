@@ -9,7 +9,7 @@ project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["pro
 extras = project["optional-dependencies"]
 tested = [extras[name] for name in extras if name != "dev"]
 for requirement in chain(project["dependencies"], *tested):
-    floor = re.fullmatch(r"([\w.-]+)>=([\w.]+)", requirement)
+    floor = re.fullmatch(r"([\w.-]+)(?:\[[\w,-]+\])?>=([\w.]+)", requirement)
     if floor:
         print(f"{floor[1]}=={floor[2]}")
 # Old matplotlib calls functions of pyparsing that newer versions of it warn of.

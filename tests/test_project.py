@@ -36,7 +36,7 @@ def test_version_agrees_everywhere():
 
 def test_importing_needs_no_extra():
     # scikit-learn imports pandas by itself where it is installed, so the extras are made missing.
-    extras = "pandas polars duckdb pyarrow cvxpy fairlearn matplotlib typer".split()
+    extras = "pandas polars duckdb pyarrow cvxpy fairlearn matplotlib typer dask pyspark".split()
     code = (
         "import sys\n"
         "from importlib.abc import MetaPathFinder\n"

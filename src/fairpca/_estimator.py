@@ -13,6 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairpca._callbacks import CallbackSupportMixin, FitTask, with_callbacks
+from fairpca._distributed import (
+    DistributedTransform,
+    distributed_moments,
+    library_of,
+    most_features,
+)
 from fairpca._groups import UNGROUPED, encode_groups
 from fairpca._linear import LinearReduction, warn_of_groups
 from fairpca._row_space import RowSpace, padded
@@ -41,7 +47,7 @@ class _Taken:
     grouped: bool
 
 
-class FairPCA(CallbackSupportMixin, LinearReduction):
+class FairPCA(CallbackSupportMixin, DistributedTransform, LinearReduction):
     """Principal component analysis in which every group gives up the same.
 
     Ordinary PCA fits the majority. This finds the subspace of `n_components` dimensions in which
@@ -174,20 +180,37 @@ class FairPCA(CallbackSupportMixin, LinearReduction):
         Parameters
         ----------
         X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Numeric and without missing values.
+            Numeric and without missing values. Or an array or data frame of Dask, or a data frame
+            of Spark: nothing but moments leaves the cluster (see `fairpca.sources.dask_moments`
+            and `fairpca.sources.spark_moments`).
         y : ignored
             Do not pass the groups here: without `sensitive_features` the result is that of
             ordinary PCA.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, m), default=None
-            The group of each row; several columns make groups of their intersections.
+            The group of each row; several columns make groups of their intersections. With Dask a
+            collection with the same partitions, or with Dask or Spark names of columns of X.
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights of the rows.
+            Non-negative weights of the rows; a Dask collection or a name as above.
 
         Returns
         -------
         self : FairPCA
         """
         solver = self._check_parameters()
+        if library_of(X) is not None:
+            self._refuse_own_pca("a fit on a cluster")
+            self._check_dimension(most_features(X))
+            moments = distributed_moments(
+                X,
+                sensitive_features,
+                sample_weight=sample_weight,
+                missing_labels=self.missing_labels,
+            )
+            self._check_moments(moments)
+            if sensitive_features is not None:
+                warn_of_groups(moments, stacklevel=3)
+            self._finish(moments, solver, partial(self._problem, moments))
+            return self
         rows = check_rows(X, self, reset=True, ensure_min_samples=2)
         self._check_dimension(rows.shape[1])
         moments, codes, weights, space = self._gather(
@@ -242,17 +265,7 @@ class FairPCA(CallbackSupportMixin, LinearReduction):
             )
         solver = self._check_parameters()
         self._refuse_own_pca("fit_moments")
-        n = int(moments.count.sum())
-        if n < 2:
-            raise ValueError(f"The moments are those of n_samples={n}; a minimum of 2 is required.")
-        if not moments.is_finite:
-            raise ValueError("The moments are not finite: some of their rows were not.")
-        self._check_dimension(moments.n_features)
-        self.n_features_in_ = moments.n_features
-        if moments.feature_names is not None:
-            self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        self._check_moments(moments)
         if moments.labels != UNGROUPED:
             warn_of_groups(moments, stacklevel=3)
         self._finish(moments, solver, partial(self._problem, moments))
@@ -334,6 +347,20 @@ class FairPCA(CallbackSupportMixin, LinearReduction):
         else:
             self._taken = _Taken(moments, grouped)
         return self
+
+    def _check_moments(self, moments: GroupMoments) -> None:
+        """Refuse moments without a fit, and record their columns."""
+        n = int(moments.count.sum())
+        if n < 2:
+            raise ValueError(f"The moments are those of n_samples={n}; a minimum of 2 is required.")
+        if not moments.is_finite:
+            raise ValueError("The moments are not finite: some of their rows were not.")
+        self._check_dimension(moments.n_features)
+        self.n_features_in_ = moments.n_features
+        if moments.feature_names is not None:
+            self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def _finish(
         self,

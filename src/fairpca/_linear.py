@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -14,12 +15,35 @@ from sklearn.utils.validation import assert_all_finite, check_array, check_is_fi
 
 from fairpca._groups import Codes, encode_groups, label_text
 from fairpca._row_space import RowSpace, is_wide
-from fairpca._validation import check_rows, check_weights, explain_not_finite, listed
+from fairpca._validation import (
+    check_rows,
+    check_weights,
+    explain_not_finite,
+    listed,
+    refuse_distributed,
+)
 from fairpca.exceptions import FairnessWarning
 from fairpca.linalg import Array, eigh_descending, fix_signs
 from fairpca.moments import GroupMoments
 
 _BLOCK_VALUES = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """What `transform` does to checked rows: little enough to be sent to where rows are."""
+
+    components: Array
+    mean: Array
+    shrinkage: Array | None
+
+    def __call__(self, rows: Any) -> Array:
+        # Two products instead of centred rows: no centred copy, and sparse rows stay sparse.
+        scores = rows @ self.components.T - self.mean @ self.components.T
+        if self.shrinkage is not None:
+            scores *= self.shrinkage
+        reduced: Array = scores.astype(rows.dtype, copy=False)
+        return reduced
 
 
 class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -59,12 +83,7 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             estimator_name=type(self).__name__,
             input_name="X",
         )
-        # Two products instead of centred rows: no centred copy, and sparse rows stay sparse.
-        scores = rows @ self.components_.T - self.mean_ @ self.components_.T
-        if self.shrinkage_ is not None:
-            scores *= self.shrinkage_
-        reduced: Array = scores.astype(rows.dtype, copy=False)
-        return reduced
+        return self._projection(rows)
 
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Bring reduced rows back to the original columns.
@@ -78,6 +97,7 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         array of shape (n_samples, n_features_in_)
         """
         check_is_fitted(self)
+        refuse_distributed(X)
         reduced = check_array(X, dtype=[np.float64, np.float32])
         if reduced.shape[1] != self.n_components_:
             raise ValueError(
@@ -211,10 +231,14 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             variances / total if total > 0 else np.zeros(len(variances))
         )
 
-    def _check_dimension(self, d: int) -> None:
+    def _check_dimension(self, d: float) -> None:
         n = self.n_components
         if isinstance(n, Integral) and int(n) > d:
             raise ValueError(f"n_components={n!r} must be between 1 and n_features={d}.")
+
+    @property
+    def _projection(self) -> Projection:
+        return Projection(self.components_, self.mean_, self.shrinkage_)
 
     def __sklearn_is_fitted__(self) -> bool:
         # The number of columns is known before there is a subspace.

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import validate_data
 
+from fairpca._distributed import LIBRARIES, library_of
 from fairpca.linalg import Array
 
 _ACCEPT: dict[str, Any] = {
@@ -85,13 +86,14 @@ def check_rows(
 
     Whether the values are finite is left to the caller (see `explain_not_finite`).
     """
+    refuse_distributed(X)
     if hasattr(X, "collect"):
         raise ValueError("X is a lazy frame: call its collect() first.")
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise ValueError("X has masked values: fill them in or leave those rows out.")
     if getattr(X, "shape", None) == (0, 0):
         raise ValueError("X is empty: it has no rows and no columns.")
-    _refuse_text_columns(X)
+    refuse_text_columns(X)
     try:
         if estimator is None:
             return check_array(X, ensure_min_samples=ensure_min_samples, **_ACCEPT)
@@ -119,8 +121,10 @@ def explain_not_finite(X: Any, estimator: Any = None) -> None:
     raise ValueError("X has values that are too large to be squared: rescale its columns.")
 
 
-def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array | None:
-    """Return the weights as a float64 array, or None."""
+def check_weights(
+    sample_weight: ArrayLike | None, n_rows: int, *, may_be_zero: bool = False
+) -> Array | None:
+    """Return the weights as a float64 array, or None; of a part of the rows all may be zero."""
     if sample_weight is None:
         return None
     try:
@@ -140,12 +144,29 @@ def check_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array | None:
     with np.errstate(over="ignore"):
         if not np.isfinite(weights.sum()):
             raise ValueError("sample_weight has values too large to be summed: rescale it.")
-    if not (weights > 0).any():
+    if not (may_be_zero or (weights > 0).any()):
         raise ValueError("sample_weight is zero for every row: at least one must be positive.")
     return weights
 
 
-def _refuse_text_columns(X: Any) -> None:
+def refuse_distributed(X: Any) -> None:
+    """Raise TypeError for what is spread over a cluster: to make an array of it would gather it."""
+    library = library_of(X)
+    if library is not None:
+        raise TypeError(
+            f"X is a {type(X).__name__} of {LIBRARIES[library]}, which only fit, transform and "
+            "fit_transform of FairPCA leave where it is: bring its rows here first if they are few."
+        )
+
+
+def numeric_columns(X: Any) -> list[Any]:
+    """Names of the columns of a data frame of pandas that surely hold numbers."""
+    types = zip(X.columns, X.dtypes, strict=True)
+    return [name for name, dtype in types if str(dtype) != "object" and _is_numeric(dtype)]
+
+
+def refuse_text_columns(X: Any) -> None:
+    """Raise ValueError if columns hold no numbers."""
     names = _non_numeric_columns(X)
     if names:
         raise ValueError(

@@ -96,7 +96,8 @@ class FairModel:
         -------
         array of shape (n_rows, n_components_)
         """
-        return self.reduction.transform(self.prepare(table))
+        reduced: Array = self.reduction.transform(self.prepare(table))
+        return reduced
 
     @property
     def reduction(self) -> FairPCA:

@@ -193,6 +193,11 @@ class GroupMoments:
                 matrices[i] += np.outer(offset, offset)
         return matrices
 
+    def __sizeof__(self) -> int:
+        # For schedulers such as Dask's, which go by the sizes of what they move.
+        arrays = (self.count, self.weight, self.mean, self.scatter)
+        return object.__sizeof__(self) + sum(array.nbytes for array in arrays)
+
     def __add__(self, other: GroupMoments) -> GroupMoments:
         if not isinstance(other, GroupMoments):
             return NotImplemented

@@ -50,6 +50,18 @@ def batch_moments(batch: Batch, columns: Columns, missing_labels: str) -> GroupM
     return replace(moments, feature_names=columns.features)
 
 
+def batch_numbers(batch: Batch, names: tuple[str, ...]) -> Array:
+    """Some columns of a batch as an array of numbers, all of them finite."""
+    try:
+        values = [_numbers(batch.rows, name, batch.before) for name in names]
+        table = np.column_stack([np.asarray(column, dtype=np.float64) for column in values])
+        if not np.isfinite(table).all():
+            _explain(names, values, batch.before)
+    except ValueError as error:
+        raise ValueError(f"{batch.where}: {error}" if batch.where else str(error)) from error
+    return table
+
+
 def _sum(
     values: list[Any], labels: tuple[Hashable, ...], codes: Codes, weights: Array | None
 ) -> GroupMoments:
