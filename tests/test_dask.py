@@ -2,9 +2,11 @@
 
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import dask
 import dask.array as da
@@ -17,10 +19,11 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 from sklearn import config_context
 from sklearn.exceptions import NotFittedError
 
-from clusters import NAMES, assert_same_fit, people
 from fairpca import FairPCA, GroupMoments
 from fairpca.sources import dask_moments
 from fairpca.vrpca import VRPCA
+
+from clusters import NAMES, assert_same_fit, people
 
 pytestmark = pytest.mark.xdist_group("dask")
 
@@ -400,3 +403,10 @@ def test_the_library_is_not_imported_for_other_data():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_page_prints_what_it_shows(threads, capsys):
+    page = (Path(__file__).parents[1] / "docs" / "clusters.md").read_text(encoding="utf-8")
+    (_, example), (_, shown), _ = re.findall(r"```(\w+)\n(.*?)```", page, re.DOTALL)
+    exec(example, {})
+    assert capsys.readouterr().out == shown

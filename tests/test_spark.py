@@ -1,18 +1,21 @@
 """Spark, classic and Connect: the fit on a cluster is the fit on all rows."""
 
 import os
+import re
 import shutil
 import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
 
-from clusters import NAMES, assert_same_fit, people
 from fairpca import FairPCA, GroupMoments
 from fairpca.sources import _spark, spark_moments, spark_transform
 from fairpca.vrpca import VRPCA
+
+from clusters import NAMES, assert_same_fit, people
 
 # Of Spark itself: what it says of pandas 3, and of settings that a running server does not take.
 pytestmark = [
@@ -153,3 +156,12 @@ def test_refusals_before_any_work(frame, monkeypatch):
     ):
         with pytest.raises((ValueError, TypeError), match=words):
             work()
+
+
+def test_the_example_of_the_page_runs(spark, folder):
+    page = (Path(__file__).parents[1] / "docs" / "clusters.md").read_text(encoding="utf-8")
+    *_, example = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    scope = {"spark": spark}
+    exec(example.replace("people/", folder), scope)
+    assert scope["with_ids"].columns == ["id", "fairpca0", "fairpca1"]
+    assert scope["fair"].certificate_.status == "optimal"
