@@ -40,14 +40,21 @@ def to_host(array: Any) -> NDArray[Any]:
     return array.get() if hasattr(array, "get") else np.asarray(array)
 
 
-def to_device(array: Any, like: Any, dtype: Any = None) -> Any:
-    """A NumPy array, or one of the same library, beside another."""
+def to_device(array: Any, like: Any) -> Any:
+    """A NumPy array beside another, in its precision."""
     xp = namespace(like)
-    return xp.asarray(array, dtype=dtype, device=like.device)
+    return xp.asarray(np.ascontiguousarray(array), dtype=like.dtype, device=like.device)
 
 
-def check_device_rows(X: Any, at_least: int = 1) -> Any:
-    """Rows as a two-dimensional array of floating point numbers, without their history."""
+def check_device_rows(
+    X: Any,
+    name: str = "FairPCA",
+    n_features: int | None = None,
+    *,
+    at_least: int = 1,
+    finite: bool = False,
+) -> Any:
+    """Rows as a two-dimensional array in float32 or float64, without their history."""
     X = X.detach() if hasattr(X, "detach") else X
     xp = namespace(X)
     if X.ndim != 2:
@@ -55,12 +62,16 @@ def check_device_rows(X: Any, at_least: int = 1) -> Any:
     n, d = X.shape
     if n < at_least or d < 1:
         raise ValueError(
-            f"Found array with {n} sample(s) and {d} feature(s) (shape={tuple(X.shape)}) while a "
-            f"minimum of {at_least} and 1 is required."
+            f"Found array with {n} sample(s) and {d} feature(s) while a minimum of {at_least} "
+            f"sample(s) and 1 feature is required by {name}."
         )
+    if n_features is not None and d != n_features:
+        raise ValueError(f"X has {d} features, but {name} is expecting {n_features} features.")
     if xp.isdtype(X.dtype, "complex floating"):
         raise ValueError("Complex data not supported.")
     if X.dtype not in (xp.float32, xp.float64):
-        # Half precision has too few digits for means; integers have no fractions.
-        X = xp.astype(X, xp.float64 if not xp.isdtype(X.dtype, "real floating") else xp.float32)
+        # Half precision has too few digits for means, and integers have no fractions.
+        X = xp.astype(X, xp.float32 if xp.isdtype(X.dtype, "real floating") else xp.float64)
+    if finite and not bool(xp.all(xp.isfinite(X))):
+        raise ValueError("Input X contains NaN or infinity.")
     return X

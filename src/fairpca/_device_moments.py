@@ -76,9 +76,13 @@ class DeviceMoments(GroupMoments):
 def device_moments(
     X: Any, sensitive_features: Any, sample_weight: Any = None, missing_labels: str = "error"
 ) -> DeviceMoments:
-    """Moments by group of rows on a device; see `GroupMoments.from_rows`."""
+    """Moments by group of rows on a device; see `GroupMoments.from_rows`.
+
+    Raises ValueError where they are not finite.
+    """
     X = check_device_rows(X)
     xp = namespace(X)
+    wide = xp.zeros(0, dtype=xp.float64, device=X.device)
     labels, codes = _encode(X, sensitive_features, missing_labels)
     weights = _check_weights(X, sample_weight)
     k = len(labels)
@@ -114,10 +118,14 @@ def device_moments(
     for group in np.flatnonzero(some).tolist():
         part = second[group]
         _mirror(part, xp)
-        offset = to_device(offsets[group], X)
+        offset = to_device(offsets[group], wide)
         part -= float(weight[group]) * (offset[:, None] * offset[None, :])
     mean = offsets if shift is None else offsets + to_host(shift)
     moments = DeviceMoments(tuple(labels), count, weight, mean, second)
+    if not moments.is_finite:
+        if bool(xp.all(xp.isfinite(X))):
+            raise ValueError("X has values that are too large to be squared: rescale its columns.")
+        raise ValueError("Input X contains NaN or infinity.")
     return moments if some.all() else _without_empty(moments, some)
 
 
@@ -135,11 +143,11 @@ def _encode(X: Any, sensitive_features: Any, missing_labels: str) -> tuple[Any, 
             and xp.isdtype(given.dtype, kinds)
             and device_library(X) == (device_library(given))
         ):
-            values, codes = xp.unique_inverse(to_device(given, X))
+            values, codes = xp.unique_inverse(xp.asarray(given, device=X.device))
             return tuple(to_host(values).tolist()), codes
         sensitive_features = to_host(given)
     labels, codes = encode_groups(sensitive_features, n, missing_labels)
-    return labels, to_device(np.asarray(codes, dtype=np.int64), X)
+    return labels, xp.asarray(np.asarray(codes, dtype=np.int64), device=X.device)
 
 
 def _check_length(array: Any, n_rows: int) -> Any:
@@ -157,7 +165,7 @@ def _check_weights(X: Any, sample_weight: Any) -> Any:
     if sample_weight is None:
         return None
     on_host = to_host(sample_weight) if device_library(sample_weight) else sample_weight
-    return to_device(check_weights(on_host, X.shape[0]), X)
+    return namespace(X).asarray(check_weights(on_host, X.shape[0]), device=X.device)
 
 
 def _counts(codes: Any, k: int) -> list[int]:
@@ -173,7 +181,7 @@ def _shift(X: Any) -> Any:
     needed = mean**2 > _NEAR * sample.var(axis=0)
     if not (needed.any() and np.isfinite(mean).all()):
         return None
-    return to_device(mean, X)
+    return xp.asarray(mean, device=X.device)
 
 
 def _add_product(total: Any, block: Any) -> None:

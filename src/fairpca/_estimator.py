@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairpca._callbacks import CallbackSupportMixin, FitTask, with_callbacks
+from fairpca._device import check_device_rows, device_library, to_host
 from fairpca._distributed import (
     DistributedTransform,
     distributed_moments,
@@ -182,7 +183,8 @@ class FairPCA(CallbackSupportMixin, DistributedTransform, LinearReduction):
         X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
             Numeric and without missing values. Or an array or data frame of Dask, or a data frame
             of Spark: nothing but moments leaves the cluster (see `fairpca.sources.dask_moments`
-            and `fairpca.sources.spark_moments`).
+            and `fairpca.sources.spark_moments`). Or an array of PyTorch or CuPy: the moments, and
+            with many columns the large matrices of the search, stay on its device.
         y : ignored
             Do not pass the groups here: without `sensitive_features` the result is that of
             ordinary PCA.
@@ -197,15 +199,9 @@ class FairPCA(CallbackSupportMixin, DistributedTransform, LinearReduction):
         self : FairPCA
         """
         solver = self._check_parameters()
-        if library_of(X) is not None:
-            self._refuse_own_pca("a fit on a cluster")
-            self._check_dimension(most_features(X))
-            moments = distributed_moments(
-                X,
-                sensitive_features,
-                sample_weight=sample_weight,
-                missing_labels=self.missing_labels,
-            )
+        if library_of(X) is not None or device_library(X) is not None:
+            self._refuse_own_pca("a fit to rows of Dask, Spark, PyTorch or CuPy")
+            moments = self._gather_where_they_are(X, sensitive_features, sample_weight)
             self._check_moments(moments)
             if sensitive_features is not None:
                 warn_of_groups(moments, stacklevel=3)
@@ -331,6 +327,8 @@ class FairPCA(CallbackSupportMixin, DistributedTransform, LinearReduction):
                 "sensitive_features must be given in all calls of partial_fit or in none, and "
                 f"earlier calls had {'none' if grouped else 'them'}."
             )
+        if device_library(X) is not None:
+            X = to_host(X)
         rows = check_rows(X, self, reset=before is None)
         self._check_dimension(rows.shape[1])
         labels, codes = encode_groups(sensitive_features, rows.shape[0], self.missing_labels)
@@ -347,6 +345,28 @@ class FairPCA(CallbackSupportMixin, DistributedTransform, LinearReduction):
         else:
             self._taken = _Taken(moments, grouped)
         return self
+
+    def _gather_where_they_are(
+        self, X: Any, sensitive_features: Any, sample_weight: Any
+    ) -> GroupMoments:
+        """Moments of rows on a cluster or a device: nothing else leaves it."""
+        if library_of(X) is None:
+            rows = check_device_rows(X, at_least=2)
+            self._check_dimension(rows.shape[1])
+            return GroupMoments.from_rows(
+                rows,
+                sensitive_features,
+                sample_weight=sample_weight,
+                missing_labels=self.missing_labels,
+            )
+        self._check_dimension(most_features(X))
+        moments: GroupMoments = distributed_moments(
+            X,
+            sensitive_features,
+            sample_weight=sample_weight,
+            missing_labels=self.missing_labels,
+        )
+        return moments
 
     def _check_moments(self, moments: GroupMoments) -> None:
         """Refuse moments without a fit, and record their columns."""

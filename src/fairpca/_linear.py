@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import assert_all_finite, check_array, check_is_fitted
 
+from fairpca._device import check_device_rows, device_library, to_device
 from fairpca._groups import Codes, encode_groups, label_text
 from fairpca._row_space import RowSpace, is_wide
 from fairpca._validation import (
@@ -45,6 +46,12 @@ class Projection:
         reduced: Array = scores.astype(rows.dtype, copy=False)
         return reduced
 
+    def on_device(self, rows: Any) -> Any:
+        """The same for rows on a device."""
+        components = to_device(self.components.T, rows)
+        scores = rows @ components - to_device(self.mean @ self.components.T, rows)
+        return scores if self.shrinkage is None else scores * to_device(self.shrinkage, rows)
+
 
 class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Rows less `mean_`, projected on `components_`, and back.
@@ -75,8 +82,13 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Returns
         -------
         array of shape (n_samples, n_components_)
+            Of PyTorch and CuPy on the device, and in the precision, of the rows.
         """
         check_is_fitted(self)
+        if device_library(X) is not None:
+            rows = check_device_rows(X, type(self).__name__, self.n_features_in_, finite=True)
+            projected: Array = self._projection.on_device(rows)
+            return projected
         rows = check_rows(X, self, reset=False)
         assert_all_finite(
             rows.data if hasattr(rows, "toarray") else rows,
@@ -98,12 +110,20 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         check_is_fitted(self)
         refuse_distributed(X)
-        reduced = check_array(X, dtype=[np.float64, np.float32])
+        on_device = device_library(X) is not None
+        if on_device:
+            reduced = check_device_rows(X, finite=True)
+        else:
+            reduced = check_array(X, dtype=[np.float64, np.float32])
         if reduced.shape[1] != self.n_components_:
             raise ValueError(
                 f"X has {reduced.shape[1]} columns, but this {type(self).__name__} reduces to "
                 f"{self.n_components_}."
             )
+        if on_device:
+            components, mean = (to_device(part, reduced) for part in (self.components_, self.mean_))
+            lifted: Array = reduced @ components + mean
+            return lifted
         restored: Array = (reduced @ self.components_ + self.mean_).astype(
             reduced.dtype, copy=False
         )
@@ -128,13 +148,18 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         float
         """
         check_is_fitted(self)
-        rows = check_rows(X, self, reset=False)
-        weights = check_weights(sample_weight, rows.shape[0])
-        if is_wide(*rows.shape):
-            return -self._mean_error(rows, weights)
-        moments = GroupMoments.from_codes(rows, np.zeros(rows.shape[0], np.int8), ["all"], weights)
-        if not moments.is_finite:
-            explain_not_finite(rows, self)
+        if device_library(X) is not None:
+            rows = check_device_rows(X, type(self).__name__, self.n_features_in_, finite=True)
+            moments = GroupMoments.from_rows(rows, sample_weight=sample_weight)
+        else:
+            rows = check_rows(X, self, reset=False)
+            weights = check_weights(sample_weight, rows.shape[0])
+            if is_wide(*rows.shape):
+                return -self._mean_error(rows, weights)
+            codes = np.zeros(rows.shape[0], np.int8)
+            moments = GroupMoments.from_codes(rows, codes, ["all"], weights)
+            if not moments.is_finite:
+                explain_not_finite(rows, self)
         offset = moments.mean[0] - self.mean_
         matrix = moments.scatter[0] / moments.weight[0] + np.outer(offset, offset)
         kept = np.einsum("ij,ij->i", self.components_ @ matrix, self.components_)

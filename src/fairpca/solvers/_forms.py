@@ -53,6 +53,11 @@ class Forms:
         """
         return eigh_descending(self.combine(weights))
 
+    def eigh(self, matrix: Array) -> tuple[Array, Array]:
+        """Eigenvalues of a matrix of about this size, smallest first, and their eigenvectors."""
+        values, vectors = np.linalg.eigh(matrix)
+        return values, vectors
+
     def rotated(self, vectors: Any, n: int) -> Array:
         """``V_n^T A_i V``, where V_n are the first n vectors; (k, n, d)."""
         rotated: Array = (vectors[:, :n].T @ self.matrices) @ vectors
@@ -82,6 +87,11 @@ class DeviceForms(Forms):
         for weight, matrix in zip(weights[1:], self.on_device[1:], strict=True):
             total += float(weight) * matrix
         return self.operators.eigh(total)  # type: ignore[no-any-return]
+
+    def eigh(self, matrix: Array) -> tuple[Array, Array]:
+        """As for `Forms`."""
+        values, vectors = self.operators.eigh(self.operators.tall(matrix))
+        return values[::-1], self.host(vectors)[:, ::-1]
 
     def rotated(self, vectors: Any, n: int) -> Array:
         """As for `Forms`."""

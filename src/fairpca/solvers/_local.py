@@ -81,7 +81,7 @@ class _Search:
         net = self.criterion.net(self.moved)
         matrix = self.forms.combine(net)
         inside, turn = np.linalg.eigh(self.basis.T @ matrix @ self.basis)
-        outside, turn_rest = np.linalg.eigh(self.rest.T @ matrix @ self.rest)
+        outside, turn_rest = self.forms.eigh(self.rest.T @ matrix @ self.rest)
         self.basis, self.rest = self.basis @ turn, self.rest @ turn_rest
         self.jacobian = -2.0 * (self.rest.T @ (self.forms.matrices @ self.basis)).reshape(
             self.forms.k, -1

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from fairpca._krylov import Pairs, all_pairs, found_pairs
-from fairpca.linalg import Array, eigh_descending
+from fairpca.linalg import Array
 from fairpca.problem import Problem
 from fairpca.solvers._forms import Forms, forms_of
 
@@ -103,10 +103,9 @@ class SearchSpace:
     def _missing(self, weights: Array) -> Any:
         """The leading eigenvectors in the whole space, or None if the search space has them."""
         problem, r = self._problem, self._problem.n_components
-        inner, turn = eigh_descending(self.forms.combine(weights))
+        inner, pairs = self.forms.eigenpairs(weights)
         enough = float(inner[:r].sum()) + 1e-13 * self._scale * max(1.0, np.abs(weights).sum())
-        leading = problem.operators.tall(np.ascontiguousarray(turn[:, : r + _MORE_VECTORS]))
-        start = self._basis @ leading
+        start = self._basis @ pairs[:, : r + _MORE_VECTORS]
 
         def falls_short(pairs: Pairs) -> bool:
             self.n_eigen += 1
