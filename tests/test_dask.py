@@ -25,7 +25,11 @@ from fairpca.vrpca import VRPCA
 
 from clusters import NAMES, assert_same_fit, people
 
-pytestmark = pytest.mark.xdist_group("dask")
+# Dask's own word on tests that use threads though the cluster of others is still there.
+pytestmark = [
+    pytest.mark.xdist_group("dask"),
+    pytest.mark.filterwarnings("ignore:Running on a single-machine scheduler:UserWarning"),
+]
 
 FRAME = people()
 X = FRAME[NAMES].to_numpy()
