@@ -27,7 +27,6 @@ from clusters import NAMES, assert_same_fit, people
 
 # Dask's own word on tests that use threads though the cluster of others is still there.
 pytestmark = [
-    pytest.mark.xdist_group("dask"),
     pytest.mark.filterwarnings("ignore:Running on a single-machine scheduler:UserWarning"),
 ]
 

@@ -12,6 +12,10 @@ from fairpca.solvers._local import _Search, refine
 from problems import random_basis, random_problem
 
 
+def occupied_at(forms, weights, mu):
+    return _occupy(*forms.eigenpairs(weights), forms.r, mu)
+
+
 def forms_of(rng, k=4, d=7, r=3, kind="general"):
     return Forms.of(random_problem(rng, kind, k, d, r))
 
@@ -21,11 +25,11 @@ def test_derivatives_of_the_smoothed_eigenvalue_sum(mu):
     rng = np.random.default_rng(0)
     forms = forms_of(rng)
     weights = rng.standard_normal(4)
-    kept, curvature = _occupy(forms, weights, mu).derivatives(forms)
+    kept, curvature = occupied_at(forms, weights, mu).derivatives(forms)
     h = 1e-5
     for i in range(4):
         step = h * np.eye(4)[i]
-        ahead, behind = (_occupy(forms, weights + s, mu) for s in (step, -step))
+        ahead, behind = (occupied_at(forms, weights + s, mu) for s in (step, -step))
         slope = (ahead.sigma - behind.sigma) / (2 * h)
         assert slope == pytest.approx(kept[i], rel=1e-6)
         change = (ahead.derivatives(forms)[0] - behind.derivatives(forms)[0]) / (2 * h)
@@ -36,9 +40,9 @@ def test_derivatives_hold_where_eigenvalues_are_tied():
     rng = np.random.default_rng(1)
     forms = forms_of(rng, kind="integer diagonal")
     weights = np.ones(4)
-    kept, curvature = _occupy(forms, weights, 0.5).derivatives(forms)
+    kept, curvature = occupied_at(forms, weights, 0.5).derivatives(forms)
     step = 1e-5 * rng.standard_normal(4)
-    ahead, behind = (_occupy(forms, weights + s, 0.5) for s in (step, -step))
+    ahead, behind = (occupied_at(forms, weights + s, 0.5) for s in (step, -step))
     assert ahead.sigma - behind.sigma == pytest.approx(2 * kept @ step, rel=1e-5)
     change = ahead.derivatives(forms)[0] - behind.derivatives(forms)[0]
     np.testing.assert_allclose(change, 2 * curvature @ step, rtol=1e-4, atol=1e-9)
@@ -50,7 +54,7 @@ def test_smoothing_is_above_by_at_most_the_entropy():
     weights = rng.standard_normal(4)
     exact = np.linalg.eigvalsh(forms.combine(weights))[-3:].sum()
     for mu in (1.0, 1e-3, 1e-9):
-        occupied = _occupy(forms, weights, mu)
+        occupied = occupied_at(forms, weights, mu)
         assert occupied.p.sum() == pytest.approx(3, abs=1e-9)
         assert -1e-9 <= occupied.sigma - exact <= mu * forms.d * np.log(2) + 1e-9
 

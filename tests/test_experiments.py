@@ -13,8 +13,6 @@ from experiments import claims, complexity, downstream, methods, runner, sweep
 from fairpca.solvers import SOLVERS, ExactSolver
 
 # On one worker, because they share one small run.
-pytestmark = pytest.mark.xdist_group("experiments")
-
 COMMITTED = Path(__file__).parents[1] / "docs" / "reproduction"
 
 

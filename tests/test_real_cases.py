@@ -22,9 +22,6 @@ INFEASIBLE = {
 
 
 # On one worker, because solving all cases takes a minute.
-pytestmark = pytest.mark.xdist_group("real cases")
-
-
 @pytest.fixture(scope="module")
 def solved():
     return {grouping: list(exact_cases.solve_all(grouping)) for grouping in exact_cases.GROUPINGS}

@@ -12,8 +12,6 @@ from fairpca.report._names import shown_names
 from browser import Visit, running_browser
 from hostile import HOSTILE
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 CHARTS = ("#disparities", "#front", "#losses", "#components")
 
 

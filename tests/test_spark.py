@@ -20,7 +20,6 @@ from clusters import NAMES, assert_same_fit, people
 # Of Spark itself: what it says of pandas 3 and of settings that a running server does not take, and
 # the sockets to its Java side that version 4.0 leaves open after each collect().
 pytestmark = [
-    pytest.mark.xdist_group("spark"),
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
     pytest.mark.filterwarnings("ignore:Failed to set spark:UserWarning"),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),

@@ -50,6 +50,10 @@ class DeviceMatrices:
         columns, triangle = self._xp.linalg.qr(block)
         return columns, self.host(triangle)
 
+    def full_qr(self, block: Any) -> Any:
+        """Orthonormal columns that span the whole space, those of the block first."""
+        return self._xp.linalg.qr(block, mode="complete")[0]
+
     def eigh(self, matrix: Any) -> tuple[Array, Any]:
         """All eigenvalues, largest first, as a NumPy array, and their eigenvectors."""
         values, vectors = self._xp.linalg.eigh(matrix)

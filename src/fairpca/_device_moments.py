@@ -24,7 +24,7 @@ from fairpca.moments import GroupMoments
 _BLOCK_BYTES = 2**29
 """Size of the blocks of rows in float64."""
 
-_PANEL = 512
+_PANEL = 256
 """Columns of a panel: a product of rows with themselves is formed panel by panel, its upper half
 only, as long as panels are wide enough for the device to be busy."""
 

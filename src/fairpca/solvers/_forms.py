@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairpca.linalg import Array, eigh_descending
+from fairpca.linalg import Array, complement, eigh_descending
 from fairpca.problem import Problem
 
 
@@ -58,6 +58,10 @@ class Forms:
         values, vectors = np.linalg.eigh(matrix)
         return values, vectors
 
+    def complement(self, basis: Array) -> tuple[Array, Array]:
+        """Orthonormal bases of the span of some columns, and of what is orthogonal to it."""
+        return complement(basis)
+
     def rotated(self, vectors: Any, n: int) -> Array:
         """``V_n^T A_i V``, where V_n are the first n vectors; (k, n, d)."""
         rotated: Array = (vectors[:, :n].T @ self.matrices) @ vectors
@@ -92,6 +96,12 @@ class DeviceForms(Forms):
         """As for `Forms`."""
         values, vectors = self.operators.eigh(self.operators.tall(matrix))
         return values[::-1], self.host(vectors)[:, ::-1]
+
+    def complement(self, basis: Array) -> tuple[Array, Array]:
+        """As for `Forms`."""
+        columns = self.host(self.operators.full_qr(self.operators.tall(basis)))
+        r = basis.shape[1]
+        return columns[:, :r], columns[:, r:]
 
     def rotated(self, vectors: Any, n: int) -> Array:
         """As for `Forms`."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairpca.linalg import Array, complement
+from fairpca.linalg import Array
 from fairpca.solvers._criteria import Criterion
 from fairpca.solvers._forms import Forms
 
@@ -60,7 +60,7 @@ class _Search:
     def __init__(self, forms: Forms, criterion: Criterion, basis: Array, state: Array) -> None:
         self.forms, self.criterion, self.state = forms, criterion, state
         self.rho = _FIRST_RHO / forms.scale
-        self.basis, self.rest = complement(basis)
+        self.basis, self.rest = forms.complement(basis)
         self.disparities = forms.disparities(self.basis)
         self.moved, self.value, self.factor = criterion.smooth(self.disparities, state, self.rho)
 
@@ -99,7 +99,9 @@ class _Search:
         length = min(1.0, 2.0 / float(np.linalg.norm(step)))
         shape = (self.rest.shape[1], self.basis.shape[1])
         while length > 1e-8:
-            basis, rest = complement(self.basis + self.rest @ (length * step).reshape(shape))
+            basis, rest = self.forms.complement(
+                self.basis + self.rest @ (length * step).reshape(shape)
+            )
             disparities = self.forms.disparities(basis)
             smooth = self.criterion.smooth(disparities, self.state, self.rho)
             if smooth[1] <= self.value + 1e-4 * length * slope + 1e-15 * self.forms.scale:
