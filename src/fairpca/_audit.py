@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -88,16 +89,23 @@ def audit(
         explain_not_finite(rows)
     # Sparse rows that have been checked are in a format that can be cut.
     source = rows if scipy.sparse.issparse(X) else X
-    errors, r = _errors(estimator, source, rows)
+    errors, r = squared_errors(estimator, source, rows)
     weighted = errors if weights is None else errors * weights
     sums = dict(zip(labels, np.bincount(codes, weighted, len(labels)), strict=True))
+    return audited_table(estimator, moments, sums, r)
+
+
+def audited_table(
+    estimator: Any, moments: GroupMoments, sums: Mapping[Hashable, float], r: int
+) -> GroupTable:
+    """The table of a reduction to r columns, from the sum of each group's squared errors."""
     loss = np.array([sums[label] for label in moments.labels]) / moments.weight
     # A fair reduction may use more dimensions than it was asked for, by which it is judged.
     r = getattr(getattr(estimator, "certificate_", None), "n_components", r)
-    return GroupTable.of(Problem(moments, min(r, rows.shape[1])), loss, "audited")
+    return GroupTable.of(Problem(moments, min(r, moments.n_features)), loss, "audited")
 
 
-def _errors(estimator: Any, X: Any, rows: Any) -> tuple[Array, int]:
+def squared_errors(estimator: Any, X: Any, rows: Any) -> tuple[Array, int]:
     """Squared reconstruction error of each row, and the number of dimensions."""
     n, d = rows.shape
     errors = np.empty(n)

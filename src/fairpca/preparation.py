@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -22,7 +22,9 @@ ENCODINGS = ("onehot", "codes", "error")
 KINDS = ("number", "onehot", "codes")
 """What a column of the table can become."""
 
-_MOST_CATEGORIES = 1000
+MOST_CATEGORIES = 1000
+"""How many texts a column may have of which each becomes a column."""
+
 _MOST_NAMES = 5
 """How many names a message lists."""
 
@@ -92,7 +94,7 @@ class Preparation:
     @classmethod
     def of_numbers(cls, names: Iterable[str]) -> Preparation:
         """The one that takes columns of numbers by their names and leaves them as they are."""
-        return cls._unscaled([InputColumn(name) for name in names])
+        return cls.unscaled([InputColumn(name) for name in names])
 
     @classmethod
     def learn(
@@ -129,19 +131,12 @@ class Preparation:
         """
         check_choice("encode", encode, ENCODINGS)
         names = table_columns(table)
-        require_columns(names, [*sensitive, *drop])
-        unused = {*drop, *(() if keep_sensitive else sensitive)}
-        used = [name for name in names if name not in unused]
-        if not used:
-            raise ValueError("No columns are left to reduce: all are sensitive or dropped.")
-        if "" in used:
-            raise ValueError(
-                "A column has no name, as an index that was written into the table has: name it, "
-                "or drop the column ''."
-            )
-        plain = cls._unscaled(
-            _learn_columns(table, used, encode),
-            ignored=tuple(name for name in names if name in unused),
+        used = columns_to_reduce(names, sensitive, drop, keep_sensitive)
+        plain = cls.unscaled(
+            settle_columns(
+                {name: text_categories(column_values(table, name), name) for name in used}, encode
+            ),
+            ignored=tuple(name for name in names if name not in used),
             sensitive=tuple(sensitive),
         )
         if not standardize:
@@ -150,7 +145,8 @@ class Preparation:
         return cls(plain.columns, means, scales, plain.ignored, plain.sensitive)
 
     @classmethod
-    def _unscaled(cls, columns: Iterable[InputColumn], **names: tuple[str, ...]) -> Preparation:
+    def unscaled(cls, columns: Iterable[InputColumn], **names: tuple[str, ...]) -> Preparation:
+        """The one that encodes columns and leaves them in their own units."""
         columns = tuple(columns)
         d = sum(len(column.output_names) for column in columns)
         return cls(columns, np.zeros(d), np.ones(d), **names)
@@ -178,31 +174,39 @@ class Preparation:
         -------
         array of shape (n_rows, n_outputs)
         """
-        self._check_names(table_columns(table))
-        prepared = self._encoded(table)
+        prepared, missing = self.apply_counting(table)
+        if missing:
+            raise ValueError(missing_sentence(missing))
+        return prepared
+
+    def apply_counting(self, table: Any) -> tuple[Array, dict[str, int]]:
+        """What `apply` gives, and how many values are missing or infinite in which columns."""
+        self.check_names(table_columns(table))
+        prepared, missing = self._encoded(table)
         prepared -= self.means
         prepared /= self.scales
-        return prepared
+        return prepared, missing
 
     def undo_scaling(self, prepared: Array) -> Array:
         """The encoded columns in their own units again."""
         restored: Array = prepared * self.scales + self.means
         return restored
 
-    def _check_names(self, names: list[str]) -> None:
+    def check_names(self, names: list[str]) -> None:
+        """Raise ValueError unless a table with these columns can be prepared."""
         wanted = {column.name for column in self.columns}
         missing = [column.name for column in self.columns if column.name not in names]
         if missing:
-            raise ValueError(f"The table lacks columns that the model needs: {_quoted(missing)}.")
+            raise ValueError(f"The table lacks columns that the model needs: {quoted(missing)}.")
         unknown = [name for name in names if name not in wanted and name not in self.ignored]
         if unknown:
             raise ValueError(
-                f"The table has columns that the model does not know: {_quoted(unknown)}; drop "
+                f"The table has columns that the model does not know: {quoted(unknown)}; drop "
                 "them if they do not belong to it."
             )
 
-    def _encoded(self, table: Any) -> Array:
-        sources = [_values(table, column.name) for column in self.columns]
+    def _encoded(self, table: Any) -> tuple[Array, dict[str, int]]:
+        sources = [column_values(table, column.name) for column in self.columns]
         lengths = {len(source) for source in sources}
         if len(lengths) > 1:
             raise ValueError(f"Columns have different numbers of rows: {sorted(lengths)}.")
@@ -225,9 +229,7 @@ class Preparation:
             if bad:
                 not_there[column.name] = bad
             start = stop
-        if not_there:
-            raise ValueError(_missing_sentence(not_there))
-        return encoded
+        return encoded, not_there
 
 
 def table_columns(table: Any) -> list[str]:
@@ -242,7 +244,7 @@ def check_column_names(names: list[Any]) -> list[str]:
         raise ValueError(f"Names of columns must be text, got {listed(odd, _MOST_NAMES)}.")
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise ValueError(f"Columns have the same name: {_quoted(repeated)}.")
+        raise ValueError(f"Columns have the same name: {quoted(repeated)}.")
     return names
 
 
@@ -250,35 +252,55 @@ def require_columns(names: Sequence[str], wanted: Iterable[str]) -> None:
     """Raise ValueError unless all that is wanted is among the names."""
     absent = [name for name in dict.fromkeys(wanted) if name not in names]
     if absent:
-        raise ValueError(f"The table has no column {_quoted(absent)}; it has {_quoted(names)}.")
+        raise ValueError(f"The table has no column {quoted(absent)}; it has {quoted(names)}.")
 
 
-def _quoted(names: Sequence[str]) -> str:
+def quoted(names: Sequence[str]) -> str:
+    """Names for a message: short ones, and not too many."""
     return listed([short_text(name) for name in names], _MOST_NAMES)
 
 
-def _learn_columns(table: Any, names: list[str], encode: str) -> list[InputColumn]:
+def columns_to_reduce(
+    names: Sequence[str], sensitive: Sequence[str], drop: Sequence[str], keep_sensitive: bool
+) -> list[str]:
+    """The columns that enter, or ValueError if there are none, or one has no name."""
+    require_columns(names, [*sensitive, *drop])
+    unused = {*drop, *(() if keep_sensitive else sensitive)}
+    used = [name for name in names if name not in unused]
+    if not used:
+        raise ValueError("No columns are left to reduce: all are sensitive or dropped.")
+    if "" in used:
+        raise ValueError(
+            "A column has no name, as an index that was written into the table has: name it, "
+            "or drop the column ''."
+        )
+    return used
+
+
+def settle_columns(
+    categories: Mapping[str, tuple[str, ...] | None], encode: str
+) -> list[InputColumn]:
+    """What becomes of columns with these texts, or of numbers, for which there is None."""
     columns, texts = [], []
-    for name in names:
-        categories = _categories(_values(table, name), name)
-        if categories is None:
+    for name, found in categories.items():
+        if found is None:
             columns.append(InputColumn(name))
             continue
         texts.append(name)
-        if encode == "onehot" and len(categories) > _MOST_CATEGORIES:
+        if encode == "onehot" and len(found) > MOST_CATEGORIES:
             raise ValueError(
-                f"Column {_quoted([name])} has {len(categories):,} different texts, too many for a "
+                f"Column {quoted([name])} has {len(found):,} different texts, too many for a "
                 "column each: drop it, or encode text as codes."
             )
-        columns.append(InputColumn(name, encode, categories))
+        columns.append(InputColumn(name, encode, found))
     if texts and encode == "error":
         raise ValueError(
-            f"Columns hold text where numbers belong: {_quoted(texts)}; encode or drop them."
+            f"Columns hold text where numbers belong: {quoted(texts)}; encode or drop them."
         )
     return columns
 
 
-def _values(table: Any, name: str) -> Any:
+def column_values(table: Any, name: str) -> Any:
     """A column as a pandas Series, for its quick factorize, or as an array."""
     column = table[name]
     if hasattr(column, "factorize"):
@@ -286,7 +308,7 @@ def _values(table: Any, name: str) -> Any:
     return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
 
 
-def _categories(source: Any, name: str) -> tuple[str, ...] | None:
+def text_categories(source: Any, name: str) -> tuple[str, ...] | None:
     """The sorted texts of a column, or None if it holds numbers."""
     kind = getattr(source.dtype, "kind", "O")
     if kind in "biuf":
@@ -299,7 +321,7 @@ def _categories(source: Any, name: str) -> tuple[str, ...] | None:
             kind = "V"
     if kind in "cmMV" or not (_all_numbers(labels) or all(isinstance(v, str) for v in labels)):
         raise ValueError(
-            f"Column {_quoted([name])} holds neither numbers alone nor text alone (its type is "
+            f"Column {quoted([name])} holds neither numbers alone nor text alone (its type is "
             f"{source.dtype}): turn it into one of them, or drop it."
         )
     return None if _all_numbers(labels) else tuple(sorted(labels))
@@ -311,8 +333,8 @@ def _all_numbers(labels: Iterable[Any]) -> bool:
 
 def _numbers(source: Any, name: str) -> Array:
     """The values as floats, NaN where they are missing."""
-    if _categories(source, name) is not None:
-        raise ValueError(f"Column {_quoted([name])} holds text where the model needs numbers.")
+    if text_categories(source, name) is not None:
+        raise ValueError(f"Column {quoted([name])} holds text where the model needs numbers.")
     if hasattr(source, "factorize"):  # pandas, whose own types may hold its NA
         numbers: Array = source.to_numpy(dtype=np.float64, na_value=np.nan)
         return numbers
@@ -327,8 +349,8 @@ def _positions(source: Any, column: InputColumn) -> Codes:
     unknown = [text for text in texts if text not in place]
     if unknown:
         raise ValueError(
-            f"Column {_quoted([column.name])} has values that did not occur at the fit: "
-            f"{_quoted(unknown)}."
+            f"Column {quoted([column.name])} has values that did not occur at the fit: "
+            f"{quoted(unknown)}."
         )
     return np.array([*(place[text] for text in texts), -1], dtype=np.int64)[codes]
 
@@ -345,15 +367,21 @@ def _means_and_scales(encoded: Array, names: Sequence[str]) -> tuple[Array, Arra
         constant = np.ptp(encoded, axis=0) == 0.0
     # The variance, as the scale is 1 where that is infinite.
     huge = ~constant & ~np.isfinite(scaler.var_)
-    if huge.any():
-        large = [name for name, bad in zip(names, huge, strict=True) if bad]
-        raise ValueError(f"Columns have values that are too large to be squared: {_quoted(large)}.")
+    refuse_huge(names, huge)
     means = np.where(constant, encoded[0], scaler.mean_)
     return means, np.where(constant, 1.0, scaler.scale_)
 
 
-def _missing_sentence(counts: dict[str, int]) -> str:
-    shown = [f"{_quoted([name])} ({count:,})" for name, count in counts.items()]
+def refuse_huge(names: Sequence[str], huge: Iterable[bool]) -> None:
+    """Raise ValueError if the squares of some columns are too large."""
+    large = [name for name, bad in zip(names, huge, strict=True) if bad]
+    if large:
+        raise ValueError(f"Columns have values that are too large to be squared: {quoted(large)}.")
+
+
+def missing_sentence(counts: Mapping[str, int]) -> str:
+    """What is said of columns with so many values that are missing."""
+    shown = [f"{quoted([name])} ({count:,})" for name, count in counts.items()]
     more = f" and {len(shown) - _MOST_NAMES} more columns" if len(shown) > _MOST_NAMES else ""
     return (
         f"Values are missing or infinite in {', '.join(shown[:_MOST_NAMES])}{more}: fill them in, "
