@@ -6,7 +6,8 @@ import io
 import os
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -23,8 +24,10 @@ from fairpca.preparation import check_column_names
 _CSV_TROUBLE = (pandas.errors.ParserError, pandas.errors.ParserWarning)
 
 _PANDAS = tuple(int(part) for part in pandas.__version__.split(".")[:2])
-_EXACT_NUMBERS = {"float_precision": "round_trip"} if _PANDAS < (3, 1) else {}
+EXACT_NUMBERS = {"float_precision": "round_trip"} if _PANDAS < (3, 1) else {}
 """What makes pandas read the number that is written: from 3.1 on it does so by itself."""
+
+_ENCODING = "utf-8-sig"
 
 _INDEX = re.compile(r"__index_level_\d+__")
 """What pandas calls an index without a name in Parquet and Arrow files."""
@@ -35,14 +38,29 @@ _STEERING = ("=", "+", "-", "@", "\t", "\r")
 
 def read_table(path: Path, text_columns: Collection[str] = ()) -> Any:
     """Read a file as a data frame; `text_columns` are text even where they look like numbers."""
+    suffix = check_table(path)
+    with stage(f"reading {path.name}"), reading(path):
+        frame = _READERS[suffix](path, text_columns)
+        if len(frame) == 0:
+            raise BadInputError(f"{str(path)!r} has no rows.")
+    return frame
+
+
+def check_table(path: Path) -> str:
+    """Refuse what is no file of a table; its suffix, in small letters."""
     if not path.exists():
         raise BadInputError(f"there is no file {str(path)!r}.")
     if path.is_dir():
         raise BadInputError(f"{str(path)!r} is a folder, not a file.")
-    suffix = _known_suffix(path, _READERS)
-    with stage(f"reading {path.name}"), refusing(str(path)):
+    return _known_suffix(path, _READERS)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Take what goes wrong with a file while it is read for bad input."""
+    with refusing(str(path)):
         try:
-            frame = _READERS[suffix](path, text_columns)
+            yield
         except UnicodeDecodeError as error:
             raise BadInputError(
                 f"{str(path)!r} is not in UTF-8: save it in that encoding."
@@ -51,9 +69,6 @@ def read_table(path: Path, text_columns: Collection[str] = ()) -> Any:
             raise BadInputError(f"{str(path)!r} is empty.") from error
         except (OSError, pyarrow.ArrowException, *_CSV_TROUBLE) as error:
             raise BadInputError(f"cannot read {str(path)!r}: {error}") from error
-    if len(frame) == 0:
-        raise BadInputError(f"{str(path)!r} has no rows.")
-    return frame
 
 
 def check_table_destination(path: Path | None, *others: Path | None) -> None:
@@ -102,18 +117,29 @@ def _known_suffix(path: Path, known: Collection[str]) -> str:
     return suffix
 
 
-def _read_csv(path: Path, text_columns: Collection[str]) -> Any:
-    options: dict[str, Any] = {"encoding": "utf-8-sig"}
-    first = pandas.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
+def csv_names(path: Path) -> list[str]:
+    """Names of the columns of a CSV file."""
+    first = pandas.read_csv(
+        path, header=None, nrows=1, dtype=str, keep_default_na=False, encoding=_ENCODING
+    )
     # pandas renames columns whose names repeat, which should be refused instead.
-    names = check_column_names([str(name) for name in first.iloc[0]])
-    options |= {"header": 0, "names": names, "index_col": False}
+    return check_column_names([str(name) for name in first.iloc[0]])
+
+
+def csv_options(names: list[str]) -> dict[str, Any]:
+    """How pandas is to read a CSV file with these columns."""
+    return {"encoding": _ENCODING, "header": 0, "names": names, "index_col": False}
+
+
+def _read_csv(path: Path, text_columns: Collection[str]) -> Any:
+    names = csv_names(path)
+    options = csv_options(names)
     with warnings.catch_warnings():
         warnings.simplefilter("error", pandas.errors.ParserWarning)  # rows longer than the head
         frame = pandas.read_csv(
             path,
             dtype=dict.fromkeys(set(text_columns) & set(names), str),
-            **_EXACT_NUMBERS,
+            **EXACT_NUMBERS,
             low_memory=False,  # one type for each column, not for each part of it
             **options,
         )
@@ -132,19 +158,20 @@ def _read_csv(path: Path, text_columns: Collection[str]) -> Any:
 
 
 def _read_parquet(path: Path, text_columns: Collection[str]) -> Any:
-    return _from_arrow(pyarrow.parquet.ParquetFile(path).read())
+    return from_arrow(pyarrow.parquet.ParquetFile(path).read())
 
 
 def _read_arrow(path: Path, text_columns: Collection[str]) -> Any:
     with pyarrow.OSFile(str(path), "rb") as file:
         try:
-            return _from_arrow(pyarrow.ipc.open_file(file).read_all())
+            return from_arrow(pyarrow.ipc.open_file(file).read_all())
         except pyarrow.ArrowInvalid:  # a stream has no footer, and may have the same suffix
             file.seek(0)
-            return _from_arrow(pyarrow.ipc.open_stream(file).read_all())
+            return from_arrow(pyarrow.ipc.open_stream(file).read_all())
 
 
-def _from_arrow(table: Any) -> Any:
+def from_arrow(table: Any) -> Any:
+    """An Arrow table as a data frame."""
     check_column_names(table.column_names)
     # What the file remembers of pandas would make indexes of columns, and numbers of names. An
     # index without a name is no data.
@@ -152,14 +179,15 @@ def _from_arrow(table: Any) -> Any:
     return table.drop_columns(nameless).to_pandas(ignore_metadata=True)
 
 
-def _write_csv(frame: Any, file: BinaryIO) -> None:
+def write_csv(frame: Any, file: BinaryIO, head: bool = True) -> None:
+    """Write a data frame as lines of text, with or without the names of the columns."""
     guarded = frame.copy(deep=False)
     for j, dtype in enumerate(frame.dtypes):
         if not pandas.api.types.is_numeric_dtype(dtype):
             guarded.isetitem(j, frame.iloc[:, j].map(_harmless, na_action="ignore"))
     guarded.columns = [_harmless(name) for name in frame.columns]
     text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
-    guarded.to_csv(text, index=False, lineterminator="\n")
+    guarded.to_csv(text, index=False, header=head, lineterminator="\n")
     text.detach()
 
 
@@ -186,7 +214,7 @@ _READERS: dict[str, Callable[[Path, Collection[str]], Any]] = {
     ".feather": _read_arrow,
 }
 _WRITERS: dict[str, Callable[[Any, BinaryIO], None]] = {
-    ".csv": _write_csv,
+    ".csv": write_csv,
     ".parquet": _write_parquet,
     ".arrow": _write_arrow,
     ".feather": _write_arrow,

@@ -12,7 +12,7 @@ import pyarrow
 from fairpca._validation import listed
 from fairpca.preparation import check_column_names, require_columns
 
-_INDEX = re.compile(r"__index_level_\d+__")
+INDEX = re.compile(r"__index_level_\d+__")
 """What pandas calls an index without a name in Parquet and Arrow files: it is no data."""
 
 _MOST_NAMES = 5
@@ -120,7 +120,7 @@ def _numeric(schema: Any, *, nulls: bool = True) -> list[str]:
         for field in schema
         if is_numeric(field.type)
         and (nulls or not pyarrow.types.is_null(field.type))
-        and not _INDEX.fullmatch(field.name)
+        and not INDEX.fullmatch(field.name)
     ]
 
 
