@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from fairpca import FairPCA
+from fairpca import FairPCA, GroupMoments
 from fairpca._callbacks import listening
 from fairpca._groups import MISSING_LABELS
 from fairpca._validation import listed
@@ -99,14 +99,28 @@ def groups_of(frame: Any, sensitive: Sequence[str], missing_labels: str) -> Any:
     """The sensitive columns, for `FairPCA` and `audit`."""
     with refusing():
         require_columns(list(frame.columns), sensitive)
-    missing = [name for name in sensitive if frame[name].isna().any()]
-    if missing and missing_labels == "error":
-        count = int(frame[list(sensitive)].isna().any(axis=1).sum())
+    if missing_labels == "error":
+        refuse_missing_labels(rows_without_label(frame, sensitive), len(frame))
+    return sensitive_columns(frame, sensitive)
+
+
+def sensitive_columns(frame: Any, sensitive: Sequence[str]) -> Any:
+    """The sensitive columns: a frame, or a column if there is one."""
+    return frame[list(sensitive)] if len(sensitive) > 1 else frame[sensitive[0]]
+
+
+def rows_without_label(frame: Any, sensitive: Sequence[str]) -> int:
+    """How many rows lack a value in a sensitive column."""
+    return int(frame[list(sensitive)].isna().any(axis=1).sum())
+
+
+def refuse_missing_labels(count: int, n_rows: int) -> None:
+    """Refuse rows that lack a value in a sensitive column, if there are any."""
+    if count:
         raise BadInputError(
-            f"the sensitive columns have no value in {count:,} of {len(frame):,} rows: leave those "
+            f"the sensitive columns have no value in {count:,} of {n_rows:,} rows: leave those "
             "rows out, or make them a group with --missing-labels group."
         )
-    return frame[list(sensitive)] if len(sensitive) > 1 else frame[sensitive[0]]
 
 
 def prepare_table(frame: Any, columns: ColumnOptions, missing_labels: str) -> PreparedTable:
@@ -119,27 +133,58 @@ def prepare_table(frame: Any, columns: ColumnOptions, missing_labels: str) -> Pr
 
 def fit_fair(rows: Array, groups: Any, n_components: int | float, options: FitOptions) -> FairPCA:
     """Find the fair subspace of prepared columns."""
-    fair, caught = _fit(rows, groups, n_components, options)
-    for warning in caught:
-        # The certificate is shown with the result, and need not be said twice.
-        if str(warning.message) != str(fair.certificate_):
-            show_warning(warning.message, warning.category)
-    return fair
+    return _fit_and_warn(_of_rows(rows, groups), rows.shape, n_components, options)
+
+
+def fit_fair_moments(
+    moments: GroupMoments, n_components: int | float, options: FitOptions
+) -> FairPCA:
+    """Find the fair subspace of prepared columns of which the moments are known."""
+    return _fit_and_warn(_of_moments(moments), _shape(moments), n_components, options)
 
 
 def find_dimension(rows: Array, groups: Any, n_components: int | float, missing_labels: str) -> int:
     """The dimension itself, or the smallest in which a fair subspace keeps the share."""
+    return _find_dimension(_of_rows(rows, groups), rows.shape, n_components, missing_labels)
+
+
+def find_dimension_of_moments(
+    moments: GroupMoments, n_components: int | float, missing_labels: str
+) -> int:
+    """The same, from moments."""
+    return _find_dimension(_of_moments(moments), _shape(moments), n_components, missing_labels)
+
+
+Fitting = Callable[[FairPCA], object]
+"""Fits an estimator to what is at hand."""
+
+
+def _of_rows(rows: Array, groups: Any) -> Fitting:
+    return lambda fair: fair.fit(rows, sensitive_features=groups)
+
+
+def _of_moments(moments: GroupMoments) -> Fitting:
+    return lambda fair: fair.fit_moments(moments)
+
+
+def _shape(moments: GroupMoments) -> tuple[int, int]:
+    return int(moments.count.sum()), moments.n_features
+
+
+def _find_dimension(
+    fitting: Fitting, shape: tuple[int, ...], n_components: int | float, missing_labels: str
+) -> int:
     if isinstance(n_components, int):
-        check_shape(rows, n_components)
+        _check_shape(shape, n_components)
         return n_components
     # What it warns of, what comes next will warn of too.
-    fair, _ = _fit(rows, groups, n_components, FitOptions("equal", 0.0, "auto", missing_labels))
+    fair, _ = _fit(fitting, shape, n_components, FitOptions("equal", 0.0, "auto", missing_labels))
     return int(fair.n_components_)
 
 
-def check_shape(rows: Array, n_components: int | float) -> None:
+def _check_shape(shape: tuple[int, ...], n_components: int | float) -> None:
     """Refuse more dimensions than there are columns, and a single row."""
-    n, d = rows.shape
+    n, d = shape
     if n < 2:
         raise BadInputError("the table has one row: a fair subspace needs at least two.")
     if n_components > d:
@@ -148,11 +193,22 @@ def check_shape(rows: Array, n_components: int | float) -> None:
         )
 
 
+def _fit_and_warn(
+    fitting: Fitting, shape: tuple[int, ...], n_components: int | float, options: FitOptions
+) -> FairPCA:
+    fair, caught = _fit(fitting, shape, n_components, options)
+    for warning in caught:
+        # The certificate is shown with the result, and need not be said twice.
+        if str(warning.message) != str(fair.certificate_):
+            show_warning(warning.message, warning.category)
+    return fair
+
+
 def _fit(
-    rows: Array, groups: Any, n_components: int | float, options: FitOptions
+    fitting: Fitting, shape: tuple[int, ...], n_components: int | float, options: FitOptions
 ) -> tuple[FairPCA, list[warnings.WarningMessage]]:
-    check_shape(rows, n_components)
-    n, d = rows.shape
+    _check_shape(shape, n_components)
+    n, d = shape
     fair = FairPCA(
         n_components,
         criterion=options.criterion,
@@ -168,5 +224,5 @@ def _fit(
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
-        fair.fit(rows, sensitive_features=groups)
+        fitting(fair)
     return fair, caught

@@ -33,7 +33,21 @@ def apply_preparation(
 ) -> Array:
     """The prepared columns of a new table, less those that the user says do not belong to it."""
     with refusing():
-        require_columns(list(frame.columns), drop)
-        needed = {column.name for column in preparation.columns}
-        unused = {*drop, *(name for name in carry if name not in needed)}
-        return preparation.apply(frame.drop(columns=list(unused)))
+        return preparation.apply(frame[_belonging(preparation, list(frame.columns), drop, carry)])
+
+
+def check_columns(
+    preparation: Preparation, names: list[str], drop: Sequence[str], carry: Sequence[str] = ()
+) -> None:
+    """Refuse a table with these columns if `apply_preparation` would do so because of them."""
+    with refusing():
+        preparation.check_names(_belonging(preparation, names, drop, carry))
+
+
+def _belonging(
+    preparation: Preparation, names: list[str], drop: Sequence[str], carry: Sequence[str]
+) -> list[str]:
+    require_columns(names, drop)
+    needed = {column.name for column in preparation.columns}
+    unused = {*drop, *(name for name in carry if name not in needed)}
+    return [name for name in names if name not in unused]

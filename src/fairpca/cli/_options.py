@@ -104,4 +104,12 @@ Report = Annotated[
         help="Write a page for everyone, as `fairpca report` does; the suffix is .html.",
     ),
 ]
+Stream = Annotated[
+    bool | None,
+    typer.Option(
+        "--stream/--no-stream",
+        help="Read the table in batches, or all of it into memory; without a word, files of more "
+        "than 1 GiB are read in batches.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

@@ -14,12 +14,12 @@ from fairpca.linalg import Array
 from fairpca.preparation import require_columns
 
 
-def check_carried(frame: Any, carry: Sequence[str], output: Path | None) -> None:
+def check_carried(names: list[str], carry: Sequence[str], output: Path | None) -> None:
     """Refuse columns to carry over that are not there, or have nowhere to go."""
     if carry and output is None:
         raise BadInputError("--carry needs --output, the table to carry columns into.")
     with refusing():
-        require_columns(list(frame.columns), carry)
+        require_columns(names, carry)
 
 
 def reduced_table(fair: FairPCA, rows: Array, frame: Any, carry: Sequence[str]) -> Any:

@@ -15,6 +15,7 @@ from fairpca.cli._fitting import (
     ColumnOptions,
     FitOptions,
     fit_fair,
+    fit_fair_moments,
     groups_of,
     parse_dimension,
     prepare_table,
@@ -22,6 +23,7 @@ from fairpca.cli._fitting import (
 )
 from fairpca.cli._models import apply_preparation, read_model
 from fairpca.cli._reporting import check_report, commands_for, report_on, write_report
+from fairpca.cli._streaming import audit_batches, open_batches, reads_in_batches
 from fairpca.cli._tables import read_table
 from fairpca.cli._terminal import BadInputError, refusing, say, say_json, stage
 
@@ -69,6 +71,7 @@ def audit(
     solver: options.Solver = "auto",
     missing_labels: options.MissingLabels = "error",
     report: options.Report = None,
+    stream: options.Stream = None,
     json: options.Json = False,
 ) -> None:
     """Show who pays for ordinary PCA, or for a model, and what a fair subspace would cost.
@@ -78,6 +81,7 @@ def audit(
     """
     choices = FitOptions(criterion, tolerance, solver, missing_labels)
     names, unused = unique(sensitive), unique([*target, *drop])
+    in_batches = reads_in_batches(table, stream, report)
     if model is not None:
         if n_components is not None:
             raise BadInputError(
@@ -87,15 +91,20 @@ def audit(
             raise BadInputError(
                 "a report is about ordinary PCA and fair subspaces: leave out --report or --model."
             )
-        audited, fair = _audit_model(table, model, names, unused, choices)
+        audited, fair = _audit_model(table, model, names, unused, choices, in_batches)
     elif not names or n_components is None:
         raise BadInputError("an audit needs --sensitive and --n-components, or a --model.")
     else:
         columns = ColumnOptions(names, unused, encode, standardize, keep_sensitive)
         dimension = parse_dimension(n_components)
         check_report(report, choices, table)
-        prepared = prepare_table(read_table(table), columns, missing_labels)
-        audited, fair = None, fit_fair(prepared.rows, prepared.groups, dimension, choices)
+        audited = None
+        if in_batches:
+            moments = open_batches(table, columns, missing_labels).moments
+            fair = fit_fair_moments(moments, dimension, choices)
+        else:
+            prepared = prepare_table(read_table(table), columns, missing_labels)
+            fair = fit_fair(prepared.rows, prepared.groups, dimension, choices)
         if report is not None:
             r = int(fair.n_components_)
             code = commands_for(context.obj, table, columns, r, missing_labels)
@@ -115,16 +124,23 @@ def _audit_model(
     sensitive: tuple[str, ...],
     unused: tuple[str, ...],
     choices: FitOptions,
+    in_batches: bool,
 ) -> tuple[GroupTable, FairPCA]:
     """What the groups of a table lose with a model, and a fair subspace of as many dimensions."""
     model, preparation = read_model(path)
     names = sensitive or preparation.sensitive
     if not names:
         raise BadInputError(f"{str(path)!r} does not say what is sensitive: use --sensitive.")
+    r = model.fair_pca.certificate_.n_components
+    if in_batches:
+        audited, moments = audit_batches(
+            table, model.reduction, preparation, names, unused, choices.missing_labels
+        )
+        return audited, fit_fair_moments(moments, r, choices)
     frame = read_table(table, preparation.text_columns)
     groups = groups_of(frame, names, choices.missing_labels)
     rows = apply_preparation(preparation, frame, unused, carry=names)
-    fair = fit_fair(rows, groups, model.fair_pca.certificate_.n_components, choices)
+    fair = fit_fair(rows, groups, r, choices)
     with stage("auditing the model"), refusing():
         audited = audit_reduction(
             model.reduction,

@@ -21,6 +21,12 @@ from fairpca.cli._fitting import (
 )
 from fairpca.cli._points import Choice
 from fairpca.cli._reduced import check_carried, reduced_table
+from fairpca.cli._streaming import (
+    front_of_batches,
+    open_batches,
+    reads_in_batches,
+    reduce_batches,
+)
 from fairpca.cli._tables import (
     check_model_destination,
     check_table_destination,
@@ -87,6 +93,7 @@ def front(
             help="Write the table of all points, by suffix as for --output.",
         ),
     ] = None,
+    stream: options.Stream = None,
     json: options.Json = False,
 ) -> None:
     """Find every trade-off between total loss and equality, from PCA to the fairest subspace.
@@ -107,27 +114,34 @@ def front(
     columns = ColumnOptions(
         unique(sensitive), unique([*target, *drop]), encode, standardize, keep_sensitive
     )
-    frame = read_table(table)
-    check_carried(frame, carry, output)
-    prepared = prepare_table(frame, columns, missing_labels)
-    found = _find(prepared, dimension, points, missing_labels)
-    chosen = choice.among(found, needed=model is not None or output is not None)
-    fair = None if chosen is None else found.estimator(chosen)
-    # Before anything is written, as it may yet be refused.
-    reduced = None
-    if fair is not None and output is not None:
-        reduced = reduced_table(fair, prepared.rows, frame, carry)
+    needed = model is not None or output is not None
+    if reads_in_batches(table, stream):
+        streamed = open_batches(table, columns, missing_labels, carry, output)
+        preparation, n_rows = streamed.preparation, streamed.n_rows
+        found = front_of_batches(streamed, dimension, points, missing_labels)
+        chosen = choice.among(found, needed)
+        fair = None if chosen is None else found.estimator(chosen)
+        if fair is not None and output is not None:
+            reduce_batches(streamed.batches, fair, preparation, carry, output)
+    else:
+        frame = read_table(table)
+        check_carried(list(frame.columns), carry, output)
+        prepared = prepare_table(frame, columns, missing_labels)
+        preparation, n_rows = prepared.preparation, len(frame)
+        found = _find(prepared, dimension, points, missing_labels)
+        chosen = choice.among(found, needed)
+        fair = None if chosen is None else found.estimator(chosen)
+        if fair is not None and output is not None:
+            write_table(reduced_table(fair, prepared.rows, frame, carry), output)
     if fair is not None and model is not None:
-        save_model(fair, model, preparation=prepared.preparation)
-    if output is not None:
-        write_table(reduced, output)
+        save_model(fair, model, preparation=preparation)
     if points_output is not None:
         write_table(found.to_frame().reset_index(), points_output)
     if json:
         say_json(
             {
                 "command": "front",
-                **findings.table_as_data(prepared.preparation, len(frame)),
+                **findings.table_as_data(preparation, n_rows),
                 **_as_data(found),
                 "chosen": None if fair is None else {"point": chosen, **findings.as_data(fair)},
                 "model": None if model is None else str(model),
@@ -136,7 +150,7 @@ def front(
             }
         )
         return
-    say(findings.columns_sentence(prepared.preparation))
+    say(findings.columns_sentence(preparation))
     say(f"\n{findings.in_options(str(found))}")
     if fair is not None and chosen is not None:
         say(_chosen_in_words(found, chosen, fair))
