@@ -24,6 +24,9 @@ from fairpca._array import Array
 if TYPE_CHECKING:
     from fairpca.moments import GroupMoments
 
+_FEW_COLUMNS = 300
+"""Up to so many, all eigenvectors are as quick as some."""
+
 Tall = Any
 """A block of columns, (d, m), in whatever library the matrix lives in."""
 
@@ -217,8 +220,12 @@ class Combination:
 
 
 def _leading(matrix: Array, r: int) -> tuple[Array, Array]:
-    """By LAPACK, in the memory of the matrix."""
+    """By LAPACK; where there are many columns, in the memory of the matrix."""
     d = len(matrix)
+    if d <= _FEW_COLUMNS:
+        # NumPy's, as everything else then: SciPy's threads and NumPy's wait for each other.
+        values, vectors = np.linalg.eigh(matrix)
+        return values[::-1][:r], np.ascontiguousarray(vectors[:, ::-1][:, :r])
     values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[d - r, d - 1], overwrite_a=True)
     return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
 
