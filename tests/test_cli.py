@@ -193,6 +193,27 @@ def test_a_report_is_what_python_gives(folder):
     )
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
+def test_every_command_reads_and_writes_every_format(folder, suffix):
+    table, model = f"people.{suffix}", ["--model", "m.fairpca"]
+    steps = [
+        ["fit", table, *FIT, *model, "--output", f"r.{suffix}"],
+        ["transform", table, *model, "--output", f"again.{suffix}"],
+        ["audit", table, *model],
+        ["front", table, *FIT, "--points", "3", "--output", f"fairest.{suffix}"],
+        ["report", table, *FIT, "--report", "r.html"],
+    ]
+    for step in steps:
+        done = program(*step)
+        assert (done.returncode, said_by(done)) == (0, ""), step
+    rows, _ = prepared_by_hand(people(), people())
+    expected = FairPCA(2).fit(rows, sensitive_features=people()["sex"]).transform(rows)
+    read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "arrow": feather.read_feather}[suffix]
+    for name in ("r", "again", "fairest"):
+        np.testing.assert_allclose(read(f"{name}.{suffix}"), expected, rtol=0, atol=1e-12)
+    assert Path("r.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+
+
 def test_bad_input_ends_with_one_line_and_code_2(folder):
     done = program("fit", "people.csv", "--sensitive", "gender", "--n-components", "2")
     assert (done.returncode, done.stdout) == (2, "")
