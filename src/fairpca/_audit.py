@@ -14,6 +14,7 @@ from sklearn.utils import _safe_indexing, check_array, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca._groups import encode_groups
+from fairpca._row_space import spanned_space
 from fairpca._validation import check_rows, check_weights, explain_not_finite
 from fairpca.linalg import Array
 from fairpca.moments import GroupMoments
@@ -84,7 +85,10 @@ def audit(
     rows = check_rows(X)
     labels, codes = encode_groups(sensitive_features, rows.shape[0], missing_labels)
     weights = check_weights(sample_weight, rows.shape[0])
-    moments = GroupMoments.from_codes(rows, codes, labels, weights)
+    # What groups lose in subspaces of their own is the same in the space that the rows span.
+    space = spanned_space(rows, weights)
+    moments = GroupMoments.from_codes(rows if space is None else space.rows, codes, labels, weights)
+    del space  # as large as the rows
     if not moments.is_finite:
         explain_not_finite(rows)
     # Sparse rows that have been checked are in a format that can be cut.

@@ -15,7 +15,7 @@ from sklearn.utils.validation import assert_all_finite, check_array, check_is_fi
 
 from fairpca._device import check_device_rows, device_library, to_device
 from fairpca._groups import Codes, encode_groups, label_text
-from fairpca._row_space import RowSpace, is_wide
+from fairpca._row_space import RowSpace, is_wide, spanned_space
 from fairpca._validation import (
     check_rows,
     check_weights,
@@ -196,9 +196,7 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         labels, codes = encode_groups(sensitive_features, rows.shape[0], self.missing_labels)
         weights = check_weights(sample_weight, rows.shape[0])
-        space = RowSpace(rows, weights) if reduce_wide and is_wide(*rows.shape) else None
-        if space is not None and not space.is_finite:
-            explain_not_finite(rows, self)
+        space = spanned_space(rows, weights, self) if reduce_wide else None
         coordinates = rows if space is None else space.rows
         moments = GroupMoments.from_codes(coordinates, codes, labels, weights)
         if not moments.is_finite:

@@ -24,6 +24,7 @@ import scipy.sparse
 from scipy.linalg.lapack import dgeqrf, dormqr
 
 from fairpca._array import Array
+from fairpca._validation import explain_not_finite
 from fairpca.moments import GroupMoments
 
 _FEWEST_COLUMNS = 300
@@ -35,6 +36,21 @@ _COLUMNS_PER_ROW = 2
 def is_wide(n: int, d: int) -> bool:
     """Whether rows have so many columns that their coordinates are fewer by far."""
     return d > _FEWEST_COLUMNS and d >= _COLUMNS_PER_ROW * n
+
+
+def spanned_space(
+    rows: Any, weights: Array | None = None, estimator: Any = None
+) -> RowSpace | None:
+    """The space of rows that have so many columns; None for others.
+
+    Raises ValueError, in the name of the estimator, if the rows are not finite.
+    """
+    if not is_wide(*rows.shape):
+        return None
+    space = RowSpace(rows, weights)
+    if not space.is_finite:
+        explain_not_finite(rows, estimator)
+    return space
 
 
 class RowSpace:
