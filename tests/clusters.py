@@ -1,4 +1,4 @@
-"""Rows to spread over a cluster, and what it means that a fit found the same."""
+"""Rows to spread over a cluster."""
 
 from __future__ import annotations
 
@@ -25,19 +25,3 @@ def people(n=1200, seed=0):
     frame["w"] = rng.exponential(size=n) * (np.arange(n) >= n // 10)  # none in the first rows
     frame["id"] = [f"row {i}" for i in range(n)]
     return frame
-
-
-def assert_same_fit(fitted, reference):
-    """The same subspace where it is unique, else the same losses."""
-    table, other = fitted.group_table_, reference.group_table_
-    assert table.labels == other.labels
-    np.testing.assert_array_equal(table.count, other.count)
-    scale = reference.explained_variance_.sum() / reference.explained_variance_ratio_.sum()
-    assert np.abs(table.disparity - other.disparity).max() <= 1e-9 * scale
-    assert abs(fitted.solution_.total_loss - reference.solution_.total_loss) <= 1e-9 * scale
-    np.testing.assert_allclose(fitted.mean_, reference.mean_, rtol=1e-12)
-    assert fitted.certificate_.status == reference.certificate_.status
-    if reference.certificate_.status == "optimal":
-        apart = fitted.components_.T @ fitted.components_
-        apart = apart - reference.components_.T @ reference.components_
-        assert np.linalg.norm(apart, 2) <= 1e-7  # sine of the largest angle

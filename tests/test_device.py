@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.linalg import subspace_angles
 
 from fairpca import FairPCA, GroupMoments, Problem
 from fairpca._device import device_library, namespace, to_host
 from fairpca._matrices import GroupMatrices
+from same_fit import assert_same_fit
 
 REQUIRED = "FAIRPCA_REQUIRE_TORCH"
 
@@ -61,23 +61,6 @@ def rows(n=600, d=8, k=3, seed=0, mean=0.0):
     return X + mean, groups
 
 
-def assert_same(fitted, reference):
-    scale = float(reference.solution_.total_loss) + reference.explained_variance_.sum()
-    table, other = fitted.group_table_, reference.group_table_
-    assert table.labels == other.labels
-    assert np.abs(table.disparity - other.disparity).max() <= 1e-9 * scale
-    assert abs(fitted.solution_.total_loss - reference.solution_.total_loss) <= 1e-9 * scale
-    assert fitted.certificate_.status == reference.certificate_.status
-    if reference.certificate_.status == "optimal":
-        angles = subspace_angles(fitted.components_.T, reference.components_.T)
-        # With many columns sums of eigenvalues are exact to 1e-14: eigenvectors to the square root.
-        assert angles.max() <= (1e-7 if fitted.n_features_in_ <= 300 else 1e-5)
-    few = fitted.n_features_in_ <= 300
-    np.testing.assert_allclose(
-        fitted.explained_variance_, reference.explained_variance_, rtol=1e-9 if few else 1e-6
-    )
-
-
 @pytest.mark.parametrize("mean", [0.0, 1e6])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_moments_are_those_of_numpy(put, mean, weighted):
@@ -114,7 +97,7 @@ def test_fit_is_that_of_numpy(put, d, k, r):
     sensitive = None if k == 1 else groups
     reference = FairPCA(r).fit(X, sensitive_features=sensitive)
     fitted = FairPCA(r).fit(put(X), sensitive_features=None if k == 1 else put(groups))
-    assert_same(fitted, reference)
+    assert_same_fit(fitted, reference)
     reduced = fitted.transform(put(X))
     assert device_library(reduced) == device_library(put(X))
     assert str(reduced.device) == str(put(X).device)
@@ -137,14 +120,14 @@ def test_choices_with_many_columns(put, options):
     fitted = FairPCA(4, **options).fit(
         put(X), sensitive_features=put(groups), sample_weight=put(weights)
     )
-    assert_same(fitted, reference)
+    assert_same_fit(fitted, reference)
 
 
 def test_float32_keeps_its_kind_and_float64_sums(put):
     X, groups = rows(n=2000, d=12, mean=50.0)
     X = X.astype(np.float32)
     fitted = FairPCA(3).fit(put(X), sensitive_features=put(groups))
-    assert_same(fitted, FairPCA(3).fit(X.astype(np.float64), sensitive_features=groups))
+    assert_same_fit(fitted, FairPCA(3).fit(X.astype(np.float64), sensitive_features=groups))
     reduced = fitted.transform(put(X))
     assert reduced.dtype == put(X).dtype
     np.testing.assert_allclose(to_host(reduced), fitted.transform(X), atol=1e-4)
@@ -165,7 +148,7 @@ def test_labels_of_all_kinds(put, kind):
         labels = np.where(groups == 0, np.nan, groups)
         given, options = put(labels), {"missing_labels": "group"}
     fitted = FairPCA(3, **options).fit(put(X), sensitive_features=given)
-    assert_same(fitted, FairPCA(3, **options).fit(X, sensitive_features=labels))
+    assert_same_fit(fitted, FairPCA(3, **options).fit(X, sensitive_features=labels))
 
 
 def test_integers_and_rows_without_weight(put):
@@ -174,7 +157,7 @@ def test_integers_and_rows_without_weight(put):
     weights = np.where(groups == 2, 0.0, 1.0)
     fitted = FairPCA(2).fit(put(whole), sensitive_features=put(groups), sample_weight=put(weights))
     kept = groups != 2
-    assert_same(fitted, FairPCA(2).fit(whole[kept], sensitive_features=groups[kept]))
+    assert_same_fit(fitted, FairPCA(2).fit(whole[kept], sensitive_features=groups[kept]))
 
 
 def test_batches_merge_with_those_of_numpy(put):
@@ -184,11 +167,11 @@ def test_batches_merge_with_those_of_numpy(put):
         GroupMoments.from_rows(X[300:], groups[300:]),
     ]
     reference = FairPCA(3).fit(X, sensitive_features=groups)
-    assert_same(FairPCA(3).fit_moments(GroupMoments.merge(parts)), reference)
+    assert_same_fit(FairPCA(3).fit_moments(GroupMoments.merge(parts)), reference)
     fair = FairPCA(3)
     for part in (slice(0, 250), slice(250, 600)):
         fair.partial_fit(put(X[part]), sensitive_features=groups[part])
-    assert_same(fair, reference)
+    assert_same_fit(fair, reference)
 
 
 def test_gradients_are_left_behind(put):

@@ -13,7 +13,7 @@ from problems import random_basis, random_problem
 
 
 def occupied_at(forms, weights, mu):
-    return _occupy(*forms.eigenpairs(weights), forms.r, mu)
+    return _occupy(forms.spectrum(weights), forms.r, mu)
 
 
 def forms_of(rng, k=4, d=7, r=3, kind="general"):

@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from scipy.linalg import subspace_angles
 
 from fairpca import ExactSolver, FairPCA, GroupMoments, Problem, _krylov, linalg
 from fairpca._krylov import found_pairs, leading_pairs, proven_pairs
@@ -99,6 +100,33 @@ def test_moments_with_means_as_by_full_eigendecompositions(monkeypatch, k, choic
     assert large.certificate.lower_bound == pytest.approx(
         dense.certificate.lower_bound, abs=1e-8 * scale
     )
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+@pytest.mark.parametrize("decay", [0.25, 0.5, 1.0])
+def test_the_subspace_is_that_of_full_eigendecompositions(monkeypatch, k, decay):
+    rng = np.random.default_rng([k, int(4 * decay)])
+    d, r = 340, 6
+    X = rng.standard_normal((4 * d, d)) * np.arange(1, d + 1) ** (-decay / 2)
+    codes = np.arange(len(X)) % k
+    for group in range(k):
+        members = codes == group
+        own = 0.5 * rng.standard_normal((3, d)) / np.sqrt(d)
+        X[members] += rng.standard_normal((members.sum(), 3)) @ own
+    moments = GroupMoments.from_rows(X, codes)
+    bases = []
+    for limit in (300, 10**9):
+        monkeypatch.setattr(linalg, "_DENSE_LIMIT", limit)
+        problem = Problem(moments, r)
+        solution = ExactSolver().solve(problem)
+        assert solution.certificate.status == "optimal"
+        bases.append(solution.basis)
+        # At its weights no other subspace keeps as much: the optimum is unique, and this is it.
+        weights = problem.weights + solution.certificate.multipliers
+        values, vectors = np.linalg.eigh(problem.combine(weights))
+        assert values[-r] - values[-r - 1] > 1e-5 * problem.scale
+        assert subspace_angles(solution.basis, vectors[:, -r:]).max() <= 1e-7
+    assert subspace_angles(*bases).max() <= 1e-7
 
 
 @pytest.mark.usefixtures("_large")

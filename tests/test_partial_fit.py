@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments
 from fairpca.vrpca import VRPCA
+from same_fit import assert_same_fit
 
 
 def rows_groups_weights(n, d, k, seed):
@@ -26,21 +27,6 @@ def rows_groups_weights(n, d, k, seed):
     X *= rng.choice([1e-8, 1.0, 1e8])
     X += rng.choice([0.0, 1e3]) * X.std()
     return X, groups, rng.exponential(size=n)
-
-
-def assert_same_fit(fitted, reference):
-    """The same subspace where it is unique; else the same losses."""
-    table, other = fitted.group_table_, reference.group_table_
-    assert table.labels == other.labels
-    np.testing.assert_array_equal(table.count, other.count)
-    scale = reference.explained_variance_.sum() / reference.explained_variance_ratio_.sum()
-    assert np.abs(table.disparity - other.disparity).max() <= 1e-9 * scale
-    assert abs(fitted.solution_.total_loss - reference.solution_.total_loss) <= 1e-9 * scale
-    np.testing.assert_allclose(fitted.mean_, reference.mean_, rtol=1e-9)
-    if fitted.certificate_.status == "optimal" or fitted.solver == "lagrangian":
-        apart = fitted.components_.T @ fitted.components_
-        apart = apart - reference.components_.T @ reference.components_
-        assert np.linalg.norm(apart, 2) <= 1e-7  # sine of the largest angle
 
 
 def batches_of(n, rng):

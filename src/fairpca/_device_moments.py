@@ -21,7 +21,7 @@ from fairpca._groups import UNGROUPED, encode_groups
 from fairpca._validation import check_weights
 from fairpca.moments import GroupMoments
 
-_BLOCK_BYTES = 2**29
+_BLOCK_BYTES = 2**30
 """Size of the blocks of rows in float64."""
 
 _PANEL = 256
@@ -176,12 +176,10 @@ def _counts(codes: Any, k: int) -> list[int]:
 def _shift(X: Any) -> Any:
     """Column means of some rows, or None where the data lies around zero as it is."""
     xp = namespace(X)
-    sample = to_host(xp.astype(X[:: max(1, X.shape[0] // 256), :], xp.float64))
-    mean = sample.mean(axis=0)
-    needed = mean**2 > _NEAR * sample.var(axis=0)
-    if not (needed.any() and np.isfinite(mean).all()):
-        return None
-    return xp.asarray(mean, device=X.device)
+    sample = xp.astype(X[:: max(1, X.shape[0] // 256), :], xp.float64)
+    mean = xp.mean(sample, axis=0)
+    needed = mean**2 > _NEAR * xp.var(sample, axis=0)
+    return mean if bool(xp.any(needed) & xp.all(xp.isfinite(mean))) else None
 
 
 def _add_product(total: Any, block: Any) -> None:

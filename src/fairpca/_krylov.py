@@ -28,6 +28,10 @@ _MOST_PROOFS = 4
 _ERROR = 1e-14
 """Error of the sum of the eigenvalues that counts as rounding, relative to the matrix's size."""
 
+_ANGLE, _RESIDUAL = 1e-8, 5e-13
+"""Angle to the eigenvectors' span that counts as none, and the norm of the residual, relative to
+the largest eigenvalue, below which no better one is asked for."""
+
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
@@ -47,18 +51,24 @@ def fits(d: int, r: int) -> bool:
 
 
 def found_pairs(
-    matrix: Matrix,
-    r: int,
-    start: Tall | None = None,
-    *,
-    trust: bool = False,
-    beyond: float = np.inf,
+    matrix: Matrix, r: int, start: Tall | None = None, *, beyond: float = np.inf
 ) -> Pairs:
-    """The same as `leading_pairs`, or all at once where that does not converge."""
+    """Exact vectors by `leading_pairs`, or all at once where that does not converge."""
     found = None
     if fits(matrix.d, r) and not matrix.at_once:
-        found = leading_pairs(matrix, r, start, trust=trust, beyond=beyond)
+        found = leading_pairs(matrix, r, start, exact_vectors=True, beyond=beyond)
     return all_pairs(matrix, r) if found is None else found
+
+
+def confirmed_pairs(matrix: Matrix, r: int, start: Tall) -> Pairs | None:
+    """The leading eigenpairs in the span of more than r vectors, or None if they are not exact.
+
+    Exact eigenvectors of smaller eigenvalues look right too: the start has to be trusted, or what
+    comes back proven.
+    """
+    iteration = _Iteration(matrix, r)
+    iteration.take(start)
+    return iteration.pairs() if iteration.has_converged(exact_vectors=True) else None
 
 
 def leading_pairs(
@@ -66,29 +76,22 @@ def leading_pairs(
     r: int,
     start: Tall | None = None,
     *,
-    residual: float | None = None,
-    trust: bool = False,
+    exact_vectors: bool = False,
     beyond: float = np.inf,
 ) -> Pairs | None:
     """The r largest eigenvalues and their eigenvectors, as far as an iteration can tell.
 
     None if it does not converge, which is when the sum of the eigenvalues is exact to rounding by
-    the usual estimate or, if given, the norm of the residual is at most `residual` times the
-    largest eigenvalue. Exact eigenvectors of smaller eigenvalues look converged too; only if the
-    start is to be trusted, more than r vectors are taken as they are where they look so. The
-    iteration also ends when the sum of the eigenvalues is `beyond` a number, by far more than the
-    sum's error.
+    the usual estimate; the eigenvectors then have half the digits, or with `exact_vectors` nearly
+    all that the gap below the last eigenvalue allows. The iteration also ends when the sum of the
+    eigenvalues is `beyond` a number, by far more than the sum's error.
     """
     iteration = _Iteration(matrix, r)
-    if trust and start is not None and start.shape[1] > r:
-        iteration.take(start)
-        if iteration.has_converged(residual):
-            return iteration.pairs()
     iteration.begin(start)
     for _ in range(_MOST_RESTARTS):
         iteration.fill()
         iteration.shrink()
-        if iteration.has_converged(residual) or iteration.is_beyond(beyond):
+        if iteration.has_converged(exact_vectors) or iteration.is_beyond(beyond):
             return iteration.pairs()
     return None
 
@@ -191,11 +194,12 @@ class _Iteration:
         """What was found."""
         return Pairs(self.values[: self._r], self.vectors[:, : self._r])
 
-    def has_converged(self, residual: float | None) -> bool:
+    def has_converged(self, exact_vectors: bool) -> bool:
         """Whether what was found is exact: see `leading_pairs`."""
-        if residual is not None:
-            return bool(np.linalg.norm(self._norms) <= residual * self._largest)
-        return self._error() <= _ERROR * self._matrix.size
+        if self._error() > _ERROR * self._matrix.size:
+            return False
+        small = np.maximum(_ANGLE * self._gaps(), _RESIDUAL * self._largest)
+        return not exact_vectors or bool(np.linalg.norm(self._norms / small) <= 1.0)
 
     def is_beyond(self, level: float) -> bool:
         """Whether the sum of the eigenvalues is above a level, by far more than its error."""
@@ -203,9 +207,13 @@ class _Iteration:
 
     def _error(self) -> float:
         """Estimated error of the sum of the eigenvalues."""
-        gaps = np.maximum(self.values[: self._r] - self.values[self._r], np.finfo(float).tiny)
         with np.errstate(over="ignore"):
-            return float(np.minimum(self._norms, self._norms**2 / gaps).sum())
+            return float(np.minimum(self._norms, self._norms**2 / self._gaps()).sum())
+
+    def _gaps(self) -> Array:
+        """How far the eigenvalues are above the first that is not wanted."""
+        above: Array = self.values[: self._r] - self.values[self._r]
+        return np.maximum(above, np.finfo(float).tiny)
 
     def _append(self, block: Tall) -> Tall:
         end = self._used + block.shape[1]
@@ -217,11 +225,11 @@ class _Iteration:
     def _rotate(self, keep: int) -> tuple[Array, Tall, Tall]:
         """The leading Ritz values and vectors, and the image of the vectors."""
         basis, image = self._basis[:, : self._used], self._image[:, : self._used]
-        inner = self._matrix.host(basis.T @ image)
-        values, turn = np.linalg.eigh((inner + inner.T) / 2)
+        inner = basis.T @ image
+        values, turn = self._matrix.eigh((inner + inner.T) / 2)
         self._largest = max(abs(values[0]), abs(values[-1]))
-        leading = self._matrix.tall(np.ascontiguousarray(turn[:, ::-1][:, :keep]))
-        return values[::-1][:keep], basis @ leading, image @ leading
+        leading = turn[:, :keep]
+        return values[:keep], basis @ leading, image @ leading
 
     def _residuals(self, values: Array, vectors: Tall, image: Tall, n: int) -> Tall:
         return image[:, :n] - vectors[:, :n] * self._matrix.tall(values[:n])

@@ -70,6 +70,9 @@ class Matrix(Protocol):
     def qr(self, block: Tall) -> tuple[Tall, Array]:
         """Orthonormal columns, and the triangle as a NumPy array."""
 
+    def eigh(self, small: Tall) -> tuple[Array, Tall]:
+        """All eigenvalues of a small matrix, largest first, as a NumPy array, and eigenvectors."""
+
 
 class _NumPy:
     """The operations on tall arrays, by NumPy."""
@@ -91,6 +94,10 @@ class _NumPy:
         # NumPy's QR, not SciPy's: each has its own threads, and taking turns makes both wait.
         columns, triangle = np.linalg.qr(block)
         return columns, triangle
+
+    def eigh(self, small: Array) -> tuple[Array, Array]:
+        values, vectors = np.linalg.eigh(small)
+        return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
 
 
 class PlainMatrix(_NumPy):
@@ -156,6 +163,10 @@ class GroupMatrices(_NumPy):
         image += self._offsets.T @ (shares[:, None] * (self._offsets @ block))
         return image
 
+    def kept(self, basis: Array, weighted: Array) -> Array:
+        """``tr(A_i basis weighted^T)`` for each group; (k,)."""
+        return np.array([np.einsum("ja,ja->", image, weighted) for image in self.images(basis)])
+
     def disproof(self, weights: Array, vectors: Array, drops: Array, level: float) -> Array | None:
         """See `Matrix.disproof`, for a weighted sum."""
         rest = self._combined(-weights)
@@ -206,7 +217,7 @@ class Combination:
         self.size = float(np.abs(weights) @ traces)
         self.at_once = self.d <= matrices.quick_at_once
         self.empty, self.tall = matrices.empty, matrices.tall
-        self.host, self.qr = matrices.host, matrices.qr
+        self.host, self.qr, self.eigh = matrices.host, matrices.qr, matrices.eigh
 
     def image(self, block: Tall) -> Tall:
         return self._matrices.image(self._weights, block)

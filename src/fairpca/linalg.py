@@ -16,9 +16,6 @@ _DENSE_LIMIT = 300
 _LONG_VECTORS = 2000
 """Length from which the min-norm point is found from products, which halves its digits."""
 
-_RESIDUAL = 1e-9
-"""Relative residual; the error of the eigenvalues' sum is of the order of its square."""
-
 
 def eigh_descending(matrix: Array) -> tuple[Array, Array]:
     """Return all eigenvalues, largest first, and their eigenvectors as columns."""
@@ -41,7 +38,7 @@ def leading_eigenpairs(
         values, vectors = eigh_descending(matrix)
         return (values, vectors) if rest else (values[:r], vectors[:, :r])
     if is_large(d, r):
-        found = leading_pairs(PlainMatrix(matrix), r, start, residual=_RESIDUAL)
+        found = leading_pairs(PlainMatrix(matrix), r, start, exact_vectors=True)
         if found is not None:
             return found.values, found.vectors
     values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[d - r, d - 1])

@@ -269,8 +269,8 @@ class Problem:
         """
         weighted = basis if shares is None else basis * shares
         if self.is_large:
-            groups = range(self.n_groups)
-            return np.array([self._kept_by(i, basis, weighted) for i in groups])
+            by_group: Array = self.operators.kept(basis, weighted)
+            return by_group
         kept: Array = np.einsum("kia,ia->k", self.matrices @ basis, weighted)
         return kept
 

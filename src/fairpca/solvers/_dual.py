@@ -21,12 +21,19 @@ import numpy as np
 from scipy.special import expit, xlogy
 
 from fairpca.linalg import Array
-from fairpca.solvers._forms import Forms
+from fairpca.solvers._forms import Forms, Spectrum
 
-_FIRST_MU, _WARM_MU, _LAST_MU, _MU_FACTOR = 1.0, 1e-3, 1e-12, 0.2
-_NEWTON_STEPS = 12
-_DEAR, _DEAR_LAST_MU = 120, 1e-9
-"""Dimension from which evaluations are dear, and where mu ends there: the rest is rounding."""
+FIRST_MU, WARM_MU = 3.0, 1e-3
+"""Where mu begins, relative to the mean eigenvalue: anywhere, and near the solution."""
+
+_LAST_MU, _MU_FACTOR = 1e-12, 0.2
+_NEWTON_STEPS, _POLISHING_STEPS = 12, 5
+_SLOPE_TOLERANCE = 2e-15
+"""Slope that counts as zero, relative to the largest trace."""
+
+_DEAR, _DEAR_LAST_MU, _DEAR_MU_FACTOR = 120, 1e-9, 0.05
+"""Dimension from which evaluations are dear; where mu ends there (the rest is rounding), and how
+fast it falls."""
 _EMPTY = 1e-30
 """Occupations up to this are none."""
 
@@ -57,7 +64,7 @@ class Domain:
 def equal_domain(forms: Forms, tolerance: float, near: Array | None = None) -> Domain:
     """Least total loss with all pairwise disparities within the tolerance.
 
-    Weights that are thought to be `near` the best make the start, for `maximise_dual` with `warm`.
+    Weights that are thought to be `near` the best make the start, to begin with at `WARM_MU`.
     """
     k = forms.k
     if tolerance == 0.0:
@@ -73,7 +80,7 @@ def equal_domain(forms: Forms, tolerance: float, near: Array | None = None) -> D
         multipliers = near - forms.weights
         parts = np.concatenate([np.maximum(multipliers, 0.0), np.maximum(-multipliers, 0.0)])
         # As far from the boundary as the barrier of a warm start keeps what is not needed.
-        start = parts + min(_WARM_MU * _unit(forms) / tolerance, float(forms.weights.mean()))
+        start = parts + min(WARM_MU * _unit(forms) / tolerance, float(forms.weights.mean()))
     return Domain(forms.weights, _signed(k), cost, balance, start, True)
 
 
@@ -112,26 +119,41 @@ class DualResult:
     occupation: Array
     n_eigen: int
     above_limit: bool
+    smooth_at: float | None
+    """The mu, relative to the eigenvalues' mean, from which nothing depended on it; or None."""
 
 
 def maximise_dual(
-    forms: Forms, domain: Domain, limit: float = np.inf, *, warm: bool = False
+    forms: Forms,
+    domain: Domain,
+    limit: float = np.inf,
+    *,
+    first_mu: float = FIRST_MU,
+    polish: bool = True,
 ) -> DualResult:
     """Maximise over the domain; stop as soon as the value is above the limit.
 
-    If `warm`, the start is trusted to be near the solution.
+    A start that is near the solution allows for a small mu to begin with: see `WARM_MU`. To
+    `polish` the weights is for those who want the subspace as well as the value.
     """
     unit = _unit(forms)
     search = _Search(forms, domain)
     z = domain.start
-    mu = (_WARM_MU if warm else _FIRST_MU) * unit
+    mu = first_mu * unit
+    smooth_at = None
     last = (_DEAR_LAST_MU if forms.d > _DEAR else _LAST_MU) * unit
+    factor = _DEAR_MU_FACTOR if forms.d > _DEAR else _MU_FACTOR
     while True:
         z, saturated = search.newton(z, mu, limit)
-        if search.best > limit or mu <= last:
+        if search.best > limit:
             break
         # With no barrier and no eigenvalue near the level nothing depends on mu any more.
-        factor = 0.0 if saturated and not domain.bounded else _MU_FACTOR
+        if saturated and not domain.bounded:
+            smooth_at = mu / unit
+            if not polish or search.polish(z, mu):
+                break
+        if mu <= last:
+            break
         mu = max(mu * factor, last)
     return DualResult(
         search.best_weights,
@@ -140,6 +162,7 @@ def maximise_dual(
         search.occupation,
         search.n_eigen,
         search.best > limit,
+        smooth_at,
     )
 
 
@@ -158,8 +181,7 @@ class _Search:
         self.vectors: Any = None
         self.occupation = np.empty(0)
         self.n_eigen = 0
-        self._z = domain.start
-        self._pairs: tuple[Array, Any] | None = None
+        self._spectrum: Spectrum | None = None
 
     def newton(self, z: Array, mu: float, limit: float) -> tuple[Array, bool]:
         """Maximise the smooth function; returns z and whether all eigenvalues are saturated."""
@@ -184,16 +206,44 @@ class _Search:
             z, value, occupied = z + length * step, trial, trial_occupied
             if self.best > limit:
                 break
-        self.vectors, self.occupation = occupied.vectors, occupied.p
-        return z, bool((np.abs(occupied.values - occupied.level) > _SATURATED * mu).all())
+        self.vectors, self.occupation = occupied.spectrum.vectors, occupied.p
+        return z, occupied.is_saturated
+
+    def polish(self, z: Array, mu: float) -> bool:
+        """Newton's method for a slope of zero, which still falls when the value no longer rises.
+
+        For a z at which no eigenvalues are tied, and without a barrier. The slopes are then the
+        disparities' differences, and their digits those of the subspace. Returns whether it ended
+        where rounding allows no better.
+        """
+        gradient, hessian = self._derivatives(z, mu, self._value(z, mu)[1])
+        left = float(np.linalg.norm(gradient))
+        for _ in range(_POLISHING_STEPS):
+            if left <= _SLOPE_TOLERANCE * self.forms.scale:
+                break
+            trial = z + self._newton_step(gradient, hessian)
+            occupied = self._value(trial, mu)[1]
+            gradient, hessian = self._derivatives(trial, mu, occupied)
+            smaller = float(np.linalg.norm(gradient))
+            if not (smaller < 0.5 * left and occupied.is_saturated):
+                break
+            z, left = trial, smaller
+            self.best_weights = self.domain.weights(z)
+            self.vectors, self.occupation = occupied.spectrum.vectors, occupied.p
+        # Values differ by rounding only; the one to be told is that of the weights.
+        spectrum = self.forms.spectrum(self.best_weights)
+        kept = float(spectrum.values[: self.forms.r].sum())
+        self.best = float(self.best_weights @ self.forms.gains) - kept
+        return left <= 1e2 * _SLOPE_TOLERANCE * self.forms.scale
 
     def _value(self, z: Array, mu: float) -> tuple[float, _Occupied]:
         weights = self.domain.weights(z)
+        spectrum = self.forms.spectrum(weights)
         # A new mu begins where the last one ended: the same matrix.
-        if self._pairs is None or not np.array_equal(z, self._z):
-            self._z, self._pairs = z, self.forms.eigenpairs(weights)
+        if spectrum is not self._spectrum:
+            self._spectrum = spectrum
             self.n_eigen += 1
-        occupied = _occupy(*self._pairs, self.forms.r, mu)
+        occupied = _occupy(spectrum, self.forms.r, mu)
         linear = float(weights @ self.forms.gains - self._cost(z, weights))
         exact = linear - float(occupied.values[: self.forms.r].sum())
         if exact > self.best:
@@ -245,14 +295,23 @@ class _Search:
 
 @dataclass(frozen=True, eq=False)
 class _Occupied:
-    """Eigenpairs of A(w), largest first, and how far each is occupied at mu."""
+    """How far each eigenvector of A(w) is occupied at mu."""
 
-    values: Array
-    vectors: Any
+    spectrum: Spectrum
     p: Array
     q: Array
     level: float
     mu: float
+
+    @property
+    def values(self) -> Array:
+        """Eigenvalues, largest first."""
+        return self.spectrum.values
+
+    @property
+    def is_saturated(self) -> bool:
+        """Whether every eigenvector is occupied fully or not at all."""
+        return bool((np.abs(self.values - self.level) > _SATURATED * self.mu).all())
 
     @property
     def sigma(self) -> float:
@@ -262,29 +321,31 @@ class _Occupied:
 
     def derivatives(self, forms: Forms) -> tuple[Array, Array]:
         """First and second derivatives of sigma by the weights: (k,) and (k, k)."""
+        xp, host = forms.library, forms.host
         # Pairs of empty eigenvectors have no slope, so that only the others' rows are needed.
         n = int(np.count_nonzero(self.p > _EMPTY))
-        rotated = forms.rotated(self.vectors, n)
-        diagonal = np.zeros((forms.k, len(self.p)))
-        diagonal[:, :n] = np.einsum("kaa->ka", rotated[:, :, :n])
+        rows = self.spectrum.rows(n)
+        values, p, q = forms.put(np.array([self.values, self.p, self.q]))
         # (p_a - p_b) / (value_a - value_b) = p_a q_b (1 - exp(-x)) / x / mu for value_a > value_b.
-        x = np.abs(self.values[:n, None] - self.values[None, :]) / self.mu
-        near = x < 1e-8
-        ratio = np.where(near, 1.0 - x / 2, -np.expm1(-x) / np.where(near, 1.0, x))
-        p, q = self.p, self.q
-        slopes = np.maximum.outer(p[:n], p) * np.maximum.outer(q[:n], q) * ratio / self.mu
+        x = abs(values[:n, None] - values[None, :]) * (-1.0 / self.mu) - np.finfo(float).tiny
+        slopes = xp.expm1(x) / x
+        slopes *= xp.maximum(p[:n, None], p[None, :])
+        slopes *= xp.maximum(q[:n, None], q[None, :])
         slopes[:, n:] *= 2.0  # for their mirror images
-        flat = rotated.reshape(forms.k, -1)
-        curvature = (flat * slopes.ravel()) @ flat.T
-        own = self.p * self.q / self.mu
+        curvature = host((rows * slopes).reshape(forms.k, -1) @ rows.reshape(forms.k, -1).T)
+        curvature = curvature / self.mu
+        # The first n entries of every row and d + 1: the diagonal, in one piece.
+        diagonal = host(rows.reshape(forms.k, -1)[:, : n * (forms.d + 1) : forms.d + 1])
+        own = self.p[:n] * self.q[:n] / self.mu
         if own.sum() > 0:  # the level moves so that the occupation still sums to r
             moved = diagonal @ own
-            curvature -= np.outer(moved, moved) / own.sum()
-        return diagonal @ self.p, curvature
+            curvature = curvature - np.outer(moved, moved) / own.sum()
+        return diagonal @ self.p[:n], curvature
 
 
-def _occupy(values: Array, vectors: Any, r: int, mu: float) -> _Occupied:
+def _occupy(spectrum: Spectrum, r: int, mu: float) -> _Occupied:
     """Find the level at which the occupation sums to r."""
+    values = spectrum.values
     low, high = values[-1] - 50 * mu, values[0] + 50 * mu
     level = (values[r - 1] + values[r]) / 2
     for _ in range(100):
@@ -300,4 +361,4 @@ def _occupy(values: Array, vectors: Any, r: int, mu: float) -> _Occupied:
         slope = float((p * q).sum()) / mu
         trial = level + excess / slope if slope > 0 else np.inf
         level = trial if low < trial < high else (low + high) / 2
-    return _Occupied(values, vectors, p, q, float(level), mu)
+    return _Occupied(spectrum, p, q, float(level), mu)

@@ -36,6 +36,9 @@ class LocalResult:
 
 def refine(forms: Forms, criterion: Criterion, basis: Array, weights: Array) -> LocalResult:
     """Minimise the criterion from a basis and weights nearby."""
+    settled = _settled(forms, criterion, basis, weights)
+    if settled is not None:
+        return settled
     search = _Search(forms, criterion, basis, criterion.start(weights))
     residual = np.inf
     steps = 0
@@ -54,6 +57,21 @@ def refine(forms: Forms, criterion: Criterion, basis: Array, weights: Array) -> 
         residual = now
         search.move_weights()
     return LocalResult(search.basis, criterion.net(search.moved), search.disparities, steps)
+
+
+def _settled(
+    forms: Forms, criterion: Criterion, basis: Array, weights: Array
+) -> LocalResult | None:
+    """The start, if it is where a search would end; told without a basis of the complement."""
+    rho, small = _FIRST_RHO / forms.scale, _TOLERANCE * forms.scale
+    state, disparities = criterion.start(weights), forms.disparities(basis)
+    moved = criterion.smooth(disparities, state, rho)[0]
+    if float(np.linalg.norm(moved - state)) / rho > small:
+        return None
+    image = forms.image(criterion.net(moved), basis)
+    if 2.0 * float(np.linalg.norm(image - basis @ (basis.T @ image))) > 10 * small:
+        return None
+    return LocalResult(basis, criterion.net(moved), disparities, 0)
 
 
 class _Search:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
+import scipy.linalg
 
-from fairpca._krylov import Pairs, all_pairs, found_pairs
+from fairpca._krylov import Pairs, all_pairs, confirmed_pairs, found_pairs
 from fairpca.linalg import Array
 from fairpca.problem import Problem
 from fairpca.solvers._forms import Forms, forms_of
@@ -18,7 +19,13 @@ _WHOLE_LIMIT = 120
 _MORE_VECTORS = 8
 """Vectors beside the r leading ones that the eigensolver begins with."""
 
+_NEW = 1e-10
+"""Distance from the span of others at which a vector is a direction of its own."""
+
 _MAX_ROUNDS = 30
+
+_POLISHING_ROUNDS = 3
+"""Rounds that only bring the eigenvectors nearer, not the sum of the eigenvalues."""
 
 
 class Weighted(Protocol):
@@ -41,9 +48,10 @@ class SearchSpace:
 
     It starts with the leading eigenvectors of the groups and of the total. A dual solution
     found in the subspace is checked with one eigenproblem in the whole space; as long as the
-    r largest eigenvalues there sum to more, their eigenvectors are added. Values and slopes of the
-    dual function then agree at that point, so few rounds are needed. With many columns the last
-    check is a proof, so that a direction that the eigensolver has missed is found, and added too.
+    r largest eigenvalues there sum to more, or the eigenvectors differ, these are added. Values and
+    slopes of the dual function then agree at that point, so few rounds are needed. With many
+    columns the last check is a proof, so that a direction that the eigensolver has missed is found,
+    and added too.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -56,8 +64,7 @@ class SearchSpace:
             matrices = problem.operators
             self._basis = matrices.tall(problem.least_loss_basis)
             self._images = matrices.images(self._basis)
-            for own in problem.own_subspaces:
-                self._add(matrices.tall(own))
+            self._add(matrices.tall(np.hstack(problem.own_subspaces)))
             if self._basis.shape[1] == r:  # all groups agree: no room to search
                 self._basis = None
         if self._basis is None:
@@ -88,50 +95,58 @@ class SearchSpace:
 
     def settle(self, solve: Callable[[Forms], Dual]) -> Dual:
         """Solve a dual problem so that its solution is exact in the whole space."""
+        polishing = _POLISHING_ROUNDS
         for round_ in range(1, _MAX_ROUNDS + 1):
             dual = solve(self.forms)
             self.n_eigen += dual.n_eigen
             if self._basis is None or round_ == _MAX_ROUNDS:
                 break
-            vectors = self._missing(dual.weights)
-            if vectors is None:
+            found, exact = self._leading(dual.weights)
+            short = self._falls_short(dual.weights, found)
+            if short or (polishing > 0 and not exact):
+                polishing -= not short
+                if self._add(found.vectors):
+                    self._restrict()
+                    continue
+            found = self._problem.prove(dual.weights, found=found)
+            if not self._falls_short(dual.weights, found) or not self._add(found.vectors):
                 break
-            self._add(vectors)
             self._restrict()
         return dual
 
-    def _missing(self, weights: Array) -> Any:
-        """The leading eigenvectors in the whole space, or None if the search space has them."""
+    def _leading(self, weights: Array) -> tuple[Pairs, bool]:
+        """Leading eigenpairs in the whole space, and whether the search space has the vectors."""
         problem, r = self._problem, self._problem.n_components
-        inner, pairs = self.forms.eigenpairs(weights)
-        enough = float(inner[:r].sum()) + 1e-13 * self._scale * max(1.0, np.abs(weights).sum())
-        start = self._basis @ pairs[:, : r + _MORE_VECTORS]
-
-        def falls_short(pairs: Pairs) -> bool:
-            self.n_eigen += 1
-            return bool(pairs.values.sum() > enough)
-
+        start = self._basis @ self.forms.spectrum(weights).vectors[:, : r + _MORE_VECTORS]
         matrix = problem.combination(weights)
+        confirmed = confirmed_pairs(matrix, r, start)
+        exact = confirmed is not None
         if not problem.is_large:
-            found = all_pairs(matrix, r)
-            return found.vectors if falls_short(found) else None
-        found = found_pairs(matrix, r, start, trust=True, beyond=enough)
-        if falls_short(found):
-            return found.vectors
-        found = problem.prove(weights, found=found)
-        return found.vectors if falls_short(found) else None
+            return all_pairs(matrix, r), exact
+        enough = self._enough(weights)
+        return confirmed or found_pairs(matrix, r, start, beyond=enough), exact
 
-    def _add(self, vectors: Any) -> None:
-        """Let the basis span the vectors as well."""
+    def _falls_short(self, weights: Array, found: Pairs) -> bool:
+        """Whether the eigenvalues that were found sum to more than those in the search space."""
+        self.n_eigen += 1
+        return bool(found.values.sum() > self._enough(weights))
+
+    def _enough(self, weights: Array) -> float:
+        inside = self.forms.spectrum(weights).values[: self._problem.n_components]
+        return float(inside.sum()) + 1e-13 * self._scale * max(1.0, float(np.abs(weights).sum()))
+
+    def _add(self, vectors: Any) -> bool:
+        """Let the basis span the vectors as well; returns whether it did not before."""
         matrices = self._problem.operators
         for _ in range(2):  # twice is enough for orthogonality to rounding
             vectors = vectors - self._basis @ (self._basis.T @ vectors)
         columns, triangle = matrices.qr(vectors)
-        turn, sizes, _ = np.linalg.svd(triangle)
-        # A direction that is nearly in the span already is mostly rounding: clean what is kept.
-        columns = columns @ matrices.tall(turn[:, sizes > 1e-10])
+        if np.abs(np.diag(triangle)).min() <= _NEW:
+            # A direction that is nearly in the span already is mostly rounding: keep the others.
+            turn, sizes, _ = scipy.linalg.qr(triangle, pivoting=True, check_finite=False)
+            columns = columns @ matrices.tall(turn[:, np.abs(np.diag(sizes)) > _NEW])
         if columns.shape[1] == 0:
-            return
+            return False
         new = matrices.qr(columns - self._basis @ (self._basis.T @ columns))[0]
         before, width = self._basis.shape[1], new.shape[1]
         self._basis = _joined(matrices.empty(before + width), self._basis, new)
@@ -139,6 +154,7 @@ class SearchSpace:
             _joined(matrices.empty(before + width), image, more)
             for image, more in zip(self._images, matrices.images(new), strict=True)
         ]
+        return True
 
     def _restrict(self) -> None:
         """Express the forms in the coordinates of the basis."""

@@ -15,6 +15,8 @@ from fairpca.problem import Problem
 from fairpca.solution import OPTIMAL_GAP, Certificate, Solution, certify
 from fairpca.solvers._criteria import Criterion, Equal, MinMax, Spread
 from fairpca.solvers._dual import (
+    FIRST_MU,
+    WARM_MU,
     DualResult,
     equal_domain,
     maximise_dual,
@@ -141,16 +143,21 @@ def _settle_equal(
     near: Array | None = None,
 ) -> DualResult:
     """The dual of the least total loss; `near` are weights that are thought to be nearly best."""
+    first_mu = FIRST_MU if near is None else WARM_MU
+    rounds = 0
 
     def solve(forms: Forms) -> DualResult:
-        nonlocal near
+        nonlocal near, first_mu, rounds
+        rounds += 1
         domain = equal_domain(forms, tolerance, near)
-        found = maximise_dual(forms, domain, limit, warm=near is not None)
-        if problem.is_large:  # the next round is near this one, and each is a lot of work
-            near = found.weights
+        # The first of several rounds is hardly ever the last: it need not be exact.
+        polish = space.is_whole or rounds > 1
+        found = maximise_dual(forms, domain, limit, first_mu=first_mu, polish=polish)
+        near, first_mu = found.weights, found.smooth_at or WARM_MU
         return found
 
-    return space.settle(solve)
+    found = space.settle(solve)
+    return found if space.is_whole or rounds > 1 or found.above_limit else space.settle(solve)
 
 
 def _without_search(problem: Problem) -> tuple[Array, str] | None:
