@@ -219,9 +219,9 @@ def test_ranks_and_disparities_after_rounding_relaxed_optima():
             continue
         forms = Forms.of(problem)
         dual = maximise_dual(forms, minmax_domain(forms))
-        # Where eigenvalues tie exactly, their occupation has four digits only.
-        occupation = np.minimum(dual.occupation * (r / dual.occupation.sum()), 1.0)
-        check_rounding(problem, (dual.vectors * occupation) @ dual.vectors.T)
+        # Where eigenvalues tie exactly, too.
+        assert dual.occupation.sum() == pytest.approx(r, abs=1e-12 * r)
+        check_rounding(problem, (dual.vectors * dual.occupation) @ dual.vectors.T)
 
 
 # As many lines with equal angles as there can be: v v^T - I/d are the vertices of a simplex.

@@ -181,6 +181,7 @@ class _Search:
         self.vectors: Any = None
         self.occupation = np.empty(0)
         self.n_eigen = 0
+        self._unbalanced = np.linalg.pinv(domain.balance) @ domain.balance
         self._spectrum: Spectrum | None = None
 
     def newton(self, z: Array, mu: float, limit: float) -> tuple[Array, bool]:
@@ -284,7 +285,7 @@ class _Search:
             solved = np.linalg.lstsq(system, right, rcond=None)[0]
         step: Array = solved[:n]
         # The system is ill-conditioned near the boundary; the balance has to hold all the same.
-        return step - np.linalg.pinv(self.domain.balance) @ (self.domain.balance @ step)
+        return step - self._unbalanced @ step
 
     def _longest(self, z: Array, step: Array) -> float:
         falling = step < 0
@@ -300,7 +301,8 @@ class _Occupied:
     spectrum: Spectrum
     p: Array
     q: Array
-    level: float
+    x: Array
+    """How many mu each eigenvalue is above the level."""
     mu: float
 
     @property
@@ -311,7 +313,7 @@ class _Occupied:
     @property
     def is_saturated(self) -> bool:
         """Whether every eigenvector is occupied fully or not at all."""
-        return bool((np.abs(self.values - self.level) > _SATURATED * self.mu).all())
+        return bool((np.abs(self.x) > _SATURATED).all())
 
     @property
     def sigma(self) -> float:
@@ -345,20 +347,24 @@ class _Occupied:
 
 def _occupy(spectrum: Spectrum, r: int, mu: float) -> _Occupied:
     """Find the level at which the occupation sums to r."""
-    values = spectrum.values
-    low, high = values[-1] - 50 * mu, values[0] + 50 * mu
-    level = (values[r - 1] + values[r]) / 2
+    # Measured from the middle of the gap, so that tied eigenvalues keep their digits.
+    values = spectrum.values - (spectrum.values[r - 1] + spectrum.values[r]) / 2
+    low, high = float(values[-1]) - 50 * mu, float(values[0]) + 50 * mu
+    level = 0.0
     for _ in range(100):
         x = (values - level) / mu
         p, q = expit(x), expit(-x)
-        excess = float(p.sum()) - r
-        if abs(excess) <= 1e-13 * r:
+        excess = float(p[r:].sum() - q[:r].sum())
+        if abs(excess) <= 1e-14 * r:
             break
         if excess > 0:
             low = level
         else:
             high = level
-        slope = float((p * q).sum()) / mu
+        slope = float(p @ q) / mu
         trial = level + excess / slope if slope > 0 else np.inf
-        level = trial if low < trial < high else (low + high) / 2
-    return _Occupied(spectrum, p, q, float(level), mu)
+        trial = trial if low < trial < high else (low + high) / 2
+        if trial == level:  # there is no number in between
+            break
+        level = trial
+    return _Occupied(spectrum, p, q, x, mu)
