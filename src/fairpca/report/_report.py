@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairpca._atomic import replacing
+from fairpca._posing import pose
 from fairpca._validation import check_whole_number
-from fairpca.front import ParetoFront, Progress, check_n_points, pose
+from fairpca.front import ParetoFront, Progress, check_n_points
 from fairpca.report._names import harmless
 from fairpca.report._page import import_jinja2, render
 from fairpca.report._resampling import Intervals, disparity_intervals
