@@ -22,9 +22,9 @@ from sklearn.exceptions import NotFittedError
 from fairpca import FairPCA, GroupMoments
 from fairpca.sources import dask_moments
 from fairpca.vrpca import VRPCA
-from same_fit import assert_same_fit
 
 from clusters import NAMES, people
+from same_fit import assert_same_fit
 
 # Dask's own word on tests that use threads though the cluster of others is still there.
 pytestmark = [

@@ -13,6 +13,7 @@ import pytest
 from fairpca import FairPCA, GroupMoments, Problem
 from fairpca._device import device_library, namespace, to_host
 from fairpca._matrices import GroupMatrices
+
 from same_fit import assert_same_fit
 
 REQUIRED = "FAIRPCA_REQUIRE_TORCH"

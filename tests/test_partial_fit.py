@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments
 from fairpca.vrpca import VRPCA
+
 from same_fit import assert_same_fit
 
 

@@ -14,9 +14,9 @@ import pytest
 from fairpca import FairPCA, GroupMoments
 from fairpca.sources import _spark, spark_moments, spark_transform
 from fairpca.vrpca import VRPCA
-from same_fit import assert_same_fit
 
 from clusters import NAMES, people
+from same_fit import assert_same_fit
 
 # Of Spark itself: what it says of pandas 3 and of settings that a running server does not take, and
 # the sockets to its Java side that version 4.0 leaves open after each collect().

@@ -12,7 +12,7 @@ orthogonal to all that it began with stays hidden. So where a result has to be c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,10 +38,12 @@ class Pairs:
     """The r largest eigenvalues that were found, largest first, and their eigenvectors.
 
     `bound` is at least the sum of the r largest eigenvalues there are; None if that is not proven.
+    `beside` are a few vectors for the next eigenvalues, which need not be exact.
     """
 
     values: Array
     vectors: Tall
+    beside: Tall
     bound: float | None = None
 
 
@@ -81,10 +83,10 @@ def leading_pairs(
 ) -> Pairs | None:
     """The r largest eigenvalues and their eigenvectors, as far as an iteration can tell.
 
-    None if it does not converge, which is when the sum of the eigenvalues is exact to rounding by
-    the usual estimate; the eigenvectors then have half the digits, or with `exact_vectors` nearly
-    all that the gap below the last eigenvalue allows. The iteration also ends when the sum of the
-    eigenvalues is `beyond` a number, by far more than the sum's error.
+    It ends when the sum of the eigenvalues is exact to rounding, by the usual estimate; the
+    eigenvectors then have half the digits, or with `exact_vectors` nearly all that the gap below
+    the last eigenvalue allows. It also ends when the sum is `beyond` a number, by far more than
+    its error. None if it comes to neither.
     """
     iteration = _Iteration(matrix, r)
     iteration.begin(start)
@@ -119,10 +121,10 @@ def proven_pairs(
         rounding = 4 * np.finfo(float).eps * np.sqrt(matrix.d) * abs(float(values[-1]))
         margin = _ERROR * matrix.size + float(rounding)
         if margin == 0.0:
-            return Pairs(values, found.vectors, 0.0)
+            return replace(found, bound=0.0)
         missed = matrix.disproof(found.vectors, values - values[-1], float(values[-1]) + margin)
         if missed is None:
-            return Pairs(values, found.vectors, float(values.sum()) + r * margin)
+            return replace(found, bound=float(values.sum()) + r * margin)
         start = matrix.empty(r + 1)
         start[:, :1], start[:, 1:] = missed, found.vectors
         found = None
@@ -131,8 +133,8 @@ def proven_pairs(
 
 def all_pairs(matrix: Matrix, r: int) -> Pairs:
     """The r largest eigenvalues and their eigenvectors, at once."""
-    values, vectors = matrix.leading(r)
-    return Pairs(values, vectors, float(values.sum()))
+    values, vectors = matrix.leading(min(r + _EXTRA_VECTORS, matrix.d))
+    return Pairs(values[:r], vectors[:, :r], vectors[:, r:], float(values[:r].sum()))
 
 
 def _block_width(r: int) -> int:
@@ -172,7 +174,6 @@ class _Iteration:
         """Begin with the starting vectors as they are, only to see whether they suffice."""
         self._append(self._orthonormal(start))
         self.shrink()
-        self._used = 0
 
     def fill(self) -> None:
         """Add the next block, its image, the image of that, … until there is no room for more."""
@@ -192,13 +193,16 @@ class _Iteration:
 
     def pairs(self) -> Pairs:
         """What was found."""
-        return Pairs(self.values[: self._r], self.vectors[:, : self._r])
+        r, more = self._r, self._r + _EXTRA_VECTORS
+        return Pairs(self.values[:r], self.vectors[:, :r], self.vectors[:, r:more])
 
     def has_converged(self, exact_vectors: bool) -> bool:
         """Whether what was found is exact: see `leading_pairs`."""
         if self._error() > _ERROR * self._matrix.size:
             return False
-        small = np.maximum(_ANGLE * self._gaps(), _RESIDUAL * self._largest)
+        rounding = 4 * np.finfo(float).eps * self._matrix.size
+        floor = max(_RESIDUAL * self._largest, rounding)
+        small = np.maximum(_ANGLE * self._gaps(), floor)
         return not exact_vectors or bool(np.linalg.norm(self._norms / small) <= 1.0)
 
     def is_beyond(self, level: float) -> bool:

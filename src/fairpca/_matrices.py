@@ -1,13 +1,12 @@
 """All that is ever done with matrices of many columns, in one place.
 
-Beyond a few hundred columns the exact solver touches a matrix of shape (d, d) in three ways only:
-a product with a block of columns, its trace, and one factorisation as the last proof. They are
-here, behind `Matrix`, with the few operations on *tall* arrays, of shape (d, m) with m far below
-d, that go with them. Everything else happens on NumPy arrays of the size of the subspace. Another
-array library (of a GPU, say) has to offer these classes and nothing else: tall arrays may be of
-its own kind, as long as they can be cut by columns, assigned to, transposed, added and multiplied
-with ``@``; only `host` and `tall` lead from one world to the other, and `tall` also takes the
-small matrices that tall arrays are multiplied with.
+Beyond a few hundred columns the exact solver touches a matrix of shape (d, d) in few ways: a
+product with a block of columns, its trace, and one factorisation as the last proof (or all
+eigenvalues at once, where a device is quicker at that). They are here, behind `Matrix`, with the
+operations on *tall* arrays, of shape (d, m) with m far below d, and on the small matrices between
+them. Another array library (of a GPU, say) offers the same: see `fairpca._device_matrices`. Tall
+arrays may be of its own kind, as long as they can be cut by columns, assigned to, transposed, added
+and multiplied with ``@``; only `host` and `tall` lead from one world to the other.
 """
 
 from __future__ import annotations
@@ -165,7 +164,8 @@ class GroupMatrices(_NumPy):
 
     def kept(self, basis: Array, weighted: Array) -> Array:
         """``tr(A_i basis weighted^T)`` for each group; (k,)."""
-        return np.array([np.einsum("ja,ja->", image, weighted) for image in self.images(basis)])
+        images = (self.image(unit, basis) for unit in np.eye(self.k))
+        return np.array([np.einsum("ja,ja->", image, weighted) for image in images])
 
     def disproof(self, weights: Array, vectors: Array, drops: Array, level: float) -> Array | None:
         """See `Matrix.disproof`, for a weighted sum."""

@@ -183,7 +183,7 @@ class Problem:
         """
         if self.own_bases is not None:
             bases = enumerate(self.own_bases)
-            return np.array([self._kept_by(i, basis, basis) for i, basis in bases])
+            return np.array([self._kept_by(i, basis) for i, basis in bases])
         return np.array([values.sum() for values, _ in self._own_eigenpairs])
 
     @cached_property
@@ -274,12 +274,12 @@ class Problem:
         kept: Array = np.einsum("kia,ia->k", self.matrices @ basis, weighted)
         return kept
 
-    def _kept_by(self, i: int, basis: Array, weighted: Array) -> float:
+    def _kept_by(self, i: int, basis: Array) -> float:
         if self.is_large:
             image: Array = self.operators.host(self._group(i).image(self.operators.tall(basis)))
         else:
             image = self.matrices[i] @ basis
-        return float(np.einsum("ia,ia->", image, weighted))
+        return float(np.einsum("ia,ia->", image, basis))
 
     def group_losses(self, basis: Array, shares: Array | None = None) -> Array:
         """Reconstruction loss of each group; (k,)."""

@@ -23,19 +23,21 @@ from scipy.special import expit, xlogy
 from fairpca.linalg import Array
 from fairpca.solvers._forms import Forms, Spectrum
 
-FIRST_MU, WARM_MU = 3.0, 1e-3
-"""Where mu begins, relative to the mean eigenvalue: anywhere, and near the solution."""
+WARM_MU = 1e-3
+"""Where mu begins near the solution, relative to the mean eigenvalue."""
 
-_LAST_MU, _MU_FACTOR = 1e-12, 0.2
+_FIRST_MU, _MU_FACTOR, _LAST_MU = 1.0, 0.2, 1e-12
 _NEWTON_STEPS, _POLISHING_STEPS = 12, 5
 _SLOPE_TOLERANCE = 2e-15
 """Slope that counts as zero, relative to the largest trace."""
 
-_DEAR, _DEAR_LAST_MU, _DEAR_MU_FACTOR = 120, 1e-9, 0.05
-"""Dimension from which evaluations are dear; where mu ends there (the rest is rounding), and how
-fast it falls."""
-_EMPTY = 1e-30
-"""Occupations up to this are none."""
+_DEAR, _DEAR_LAST_MU = 120, 1e-9
+"""Dimension from which evaluations are dear, and where mu ends there: the rest is rounding."""
+
+_FREE_FIRST_MU, _FREE_MU_FACTOR = 3.0, 0.05
+"""The same where evaluations are dear and no barrier asks for small steps."""
+_EMPTY, _IN_PART = 1e-30, 1e-3
+"""Occupations up to the first are none; from the second they are those of tied eigenvectors."""
 
 _SATURATED = 40.0
 """Eigenvalues this many mu above or below the level are occupied fully or not at all."""
@@ -121,6 +123,13 @@ class DualResult:
     above_limit: bool
     smooth_at: float | None
     """The mu, relative to the eigenvalues' mean, from which nothing depended on it; or None."""
+    is_rough: bool
+    """Whether it could have been polished, and was not."""
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether an eigenvector is occupied in part."""
+        return bool((np.minimum(self.occupation, 1.0 - self.occupation) > _IN_PART).any())
 
 
 def maximise_dual(
@@ -128,7 +137,7 @@ def maximise_dual(
     domain: Domain,
     limit: float = np.inf,
     *,
-    first_mu: float = FIRST_MU,
+    first_mu: float | None = None,
     polish: bool = True,
 ) -> DualResult:
     """Maximise over the domain; stop as soon as the value is above the limit.
@@ -139,10 +148,13 @@ def maximise_dual(
     unit = _unit(forms)
     search = _Search(forms, domain)
     z = domain.start
-    mu = first_mu * unit
+    dear = forms.d > _DEAR
+    begin, factor = _FIRST_MU, _MU_FACTOR
+    if dear and not domain.bounded:
+        begin, factor = _FREE_FIRST_MU, _FREE_MU_FACTOR
+    mu = (begin if first_mu is None else first_mu) * unit
+    last = (_DEAR_LAST_MU if dear else _LAST_MU) * unit
     smooth_at = None
-    last = (_DEAR_LAST_MU if forms.d > _DEAR else _LAST_MU) * unit
-    factor = _DEAR_MU_FACTOR if forms.d > _DEAR else _MU_FACTOR
     while True:
         z, saturated = search.newton(z, mu, limit)
         if search.best > limit:
@@ -163,6 +175,7 @@ def maximise_dual(
         search.n_eigen,
         search.best > limit,
         smooth_at,
+        smooth_at is not None and not polish,
     )
 
 
@@ -329,14 +342,14 @@ class _Occupied:
         rows = self.spectrum.rows(n)
         values, p, q = forms.put(np.array([self.values, self.p, self.q]))
         # (p_a - p_b) / (value_a - value_b) = p_a q_b (1 - exp(-x)) / x / mu for value_a > value_b.
-        x = abs(values[:n, None] - values[None, :]) * (-1.0 / self.mu) - np.finfo(float).tiny
+        x = abs(values[:n, None] - values[None, :]) / -self.mu - np.finfo(float).tiny
         slopes = xp.expm1(x) / x
+        slopes *= 1.0 / self.mu
         slopes *= xp.maximum(p[:n, None], p[None, :])
         slopes *= xp.maximum(q[:n, None], q[None, :])
         slopes[:, n:] *= 2.0  # for their mirror images
         curvature = host((rows * slopes).reshape(forms.k, -1) @ rows.reshape(forms.k, -1).T)
-        curvature = curvature / self.mu
-        # The first n entries of every row and d + 1: the diagonal, in one piece.
+        # Entry (a, a) of n rows of d numbers each is number a * (d + 1).
         diagonal = host(rows.reshape(forms.k, -1)[:, : n * (forms.d + 1) : forms.d + 1])
         own = self.p[:n] * self.q[:n] / self.mu
         if own.sum() > 0:  # the level moves so that the occupation still sums to r

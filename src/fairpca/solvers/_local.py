@@ -32,6 +32,8 @@ class LocalResult:
     n_iter: int
     n_eigen: int = 0
     """Eigenproblems of whole matrices: a local search solves none."""
+    is_tied: bool = False
+    """A basis is no mixture."""
 
 
 def refine(forms: Forms, criterion: Criterion, basis: Array, weights: Array) -> LocalResult:

@@ -39,6 +39,10 @@ class Weighted(Protocol):
     def n_eigen(self) -> int:
         """Eigenproblems solved."""
 
+    @property
+    def is_tied(self) -> bool:
+        """Whether no subspace belongs to it that could be wanted to all digits."""
+
 
 Dual = TypeVar("Dual", bound=Weighted)
 
@@ -73,6 +77,11 @@ class SearchSpace:
             self._restrict()
 
     @property
+    def is_large(self) -> bool:
+        """Whether there are so many columns that what is found has to be proven."""
+        return self._problem.is_large
+
+    @property
     def is_whole(self) -> bool:
         """Whether the search takes place in the whole space."""
         return self._basis is None
@@ -103,13 +112,18 @@ class SearchSpace:
                 break
             found, exact = self._leading(dual.weights)
             short = self._falls_short(dual.weights, found)
-            if short or (polishing > 0 and not exact):
-                polishing -= not short
-                if self._add(found.vectors):
-                    self._restrict()
-                    continue
-            found = self._problem.prove(dual.weights, found=found)
-            if not self._falls_short(dual.weights, found) or not self._add(found.vectors):
+            polish = polishing > 0 and not (short or exact or dual.is_tied)
+            polishing -= int(polish)
+            grown = (short or polish) and self._add(found.vectors)
+            if short and dual.is_tied:
+                # Tied eigenvectors trade places from round to round: let the next ones in as well.
+                grown = self._add(found.beside) or grown
+            if not grown and self.is_large:
+                # The search space has all that was found; it remains to prove that this is all.
+                found = self._problem.prove(dual.weights, found=found)
+                self.n_eigen += 1
+                grown = self._falls_short(dual.weights, found) and self._add(found.vectors)
+            if not grown:
                 break
             self._restrict()
         return dual
@@ -119,16 +133,16 @@ class SearchSpace:
         problem, r = self._problem, self._problem.n_components
         start = self._basis @ self.forms.spectrum(weights).vectors[:, : r + _MORE_VECTORS]
         matrix = problem.combination(weights)
+        self.n_eigen += 1
         confirmed = confirmed_pairs(matrix, r, start)
         exact = confirmed is not None
-        if not problem.is_large:
+        if not self.is_large:
             return all_pairs(matrix, r), exact
         enough = self._enough(weights)
         return confirmed or found_pairs(matrix, r, start, beyond=enough), exact
 
     def _falls_short(self, weights: Array, found: Pairs) -> bool:
         """Whether the eigenvalues that were found sum to more than those in the search space."""
-        self.n_eigen += 1
         return bool(found.values.sum() > self._enough(weights))
 
     def _enough(self, weights: Array) -> float:

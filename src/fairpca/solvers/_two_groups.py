@@ -18,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.optimize import brentq
 
-from fairpca.linalg import Array, Geodesic, eigh_descending
+from fairpca.linalg import Array, Geodesic
 from fairpca.solvers._forms import Forms
 
 _MAX_STEPS = 100
@@ -33,6 +33,8 @@ class TwoGroupResult:
     basis: Array
     weights: Array
     n_eigen: int
+    is_tied: bool = False
+    """For two groups there is always a subspace that attains the bound."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +137,10 @@ def solve_two_groups(
 
 def _evaluate(forms: Forms, w: float, known: tuple[Array, Array] | None = None) -> _Point:
     weights = np.array([w, 1.0 - w])
-    values, vectors = known or eigh_descending(forms.combine(weights))
+    if known is None:
+        spectrum = forms.spectrum(weights)
+        known = spectrum.values, forms.host(spectrum.vectors)
+    values, vectors = known
     basis, rest = vectors[:, : forms.r], vectors[:, forms.r :]
     first, second = forms.disparities(basis)
     difference = rest.T @ ((forms.matrices[0] - forms.matrices[1]) @ basis)

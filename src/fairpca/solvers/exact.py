@@ -15,7 +15,6 @@ from fairpca.problem import Problem
 from fairpca.solution import OPTIMAL_GAP, Certificate, Solution, certify
 from fairpca.solvers._criteria import Criterion, Equal, MinMax, Spread
 from fairpca.solvers._dual import (
-    FIRST_MU,
     WARM_MU,
     DualResult,
     equal_domain,
@@ -132,32 +131,33 @@ def prove(problem: Problem) -> Array:
         return _two_group_multipliers(problem, _settle_two_groups(problem, space).weights)
     if problem.criterion == "minmax":
         return space.settle(lambda forms: maximise_dual(forms, minmax_domain(forms))).weights
-    return _settle_equal(problem, space, problem.tolerance).weights - problem.weights
+    return _settle_equal(space, problem.tolerance).weights - problem.weights
 
 
 def _settle_equal(
-    problem: Problem,
     space: SearchSpace,
     tolerance: float,
     limit: float = np.inf,
     near: Array | None = None,
 ) -> DualResult:
     """The dual of the least total loss; `near` are weights that are thought to be nearly best."""
-    first_mu = FIRST_MU if near is None else WARM_MU
-    rounds = 0
+    first_mu = None if near is None else WARM_MU
+    polish = space.is_whole
 
     def solve(forms: Forms) -> DualResult:
-        nonlocal near, first_mu, rounds
-        rounds += 1
+        nonlocal near, first_mu, polish
         domain = equal_domain(forms, tolerance, near)
         # The first of several rounds is hardly ever the last: it need not be exact.
-        polish = space.is_whole or rounds > 1
         found = maximise_dual(forms, domain, limit, first_mu=first_mu, polish=polish)
-        near, first_mu = found.weights, found.smooth_at or WARM_MU
+        polish = True
+        if found.smooth_at is not None:
+            near, first_mu = found.weights, found.smooth_at
+        elif space.is_large and not found.above_limit:  # each round is a lot of work
+            near, first_mu = found.weights, WARM_MU
         return found
 
     found = space.settle(solve)
-    return found if space.is_whole or rounds > 1 or found.above_limit else space.settle(solve)
+    return space.settle(solve) if found.is_rough else found
 
 
 def _without_search(problem: Problem) -> tuple[Array, str] | None:
@@ -291,7 +291,7 @@ class _Search:
         # subspace is feasible.
         limit = 1.000001 * float(problem.weights @ problem.own_gains)
         near = problem.weights + neighbours[0].certificate.multipliers if neighbours else None
-        dual = _settle_equal(problem, self.space, problem.tolerance, limit, near)
+        dual = _settle_equal(self.space, problem.tolerance, limit, near)
         if not dual.above_limit:
             known = [neighbour.basis for neighbour in neighbours]
             starts = chain(known, self._starts(dual, self.n_starts))
@@ -335,7 +335,7 @@ class _Search:
         )
         reached = max(float(np.ptp(nearest.disparities)), problem.tolerance)
         allowed = reached + self.feasibility / 2
-        dual = _settle_equal(problem, self.space, allowed)
+        dual = _settle_equal(self.space, allowed)
         starts = chain([nearest.basis], self._starts(dual, min(self.n_starts, 5)))
         local = self._least_loss(dual, allowed, starts)
         if (
