@@ -5,7 +5,7 @@ import pytest
 
 from fairpca.linalg import complement
 from fairpca.solvers._criteria import Equal, MinMax, Spread, project_on_simplex
-from fairpca.solvers._dual import _occupy
+from fairpca.solvers._dual import _occupy, equal_domain, maximise_dual
 from fairpca.solvers._forms import Forms
 from fairpca.solvers._local import _Search, refine
 
@@ -139,3 +139,35 @@ def test_a_local_search_ends_at_a_fair_and_stationary_point():
         slope = rest.T @ forms.combine(local.weights) @ basis
         assert np.abs(slope).max() <= 1e-8 * forms.scale
     assert fair >= 5
+
+
+@pytest.mark.parametrize(("k", "d", "r"), [(3, 9, 3), (4, 30, 8), (5, 140, 20)])
+def test_polished_weights_make_the_disparities_equal(k, d, r):
+    rng = np.random.default_rng([k, d])
+    smooth = 0
+    for _ in range(10):
+        forms = forms_of(rng, k, d, r)
+        rough = maximise_dual(forms, equal_domain(forms, 0.0), polish=False)
+        exact = maximise_dual(forms, equal_domain(forms, 0.0))
+        assert rough.is_rough == (rough.smooth_at is not None)
+        assert not exact.is_rough
+        if exact.smooth_at is None or exact.above_limit:
+            continue
+        smooth += 1
+        assert not exact.is_tied
+        assert exact.value == pytest.approx(rough.value, abs=1e-3 * rough.smooth_at * forms.scale)
+        values, vectors = np.linalg.eigh(forms.combine(exact.weights))
+        assert exact.value == pytest.approx(exact.weights @ forms.gains - values[-r:].sum())
+        disparities = forms.disparities(vectors[:, -r:])
+        assert np.ptp(disparities) <= 1e-13 * forms.scale
+        # A local search has nothing to do there, and comes back to it from nearby.
+        criterion = Equal(forms.weights, 0.0)
+        settled = refine(forms, criterion, vectors[:, -r:], exact.weights)
+        assert settled.n_iter == 0
+        nearby = np.linalg.qr(vectors[:, -r:] + 1e-3 * rng.standard_normal((d, r)))[0]
+        searched = refine(forms, criterion, nearby, exact.weights)
+        assert searched.n_iter > 0
+        np.testing.assert_allclose(
+            searched.basis @ searched.basis.T, settled.basis @ settled.basis.T, atol=1e-7
+        )
+    assert smooth >= 3

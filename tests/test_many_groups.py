@@ -232,3 +232,13 @@ def test_groups_that_agree_or_do_not_vary(d):
             certificate = ExactSolver().solve(problem).certificate
             assert certificate.status == "optimal"
             assert np.abs(certificate.disparities).max() <= 1e-12 * max(problem.scale, 1)
+
+
+@pytest.mark.parametrize("factor", [1e-120, 1e-16, 1e16, 1e120])
+def test_the_unit_of_the_columns_does_not_matter(factor):
+    for seed in range(3):
+        matrices = random_matrices(np.random.default_rng(seed), "general", 4, 6)
+        reference = ExactSolver(n_starts=4).solve(problem_of(matrices, 3))
+        solution = ExactSolver(n_starts=4).solve(problem_of(factor * matrices, 3))
+        assert solution.certificate.status == reference.certificate.status
+        assert solution.total_loss / factor == pytest.approx(reference.total_loss, rel=1e-9)

@@ -36,7 +36,8 @@ def test_version_agrees_everywhere():
 
 def test_importing_needs_no_extra():
     # scikit-learn imports pandas by itself where it is installed, so the extras are made missing.
-    extras = "pandas polars duckdb pyarrow cvxpy fairlearn matplotlib typer dask pyspark".split()
+    extras = "pandas polars duckdb pyarrow cvxpy fairlearn matplotlib typer jinja2 dask pyspark"
+    extras = [*extras.split(), "torch", "cupy", "array_api_compat"]
     code = (
         "import sys\n"
         "from importlib.abc import MetaPathFinder\n"

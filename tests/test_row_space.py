@@ -226,5 +226,7 @@ def test_an_audit_is_that_with_all_columns(monkeypatch, kind):
     for name in ("count", "own_loss", "pca_loss", "loss", "disparity"):
         np.testing.assert_allclose(*(getattr(table, name) for table in tables), atol=1e-9)
     X[3, 3] = np.inf
-    with pytest.raises(ValueError, match="infinity"):
-        audit(fitted, X, sensitive_features=codes)
+    for limit in (1, 10**9):
+        monkeypatch.setattr(_row_space, "_FEWEST_COLUMNS", limit)
+        with pytest.raises(ValueError, match="infinity"):
+            audit(fitted, X, sensitive_features=codes)
