@@ -22,7 +22,7 @@ from fairpca import ExactSolver, GroupMoments, Problem
 SHAPES = ((4_000_000, 1_024), (1_000_000, 4_096), (200_000, 10_000))
 SHARES = (0.55, 0.25, 0.15, 0.05)
 R = 64
-BLOCK_BYTES = 2**29
+BLOCK_BYTES = 2**30
 
 
 def main() -> None:
