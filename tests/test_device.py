@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fairpca import FairPCA, GroupMoments, Problem
-from fairpca._device import device_library, namespace, to_host
+from fairpca import FairPCA, GroupMoments, Problem, _device_moments
+from fairpca._device import device_library, is_cpu, namespace, to_host
+from fairpca._device_matrices import DeviceMatrices
 from fairpca._matrices import GroupMatrices
 
 from same_fit import assert_same_fit
@@ -37,8 +38,9 @@ def _kinds():
 
 
 @pytest.fixture(params=_kinds(), ids="-".join)
-def put(request):
-    """A function that puts a NumPy array where the library keeps its own."""
+def put(request, monkeypatch):
+    """A function that puts a NumPy array where the library keeps its own, and solves there."""
+    monkeypatch.setattr(_device_moments, "_NUMPY_SOLVES_ON_CPU", False)
     library, device = request.param
     if library.startswith("not installed"):
         said = f"{library}: nothing was tried with arrays of PyTorch (install `fairpca[gpu]`)"
@@ -108,6 +110,20 @@ def test_fit_is_that_of_numpy(put, d, k, r):
         to_host(restored), fitted.inverse_transform(fitted.transform(X)), atol=1e-9
     )
     assert fitted.score(put(X)) == pytest.approx(fitted.score(X))
+
+
+def test_on_the_cpu_numpy_solves_without_a_copy(put, monkeypatch):
+    monkeypatch.setattr(_device_moments, "_NUMPY_SOLVES_ON_CPU", True)
+    X, groups = rows(n=900, d=330, k=3)
+    reference = FairPCA(4).fit(X, sensitive_features=groups)
+    assert_same_fit(FairPCA(4).fit(put(X), sensitive_features=put(groups)), reference)
+    moments = GroupMoments.from_rows(put(X), put(groups))
+    operators = moments.operators("mean", "global")
+    if is_cpu(put(X)):
+        assert isinstance(operators, GroupMatrices)
+        assert np.shares_memory(moments.scatter, to_host(moments.on_device))
+    else:
+        assert isinstance(operators, DeviceMatrices)
 
 
 @pytest.mark.parametrize(

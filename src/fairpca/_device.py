@@ -32,6 +32,11 @@ def namespace(X: Any) -> Any:
     return array_namespace(X)
 
 
+def is_cpu(array: Any) -> bool:
+    """Whether a device array lies in the CPU's memory."""
+    return "cpu" in str(array.device).lower()
+
+
 def to_host(array: Any) -> NDArray[Any]:
     """The NumPy array of a device array."""
     if hasattr(array, "detach"):  # PyTorch

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._array import Array
-from fairpca._device import namespace, to_host
+from fairpca._device import is_cpu, namespace, to_host
 
 if TYPE_CHECKING:
     from fairpca.moments import GroupMoments
@@ -29,7 +29,7 @@ class DeviceMatrices:
         self._squares = np.einsum("kj,kj->k", offsets, offsets)
         self._offsets = self.tall(offsets)
         # A GPU has all eigenvalues of a small matrix at once sooner than an iteration and a proof.
-        self.quick_at_once = 0 if "cpu" in str(scatter.device).lower() else 1536
+        self.quick_at_once = 0 if is_cpu(scatter) else 1536
         self._sum: Any = None
         self._sum_weights: Array | None = None
 

@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._array import Array
-from fairpca._device import check_device_rows, device_library, namespace, to_device, to_host
+from fairpca._device import (
+    check_device_rows,
+    device_library,
+    is_cpu,
+    namespace,
+    to_device,
+    to_host,
+)
 from fairpca._device_matrices import DeviceMatrices
 from fairpca._groups import UNGROUPED, encode_groups
 from fairpca._validation import check_weights
@@ -27,6 +34,9 @@ _BLOCK_BYTES = 2**30
 _PANEL = 256
 """Columns of a panel: a product of rows with themselves is formed panel by panel, its upper half
 only, as long as panels are wide enough for the device to be busy."""
+
+_NUMPY_SOLVES_ON_CPU = True
+"""On the CPU PyTorch's threads and NumPy's wait for each other, far longer than they work."""
 
 _NEAR = 1e4
 """Squared mean over variance up to which no shift is needed (see `fairpca._accumulate`)."""
@@ -58,7 +68,7 @@ class DeviceMoments(GroupMoments):
     @cached_property
     def scatter(self) -> Array:
         """Weighted sum of ``(x - mean)(x - mean)^T``, as a NumPy array; (k, d, d)."""
-        return np.array([to_host(part) for part in self.on_device])
+        return to_host(self.on_device)
 
     @property
     def is_finite(self) -> bool:
@@ -68,8 +78,10 @@ class DeviceMoments(GroupMoments):
         fine = all(np.isfinite(to_host(diagonal)).all() for diagonal in diagonals)
         return bool(fine and np.isfinite(self.mean).all())
 
-    def operators(self, loss: str, centering: str) -> DeviceMatrices:
-        """The groups' matrices, by what they do, on the device."""
+    def operators(self, loss: str, centering: str) -> Any:
+        """The groups' matrices, by what they do: on the device, unless that is the CPU."""
+        if is_cpu(self.on_device) and _NUMPY_SOLVES_ON_CPU:
+            return super().operators(loss, centering)
         return DeviceMatrices(self, self.on_device, loss, centering)
 
 
