@@ -28,8 +28,8 @@ WARM_MU = 1e-3
 
 _FIRST_MU, _MU_FACTOR, _LAST_MU = 1.0, 0.2, 1e-12
 _NEWTON_STEPS, _POLISHING_STEPS = 12, 5
-_SLOPE_TOLERANCE = 2e-15
-"""Slope that counts as zero, relative to the largest trace."""
+_SLOPE_TOLERANCE, _STEEP = 2e-15, 1e-9
+"""Slopes that count as zero, and that are far from it, relative to the largest trace."""
 
 _DEAR, _DEAR_LAST_MU = 120, 1e-9
 """Dimension from which evaluations are dear, and where mu ends there: the rest is rounding."""
@@ -145,28 +145,14 @@ def maximise_dual(
     A start that is near the solution allows for a small mu to begin with: see `WARM_MU`. To
     `polish` the weights is for those who want the subspace as well as the value.
     """
-    unit = _unit(forms)
     search = _Search(forms, domain)
-    z = domain.start
-    dear = forms.d > _DEAR
-    begin, factor = _FIRST_MU, _MU_FACTOR
-    if dear and not domain.bounded:
-        begin, factor = _FREE_FIRST_MU, _FREE_MU_FACTOR
-    mu = (begin if first_mu is None else first_mu) * unit
-    last = (_DEAR_LAST_MU if dear else _LAST_MU) * unit
     smooth_at = None
-    while True:
-        z, saturated = search.newton(z, mu, limit)
-        if search.best > limit:
-            break
-        # With no barrier and no eigenvalue near the level nothing depends on mu any more.
-        if saturated and not domain.bounded:
-            smooth_at = mu / unit
-            if not polish or search.polish(z, mu):
-                break
-        if mu <= last:
-            break
-        mu = max(mu * factor, last)
+    if first_mu is None and forms.d > _DEAR and not domain.bounded:
+        # In large steps first, which is all that is needed unless eigenvalues are tied.
+        smooth_at = search.follow(_FREE_FIRST_MU, _FREE_MU_FACTOR, limit, polish=polish, bold=True)
+    if smooth_at is None and not search.best > limit:
+        first_mu = _FIRST_MU if first_mu is None else first_mu
+        smooth_at = search.follow(first_mu, _MU_FACTOR, limit, polish=polish)
     return DualResult(
         search.best_weights,
         search.best,
@@ -194,18 +180,47 @@ class _Search:
         self.vectors: Any = None
         self.occupation = np.empty(0)
         self.n_eigen = 0
+        self.converged = False
         self._unbalanced = np.linalg.pinv(domain.balance) @ domain.balance
         self._spectrum: Spectrum | None = None
+
+    def follow(
+        self, mu: float, factor: float, limit: float, *, polish: bool, bold: bool = False
+    ) -> float | None:
+        """Let mu fall by a factor at a time; returns the one from which nothing depends on it.
+
+        All mu here are relative to the mean eigenvalue. None where it mattered to the end; if
+        `bold`, where a solution could not be followed to the next mu as well.
+        """
+        unit, z = _unit(self.forms), self.domain.start
+        last = _DEAR_LAST_MU if self.forms.d > _DEAR else _LAST_MU
+        while True:
+            z, saturated = self.newton(z, mu * unit, limit)
+            if self.best > limit or (bold and not self.converged):
+                return None
+            # With no barrier and no eigenvalue near the level nothing depends on mu any more.
+            if saturated and self.converged and not self.domain.bounded:
+                if not polish or self.polish(z, mu * unit):
+                    return mu
+                if mu <= last:
+                    return mu
+            if mu <= last:
+                return None
+            mu = max(mu * factor, last)
 
     def newton(self, z: Array, mu: float, limit: float) -> tuple[Array, bool]:
         """Maximise the smooth function; returns z and whether all eigenvalues are saturated."""
         noise = 1e-15 * self.forms.scale
+        self.converged = False
         value, occupied = self._value(z, mu)
         for _ in range(_NEWTON_STEPS):
             gradient, hessian = self._derivatives(z, mu, occupied)
             step = self._newton_step(gradient, hessian)
             gain = float(gradient @ step)
             if not gain > max(1e-3 * mu, noise):
+                # Without curvature there is no step, whatever the slope.
+                steep = float(np.abs(gradient).max(initial=0.0)) > _STEEP * self.forms.scale
+                self.converged = gain != 0.0 or not steep
                 break
             length = self._longest(z, step)
             # In many dimensions evaluations are dear: none for what would drown in rounding.
@@ -242,9 +257,9 @@ class _Search:
             if not (smaller < 0.5 * left and occupied.is_saturated):
                 break
             z, left = trial, smaller
-            self.best_weights = self.domain.weights(z)
             self.vectors, self.occupation = occupied.spectrum.vectors, occupied.p
-        # Values differ by rounding only; the one to be told is that of the weights.
+        # Values differ by rounding only; those of the last z belong to the vectors.
+        self.best_weights = self.domain.weights(z)
         spectrum = self.forms.spectrum(self.best_weights)
         kept = float(spectrum.values[: self.forms.r].sum())
         self.best = float(self.best_weights @ self.forms.gains) - kept

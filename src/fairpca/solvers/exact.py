@@ -30,6 +30,11 @@ from fairpca.solvers._two_groups import SeenWeights, TwoGroupResult, solve_two_g
 _PATIENCE = 8
 """With many columns, the starts in a row that bring nothing before the search gives up."""
 
+_SMOOTH = 1e-6
+"""From this mu on nothing depends on it where no eigenvalues are tied, to the eye of rounding."""
+
+_EDGE_MU = 0.3
+
 _FEASIBILITY = 1e-10
 """Spread, relative to tr(A), that counts as none."""
 
@@ -139,22 +144,27 @@ def _settle_equal(
     tolerance: float,
     limit: float = np.inf,
     near: Array | None = None,
+    first_mu: float | None = None,
 ) -> DualResult:
     """The dual of the least total loss; `near` are weights that are thought to be nearly best."""
-    first_mu = None if near is None else WARM_MU
-    polish = space.is_whole
+    first_mu = WARM_MU if near is not None else first_mu
+    last: DualResult | None = None
 
     def solve(forms: Forms) -> DualResult:
-        nonlocal near, first_mu, polish
-        domain = equal_domain(forms, tolerance, near)
+        nonlocal last
         # The first of several rounds is hardly ever the last: it need not be exact.
-        found = maximise_dual(forms, domain, limit, first_mu=first_mu, polish=polish)
-        polish = True
-        if found.smooth_at is not None:
-            near, first_mu = found.weights, found.smooth_at
-        elif space.is_large and not found.above_limit:  # each round is a lot of work
-            near, first_mu = found.weights, WARM_MU
-        return found
+        polish, spent = space.is_whole or last is not None, 0
+        if last is not None and last.smooth_at is not None and last.smooth_at >= _SMOOTH:
+            # The solution in the space before is near.
+            domain = equal_domain(forms, tolerance, last.weights)
+            last = maximise_dual(forms, domain, limit, first_mu=last.smooth_at, polish=polish)
+            if last.smooth_at is not None:
+                return last
+            spent = last.n_eigen
+        # Where eigenvalues are tied, solutions jump from one space to the next.
+        domain = equal_domain(forms, tolerance, near)
+        last = maximise_dual(forms, domain, limit, first_mu=first_mu, polish=polish)
+        return replace(last, n_eigen=last.n_eigen + spent)
 
     found = space.settle(solve)
     return space.settle(solve) if found.is_rough else found
@@ -335,7 +345,8 @@ class _Search:
         )
         reached = max(float(np.ptp(nearest.disparities)), problem.tolerance)
         allowed = reached + self.feasibility / 2
-        dual = _settle_equal(self.space, allowed)
+        # At the edge of what is possible the weights grow without bound, and the barrier with them.
+        dual = _settle_equal(self.space, allowed, first_mu=_EDGE_MU)
         starts = chain([nearest.basis], self._starts(dual, min(self.n_starts, 5)))
         local = self._least_loss(dual, allowed, starts)
         if (
