@@ -34,6 +34,9 @@ _SLOPE_TOLERANCE, _STEEP = 2e-15, 1e-9
 _DEAR, _DEAR_LAST_MU = 120, 1e-9
 """Dimension from which evaluations are dear, and where mu ends there: the rest is rounding."""
 
+_SMALL_STEP = 0.6
+"""Factors of mu from which smaller steps are no longer tried."""
+
 _FREE_FIRST_MU, _FREE_MU_FACTOR = 3.0, 0.05
 """The same where evaluations are dear and no barrier asks for small steps."""
 _EMPTY, _IN_PART = 1e-30, 1e-3
@@ -194,10 +197,18 @@ class _Search:
         """
         unit, z = _unit(self.forms), self.domain.start
         last = _DEAR_LAST_MU if self.forms.d > _DEAR else _LAST_MU
+        known: tuple[Array, float] | None = None
         while True:
             z, saturated = self.newton(z, mu * unit, limit)
             if self.best > limit or (bold and not self.converged):
                 return None
+            if self.converged:
+                known = z, mu
+            elif known is not None and factor < _SMALL_STEP and not self.domain.bounded:
+                # Tied eigenvalues turned quickly in between: go back, and on in smaller steps.
+                factor = float(np.sqrt(factor))
+                z, mu = known[0], max(known[1] * factor, last)
+                continue
             # With no barrier and no eigenvalue near the level nothing depends on mu any more.
             if saturated and self.converged and not self.domain.bounded:
                 if not polish or self.polish(z, mu * unit):
