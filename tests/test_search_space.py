@@ -5,6 +5,7 @@ import pytest
 
 from fairpca import ExactSolver
 from fairpca.solvers import _space
+from fairpca.solvers.exact import prove
 
 from problems import problem_of, random_matrices
 
@@ -32,6 +33,19 @@ def test_tied_eigenvalues_in_many_columns(kind):
     assert certificate.status == "optimal"
     assert certificate.spread <= 1e-9 * problem.scale
     assert certificate.gap <= 1e-9 * problem.scale
+
+
+@pytest.mark.parametrize("kind", ["diagonal", "integer diagonal", "permuted", "commuting"])
+@pytest.mark.parametrize("criterion", ["equal", "minmax"])
+def test_bounds_of_tied_groups_are_those_of_the_whole_space(monkeypatch, kind, criterion):
+    for k, r, seed in ((3, 1, 0), (3, 2, 1), (4, 5, 2)):
+        matrices = random_matrices(np.random.default_rng([k, seed]), kind, k, 124)
+        bounds = []
+        for limit in (120, 10**9):
+            monkeypatch.setattr(_space, "_WHOLE_LIMIT", limit)
+            problem = problem_of(matrices, r, criterion=criterion)
+            bounds.append(problem.dual_bound(prove(problem)))
+        assert bounds[0] == pytest.approx(bounds[1], abs=1e-7 * problem.scale)
 
 
 @pytest.mark.slow

@@ -27,18 +27,21 @@ WARM_MU = 1e-3
 """Where mu begins near the solution, relative to the mean eigenvalue."""
 
 _FIRST_MU, _MU_FACTOR, _LAST_MU = 1.0, 0.2, 1e-12
+"""Where mu begins elsewhere, what it falls by at a time, and where it ends."""
+
+_FREE_FIRST_MU, _FREE_MU_FACTOR = 3.0, 0.05
+"""The same where evaluations are dear and no barrier asks for small steps."""
+
+_SMALL_STEP = 0.6
+"""Factor of mu from which no smaller steps are tried."""
+
 _NEWTON_STEPS, _POLISHING_STEPS = 12, 5
-_SLOPE_TOLERANCE, _STEEP = 2e-15, 1e-9
-"""Slopes that count as zero, and that are far from it, relative to the largest trace."""
+_SLOPE_TOLERANCE, _FAR = 2e-15, 1e9
+"""The slope that counts as zero, and a gain that no step has, relative to the largest trace."""
 
 _DEAR, _DEAR_LAST_MU = 120, 1e-9
 """Dimension from which evaluations are dear, and where mu ends there: the rest is rounding."""
 
-_SMALL_STEP = 0.6
-"""Factors of mu from which smaller steps are no longer tried."""
-
-_FREE_FIRST_MU, _FREE_MU_FACTOR = 3.0, 0.05
-"""The same where evaluations are dear and no barrier asks for small steps."""
 _EMPTY, _IN_PART = 1e-30, 1e-3
 """Occupations up to the first are none; from the second they are those of tied eigenvectors."""
 
@@ -211,11 +214,9 @@ class _Search:
                 continue
             # With no barrier and no eigenvalue near the level nothing depends on mu any more.
             if saturated and self.converged and not self.domain.bounded:
-                if not polish or self.polish(z, mu * unit):
+                if not polish or self.polish(z, mu * unit) or mu <= last:
                     return mu
-                if mu <= last:
-                    return mu
-            if mu <= last:
+            elif mu <= last:
                 return None
             mu = max(mu * factor, last)
 
@@ -226,12 +227,12 @@ class _Search:
         value, occupied = self._value(z, mu)
         for _ in range(_NEWTON_STEPS):
             gradient, hessian = self._derivatives(z, mu, occupied)
+            if self._is_lost(gradient, hessian):
+                break
             step = self._newton_step(gradient, hessian)
             gain = float(gradient @ step)
             if not gain > max(1e-3 * mu, noise):
-                # Without curvature there is no step, whatever the slope.
-                steep = float(np.abs(gradient).max(initial=0.0)) > _STEEP * self.forms.scale
-                self.converged = gain != 0.0 or not steep
+                self.converged = True
                 break
             length = self._longest(z, step)
             # In many dimensions evaluations are dear: none for what would drown in rounding.
@@ -259,7 +260,7 @@ class _Search:
         gradient, hessian = self._derivatives(z, mu, self._value(z, mu)[1])
         left = float(np.linalg.norm(gradient))
         for _ in range(_POLISHING_STEPS):
-            if left <= _SLOPE_TOLERANCE * self.forms.scale:
+            if left <= _SLOPE_TOLERANCE * self.forms.scale or self._is_lost(gradient, hessian):
                 break
             trial = z + self._newton_step(gradient, hessian)
             occupied = self._value(trial, mu)[1]
@@ -309,6 +310,14 @@ class _Search:
             gradient = gradient + mu / z
             hessian = hessian + np.diag(mu / z**2)
         return gradient, hessian
+
+    def _is_lost(self, gradient: Array, hessian: Array) -> bool:
+        """Whether there is a slope without curvature, by which a step would be out of all bounds.
+
+        Between the points where eigenvalues cross the dual function can be linear.
+        """
+        least = _FAR * self.forms.scale * float(np.trace(hessian))
+        return not self.domain.bounded and float(gradient @ gradient) > least
 
     def _newton_step(self, gradient: Array, hessian: Array) -> Array:
         n, m = len(gradient), len(self.domain.balance)

@@ -34,6 +34,7 @@ _SMOOTH = 1e-6
 """From this mu on nothing depends on it where no eigenvalues are tied, to the eye of rounding."""
 
 _EDGE_MU = 0.3
+"""Where mu begins at a tolerance that is only just possible."""
 
 _FEASIBILITY = 1e-10
 """Spread, relative to tr(A), that counts as none."""
