@@ -18,7 +18,7 @@ class DeviceMatrices:
     """The groups' matrices; tall arrays are those of the device. See `GroupMatrices`."""
 
     def __init__(self, moments: GroupMoments, scatter: Any, loss: str, centering: str) -> None:
-        self.library, self._scatter = namespace(scatter), scatter
+        self.xp, self._scatter = namespace(scatter), scatter
         self.k, self.d, _ = scatter.shape
         ones = np.ones(self.k)
         self._scales = ones if loss == "sum" else 1.0 / moments.weight
@@ -35,12 +35,12 @@ class DeviceMatrices:
 
     def empty(self, width: int) -> Any:
         """A tall array to be written into."""
-        xp = self.library
+        xp = self.xp
         return xp.empty((self.d, width), dtype=xp.float64, device=self._scatter.device)
 
     def tall(self, array: NDArray[Any]) -> Any:
         """A NumPy array on the device."""
-        return self.library.asarray(np.ascontiguousarray(array), device=self._scatter.device)
+        return self.xp.asarray(np.ascontiguousarray(array), device=self._scatter.device)
 
     def host(self, array: Any) -> Array:
         """The NumPy array of one on the device."""
@@ -48,25 +48,25 @@ class DeviceMatrices:
 
     def qr(self, block: Any) -> tuple[Any, Array]:
         """Orthonormal columns, and the triangle as a NumPy array."""
-        columns, triangle = self.library.linalg.qr(block)
+        columns, triangle = self.xp.linalg.qr(block)
         return columns, self.host(triangle)
 
     def full_qr(self, block: Any) -> Any:
         """Orthonormal columns that span the whole space, those of the block first."""
-        return self.library.linalg.qr(block, mode="complete")[0]
+        return self.xp.linalg.qr(block, mode="complete")[0]
 
     def eigh(self, matrix: Any) -> tuple[Array, Any]:
         """All eigenvalues, largest first, as a NumPy array, and their eigenvectors."""
-        values, vectors = self.library.linalg.eigh(matrix)
-        return self.host(values)[::-1].copy(), self.library.flip(vectors, axis=1)
+        values, vectors = self.xp.linalg.eigh(matrix)
+        return self.host(values)[::-1].copy(), self.xp.flip(vectors, axis=1)
 
     def stack(self, matrices: list[Any]) -> Any:
         """Matrices of one shape in one array."""
-        return self.library.stack(matrices)
+        return self.xp.stack(matrices)
 
     def traces(self) -> Array:
         """Trace of each group's matrix; (k,)."""
-        sums = np.array([float(self.library.linalg.trace(part)) for part in self._scatter])
+        sums = np.array([float(self.xp.linalg.trace(part)) for part in self._scatter])
         traces: Array = sums * self._scales + self._squares * self._shares
         return traces
 
@@ -90,9 +90,9 @@ class DeviceMatrices:
     def kept(self, basis: Array, weighted: Array) -> Array:
         """``tr(A_i basis weighted^T)`` for each group; (k,)."""
         block, other = self.tall(basis), self.tall(weighted)
-        parts = [self.library.sum((part @ block) * other) for part in self._scatter]
+        parts = [self.xp.sum((part @ block) * other) for part in self._scatter]
         sides = [self.host(self._offsets @ side) for side in (block, other)]
-        sums = self.host(self.library.stack(parts))
+        sums = self.host(self.xp.stack(parts))
         kept: Array = sums * self._scales + np.einsum("ka,ka->k", *sides) * self._shares
         return kept
 
@@ -102,10 +102,10 @@ class DeviceMatrices:
         rest *= -1.0
         scaled = vectors * self.tall(drops)
         rest += scaled @ vectors.T
-        rest += level * self.library.eye(self.d, dtype=rest.dtype, device=rest.device)
+        rest += level * self.xp.eye(self.d, dtype=rest.dtype, device=rest.device)
         if self._is_positive(rest):
             return None
-        values, directions = self.library.linalg.eigh(rest)
+        values, directions = self.xp.linalg.eigh(rest)
         return None if float(values[0]) > 0.0 else directions[:, :1]
 
     def leading(self, weights: Array, r: int) -> tuple[Array, Any]:
@@ -124,10 +124,10 @@ class DeviceMatrices:
     def _is_positive(self, matrix: Any) -> bool:
         # PyTorch raises where a factorisation fails, CuPy gives nan.
         try:
-            factor = self.library.linalg.cholesky(matrix)
+            factor = self.xp.linalg.cholesky(matrix)
         except (RuntimeError, np.linalg.LinAlgError):
             return False
-        return bool(np.isfinite(self.host(self.library.linalg.diagonal(factor))).all())
+        return bool(np.isfinite(self.host(self.xp.linalg.diagonal(factor))).all())
 
     def _formed(self, weights: Array) -> Any:
         if self._sum_weights is None or not np.array_equal(self._sum_weights, weights):

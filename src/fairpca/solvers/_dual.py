@@ -371,7 +371,7 @@ class _Occupied:
 
     def derivatives(self, forms: Forms) -> tuple[Array, Array]:
         """First and second derivatives of sigma by the weights: (k,) and (k, k)."""
-        xp, host = forms.library, forms.host
+        xp, host = forms.xp, forms.host
         # Pairs of empty eigenvectors have no slope, so that only the others' rows are needed.
         n = int(np.count_nonzero(self.p > _EMPTY))
         rows = self.spectrum.rows(n)

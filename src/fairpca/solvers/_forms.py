@@ -90,7 +90,7 @@ class Forms:
         return disparities
 
     @property
-    def library(self) -> Any:
+    def xp(self) -> Any:
         """The array library in which the matrices are stored."""
         return np
 
@@ -118,7 +118,7 @@ class DeviceForms(Forms):
     @cached_property
     def scale(self) -> float:
         """As for `Forms`."""
-        return float(self.host(self.library.linalg.trace(self.stored)).max())
+        return float(self.host(self.xp.linalg.trace(self.stored)).max())
 
     def image(self, weights: Array, basis: Array) -> Array:
         """As for `Forms`."""
@@ -146,14 +146,14 @@ class DeviceForms(Forms):
     def disparities(self, basis: Array) -> Array:
         """As for `Forms`."""
         there = self.put(basis)
-        kept = self.library.sum((self.stored @ there) * there, axis=(1, 2))
+        kept = self.xp.sum((self.stored @ there) * there, axis=(1, 2))
         disparities: Array = self.gains - self.host(kept)
         return disparities
 
     @property
-    def library(self) -> Any:
+    def xp(self) -> Any:
         """As for `Forms`."""
-        return self.operators.library
+        return self.operators.xp
 
     def put(self, array: NDArray[Any]) -> Any:
         """As for `Forms`."""
