@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fairpca._array import Array
 from fairpca._device import is_cpu, namespace, to_host
+from fairpca._matrices import scales_and_shares
 
 if TYPE_CHECKING:
     from fairpca.moments import GroupMoments
@@ -20,11 +21,7 @@ class DeviceMatrices:
     def __init__(self, moments: GroupMoments, scatter: Any, loss: str, centering: str) -> None:
         self.xp, self._scatter = namespace(scatter), scatter
         self.k, self.d, _ = scatter.shape
-        ones = np.ones(self.k)
-        self._scales = ones if loss == "sum" else 1.0 / moments.weight
-        self._shares = moments.weight if loss == "sum" else ones
-        if centering == "group":
-            self._shares = np.zeros(self.k)
+        self._scales, self._shares = scales_and_shares(moments, loss, centering)
         offsets = moments.mean - moments.total_mean
         self._squares = np.einsum("kj,kj->k", offsets, offsets)
         self._offsets = self.tall(offsets)

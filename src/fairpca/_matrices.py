@@ -131,11 +131,7 @@ class GroupMatrices(_NumPy):
     def __init__(self, moments: GroupMoments, loss: str = "mean", centering: str = "global"):
         self._scatter = np.ascontiguousarray(moments.scatter)
         self.k, self.d, _ = self._scatter.shape
-        ones = np.ones(self.k)
-        self._scales = ones if loss == "sum" else 1.0 / moments.weight
-        self._shares = moments.weight if loss == "sum" else ones
-        if centering == "group":
-            self._shares = np.zeros(self.k)
+        self._scales, self._shares = scales_and_shares(moments, loss, centering)
         self._offsets: Array = moments.mean - moments.total_mean
         self._sum: Array | None = None
         self._sum_weights: Array | None = None
@@ -206,6 +202,15 @@ class GroupMatrices(_NumPy):
         flat = self._scatter.reshape(self.k, -1)
         np.matmul(weights * self._scales, flat, out=self._sum.reshape(-1))
         return self._sum
+
+
+def scales_and_shares(moments: GroupMoments, loss: str, centering: str) -> tuple[Array, Array]:
+    """What each group's scatter, and its mean's offset, are multiplied with; (k,) and (k,)."""
+    ones = np.ones(len(moments.weight))
+    scales = ones if loss == "sum" else 1.0 / moments.weight
+    if centering == "group":
+        return scales, 0.0 * ones
+    return scales, moments.weight if loss == "sum" else ones
 
 
 class Combination:
