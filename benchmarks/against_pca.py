@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
 from fairpca import ExactSolver, FairPCA, GroupMoments, Problem
-from fairpca._groups import encode_groups
-from fairpca._validation import check_rows
+from fairpca._rows.checks import check_rows
+from fairpca._rows.groups import encode_groups
 
 SHAPES = [(45_211, 16), (30_000, 23), (325_834, 173), (13_232, 1_764)]
 N_COMPONENTS = 10

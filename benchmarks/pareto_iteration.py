@@ -12,7 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from fairpca import GroupMoments, ParetoDescent, Problem
-from fairpca.linalg import Array, min_norm_point, polar_factor
+from fairpca._linalg.dense import min_norm_point, polar_factor
+from fairpca._linalg.types import Array
 from fairpca.objectives import PaperObjectives
 from fairpca.solvers._descent import descend
 from fairpca.solvers.pareto import _project

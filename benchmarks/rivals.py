@@ -18,8 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairnessWarning, FairPCA, GroupMoments, ParetoDescent, Problem
+from fairpca._linalg.types import Array
 from fairpca.datasets import load_adult, load_credit
-from fairpca.linalg import Array
 from fairpca.parity import ConvexParityPCA, ParityPCA
 from fairpca.parity._spaces import parity_gaps
 from fairpca.solvers import MultiplicativeWeights, OneWeight, SDPRelaxation

@@ -26,12 +26,12 @@ import pyarrow
 import pyarrow.parquet
 
 from fairpca import FairPCA, GroupMoments
-from fairpca._accumulate import one_blas_thread, worker_threads
-from fairpca.linalg import Array
-from fairpca.sources import _blocks, read_moments
-from fairpca.sources._columns import Choice
-from fairpca.sources._files import TableFile
-from fairpca.sources._pool import in_order
+from fairpca._linalg.types import Array
+from fairpca._rows.sums import one_blas_thread, worker_threads
+from fairpca.sources import blocks, read_moments
+from fairpca.sources.columns import Choice
+from fairpca.sources.files import TableFile
+from fairpca.sources.pool import in_order
 
 N_COLUMNS, ROW_GROUP, N_COMPONENTS = 60, 250_000, 10
 NAMES = [f"x{j}" for j in range(N_COLUMNS)]
@@ -122,7 +122,7 @@ def product_of_rows(path: Path) -> Array:
 def product_of_batch(batch: Any) -> Array:
     """The product of the rows of one batch."""
     values = [batch.column(name).to_numpy() for name in NAMES]
-    step = _blocks._BLOCK_VALUES // N_COLUMNS
+    step = blocks._BLOCK_VALUES // N_COLUMNS
     block = np.empty((N_COLUMNS, step))
     total = np.zeros((N_COLUMNS, N_COLUMNS))
     for start in range(0, len(batch), step):

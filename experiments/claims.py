@@ -14,7 +14,7 @@ from experiments.figures.style import only
 from experiments.methods import EXACT, PARETO, PARETO_SINGLE, PCA, SDP, look
 from experiments.sweep import by_setting
 from fairpca import Problem
-from fairpca.linalg import leading_eigenpairs
+from fairpca._linalg.dense import leading_eigenpairs
 
 HOLDS, PART, NOT = "holds", "holds in part", "does not hold"
 

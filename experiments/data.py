@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from fairpca import GroupMoments
+from fairpca._linalg.types import Array
 from fairpca.datasets import load_adult, load_credit
-from fairpca.linalg import Array
 
 LOADERS: dict[str, Callable[..., Any]] = {"Adult": load_adult, "Credit": load_credit}
 

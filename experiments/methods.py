@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fairpca import ParetoDescent, Problem, Solution
-from fairpca.linalg import Array
+from fairpca._linalg.types import Array
 from fairpca.solvers import SOLVERS
 
 PCA, OWN = "PCA", "own PCA"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fairpca import ExactSolver, FairnessWarning, FairPCA
+from fairpca.certificate import certify
 from fairpca.datasets import load_credit
-from fairpca.solution import certify
 from fairpca.solvers import SOLVERS
 
 from problems import problem_of, random_basis, random_matrices, random_problem

@@ -46,7 +46,7 @@ def test_importing_needs_no_extra():
         f"        if name.split('.')[0] in {extras!r}:\n"
         "            raise ImportError(name)\n"
         "sys.meta_path.insert(0, Missing())\n"
-        "import fairpca, fairpca.cli, fairpca.datasets, fairpca.metrics, fairpca.model_file\n"
+        "import fairpca, fairpca.cli, fairpca.datasets, fairpca.metrics, fairpca.files.model_file\n"
         "import fairpca.sources\n"
         "adult = fairpca.datasets.load_adult(as_frame=False)\n"
         "groups = adult.sensitive_features\n"

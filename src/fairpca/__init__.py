@@ -18,17 +18,17 @@ fairlearn.
 (32561, 2)
 """
 
-from fairpca._audit import audit
-from fairpca._estimator import FairPCA
+from fairpca._version import __version__ as __version__
+from fairpca.audit import audit
+from fairpca.certificate import Certificate
+from fairpca.estimators.fair_pca import FairPCA
 from fairpca.exceptions import FairnessWarning
 from fairpca.front import ParetoFront, pareto_front
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
-from fairpca.solution import Certificate, Solution
+from fairpca.solution import Solution
 from fairpca.solvers import ExactSolver, ParetoDescent
 from fairpca.table import GroupTable
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Certificate",

@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairpca._estimator import FairPCA
-from fairpca._groups import distinct_texts
-from fairpca._posing import pose
-from fairpca._validation import (
+from fairpca._linalg.types import Array
+from fairpca._rows.checks import (
     check_number,
     check_seed,
     check_whole_number,
     import_pandas,
 )
-from fairpca.linalg import Array
+from fairpca._rows.groups import distinct_texts
+from fairpca.estimators.fair_pca import FairPCA
+from fairpca.estimators.gather import pose
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers._sweep import sweep
+from fairpca.solvers._exact.sweep import sweep
 from fairpca.solvers.exact import feasibility
 from fairpca.table import aligned, html_row, number_format, shown
 

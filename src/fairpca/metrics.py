@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length
 
-from fairpca._validation import check_weights
-from fairpca.linalg import Array, leading_eigenpairs
+from fairpca._linalg.dense import leading_eigenpairs
+from fairpca._linalg.types import Array
+from fairpca._rows.checks import check_weights
 
 __all__ = [
     "disparity_error",

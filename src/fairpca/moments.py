@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairpca import _moments_file
-from fairpca._accumulate import group_sums
-from fairpca._device import device_library
-from fairpca._groups import encode_groups, sorted_labels
-from fairpca._matrices import GroupMatrices
-from fairpca._validation import (
+from fairpca._linalg.library import device_library
+from fairpca._linalg.operators import GroupMatrices
+from fairpca._linalg.types import Array
+from fairpca._rows.checks import (
     check_rows,
     check_weights,
     column_names,
     explain_not_finite,
 )
-from fairpca.linalg import Array
+from fairpca._rows.groups import encode_groups, sorted_labels
+from fairpca._rows.sums import group_sums
+from fairpca.files import moments_file as _moments_file
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class GroupMoments:
         GroupMoments
         """
         if device_library(X) is not None:
-            from fairpca._device_moments import device_moments
+            from fairpca._rows.device_sums import device_moments
 
             return device_moments(X, sensitive_features, sample_weight, missing_labels)
         rows = check_rows(X)

@@ -13,8 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
-from fairpca._validation import check_choice
-from fairpca.linalg import Array
+from fairpca._linalg.types import Array
+from fairpca._rows.checks import check_choice
 from fairpca.problem import Problem
 
 __all__ = [

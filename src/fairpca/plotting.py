@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from fairpca._groups import encode_groups
-from fairpca._validation import check_rows, check_whole_number
-from fairpca.linalg import Array
+from fairpca._linalg.types import Array
+from fairpca._rows.checks import check_rows, check_whole_number
+from fairpca._rows.groups import encode_groups
 from fairpca.table import GroupTable, group_name
 
 __all__ = [

@@ -10,16 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairpca._krylov import Pairs, found_pairs, proven_pairs
-from fairpca._matrices import Combination
-from fairpca._validation import check_choice
-from fairpca.linalg import (
-    Array,
-    is_large,
-    leading_eigenpairs,
-    leading_sum_bound,
-    polar_factor,
-)
+from fairpca._linalg.dense import is_large, leading_eigenpairs, leading_sum_bound, polar_factor
+from fairpca._linalg.krylov import Pairs, found_pairs, proven_pairs
+from fairpca._linalg.operators import Combination
+from fairpca._linalg.types import Array
+from fairpca._rows.checks import check_choice
 from fairpca.moments import GroupMoments
 
 CRITERIA = ("equal", "minmax")

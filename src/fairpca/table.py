@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._groups import label_text, short_text
-from fairpca._validation import import_pandas
-from fairpca.linalg import Array
+from fairpca._linalg.types import Array
+from fairpca._rows.checks import import_pandas
+from fairpca._rows.groups import label_text, short_text
 from fairpca.problem import Problem
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fairpca._groups import Codes
-from fairpca._validation import check_number, check_seed, check_whole_number
-from fairpca.linalg import Array, polar_factor, qr_factor
+from fairpca._linalg.dense import polar_factor, qr_factor
+from fairpca._linalg.types import Array
+from fairpca._rows.checks import check_number, check_seed, check_whole_number
+from fairpca._rows.groups import Codes
 
 _FEWEST_STEPS = 100
 """Stochastic steps of an epoch, at the least."""

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-import fairpca
+from fairpca._version import __version__
 from fairpca.cli import commands
 from fairpca.cli._terminal import BadInputError, complain, prepare_streams, show_warning
 from fairpca.exceptions import FairnessWarning
@@ -131,6 +131,6 @@ def _options_of_the_program(
     ] = False,
 ) -> None:
     if version:
-        print(f"fairpca {fairpca.__version__}")
+        print(f"fairpca {__version__}")
     elif context.invoked_subcommand is None:
         print(context.get_help())

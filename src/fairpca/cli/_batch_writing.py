@@ -12,8 +12,8 @@ import pyarrow
 import pyarrow.ipc
 import pyarrow.parquet
 
-from fairpca._atomic import replacing
 from fairpca.cli._tables import write_csv
+from fairpca.files.atomic import replacing
 
 
 def write_batches(frames: Iterable[Any], path: Path, objects: Mapping[str, Any]) -> int:

@@ -9,13 +9,13 @@ from typing import Any, Protocol
 
 import pyarrow
 
-from fairpca._groups import short_text
+from fairpca._rows.groups import short_text
 from fairpca.cli._csv_batches import CsvBatches
 from fairpca.cli._tables import check_table, from_arrow, reading
 from fairpca.cli._terminal import BadInputError, refusing, stage
-from fairpca.preparation import check_column_names
-from fairpca.sources._columns import INDEX, Columns
-from fairpca.sources._files import TableFile
+from fairpca.sources.columns import INDEX, Columns
+from fairpca.sources.files import TableFile
+from fairpca.tables.preparation import check_column_names
 
 _BATCH_VALUES, _MOST_ROWS = 2**20, 2**16
 """How large a batch may be: text in data frames takes many times the memory of numbers."""

@@ -16,8 +16,8 @@ import pandas
 import pyarrow
 
 from fairpca.cli._tables import EXACT_NUMBERS, csv_names, csv_options
-from fairpca.preparation import quoted
-from fairpca.sources._files import TableFile
+from fairpca.sources.files import TableFile
+from fairpca.tables.preparation import quoted
 
 Kind = Literal["int", "float", "bool", "text"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from fairpca import Certificate, FairPCA, GroupTable
-from fairpca._groups import label_text, short_text
-from fairpca.linalg import Array
-from fairpca.preparation import Preparation
+from fairpca._linalg.types import Array
+from fairpca._rows.groups import label_text, short_text
+from fairpca.tables.preparation import Preparation
 
 
 def columns_sentence(preparation: Preparation) -> str:

@@ -9,14 +9,14 @@ from functools import partial
 from typing import Any
 
 from fairpca import FairPCA, GroupMoments
-from fairpca._callbacks import listening
-from fairpca._groups import MISSING_LABELS
-from fairpca._validation import listed
+from fairpca._linalg.types import Array
+from fairpca._rows.checks import listed
+from fairpca._rows.groups import MISSING_LABELS
 from fairpca.cli._terminal import BadInputError, refusing, show_warning, stage
-from fairpca.linalg import Array
-from fairpca.preparation import ENCODINGS, Preparation, require_columns
+from fairpca.estimators.callbacks import listening
 from fairpca.problem import CRITERIA
 from fairpca.solvers import SOLVERS
+from fairpca.tables.preparation import ENCODINGS, Preparation, require_columns
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from fairpca._linalg.types import Array
 from fairpca.cli._terminal import BadInputError, refusing
-from fairpca.linalg import Array
-from fairpca.model_file import FairModel, load_model
-from fairpca.preparation import Preparation, require_columns
+from fairpca.files.model_file import FairModel, load_model
+from fairpca.tables.preparation import Preparation, require_columns
 
 
 def read_model(path: Path) -> tuple[FairModel, Preparation]:

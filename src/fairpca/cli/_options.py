@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from fairpca.preparation import ENCODINGS
 from fairpca.problem import CRITERIA
 from fairpca.solvers import SOLVERS
+from fairpca.tables.preparation import ENCODINGS
 
 DIMENSION_HELP = (
     "The number of columns to reduce to, or a share: the fewest at which the worst-off group keeps "

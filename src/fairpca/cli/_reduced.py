@@ -9,9 +9,9 @@ from typing import Any
 import pandas
 
 from fairpca import FairPCA
+from fairpca._linalg.types import Array
 from fairpca.cli._terminal import BadInputError, refusing
-from fairpca.linalg import Array
-from fairpca.preparation import require_columns
+from fairpca.tables.preparation import require_columns
 
 
 def check_carried(names: list[str], carry: Sequence[str], output: Path | None) -> None:

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from fairpca import FairPCA, GroupMoments, GroupTable, ParetoFront
-from fairpca._audit import audited_table, squared_errors
-from fairpca._gradual_preparation import GradualPreparation, standardizing
-from fairpca._groups import check_number_of_groups, encode_groups
-from fairpca._linear import warn_of_groups
+from fairpca._linalg.types import Array
+from fairpca._rows.groups import check_number_of_groups, encode_groups
+from fairpca.audit import audited_table, squared_errors
 from fairpca.cli._batch_writing import write_batches
 from fairpca.cli._batches import TableBatches
 from fairpca.cli._fitting import (
@@ -28,10 +27,11 @@ from fairpca.cli._fitting import (
 from fairpca.cli._models import check_columns
 from fairpca.cli._reduced import check_carried, reduced_table
 from fairpca.cli._terminal import BadInputError, refusing, stage
-from fairpca.linalg import Array
+from fairpca.estimators.base import warn_of_groups
 from fairpca.moments import MomentSum
-from fairpca.preparation import Preparation, missing_sentence, refuse_huge, require_columns
 from fairpca.problem import Problem
+from fairpca.tables.gradual import GradualPreparation, standardizing
+from fairpca.tables.preparation import Preparation, missing_sentence, refuse_huge, require_columns
 
 STREAM_BYTES = 2**30
 """Files that are larger are read in batches, unless the user says otherwise."""

@@ -16,10 +16,10 @@ import pyarrow
 import pyarrow.ipc
 import pyarrow.parquet
 
-from fairpca._atomic import replacing
-from fairpca._validation import listed
+from fairpca._rows.checks import listed
 from fairpca.cli._terminal import BadInputError, refusing, stage
-from fairpca.preparation import check_column_names
+from fairpca.files.atomic import replacing
+from fairpca.tables.preparation import check_column_names
 
 _CSV_TROUBLE = (pandas.errors.ParserError, pandas.errors.ParserWarning)
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from sklearn.utils import Bunch
 
-from fairpca._validation import check_choice
+from fairpca._rows.checks import check_choice
 from fairpca.datasets._bunch import make_bunch
 from fairpca.datasets._table import Attribute, Column, Table, frozen, read_rows
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from fairpca._validation import check_choice, import_pandas, listed
+from fairpca._rows.checks import check_choice, import_pandas, listed
 from fairpca.datasets._table import Attribute, Column, Table
 
 SUBSETS = ("train", "test", "all")

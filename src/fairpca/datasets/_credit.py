@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from fairpca._validation import check_choice
+from fairpca._rows.checks import check_choice
 from fairpca.datasets._bunch import make_bunch
 from fairpca.datasets._table import Attribute, Column, Table, frozen, read_rows
 

@@ -7,9 +7,9 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from fairpca._linear import LinearReduction
-from fairpca._validation import check_rows, check_whole_number
-from fairpca.linalg import Array
+from fairpca._linalg.types import Array
+from fairpca._rows.checks import check_rows, check_whole_number
+from fairpca.estimators.base import LinearReduction
 from fairpca.moments import GroupMoments
 from fairpca.parity._spaces import check_dimensions_left, numerical_rank, parity_gaps
 

@@ -13,10 +13,11 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.preprocessing import KernelCenterer
 from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
-from fairpca._groups import Codes, encode_groups
-from fairpca._linear import warn_of_groups
-from fairpca._validation import check_choice, check_rows, check_whole_number, explain_not_finite
-from fairpca.linalg import Array, eigh_descending, fix_signs
+from fairpca._linalg.dense import eigh_descending, fix_signs
+from fairpca._linalg.types import Array
+from fairpca._rows.checks import check_choice, check_rows, check_whole_number, explain_not_finite
+from fairpca._rows.groups import Codes, encode_groups
+from fairpca.estimators.base import warn_of_groups
 from fairpca.moments import GroupMoments
 from fairpca.parity._spaces import (
     check_dimensions_left,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairpca._validation import check_choice, check_whole_number
-from fairpca.linalg import Array
+from fairpca._linalg.types import Array
+from fairpca._rows.checks import check_choice, check_whole_number
 from fairpca.moments import GroupMoments
 from fairpca.parity._base import LinearParity
 from fairpca.parity._spaces import equal_mean_space, leading_basis, similar_covariance_space

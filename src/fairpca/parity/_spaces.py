@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairpca.linalg import Array, complement, leading_eigenpairs
+from fairpca._linalg.dense import complement, leading_eigenpairs
+from fairpca._linalg.types import Array
 from fairpca.moments import GroupMoments
 
 _EQUAL_MEANS = 1e-12

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairpca.solution import rounded
+from fairpca.certificate import rounded
 
 
 def number(value: float | None, rounding: float = 0.0) -> str:

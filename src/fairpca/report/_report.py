@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairpca._atomic import replacing
-from fairpca._posing import pose
-from fairpca._validation import check_whole_number
+from fairpca._rows.checks import check_whole_number
+from fairpca.estimators.gather import pose
+from fairpca.files.atomic import replacing
 from fairpca.front import ParetoFront, Progress, check_n_points
 from fairpca.report._names import harmless
 from fairpca.report._page import import_jinja2, render

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from fairpca._groups import Codes
-from fairpca.linalg import Array, leading_eigenpairs
+from fairpca._linalg.dense import leading_eigenpairs
+from fairpca._linalg.types import Array
+from fairpca._rows.groups import Codes
 from fairpca.problem import Problem
 
 _PIECES, _FEWEST_PIECES = 400, 50

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-import fairpca
-from fairpca._groups import distinct_texts
+from fairpca._rows.groups import distinct_texts
+from fairpca._version import __version__
 from fairpca.front import ParetoFront
 from fairpca.report._names import shown_names
 from fairpca.report._resampling import Intervals
@@ -30,7 +30,7 @@ def summarise(
     facts = _facts(front, intervals, groups, features)
     summary = {
         "title": title,
-        "made_with": f"fairpca {fairpca.__version__}",
+        "made_with": f"fairpca {__version__}",
         "made_on": date.today().isoformat(),
         "rows": int(moments.count.sum()),
         "columns": moments.n_features,

@@ -7,12 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
+from fairpca._linalg.types import Array
+from fairpca.certificate import rounded
 from fairpca.front import ParetoFront
-from fairpca.linalg import Array
 from fairpca.report._names import quoted
 from fairpca.report._numbers import number, percent, rows, times
 from fairpca.report._resampling import few_rows
-from fairpca.solution import rounded
 from fairpca.solvers.exact import feasibility
 
 _NEXT_TO_NOTHING = 1e-3

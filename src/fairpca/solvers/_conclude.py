@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from fairpca.linalg import Array
+from fairpca._linalg.types import Array
+from fairpca.certificate import certify
 from fairpca.problem import Problem
-from fairpca.solution import Solution, certify
+from fairpca.solution import Solution
 from fairpca.solvers.exact import prove
 
 

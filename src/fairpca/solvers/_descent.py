@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairpca.linalg import Array, min_norm_point
+from fairpca._linalg.dense import min_norm_point
+from fairpca._linalg.types import Array
 
 _MAX_HALVINGS = 60
 

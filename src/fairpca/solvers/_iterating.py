@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from sklearn.exceptions import ConvergenceWarning
 
-from fairpca._validation import check_number, check_whole_number
+from fairpca._rows.checks import check_number, check_whole_number
 
 Progress = Callable[[], bool]
 """Called after each step of a solver; returns whether to stop."""

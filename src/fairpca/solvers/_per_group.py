@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fairpca._groups import label_text
-from fairpca._validation import listed
-from fairpca.linalg import Array
+from fairpca._linalg.types import Array
+from fairpca._rows.checks import listed
+from fairpca._rows.groups import label_text
 from fairpca.problem import Problem
 
 

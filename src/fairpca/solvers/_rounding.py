@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from fairpca.linalg import Array, eigh_descending
+from fairpca._linalg.dense import eigh_descending
+from fairpca._linalg.types import Array
 from fairpca.problem import Problem
 
 ROUNDINGS = ("lp", "iterative")

@@ -9,19 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from fairpca._groups import label_text
-from fairpca._validation import check_seed, check_whole_number
+from fairpca._linalg.dense import qr_factor
+from fairpca._linalg.types import Array
+from fairpca._rows.checks import check_seed, check_whole_number
+from fairpca._rows.groups import label_text
+from fairpca.certificate import OPTIMAL_GAP
 from fairpca.exceptions import FairnessWarning
-from fairpca.linalg import Array, qr_factor
 from fairpca.problem import Problem
-from fairpca.solution import OPTIMAL_GAP, Solution
+from fairpca.solution import Solution
 from fairpca.solvers._conclude import conclude
-from fairpca.solvers._criteria import Ceiling, Criterion, MinMax
-from fairpca.solvers._dual import DualResult, ceiling_domain, maximise_dual, minmax_domain
-from fairpca.solvers._forms import Forms
-from fairpca.solvers._local import LocalResult, refine
+from fairpca.solvers._exact.criteria import Ceiling, Criterion, MinMax
+from fairpca.solvers._exact.dual import DualResult, ceiling_domain, maximise_dual, minmax_domain
+from fairpca.solvers._exact.forms import Forms
+from fairpca.solvers._exact.local import LocalResult, refine
+from fairpca.solvers._exact.space import SearchSpace
 from fairpca.solvers._per_group import per_group
-from fairpca.solvers._space import SearchSpace
 
 _WITHIN = "least total loss found within the bounds"
 

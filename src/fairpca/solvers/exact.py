@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from fairpca._validation import check_seed, check_whole_number
-from fairpca.linalg import Array, eigh_descending
+from fairpca._linalg.dense import eigh_descending
+from fairpca._linalg.types import Array
+from fairpca._rows.checks import check_seed, check_whole_number
+from fairpca.certificate import OPTIMAL_GAP, Certificate, certify
 from fairpca.problem import Problem
-from fairpca.solution import OPTIMAL_GAP, Certificate, Solution, certify
-from fairpca.solvers._criteria import Criterion, Equal, MinMax, Spread
-from fairpca.solvers._dual import (
+from fairpca.solution import Solution
+from fairpca.solvers._exact.criteria import Criterion, Equal, MinMax, Spread
+from fairpca.solvers._exact.dual import (
     WARM_MU,
     DualResult,
     equal_domain,
@@ -22,10 +24,10 @@ from fairpca.solvers._dual import (
     minmax_domain,
     spread_domain,
 )
-from fairpca.solvers._forms import Forms
-from fairpca.solvers._local import LocalResult, refine
-from fairpca.solvers._space import SearchSpace
-from fairpca.solvers._two_groups import SeenWeights, TwoGroupResult, solve_two_groups
+from fairpca.solvers._exact.forms import Forms
+from fairpca.solvers._exact.local import LocalResult, refine
+from fairpca.solvers._exact.space import SearchSpace
+from fairpca.solvers._exact.two_groups import SeenWeights, TwoGroupResult, solve_two_groups
 
 _PATIENCE = 8
 """With many columns, the starts in a row that bring nothing before the search gives up."""

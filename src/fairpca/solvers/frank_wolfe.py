@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from fairpca._validation import check_choice
-from fairpca.linalg import Array, leading_eigenpairs
+from fairpca._linalg.dense import leading_eigenpairs
+from fairpca._linalg.types import Array
+from fairpca._rows.checks import check_choice
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._conclude import conclude

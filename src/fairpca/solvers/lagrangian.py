@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fairpca.linalg import leading_eigenpairs
+from fairpca._linalg.dense import leading_eigenpairs
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._conclude import conclude

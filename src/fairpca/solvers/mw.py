@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairpca._validation import check_choice
-from fairpca.linalg import Array, leading_eigenpairs
+from fairpca._linalg.dense import leading_eigenpairs
+from fairpca._linalg.types import Array
+from fairpca._rows.checks import check_choice
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._conclude import conclude

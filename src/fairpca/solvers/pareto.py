@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fairpca._validation import check_choice, check_seed
-from fairpca.linalg import Array, polar_factor, qr_factor
+from fairpca._linalg.dense import polar_factor, qr_factor
+from fairpca._linalg.types import Array
+from fairpca._rows.checks import check_choice, check_seed
 from fairpca.objectives import PENALTIES, Objective, PaperObjectives, SeparateObjectives
 from fairpca.problem import Problem
 from fairpca.solution import Solution

@@ -5,8 +5,8 @@ Each source is read once, in batches or partitions, and leaves a `GroupMoments`,
 ``fairpca[dask]`` or ``fairpca[spark]``; none of these is imported before it is used.
 """
 
-from fairpca.sources._dask import dask_moments
-from fairpca.sources._read import read_moments
-from fairpca.sources._spark import spark_moments, spark_transform
+from fairpca.sources.dask import dask_moments
+from fairpca.sources.reading import read_moments
+from fairpca.sources.spark import spark_moments, spark_transform
 
 __all__ = ["dask_moments", "read_moments", "spark_moments", "spark_transform"]

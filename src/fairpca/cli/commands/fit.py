@@ -25,7 +25,7 @@ from fairpca.cli._tables import (
     write_table,
 )
 from fairpca.cli._terminal import say, say_json
-from fairpca.model_file import save_model
+from fairpca.files.model_file import save_model
 
 EXAMPLES = (
     "fairpca fit people.csv --sensitive sex --n-components 5 --model people.fairpca",

@@ -34,7 +34,7 @@ from fairpca.cli._tables import (
     write_table,
 )
 from fairpca.cli._terminal import BadInputError, refusing, say, say_json, stage
-from fairpca.model_file import save_model
+from fairpca.files.model_file import save_model
 
 EXAMPLES = (
     "fairpca front people.csv --sensitive sex --n-components 5",

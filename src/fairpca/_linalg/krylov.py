@@ -1,0 +1,259 @@
+"""Leading eigenpairs of large symmetric matrices, and the proof that none was missed.
+
+Rayleigh-Ritz on a space that grows by narrow blocks, each the image of the one before, and that
+shrinks to its leading vectors when it is full (block Lanczos with thick restarts and full
+orthogonalisation). Narrow blocks reach high powers of the matrix with few products; vectors that
+are thought to be nearly right can be put in at the start.
+
+No such iteration can know that it has seen every large eigenvalue: one whose eigenvector is
+orthogonal to all that it began with stays hidden. So where a result has to be certain,
+`proven_pairs` factorises what is left of the matrix; see there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairpca._linalg.operators import Matrix, Tall
+from fairpca._linalg.types import Array
+
+_EXTRA_VECTORS = 8
+_NARROWEST, _WIDEST = 8, 16
+_BLOCKS = 6
+_MOST_RESTARTS = 60
+_MOST_PROOFS = 4
+
+_ERROR = 1e-14
+"""Error of the sum of the eigenvalues that counts as rounding, relative to the matrix's size."""
+
+_ANGLE, _RESIDUAL = 1e-8, 5e-13
+"""Angle to the eigenvectors' span that counts as none, and the norm of the residual, relative to
+the largest eigenvalue, below which no better one is asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The r largest eigenvalues that were found, largest first, and their eigenvectors.
+
+    `bound` is at least the sum of the r largest eigenvalues there are; None if that is not proven.
+    `beside` are a few vectors for the next eigenvalues, which need not be exact.
+    """
+
+    values: Array
+    vectors: Tall
+    beside: Tall
+    bound: float | None = None
+
+
+def fits(d: int, r: int) -> bool:
+    """Whether the space of the iteration is much smaller than the whole."""
+    return 2 * _space_size(r) <= d
+
+
+def found_pairs(
+    matrix: Matrix, r: int, start: Tall | None = None, *, beyond: float = np.inf
+) -> Pairs:
+    """Exact vectors by `leading_pairs`, or all at once where that does not converge."""
+    found = None
+    if fits(matrix.d, r) and not matrix.at_once:
+        found = leading_pairs(matrix, r, start, exact_vectors=True, beyond=beyond)
+    return all_pairs(matrix, r) if found is None else found
+
+
+def confirmed_pairs(matrix: Matrix, r: int, start: Tall) -> Pairs | None:
+    """The leading eigenpairs in the span of more than r vectors, or None if they are not exact.
+
+    Exact eigenvectors of smaller eigenvalues look right too: the start has to be trusted, or what
+    comes back proven.
+    """
+    iteration = _Iteration(matrix, r)
+    iteration.take(start)
+    return iteration.pairs() if iteration.has_converged(exact_vectors=True) else None
+
+
+def leading_pairs(
+    matrix: Matrix,
+    r: int,
+    start: Tall | None = None,
+    *,
+    exact_vectors: bool = False,
+    beyond: float = np.inf,
+) -> Pairs | None:
+    """The r largest eigenvalues and their eigenvectors, as far as an iteration can tell.
+
+    It ends when the sum of the eigenvalues is exact to rounding, by the usual estimate; the
+    eigenvectors then have half the digits, or with `exact_vectors` nearly all that the gap below
+    the last eigenvalue allows. It also ends when the sum is `beyond` a number, by far more than
+    its error. None if it comes to neither.
+    """
+    iteration = _Iteration(matrix, r)
+    iteration.begin(start)
+    for _ in range(_MOST_RESTARTS):
+        iteration.fill()
+        iteration.shrink()
+        if iteration.has_converged(exact_vectors) or iteration.is_beyond(beyond):
+            return iteration.pairs()
+    return None
+
+
+def proven_pairs(
+    matrix: Matrix, r: int, start: Tall | None = None, found: Pairs | None = None
+) -> Pairs:
+    """The r largest eigenvalues and their eigenvectors, with a proof that no larger ones exist.
+
+    Let V hold what was found, and move it down to the smallest value found, v: if the rest,
+    ``M' = M - V (values - v) V^T``, has no eigenvalue above a level, which a Cholesky factorisation
+    of ``level * I - M'`` shows, then the r largest of M' sum to at most ``r * level``, and those of
+    M to as much and the trace of the second term. That holds for any orthonormal V. If the
+    factorisation fails, it gives a direction in which M' is above the level, and the iteration goes
+    on with that beside what it has; where that does not help, all eigenvalues are computed. What
+    was `found` by `leading_pairs` need not be found again.
+    """
+    if matrix.at_once and found is None:
+        return all_pairs(matrix, r)
+    for _ in range(_MOST_PROOFS):
+        found = leading_pairs(matrix, r, start) if found is None else found
+        if found is None or found.bound is not None:
+            break
+        values = found.values
+        rounding = 4 * np.finfo(float).eps * np.sqrt(matrix.d) * abs(float(values[-1]))
+        margin = _ERROR * matrix.size + float(rounding)
+        if margin == 0.0:
+            return replace(found, bound=0.0)
+        missed = matrix.disproof(found.vectors, values - values[-1], float(values[-1]) + margin)
+        if missed is None:
+            return replace(found, bound=float(values.sum()) + r * margin)
+        start = matrix.empty(r + 1)
+        start[:, :1], start[:, 1:] = missed, found.vectors
+        found = None
+    return all_pairs(matrix, r) if found is None else found
+
+
+def all_pairs(matrix: Matrix, r: int) -> Pairs:
+    """The r largest eigenvalues and their eigenvectors, at once."""
+    values, vectors = matrix.leading(min(r + _EXTRA_VECTORS, matrix.d))
+    return Pairs(values[:r], vectors[:, :r], vectors[:, r:], float(values[:r].sum()))
+
+
+def _block_width(r: int) -> int:
+    return min(max(r // 2, _NARROWEST), _WIDEST)
+
+
+def _space_size(r: int) -> int:
+    return max(3 * r, r + _EXTRA_VECTORS + _BLOCKS * _block_width(r))
+
+
+class _Iteration:
+    """An orthonormal basis, its image, and the next block; the basis grows and shrinks."""
+
+    def __init__(self, matrix: Matrix, r: int) -> None:
+        self._matrix, self._r = matrix, r
+        self._rng = np.random.default_rng(0)
+        size = _space_size(r)
+        self._basis, self._image = matrix.empty(size), matrix.empty(size)
+        self._size, self._width, self._used = size, _block_width(r), 0
+        self._block = matrix.empty(0)
+
+    def begin(self, start: Tall | None) -> None:
+        """Random columns, most of them in the span of the starting vectors if there are any.
+
+        A block in their span is poor in all that is not wanted, and is as narrow as any other.
+        Starting vectors may be exact eigenvectors of the wrong eigenvalues, so a quarter of the
+        block is random in the whole space.
+        """
+        block = self._random(self._width)
+        if start is not None and start.shape[1] > 0:
+            n = self._width - self._width // 4
+            mix = self._rng.standard_normal((start.shape[1], n))
+            block[:, :n] = start @ self._matrix.tall(mix)
+        self._block = self._orthonormal(block)
+
+    def take(self, start: Tall) -> None:
+        """Begin with the starting vectors as they are, only to see whether they suffice."""
+        self._append(self._orthonormal(start))
+        self.shrink()
+
+    def fill(self) -> None:
+        """Add the next block, its image, the image of that, … until there is no room for more."""
+        while self._used + self._width <= self._size:
+            image = self._append(self._block)
+            self._block = self._orthonormal(image)
+
+    def shrink(self) -> None:
+        """Keep the leading vectors: all that are wanted, and half of the others."""
+        keep = min(max(self._r + _EXTRA_VECTORS, (self._used + self._r) // 2), self._used)
+        keep = min(keep, self._size - self._width)
+        self.values, self.vectors, image = self._rotate(keep)
+        residuals = self._residuals(self.values, self.vectors, image, self._r)
+        self._norms = np.sqrt(np.diag(self._matrix.host(residuals.T @ residuals)))
+        self._basis[:, :keep], self._image[:, :keep] = self.vectors, image
+        self._used = keep
+
+    def pairs(self) -> Pairs:
+        """What was found."""
+        r, more = self._r, self._r + _EXTRA_VECTORS
+        return Pairs(self.values[:r], self.vectors[:, :r], self.vectors[:, r:more])
+
+    def has_converged(self, exact_vectors: bool) -> bool:
+        """Whether what was found is exact: see `leading_pairs`."""
+        if self._error() > _ERROR * self._matrix.size:
+            return False
+        rounding = 4 * np.finfo(float).eps * self._matrix.size
+        floor = max(_RESIDUAL * self._largest, rounding)
+        small = np.maximum(_ANGLE * self._gaps(), floor)
+        return not exact_vectors or bool(np.linalg.norm(self._norms / small) <= 1.0)
+
+    def is_beyond(self, level: float) -> bool:
+        """Whether the sum of the eigenvalues is above a level, by far more than its error."""
+        return float(self.values[: self._r].sum()) - level > 1e3 * self._error()
+
+    def _error(self) -> float:
+        """Estimated error of the sum of the eigenvalues."""
+        with np.errstate(over="ignore"):
+            return float(np.minimum(self._norms, self._norms**2 / self._gaps()).sum())
+
+    def _gaps(self) -> Array:
+        """How far the eigenvalues are above the first that is not wanted."""
+        above: Array = self.values[: self._r] - self.values[self._r]
+        return np.maximum(above, np.finfo(float).tiny)
+
+    def _append(self, block: Tall) -> Tall:
+        end = self._used + block.shape[1]
+        image = self._matrix.image(block)
+        self._basis[:, self._used : end], self._image[:, self._used : end] = block, image
+        self._used = end
+        return image
+
+    def _rotate(self, keep: int) -> tuple[Array, Tall, Tall]:
+        """The leading Ritz values and vectors, and the image of the vectors."""
+        basis, image = self._basis[:, : self._used], self._image[:, : self._used]
+        inner = basis.T @ image
+        values, turn = self._matrix.eigh((inner + inner.T) / 2)
+        self._largest = max(abs(values[0]), abs(values[-1]))
+        leading = turn[:, :keep]
+        return values[:keep], basis @ leading, image @ leading
+
+    def _residuals(self, values: Array, vectors: Tall, image: Tall, n: int) -> Tall:
+        return image[:, :n] - vectors[:, :n] * self._matrix.tall(values[:n])
+
+    def _orthonormal(self, block: Tall) -> Tall:
+        """Orthonormal to the basis and in itself; what is in the span already becomes random."""
+        basis = self._basis[:, : self._used]
+        size = 0.0
+        for _ in range(4):
+            block = block - basis @ (basis.T @ block)
+            block, triangle = self._matrix.qr(block)
+            left = np.abs(np.diag(triangle))
+            size = size or float(left.max())
+            spent = np.flatnonzero(left <= 1e-13 * size)
+            if len(spent):
+                block[:, spent] = self._random(len(spent))
+            elif size == 1.0 and left.min() > 0.5:  # no digits were lost: this was the last time
+                break
+            size = 1.0
+        return block
+
+    def _random(self, width: int) -> Tall:
+        return self._matrix.tall(self._rng.standard_normal((self._matrix.d, width)))

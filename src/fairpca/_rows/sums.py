@@ -1,0 +1,222 @@
+"""From rows to the sums that moments are made of: one pass, in blocks, on all cores.
+
+Rows are measured from a shift, so that a column with a large mean and a small deviation keeps its
+digits. A shift taken from a sample of the rows is good enough for nearly all data; where it turns
+out not to be (groups with far-apart means), a second pass uses each group's own mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController  # comes with scikit-learn
+
+from fairpca._linalg.types import Array
+from fairpca._rows.groups import Codes
+
+_BLOCK_BYTES = 2**20
+"""Size of the row blocks: they stay in the processor's cache between the steps on them."""
+
+_THREADED_VALUES, _THREADED_COLUMNS = 2**22, 600
+"""Blocks are shared out to threads for tables of at least so many values and at most so many
+columns; with more columns the matrix product uses all cores well by itself."""
+
+NEAR, _FAR = 1e4, 1e5
+"""Squared mean over variance, up to which no shift is needed and from which it was a bad one.
+The relative error of a variance is about this ratio times the rounding unit: 1e-11 at most."""
+
+
+def group_sums(
+    X: Any, codes: Codes, k: int, weights: Array | None
+) -> tuple[NDArray[np.int64], Array, Array, Array]:
+    """Return count, weight, mean and scatter about the mean of each of k groups.
+
+    Groups without weight have a mean and a scatter of zero.
+    """
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        sums = _pass(X, codes, weights, np.tile(_sample_shift(X), (k, 1)))
+        if sums.far_from_shift():
+            sums = _pass(X, codes, weights, sums.means())
+        return sums.count, sums.weight, sums.means(), sums.scatters()
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Sums of the rows less a shift, and of their products; of each group."""
+
+    shift: Array
+    count: NDArray[np.int64]
+    weight: Array
+    first: Array
+    second: Array
+
+    @classmethod
+    def empty(cls, shift: Array) -> _Sums:
+        k, d = shift.shape
+        return cls(shift, np.zeros(k, np.int64), np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d)))
+
+    def add(self, other: _Sums) -> None:
+        for mine, more in zip(self._parts(), other._parts(), strict=True):
+            mine += more
+
+    def _parts(self) -> tuple[NDArray[Any], ...]:
+        return self.count, self.weight, self.first, self.second
+
+    def _offsets(self) -> Array:
+        """Means less the shift; zero for groups without weight."""
+        some = self.weight[:, None] > 0
+        return np.divide(
+            self.first, self.weight[:, None], where=some, out=np.zeros_like(self.first)
+        )
+
+    def means(self) -> Array:
+        return np.where(self.weight[:, None] > 0, self.shift + self._offsets(), 0.0)
+
+    def scatters(self) -> Array:
+        """Scatter about the mean; takes over the memory of the sums."""
+        for scatter, first, offset in zip(self.second, self.first, self._offsets(), strict=True):
+            scatter -= np.outer(first, offset)
+        return self.second
+
+    def far_from_shift(self) -> bool:
+        """Whether some mean is so far from the shift that digits of the scatter were lost."""
+        offsets = self._offsets()
+        squares = np.einsum("kii->ki", self.second)
+        variances = squares - self.first * offsets
+        lost = self.first * offsets > _FAR * np.maximum(variances, 0.0)
+        return bool(np.isfinite(squares).all() and (lost & (offsets != 0)).any())
+
+
+def _sample_shift(X: Any) -> Array:
+    """Column means of some rows, or zeros where the data lies around zero as it is."""
+    sample = X[:: max(1, X.shape[0] // 256)]
+    rows = np.asarray(sample.toarray() if scipy.sparse.issparse(X) else sample, dtype=np.float64)
+    mean = rows.mean(axis=0)
+    needed = mean**2 > NEAR * rows.var(axis=0)
+    return mean if needed.any() and np.isfinite(mean).all() else np.zeros(X.shape[1])
+
+
+def _pass(X: Any, codes: Codes, weights: Array | None, shift: Array) -> _Sums:
+    n, d = X.shape
+    n_threads = worker_threads(d) if n * d >= _THREADED_VALUES else 1
+    if n_threads == 1:
+        return _sum_rows(X, codes, weights, shift, 0, n)
+    ends = np.linspace(0, n, n_threads + 1).astype(int).tolist()
+    with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
+        parts = list(
+            pool.map(
+                lambda start, stop: _sum_rows(X, codes, weights, shift, start, stop),
+                ends[:-1],
+                ends[1:],
+            )
+        )
+    for part in parts[1:]:
+        parts[0].add(part)
+    return parts[0]
+
+
+def _sum_rows(
+    X: Any, codes: Codes, weights: Array | None, shift: Array, start: int, stop: int
+) -> _Sums:
+    """Sum the rows from start to stop."""
+    sums = _Sums.empty(shift)
+    k, d = shift.shape
+    step = max(_BLOCK_BYTES // (8 * d), 3 * d)
+    shifted = bool(shift.any())
+    sparse = scipy.sparse.issparse(X)
+    product = np.empty((d, d))
+    buffer = np.empty((min(step, stop - start), d))
+    ones = np.ones(len(buffer))
+    for begin in range(start, stop, step):
+        rows = slice(begin, min(begin + step, stop))
+        part = X[rows].toarray() if sparse else X[rows]
+        part_codes = codes[rows]
+        for group in range(k):
+            members = np.flatnonzero(part_codes == group) if k > 1 else None
+            if members is not None and len(members) == 0:
+                continue
+            change = shifted or weights is not None
+            block = _take(part, members, buffer if change or k > 1 else None)
+            if shifted:
+                block -= shift[group]
+            if weights is None:
+                sums.count[group] += len(block)
+                sums.weight[group] += len(block)
+                sums.first[group] += ones[: len(block)] @ block
+            else:
+                w = weights[rows] if members is None else weights[rows][members]
+                sums.count[group] += np.count_nonzero(w)
+                sums.weight[group] += w.sum()
+                sums.first[group] += w @ block
+                block *= np.sqrt(w)[:, None]
+            np.matmul(block.T, block, out=product)
+            sums.second[group] += product
+    return sums
+
+
+def _take(part: Any, members: NDArray[np.intp] | None, buffer: Array | None) -> Array:
+    """Some rows as float64, all if members is None: in the buffer, or without one as they are."""
+    if buffer is None:
+        rows: Array = part.astype(np.float64, copy=False)
+        return rows
+    if members is None:
+        block = buffer[: len(part)]
+        block[...] = part
+        return block
+    block = buffer[: len(members)]
+    if part.flags.c_contiguous and part.dtype == np.float64:
+        # The members are positions in the part; "clip" only spares NumPy a second buffer.
+        return part.take(members, axis=0, out=block, mode="clip")  # type: ignore[no-any-return]
+    if part.flags.c_contiguous:
+        block[...] = part.take(members, axis=0)
+    else:  # column by column: rows would be read across memory
+        block[...] = part.T.take(members, axis=1).T
+    return block
+
+
+def worker_threads(d: int) -> int:
+    """How many threads rows of d columns are shared out to: those that BLAS may use, or one."""
+    if d > _THREADED_COLUMNS:
+        return 1
+    return max((info["num_threads"] for info in _blas().info()), default=1)
+
+
+class _Limit:
+    """How many bodies of `one_blas_thread` are being run, and what ends the limit."""
+
+    lock = Lock()
+    users = 0
+    current: Any = None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let matrix products in the body use one thread each.
+
+    The limit holds for the whole process: who comes first sets it, who leaves last lifts it.
+    """
+    with _Limit.lock:
+        if _Limit.users == 0:
+            _Limit.current = _blas().limit(limits=1, user_api="blas")
+        _Limit.users += 1
+    try:
+        yield
+    finally:
+        with _Limit.lock:
+            _Limit.users -= 1
+            if _Limit.users == 0:
+                _Limit.current.restore_original_limits()
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")

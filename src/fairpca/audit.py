@@ -1,0 +1,129 @@
+"""audit: who pays for a reduction that is already in use."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, check_array, gen_batches
+from sklearn.utils.validation import check_is_fitted
+
+from fairpca._linalg.types import Array
+from fairpca._rows.checks import check_rows, check_weights, explain_not_finite
+from fairpca._rows.groups import encode_groups
+from fairpca._rows.row_space import spanned_space
+from fairpca.moments import GroupMoments
+from fairpca.problem import Problem
+from fairpca.table import GroupTable
+
+_BLOCK_VALUES = 2**22
+
+
+def audit(
+    estimator: Any,
+    X: Any,
+    *,
+    sensitive_features: Any,
+    sample_weight: ArrayLike | None = None,
+    missing_labels: str = "error",
+) -> GroupTable:
+    """Show what each group loses with a fitted reduction, and would lose with its own PCA.
+
+    Parameters
+    ----------
+    estimator : fitted transformer with ``inverse_transform``
+        PCA, TruncatedSVD, NMF, FairPCA, … A scikit-learn pipeline is judged by its last step, on
+        the rows that reach it.
+    X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+        Rows to judge it by. The losses with each group's own PCA and with ordinary PCA, in as many
+        dimensions as the reduction has, come from these rows.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, m)
+        The group of each row; several columns make groups of their intersections.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights of the rows.
+    missing_labels : {"error", "group"}, default="error"
+        Whether missing sensitive features are an error or a group of their own.
+
+    Returns
+    -------
+    GroupTable
+        It prints as a table. A disparity can be negative when the reduction is no projection from
+        the same centre, and so can lose less than the group's own PCA.
+
+    Examples
+    --------
+    >>> from fairpca import audit
+    >>> from fairpca.datasets import load_adult
+    >>> from sklearn.decomposition import PCA
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> adult = load_adult(as_frame=False)
+    >>> X = StandardScaler().fit_transform(adult.data)
+    >>> print(audit(PCA(2).fit(X), X, sensitive_features=adult.sensitive_features))
+    group                 rows  own PCA loss  PCA loss  audited loss  PCA disparity  audited disparity
+    --------------------------------------------------------------------------------------------------
+    Female              10,771       10.5906   11.2964       11.2964         0.7059             0.7059
+    Male                21,790        9.8859   10.0595       10.0595         0.1735             0.1735
+    --------------------------------------------------------------------------------------------------
+    largest difference                                                       0.5323             0.5323
+    """
+    if isinstance(estimator, Pipeline):
+        check_is_fitted(estimator)
+        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
+        estimator = estimator[-1]
+    for verb in ("transform", "inverse_transform"):
+        if not hasattr(estimator, verb):
+            raise TypeError(
+                f"audit needs a transformer with {verb}, which {type(estimator).__name__} has not."
+            )
+    if isinstance(estimator, BaseEstimator):
+        check_is_fitted(estimator)
+    rows = check_rows(X)
+    labels, codes = encode_groups(sensitive_features, rows.shape[0], missing_labels)
+    weights = check_weights(sample_weight, rows.shape[0])
+    # What groups lose in subspaces of their own is the same in the space that the rows span.
+    space = spanned_space(rows, weights)
+    moments = GroupMoments.from_codes(rows if space is None else space.rows, codes, labels, weights)
+    del space  # as large as the rows
+    if not moments.is_finite:
+        explain_not_finite(rows)
+    # Sparse rows that have been checked are in a format that can be cut.
+    source = rows if scipy.sparse.issparse(X) else X
+    errors, r = squared_errors(estimator, source, rows)
+    weighted = errors if weights is None else errors * weights
+    sums = dict(zip(labels, np.bincount(codes, weighted, len(labels)), strict=True))
+    return audited_table(estimator, moments, sums, r)
+
+
+def audited_table(
+    estimator: Any, moments: GroupMoments, sums: Mapping[Hashable, float], r: int
+) -> GroupTable:
+    """The table of a reduction to r columns, from the sum of each group's squared errors."""
+    loss = np.array([sums[label] for label in moments.labels]) / moments.weight
+    # A fair reduction may use more dimensions than it was asked for, by which it is judged.
+    r = getattr(getattr(estimator, "certificate_", None), "n_components", r)
+    return GroupTable.of(Problem(moments, min(r, moments.n_features)), loss, "audited")
+
+
+def squared_errors(estimator: Any, X: Any, rows: Any) -> tuple[Array, int]:
+    """Squared reconstruction error of each row, and the number of dimensions."""
+    n, d = rows.shape
+    errors = np.empty(n)
+    for part in gen_batches(n, max(1, _BLOCK_VALUES // d)):
+        reduced = estimator.transform(_safe_indexing(X, part))
+        restored = estimator.inverse_transform(reduced)
+        restored = check_array(restored, dtype=np.float64, accept_sparse=True)
+        restored, block = (
+            a.toarray() if hasattr(a, "toarray") else a for a in (restored, rows[part])
+        )
+        if restored.shape != block.shape:
+            raise ValueError(
+                f"inverse_transform gave shape {restored.shape} for rows of shape {block.shape}: "
+                "audit needs the rows as they go into the reduction."
+            )
+        errors[part] = np.square(block - restored).sum(axis=1)
+    return errors, int(reduced.shape[1])

@@ -1,0 +1,304 @@
+"""Certificate: how good a subspace is, what proves it, and both in words."""
+
+from __future__ import annotations
+
+import decimal
+import html
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairpca._linalg.types import Array
+from fairpca.problem import Problem
+
+OPTIMAL_GAP = 1e-7
+"""Gap, relative to the value, up to which a solution counts as optimal."""
+
+_ROUNDING_TOTAL, _ROUNDING_GROUP = 1e-12, 1e-14
+"""Gap, relative to tr(A) and to the largest trace of a group, that rounding alone can cause."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Certificate:
+    """How good a subspace is, and the proof. Print it to read it in words.
+
+    Attributes
+    ----------
+    status : {"optimal", "bounded", "infeasible", "unresolved", "relaxed"}
+        "optimal": the criterion is met, and no subspace of this dimension does better by more
+        than rounding (1e-7 of `value`, 1e-12 of tr(A), or 1e-14 of a group's own trace).
+        "bounded": the criterion is met, and no subspace does better by more than `gap`.
+        "infeasible": no subspace has disparities within the tolerance, which is proven; the one
+        returned has the smallest spread that was found, and the least total loss that was found
+        at that spread.
+        "unresolved": the proof of impossibility fails, yet no subspace with disparities within
+        the tolerance was found; what is returned is as for "infeasible".
+        "relaxed": more dimensions are used than were asked for, as the published methods that
+        round a semidefinite relaxation do; the bounds are those of the dimension asked for.
+        Disparities count as within the tolerance up to 1e-10 of tr(A).
+    criterion : {"equal", "minmax"}
+        What was asked for. "minmax" is always met, so it never ends as "infeasible" or
+        "unresolved".
+    value : float
+        What was achieved: the total loss ("equal") or the largest disparity ("minmax").
+    lower_bound : float
+        No subspace has a smaller value; for "equal", none whose spread is at most the larger of
+        `spread` and `tolerance`.
+    gap : float
+        ``value - lower_bound``, not below zero.
+    relative_gap : float
+        The gap divided by the total loss.
+    spread : float
+        Largest difference between the disparities of two groups that was achieved.
+    spread_bound : float
+        No subspace has a smaller spread. Zero unless equality is impossible.
+    tolerance : float
+        The spread that was asked for. A solver that only approaches it, as `ParetoDescent` does,
+        has the spread that it reached here, so that its certificate measures the rest: how far
+        the total loss is from the smallest possible at that spread.
+    multipliers : array of shape (k,)
+        The proof of the bound: `Problem.dual_bound` recomputes it from them, with the larger of
+        `spread` and `tolerance` as its tolerance.
+    disparities : array of shape (k,)
+        Disparities of the subspace returned.
+    n_components : int
+        The dimension that was asked for, of which the bounds speak.
+    n_dimensions : int
+        The dimension that is used.
+    own_error : float
+        By how much disparities can be larger than stated, because the groups' own subspaces are
+        only known nearly (`FairPCA(own_pca=...)`). `value`, `gap` and `spread` allow for it.
+    asked_tolerance : float or None
+        The spread that was asked for, where `tolerance` is that which was reached.
+    spread_multipliers : array of shape (k,) or None
+        The proof of `spread_bound`: see `Problem.spread_bound`.
+    minmax_disparities : array of shape (k,) or None
+        Disparities of a subspace that was found by minimising the largest one, when in it no
+        group is worse off than in the subspace returned, and some are better off; else None. With
+        more than two groups, equality can level down in this way.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import ExactSolver, GroupMoments, Problem
+    >>> X = np.array([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    >>> problem = Problem(GroupMoments.from_rows(X, ["a", "a", "b", "b"]), n_components=1)
+    >>> certificate = ExactSolver().solve(problem).certificate
+    >>> certificate
+    Proven optimal: all groups have equal disparities at a total loss of 0.9, and no subspace of
+    this dimension that does the same loses less.
+    >>> round(problem.dual_bound(certificate.multipliers), 9)
+    0.9
+    """
+
+    status: str
+    criterion: str
+    value: float
+    lower_bound: float
+    gap: float
+    relative_gap: float
+    spread: float
+    spread_bound: float
+    tolerance: float
+    multipliers: Array
+    disparities: Array
+    n_components: int
+    n_dimensions: int
+    own_error: float = 0.0
+    asked_tolerance: float | None = None
+    spread_multipliers: Array | None = None
+    minmax_disparities: Array | None = None
+
+    @property
+    def least_gain(self) -> float:
+        """How much every group would gain, at the least, in the subspace found for "minmax"."""
+        if self.minmax_disparities is None:
+            return 0.0
+        return max(float((self.disparities - self.minmax_disparities).min()), 0.0)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return " ".join(self.sentences())
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences())
+
+    def sentences(self) -> list[str]:
+        """The certificate in plain words; bounds are rounded to the safe side."""
+        if len(self.disparities) == 1:
+            return ["One group: the result is that of ordinary PCA."]
+        if self.status == "relaxed":
+            return [*self._relaxed_findings(), *self._unmet(), *self._doubt()]
+        finding = self._minmax_finding() if self.criterion == "minmax" else self._equal_finding()
+        return [finding, *self._least_spread(), *self._unmet(), *self._levelling(), *self._doubt()]
+
+    def _relaxed_findings(self) -> list[str]:
+        uses = (
+            f"Uses {self.n_dimensions} dimensions, {self.n_dimensions - self.n_components} more "
+            f"than the {self.n_components} asked for."
+        )
+        value, bound = rounded(self.value, 6, up=True), rounded(self.lower_bound, 6, up=False)
+        if self.criterion == "minmax":
+            return [
+                uses,
+                f"No group has a disparity above {value}; in a subspace of {self.n_components} "
+                f"dimensions some group has at least {bound}.",
+            ]
+        return [
+            uses,
+            f"Disparities differ by {self.spread:.6g} at a total loss of {value}; a subspace of "
+            f"{self.n_components} dimensions in which they differ by no more loses at least "
+            f"{bound}.",
+        ]
+
+    def _minmax_finding(self) -> str:
+        bound = rounded(self.lower_bound, 6, up=False)
+        if self.status == "optimal":
+            return (
+                "Proven optimal: in every subspace of this dimension some group has a disparity of "
+                f"at least {bound}, and here none has more than {rounded(self.value, 6, up=True)}."
+            )
+        return (
+            f"No group has a disparity above {rounded(self.value, 6, up=True)}; no subspace of "
+            f"this dimension can bring the largest one below {bound}."
+        )
+
+    def _equal_finding(self) -> str:
+        apart = self.tolerance if self.own_error == 0 else max(self.tolerance, self.spread)
+        within = (
+            "equal disparities"
+            if apart == 0
+            else f"disparities within {rounded(apart, 6, up=True)} of each other"
+        )
+        if self.status == "optimal":
+            return (
+                f"Proven optimal: all groups have {within} at a total loss of {self.value:.6g}, "
+                "and no subspace of this dimension that does the same loses less."
+            )
+        if self.status == "bounded":
+            return (
+                f"All groups have {within}, at a total loss of {self.value:.6g}; no subspace of "
+                "this dimension that does the same can lower it by more than "
+                f"{rounded(100 * self.relative_gap, 2, up=True)} %."
+            )
+        if self.status == "infeasible":
+            return (
+                "Proven impossible: in every subspace of this dimension the disparities of two "
+                f"groups differ by at least {rounded(self.spread_bound, 6, up=False)}. Returned "
+                f"is the smallest difference found, {self.spread:.6g}."
+            )
+        return (
+            f"No subspace of this dimension with {within} was found, and none is proven "
+            f"impossible. Returned is the smallest difference found, {self.spread:.6g}."
+        )
+
+    def _least_spread(self) -> list[str]:
+        met = self.criterion == "equal" and self.status in ("optimal", "bounded")
+        if not met or self.spread_bound <= 1e-9 * max(self.spread, self.tolerance):
+            return []
+        return [
+            "In every subspace of this dimension the disparities of two groups differ by at least "
+            f"{rounded(self.spread_bound, 6, up=False)}."
+        ]
+
+    def _unmet(self) -> list[str]:
+        if self.asked_tolerance is None or self.criterion == "minmax":
+            return []
+        if self.tolerance <= self.asked_tolerance:
+            return []
+        if self.asked_tolerance == 0:
+            asked = "Equal disparities were not reached"
+        else:
+            asked = f"Disparities within {self.asked_tolerance:g} of each other were not reached"
+        return [f"{asked}: this solver has a criterion of its own."]
+
+    def _doubt(self) -> list[str]:
+        if self.own_error == 0.0:
+            return []
+        return [
+            "The groups' own subspaces are only known nearly: their disparities can be larger than "
+            f"measured by {rounded(self.own_error, 2, up=True)}, for which all this allows."
+        ]
+
+    def _levelling(self) -> list[str]:
+        if self.minmax_disparities is None:
+            return []
+        most = float((self.disparities - self.minmax_disparities).max())
+        met = self.status in ("optimal", "bounded")
+        return [
+            ("Equality levels down here: " if met else "There is an alternative: ")
+            + "with criterion='minmax' no group is worse off, and disparities are lower by "
+            f"{self.least_gain:.3g} to {most:.3g}, though not equal."
+        ]
+
+
+def rounded(number: float, digits: int, *, up: bool) -> str:
+    """The number to so many significant digits, not below it (up) or not above it."""
+    context = decimal.Context(
+        prec=digits, rounding=decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
+    )
+    return f"{context.create_decimal_from_float(number).normalize(context):g}"
+
+
+def certify(
+    problem: Problem,
+    basis: Array,
+    multipliers: Array,
+    *,
+    spread_multipliers: Array | None = None,
+    minmax_disparities: Array | None = None,
+    feasibility: float = 0.0,
+    shares: Array | None = None,
+) -> Certificate:
+    """Judge a subspace by the bounds that the multipliers prove, wherever both come from.
+
+    `feasibility` is the rounding within which a spread counts as within the tolerance, `shares`
+    what is kept along each column of the basis (see `Solution`).
+    """
+    kept = problem.kept(basis, shares)
+    disparities = problem.own_gains - kept
+    # The largest that they can be, where the groups' own subspaces are only known nearly.
+    at_most = disparities + problem.own_errors
+    spread = float(at_most.max() - disparities.min())
+    rounding = max(_ROUNDING_TOTAL * problem.scale, _ROUNDING_GROUP * float(problem.traces.max()))
+    total_loss = float(problem.weights @ (problem.traces - kept))
+    if problem.criterion == "minmax":
+        value = max(float(at_most.max()), 0.0)  # negative only by rounding
+        bound = problem._dual_bound(multipliers, None, basis)
+    else:
+        value = total_loss
+        # The bound speaks of subspaces that are as unequal as this one, or less so.
+        bound = problem._dual_bound(multipliers, max(problem.tolerance, spread), basis)
+    gap = max(value - bound, 0.0)
+    spread_bound = 0.0
+    if spread_multipliers is not None:
+        spread_bound = max(problem.spread_bound(spread_multipliers), 0.0)
+    if basis.shape[1] > problem.n_components:
+        status = "relaxed"
+    elif problem.criterion == "minmax" or np.ptp(disparities) <= problem.tolerance + feasibility:
+        closed = gap <= max(OPTIMAL_GAP * value, rounding)
+        status = "optimal" if closed else "bounded"
+    elif spread_bound > problem.tolerance + feasibility:
+        status = "infeasible"
+    else:
+        status = "unresolved"
+    return Certificate(
+        status=status,
+        criterion=problem.criterion,
+        value=value,
+        lower_bound=bound,
+        gap=gap,
+        relative_gap=gap / total_loss if total_loss > rounding else 0.0,
+        spread=spread,
+        spread_bound=spread_bound,
+        tolerance=problem.tolerance,
+        multipliers=multipliers,
+        disparities=disparities,
+        n_components=problem.n_components,
+        n_dimensions=basis.shape[1],
+        own_error=float(problem.own_errors.max()),
+        spread_multipliers=spread_multipliers,
+        minmax_disparities=minmax_disparities,
+    )

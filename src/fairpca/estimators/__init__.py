@@ -1,0 +1,1 @@
+"""Estimators in the manner of scikit-learn, and how rows become what they are fitted to."""

@@ -1,0 +1,80 @@
+"""Data that stay on a cluster: what is of Dask or of Spark, and a transform that leaves it there.
+
+Neither library is imported here: an object of one of them shows that by the modules of its classes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from fairpca._linalg.library import cluster_library
+
+
+def most_features(X: Any) -> float:
+    """How many columns of X there are to be reduced at most."""
+    if hasattr(type(X), "columns"):
+        return len(X.columns)
+    shape: Any = getattr(X, "shape", ())
+    known = isinstance(shape, tuple) and len(shape) == 2 and shape[1] == shape[1]
+    return float(shape[1]) if known else float("inf")
+
+
+def distributed_moments(X: Any, sensitive_features: Any, **choices: Any) -> Any:
+    """Moments of what is spread over a cluster; only they leave it."""
+    from fairpca.sources import dask_moments, spark_moments
+
+    gather: Any = dask_moments if cluster_library(X) == "dask" else spark_moments
+    return gather(X, sensitive_features=sensitive_features, **choices)
+
+
+class DistributedTransform:
+    """`transform` and `fit_transform` that leave the rows of Dask and Spark where they are.
+
+    It comes before `LinearReduction` among the bases, and so before the wrapping of scikit-learn
+    that makes what `set_output` asks for: that would gather all rows.
+    """
+
+    def transform(self, X: Any) -> Any:
+        """Project rows on the components.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Or an array or data frame of Dask, or a data frame of Spark. Those two take the columns
+            of the fit by their names and leave others out.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components_)
+            Of Dask and Spark what was given: nothing is computed until its rows are asked for.
+        """
+        library = cluster_library(X)
+        if library is None:
+            return super().transform(X)  # type: ignore[misc]
+        check_is_fitted(self)
+        from fairpca.sources import spark_transform
+        from fairpca.sources.dask import dask_transform
+
+        return dask_transform(self, X) if library == "dask" else spark_transform(self, X)
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Fit, and project the same rows on the components.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Or of Dask or Spark, as in `fit`.
+        y : ignored
+        **fit_params : dict
+            What `fit` takes, such as ``sensitive_features``.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components_)
+            What `transform` returns.
+        """
+        if cluster_library(X) is None:
+            return super().fit_transform(X, y, **fit_params)  # type: ignore[misc]
+        return self.fit(X, y, **fit_params).transform(X)  # type: ignore[attr-defined]

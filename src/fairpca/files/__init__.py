@@ -1,0 +1,1 @@
+"""Files that hold no code: an archive, files of moments and of models."""

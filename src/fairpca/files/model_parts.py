@@ -1,0 +1,194 @@
+"""What a model file keeps of a fitted FairPCA and its preparation, and how they come back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import asdict, fields
+from typing import Any
+
+import numpy as np
+
+from fairpca._linalg.types import Array
+from fairpca.certificate import Certificate
+from fairpca.estimators.fair_pca import FairPCA
+from fairpca.solution import Solution
+from fairpca.table import GroupTable
+from fairpca.tables.preparation import KINDS, InputColumn, Preparation
+
+_CERTIFICATE_ARRAYS = ("multipliers", "disparities", "spread_multipliers", "minmax_disparities")
+_WHOLE_NUMBERS = ("n_components", "n_dimensions")
+
+
+def arrays_of(fitted: FairPCA, preparation: Preparation | None) -> dict[str, Array]:
+    """The arrays to keep, by the names that they have in the file."""
+    solution, certificate, table = fitted.solution_, fitted.certificate_, fitted.group_table_
+    arrays = {
+        "components": fitted.components_,
+        "mean": fitted.mean_,
+        "explained_variance": fitted.explained_variance_,
+        "explained_variance_ratio": fitted.explained_variance_ratio_,
+        "shrinkage": fitted.shrinkage_,
+        "basis": solution.basis,
+        "shares": solution.shares,
+        "group_losses": solution.group_losses,
+        "own_losses": table.own_loss,
+        "pca_losses": table.pca_loss,
+        "means": None if preparation is None else preparation.means,
+        "scales": None if preparation is None else preparation.scales,
+        **{name: getattr(certificate, name) for name in _CERTIFICATE_ARRAYS},
+    }
+    return {name: array for name, array in arrays.items() if array is not None}
+
+
+def header_of(fitted: FairPCA, preparation: Preparation | None) -> dict[str, Any]:
+    """What is to be kept beside the arrays, as JSON has it."""
+    parameters = fitted.get_params(deep=False)
+    plain = {name: _plain(value) for name, value in parameters.items() if _is_plain(value)}
+    certificate, solution, table = fitted.certificate_, fitted.solution_, fitted.group_table_
+    names = getattr(fitted, "feature_names_in_", None)
+    return {
+        "parameters": plain,
+        "left_out": {name: repr(value) for name, value in parameters.items() if name not in plain},
+        "feature_names": None if names is None else list(names),
+        "preparation": None if preparation is None else _preparation_header(preparation),
+        "groups": {
+            "name": table.name,
+            "labels": [_label(label) for label in table.labels],
+            "count": table.count.tolist(),
+        },
+        "certificate": {
+            field.name: _plain(getattr(certificate, field.name))
+            for field in fields(Certificate)
+            if field.name not in _CERTIFICATE_ARRAYS
+        }
+        | {"text": str(certificate)},
+        "solution": {
+            "solver": solution.solver,
+            "n_iter": int(solution.n_iter),
+            "n_eigen": int(solution.n_eigen),
+            "message": solution.message,
+            "total_loss": _plain(solution.total_loss),
+        },
+    }
+
+
+def _preparation_header(preparation: Preparation) -> dict[str, Any]:
+    return {
+        "columns": [asdict(column) for column in preparation.columns],
+        "ignored": list(preparation.ignored),
+        "sensitive": list(preparation.sensitive),
+    }
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float | np.integer | np.floating)
+
+
+def _plain(value: Any) -> Any:
+    """A number, text or None as JSON has it: of Python's types, and infinite ones as text."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _label(label: Hashable) -> Any:
+    if isinstance(label, tuple):
+        return [_label(part) for part in label]
+    return _plain(label) if label is not None and _is_plain(label) else str(label)
+
+
+def _restored_label(stored: Any) -> Hashable:
+    return tuple(map(_restored_label, stored)) if isinstance(stored, list) else stored
+
+
+def restored(
+    header: dict[str, Any], arrays: dict[str, Array]
+) -> tuple[FairPCA, Preparation | None, str]:
+    """The estimator, the preparation and the certificate's words from what was kept."""
+    certificate, text = _restored_certificate(header["certificate"], arrays)
+    fair = FairPCA(**header["parameters"])
+    fair.components_, fair.mean_ = arrays["components"], arrays["mean"]
+    fair.explained_variance_ = arrays["explained_variance"]
+    fair.explained_variance_ratio_ = arrays["explained_variance_ratio"]
+    fair.shrinkage_ = arrays.get("shrinkage")
+    fair.n_components_, fair.n_features_in_ = fair.components_.shape
+    if header["feature_names"] is not None:
+        fair.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+    stored = header["solution"]
+    fair.certificate_ = certificate
+    fair.solution_ = Solution(
+        basis=arrays["basis"],
+        group_losses=arrays["group_losses"],
+        disparities=certificate.disparities,
+        certificate=certificate,
+        shares=arrays.get("shares"),
+        **stored | {"total_loss": float(stored["total_loss"])},
+    )
+    groups = header["groups"]
+    fair.group_table_ = GroupTable(
+        name=groups["name"],
+        labels=tuple(map(_restored_label, groups["labels"])),
+        count=np.array(groups["count"], dtype=np.int64),
+        own_loss=arrays["own_losses"],
+        pca_loss=arrays["pca_losses"],
+        loss=arrays["group_losses"],
+    )
+    preparation = _restored_preparation(header["preparation"], arrays)
+    _check_shapes(fair, preparation)
+    return fair, preparation, text
+
+
+def _restored_certificate(
+    stored: dict[str, Any], arrays: dict[str, Array]
+) -> tuple[Certificate, str]:
+    numbers: dict[str, Any] = {}
+    for name, value in stored.items():
+        if name in ("status", "criterion", "text") or value is None:
+            numbers[name] = value
+        else:
+            numbers[name] = int(value) if name in _WHOLE_NUMBERS else float(value)
+    text = str(numbers.pop("text"))
+    numbers |= {name: arrays.get(name) for name in _CERTIFICATE_ARRAYS}
+    return Certificate(**numbers), text
+
+
+def _restored_preparation(
+    stored: dict[str, Any] | None, arrays: dict[str, Array]
+) -> Preparation | None:
+    if stored is None:
+        return None
+    columns = tuple(
+        InputColumn(column["name"], column["kind"], tuple(column["categories"]))
+        for column in stored["columns"]
+    )
+    return Preparation(
+        columns,
+        arrays["means"],
+        arrays["scales"],
+        tuple(stored["ignored"]),
+        tuple(stored["sensitive"]),
+    )
+
+
+def _check_shapes(fair: FairPCA, preparation: Preparation | None) -> None:
+    """Raise ValueError unless the parts can work together."""
+    r, d = fair.components_.shape
+    table = fair.group_table_
+    fits = [
+        fair.mean_.shape == (d,),
+        fair.shrinkage_ is None or fair.shrinkage_.shape == (r,),
+        fair.explained_variance_.shape == fair.explained_variance_ratio_.shape == (r,),
+        fair.solution_.basis.shape[:1] == (d,),
+        np.isfinite(fair.components_).all() and np.isfinite(fair.mean_).all(),
+        len({len(table.labels), *(len(a) for a in (table.count, table.loss, table.own_loss))}) == 1,
+        table.pca_loss.shape == fair.certificate_.disparities.shape == table.loss.shape,
+    ]
+    if preparation is not None:
+        fits += [
+            preparation.means.shape == preparation.scales.shape == (d,),
+            len(preparation.feature_names) == d,
+            all(column.kind in KINDS for column in preparation.columns),
+        ]
+    if not all(fits):
+        raise ValueError("shapes differ")

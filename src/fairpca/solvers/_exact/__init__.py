@@ -1,0 +1,1 @@
+"""The parts of the exact solver: dual, local search, and the space they work in."""

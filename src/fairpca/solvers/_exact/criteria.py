@@ -1,0 +1,156 @@
+"""The criteria as convex functions of the disparities, made smooth for the local search.
+
+Each criterion is ``phi(E) = max_w w . E - phi*(w)``. The augmented Lagrangian replaces it by
+``max_w w . E - phi*(w) - |w - w0|^2 / (2 rho)``, which is smooth, exact at w0 = the optimal
+weights, and solved in closed form. `smooth` returns the maximiser, the value, and a factor R of
+the derivative ``R R^T`` of the maximiser by E.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from fairpca._linalg.types import Array
+
+Smooth = tuple[Array, float, Array]
+
+
+class Criterion(Protocol):
+    """What the local search needs to know."""
+
+    def start(self, weights: Array) -> Array:
+        """Dual state from the weights that a dual search found."""
+
+    def net(self, state: Array) -> Array:
+        """The weights of the groups in a dual state."""
+
+    def smooth(self, disparities: Array, state: Array, rho: float) -> Smooth:
+        """Maximiser, value and derivative factor at this state."""
+
+
+@dataclass(frozen=True, eq=False)
+class Equal:
+    """Least total loss with all pairwise disparities within the tolerance."""
+
+    weights: Array
+    tolerance: float
+
+    def start(self, weights: Array) -> Array:
+        """The weights are the state."""
+        return weights
+
+    def net(self, state: Array) -> Array:
+        """The state is the weights."""
+        return state
+
+    def smooth(self, disparities: Array, state: Array, rho: float) -> Smooth:
+        """Soft-threshold the shifted multipliers so that they sum to zero."""
+        target = state - self.weights + rho * disparities
+        dead = rho * self.tolerance
+        level = target.mean() if dead == 0.0 else _balance(target, dead)
+        over, under = np.maximum(target - level - dead, 0.0), np.minimum(target - level, 0.0)
+        multipliers = over + under
+        moved = self.weights + multipliers
+        value = float(
+            moved @ disparities - self.tolerance * over.sum() - _square(moved - state) / (2 * rho)
+        )
+        active = np.ones(len(state), dtype=bool) if dead == 0.0 else multipliers != 0
+        return moved, value, _centred(active, rho)
+
+
+@dataclass(frozen=True, eq=False)
+class Ceiling:
+    """Least total loss with every disparity at most a bound of its own."""
+
+    weights: Array
+    bounds: Array
+
+    def start(self, weights: Array) -> Array:
+        """The weights are the state; none is below that of the total loss."""
+        return np.maximum(weights, self.weights)
+
+    def net(self, state: Array) -> Array:
+        """The state is the weights."""
+        return state
+
+    def smooth(self, disparities: Array, state: Array, rho: float) -> Smooth:
+        """Multipliers grow with the excess, and are not negative."""
+        multipliers = np.maximum(state - self.weights + rho * (disparities - self.bounds), 0.0)
+        moved = self.weights + multipliers
+        value = float(
+            moved @ disparities - multipliers @ self.bounds - _square(moved - state) / (2 * rho)
+        )
+        return moved, value, np.sqrt(rho) * np.eye(len(state))[:, multipliers > 0]
+
+
+class MinMax:
+    """Least largest disparity."""
+
+    def start(self, weights: Array) -> Array:
+        """The weights are the state."""
+        return weights
+
+    def net(self, state: Array) -> Array:
+        """The state is the weights."""
+        return state
+
+    def smooth(self, disparities: Array, state: Array, rho: float) -> Smooth:
+        """Project on the simplex."""
+        moved = project_on_simplex(state + rho * disparities)
+        value = float(moved @ disparities - _square(moved - state) / (2 * rho))
+        return moved, value, _centred(moved > 0, rho)
+
+
+class Spread:
+    """Least difference between the largest and the smallest disparity."""
+
+    def start(self, weights: Array) -> Array:
+        """Two points of the simplex whose difference is as near as may be to the weights."""
+        size = max(float(np.maximum(weights, 0.0).sum()), np.finfo(float).tiny)
+        return np.array([project_on_simplex(weights / size), project_on_simplex(-weights / size)])
+
+    def net(self, state: Array) -> Array:
+        """Weight of the largest less that of the smallest."""
+        net: Array = state[0] - state[1]
+        return net
+
+    def smooth(self, disparities: Array, state: Array, rho: float) -> Smooth:
+        """Project both points on the simplex."""
+        largest = project_on_simplex(state[0] + rho * disparities)
+        smallest = project_on_simplex(state[1] - rho * disparities)
+        moved = np.array([largest, smallest])
+        value = float((largest - smallest) @ disparities - _square(moved - state) / (2 * rho))
+        return moved, value, np.hstack([_centred(largest > 0, rho), _centred(smallest > 0, rho)])
+
+
+def project_on_simplex(point: Array) -> Array:
+    """The nearest point with non-negative entries that sum to one."""
+    falling = np.sort(point)[::-1]
+    excess = (np.cumsum(falling) - 1.0) / np.arange(1, len(point) + 1)
+    last = int(np.flatnonzero(falling > excess)[-1])
+    nearest: Array = np.maximum(point - excess[last], 0.0)
+    return nearest
+
+
+def _balance(target: Array, dead: float) -> float:
+    """The level at which what lies above level + dead equals what lies below level."""
+    breaks = np.sort(np.concatenate([target, target - dead]))
+    above = np.maximum(target[None] - breaks[:, None] - dead, 0.0).sum(axis=1)
+    below = np.maximum(breaks[:, None] - target[None], 0.0).sum(axis=1)
+    rest = above - below  # falls from positive to negative; linear between the breaks
+    return float(np.interp(0.0, -rest, breaks))
+
+
+def _centred(active: np.typing.NDArray[np.bool_], rho: float) -> Array:
+    """Factor of rho times the projector on what sums to zero over the active groups."""
+    projector = np.diag(active.astype(float))
+    projector -= np.outer(active, active) / max(int(active.sum()), 1)
+    factor: Array = np.sqrt(rho) * projector[:, active]
+    return factor
+
+
+def _square(vector: Array) -> float:
+    return float((vector**2).sum())

@@ -1,0 +1,156 @@
+"""Local search on the manifold of subspaces: an augmented Lagrangian with Newton steps.
+
+A step X, of shape (d - r, r), moves a basis U to the span of ``U + N X``, where N is orthonormal
+to U. The disparities then change by ``G_i . X`` with ``G_i = -2 N^T A_i U``, and the Lagrangian
+with weights w has the second derivative ``X -> 2 (X U^T A(w) U - N^T A(w) N X)``. In the
+eigenbases of the two diagonal blocks that is diagonal, so a Newton step costs two
+eigendecompositions and an m x m system, m at most twice the number of groups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairpca._linalg.types import Array
+from fairpca.solvers._exact.criteria import Criterion
+from fairpca.solvers._exact.forms import Forms
+
+_MAX_STEPS = 150
+_FIRST_RHO, _LAST_RHO = 10.0, 1e9
+_TOLERANCE = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class LocalResult:
+    """Where a search ended, with the weights of its Lagrangian."""
+
+    basis: Array
+    weights: Array
+    disparities: Array
+    n_iter: int
+    n_eigen: int = 0
+    """Eigenproblems of whole matrices: a local search solves none."""
+    is_tied: bool = False
+    """A basis is no mixture."""
+
+
+def refine(forms: Forms, criterion: Criterion, basis: Array, weights: Array) -> LocalResult:
+    """Minimise the criterion from a basis and weights nearby."""
+    settled = _settled(forms, criterion, basis, weights)
+    if settled is not None:
+        return settled
+    search = _Search(forms, criterion, basis, criterion.start(weights))
+    residual = np.inf
+    steps = 0
+    while steps < _MAX_STEPS:
+        steps += 1
+        slope = search.diagonalise()
+        now = search.residual
+        small = _TOLERANCE * forms.scale
+        if slope > max(10 * small, 0.03 * min(now, residual)) and search.newton_step():
+            continue
+        # The inner problem is solved, or can be solved no better: move the weights.
+        if now <= small or (search.rho >= _LAST_RHO / forms.scale and now > 0.9 * residual):
+            break
+        if now > 0.25 * residual:
+            search.rho = min(5 * search.rho, _LAST_RHO / forms.scale)
+        residual = now
+        search.move_weights()
+    return LocalResult(search.basis, criterion.net(search.moved), search.disparities, steps)
+
+
+def _settled(
+    forms: Forms, criterion: Criterion, basis: Array, weights: Array
+) -> LocalResult | None:
+    """The start, if it is where a search would end; told without a basis of the complement."""
+    rho, small = _FIRST_RHO / forms.scale, _TOLERANCE * forms.scale
+    state, disparities = criterion.start(weights), forms.disparities(basis)
+    moved = criterion.smooth(disparities, state, rho)[0]
+    if float(np.linalg.norm(moved - state)) / rho > small:
+        return None
+    image = forms.image(criterion.net(moved), basis)
+    if 2.0 * float(np.linalg.norm(image - basis @ (basis.T @ image))) > 10 * small:
+        return None
+    return LocalResult(basis, criterion.net(moved), disparities, 0)
+
+
+class _Search:
+    def __init__(self, forms: Forms, criterion: Criterion, basis: Array, state: Array) -> None:
+        self.forms, self.criterion, self.state = forms, criterion, state
+        self.rho = _FIRST_RHO / forms.scale
+        self.basis, self.rest = forms.complement(basis)
+        self.disparities = forms.disparities(self.basis)
+        self.moved, self.value, self.factor = criterion.smooth(self.disparities, state, self.rho)
+
+    def move_weights(self) -> None:
+        """Take over the weights that the smoothed criterion proposes."""
+        self.state = self.moved
+        self.moved, self.value, self.factor = self.criterion.smooth(
+            self.disparities, self.state, self.rho
+        )
+
+    @property
+    def residual(self) -> float:
+        """How far the criterion is from being met exactly at the present weights."""
+        return float(np.linalg.norm(self.moved - self.state)) / self.rho
+
+    def diagonalise(self) -> float:
+        """Rotate both bases so that the second derivative is diagonal; returns the slope's norm."""
+        net = self.criterion.net(self.moved)
+        matrix = self.forms.combine(net)
+        inside, turn = np.linalg.eigh(self.basis.T @ matrix @ self.basis)
+        outside, turn_rest = self.forms.eigh(self.rest.T @ matrix @ self.rest)
+        self.basis, self.rest = self.basis @ turn, self.rest @ turn_rest
+        self.jacobian = -2.0 * (self.rest.T @ (self.forms.matrices @ self.basis)).reshape(
+            self.forms.k, -1
+        )
+        self.curvature = 2.0 * (inside[None, :] - outside[:, None]).ravel()
+        self.gradient = net @ self.jacobian
+        return float(np.linalg.norm(self.gradient))
+
+    def newton_step(self) -> bool:
+        """Move to a better subspace; False when there is none within rounding."""
+        step = self._direction()
+        slope = float(self.gradient @ step)
+        if not slope < 0:
+            step, slope = -self.gradient, -float(self.gradient @ self.gradient)
+        length = min(1.0, 2.0 / float(np.linalg.norm(step)))
+        shape = (self.rest.shape[1], self.basis.shape[1])
+        while length > 1e-8:
+            basis, rest = self.forms.complement(
+                self.basis + self.rest @ (length * step).reshape(shape)
+            )
+            disparities = self.forms.disparities(basis)
+            smooth = self.criterion.smooth(disparities, self.state, self.rho)
+            if smooth[1] <= self.value + 1e-4 * length * slope + 1e-15 * self.forms.scale:
+                self.basis, self.rest, self.disparities = basis, rest, disparities
+                self.moved, self.value, self.factor = smooth
+                return True
+            length /= 2
+        return False
+
+    def _direction(self) -> Array:
+        """Solve ``(diag(curvature + shift) + B B^T) x = -gradient`` with the matrix made positive.
+
+        The matrix has as many negative eigenvalues as the diagonal has, less those of
+        ``I + B^T D^-1 B``, so a shift large enough is found without factorising it.
+        """
+        outer = self.jacobian.T @ self.factor
+        # With all eigenvalues tied there is no curvature, only rounding.
+        rounding = max(np.finfo(float).eps * self.forms.scale, np.finfo(float).tiny)
+        largest = max(float(np.abs(self.curvature).max()), rounding)
+        shift = 0.0
+        while True:
+            diagonal = self.curvature + shift
+            diagonal = np.where(np.abs(diagonal) < 1e-13 * largest, 1e-13 * largest, diagonal)
+            inner = np.eye(outer.shape[1]) + outer.T @ (outer / diagonal[:, None])
+            negative = int((np.linalg.eigvalsh(inner) < 0).sum())
+            if negative == int((diagonal < 0).sum()) or shift > 10 * largest:
+                break
+            shift = max(4 * shift, 1e-3 * largest)
+        newton = -self.gradient / diagonal
+        correction = np.linalg.lstsq(inner, outer.T @ newton, rcond=None)[0]
+        step: Array = newton - (outer / diagonal[:, None]) @ correction
+        return step

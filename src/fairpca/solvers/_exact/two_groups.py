@@ -1,0 +1,205 @@
+"""Two groups: the exact optimum by a root-find in one weight, whatever the eigenvalues.
+
+For w in [0, 1] let U(w) span the r leading eigenvectors of ``w A_1 + (1 - w) A_2``. The dual
+function ``g(w) = w c_1 + (1 - w) c_2 - sum of the r largest eigenvalues`` is concave with slope
+``E_1 - E_2`` at U(w), so a subspace in which that difference has a wanted value, and which is
+optimal for its w, is globally optimal. At w = 0 the slope is not negative (the second group has
+its own best subspace), at w = 1 not positive: a root is always bracketed. Where an eigenvalue
+crossing makes the slope jump across the wanted value, the subspaces on both sides are optimal for
+the same w, and so is every point of the geodesic between them; one of them has the wanted value.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy.optimize import brentq
+
+from fairpca._linalg.dense import Geodesic
+from fairpca._linalg.types import Array
+from fairpca.solvers._exact.forms import Forms
+
+_MAX_STEPS = 100
+_SLOPE_TOLERANCE = 1e-14
+_KINK_TOLERANCE = 1e-15
+
+
+@dataclass(frozen=True, eq=False)
+class TwoGroupResult:
+    """An optimal basis and the weights for which it is optimal; `n_eigen` counts the work."""
+
+    basis: Array
+    weights: Array
+    n_eigen: int
+    is_tied: bool = False
+    """For two groups there is always a subspace that attains the bound."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    w: float
+    basis: Array
+    dual: float
+    slope: float
+    curvature: float
+    """Derivative of the slope; zero when it is not known."""
+
+
+class SeenWeights:
+    """Weights that were tried for one tolerance, to bracket the root for the next.
+
+    What was found holds for the forms that it was found with, and is forgotten with others.
+    """
+
+    def __init__(self) -> None:
+        self._forms: Forms | None = None
+        self.middle: _Point | None = None
+        self._points: list[_Point] = []
+
+    def look_at(self, forms: Forms) -> None:
+        """Forget what was found with other forms."""
+        if self._forms is not forms:
+            self._forms, self.middle, self._points = forms, None, []
+
+    def add(self, point: _Point) -> None:
+        """Remember a point, by its weight."""
+        insort(self._points, point, key=lambda known: known.w)
+
+    def bracket(self, target: float) -> tuple[_Point, _Point] | None:
+        """Neighbours between which the slope falls to the target, if any."""
+        # In this order the slopes fall, but for rounding where eigenvalues cross.
+        for low, high in pairwise(self._points):
+            if low.slope > target >= high.slope:
+                return low, high
+        return None
+
+
+def solve_two_groups(
+    forms: Forms,
+    tolerance: float,
+    own_bases: tuple[Array, Array],
+    total: tuple[Array, Array] | None = None,
+    seen: SeenWeights | None = None,
+) -> TwoGroupResult:
+    """Find the least total loss with ``|E_1 - E_2| <= tolerance``.
+
+    The eigenpairs of the total matrix, if all are known, save a computation, and so does what was
+    `seen` on the way to other tolerances. Returns weights that sum to the sum of the problem's.
+    """
+    size = float(forms.weights.sum())
+    known = None if total is None else (total[0] / size, total[1])
+    seen = SeenWeights() if seen is None else seen
+    seen.look_at(forms)
+    middle, n_eigen = seen.middle, 0
+    if middle is None:
+        middle = seen.middle = _evaluate(forms, float(forms.weights[0]) / size, known)
+        n_eigen = 1 if known is None else 0
+    if abs(middle.slope) <= tolerance:
+        return TwoGroupResult(middle.basis, forms.weights, n_eigen)
+    target = tolerance if middle.slope > 0 else -tolerance
+    bracket = seen.bracket(target)
+    if bracket is None:
+        if middle.slope > 0:
+            bracket = middle, _at_end(forms, 1.0, own_bases[0])
+        else:
+            bracket = _at_end(forms, 0.0, own_bases[1]), middle
+        for point in bracket:
+            seen.add(point)
+    low, high = bracket
+    small = _SLOPE_TOLERANCE * forms.scale
+    last_width = 2.0
+    for step in range(_MAX_STEPS):
+        best = min((low, high), key=lambda point: abs(point.slope - target))
+        if abs(best.slope - target) <= small or _is_kink(low, high, target, forms.scale):
+            break
+        w = _next_weight(low, high, best, target)
+        if step % 4 == 3:
+            # Four steps that do not shrink the bracket much are followed by a halving.
+            if high.w - low.w > last_width / 2:
+                w = (low.w + high.w) / 2
+            last_width = high.w - low.w
+        point = _evaluate(forms, w)
+        seen.add(point)
+        n_eigen += 1
+        if point.slope > target:
+            low = point
+        else:
+            high = point
+    if abs(best.slope - target) <= small:
+        basis = best.basis
+    else:
+        basis = _cross(forms, low.basis, high.basis, target)
+    top = max((low, high), key=lambda point: point.dual - target * point.w)
+    return TwoGroupResult(basis, size * np.array([top.w, 1.0 - top.w]), n_eigen)
+
+
+def _evaluate(forms: Forms, w: float, known: tuple[Array, Array] | None = None) -> _Point:
+    weights = np.array([w, 1.0 - w])
+    if known is None:
+        spectrum = forms.spectrum(weights)
+        known = spectrum.values, forms.host(spectrum.vectors)
+    values, vectors = known
+    basis, rest = vectors[:, : forms.r], vectors[:, forms.r :]
+    first, second = forms.disparities(basis)
+    difference = rest.T @ ((forms.matrices[0] - forms.matrices[1]) @ basis)
+    gaps = values[None, : forms.r] - values[forms.r :, None]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        terms = difference**2 / gaps
+    curvature = -2.0 * float(np.where(difference == 0, 0.0, terms).sum())
+    return _Point(
+        w,
+        basis,
+        float(weights @ forms.gains - values[: forms.r].sum()),
+        float(first - second),
+        curvature if np.isfinite(curvature) else 0.0,
+    )
+
+
+def _at_end(forms: Forms, w: float, basis: Array) -> _Point:
+    """The point w = 0 or 1, where a group's own subspace is optimal and known already."""
+    first, second = forms.disparities(basis)
+    dual = float(first) if w == 1.0 else float(second)  # zero but for rounding
+    return _Point(w, basis, dual, float(first - second), 0.0)
+
+
+def _next_weight(low: _Point, high: _Point, best: _Point, target: float) -> float:
+    """Newton's step where it stays inside the bracket, else where the two tangents meet."""
+    if best.curvature < 0:
+        w = best.w - (best.slope - target) / best.curvature
+        if low.w < w < high.w:
+            return w
+    w = _tangents_meet(low, high, target)
+    return w if low.w < w < high.w else (low.w + high.w) / 2
+
+
+def _tangents_meet(low: _Point, high: _Point, target: float) -> float:
+    rise, fall = low.slope - target, high.slope - target
+    at_low, at_high = low.dual - target * low.w, high.dual - target * high.w
+    return low.w + (at_high - at_low - fall * (high.w - low.w)) / (rise - fall)
+
+
+def _is_kink(low: _Point, high: _Point, target: float, scale: float) -> bool:
+    """Whether the tangents at both ends leave no room for a larger dual value at either end."""
+    if high.w - low.w <= 4 * np.finfo(float).eps:
+        return True
+    w = min(max(_tangents_meet(low, high, target), low.w), high.w)
+    ceiling = low.dual - target * low.w + (low.slope - target) * (w - low.w)
+    floor = max(low.dual - target * low.w, high.dual - target * high.w)
+    return bool(ceiling - floor <= _KINK_TOLERANCE * scale)
+
+
+def _cross(forms: Forms, low: Array, high: Array, target: float) -> Array:
+    """The point on the geodesic between two subspaces where the slope has its wanted value."""
+    path = Geodesic(low, high)
+
+    def excess(t: float) -> float:
+        first, second = forms.disparities(path(t))
+        return float(first - second) - target
+
+    start, end = excess(0.0), excess(1.0)
+    if start <= 0 or end >= 0:  # both ends lie within rounding of the target
+        return path(0.0) if abs(start) <= abs(end) else path(1.0)
+    return path(float(brentq(excess, 0.0, 1.0, xtol=1e-16, rtol=1e-15, maxiter=200)))

@@ -1,0 +1,94 @@
+"""Checkpoints: the moments of the files that have been read, and which files these are."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from fairpca.files import moments_file as _moments_file
+from fairpca.moments import GroupMoments, MomentSum
+from fairpca.sources.columns import Choice, Columns
+from fairpca.sources.files import TableFile
+
+_PATIENCE = 5.0
+"""Seconds between two writes, at the least: large moments are not to be written all the time."""
+
+
+class Pass:
+    """The sum of a pass over files, which a checkpoint may keep.
+
+    What is written is always the moments of whole files.
+    """
+
+    def __init__(self, path: str | Path | None, choice: Choice, missing_labels: str) -> None:
+        self.total = MomentSum()
+        self.columns: Columns | None = None
+        self._path = path
+        self._asked = {**_as_data(choice), "missing_labels": missing_labels}
+        self._done: dict[str, TableFile] = {}
+        self._written = time.monotonic()
+        self._dirty = False
+        if path is not None and Path(path).exists():
+            self._resume(Path(path))
+
+    def _resume(self, path: Path) -> None:
+        stored, reading = _moments_file.read(path)
+        if reading is None:
+            raise ValueError(f"{str(path)!r} holds moments, but is no checkpoint of a pass.")
+        if reading["asked"] != self._asked:
+            raise ValueError(
+                f"The checkpoint {str(path)!r} is of a pass with other columns or options: give "
+                "the same ones, or another checkpoint."
+            )
+        for name, size, changed in reading["files"]:
+            self._done[name] = TableFile(Path(name), size, changed)
+        chosen = reading["columns"]
+        self.columns = Columns(**{k: _tuples(v) for k, v in chosen.items()})
+        self.total.add(GroupMoments(**vars(stored)))
+
+    def left(self, files: list[TableFile]) -> list[TableFile]:
+        """The files that have not been read; those that have must be there as they were."""
+        present = {str(file.path): file for file in files}
+        for name, file in self._done.items():
+            if name not in present:
+                raise ValueError(
+                    f"The checkpoint {str(self._path)!r} has moments of {name!r}, which is not "
+                    "among the files now: start with another checkpoint."
+                )
+            if present[name] != file:
+                raise ValueError(
+                    f"{name!r} has changed since the checkpoint {str(self._path)!r} took it in: "
+                    "start with another checkpoint."
+                )
+        return [file for name, file in present.items() if name not in self._done]
+
+    def add(self, file: TableFile, moments: GroupMoments) -> None:
+        """Take in the moments of a whole file."""
+        self.total.add(moments)
+        self._done[str(file.path)] = file
+        self._dirty = True
+        if time.monotonic() - self._written > _PATIENCE:
+            self.write()
+
+    def write(self) -> None:
+        """Write the checkpoint, if there is one and anything new."""
+        if self._path is None or not self._dirty or self.columns is None:
+            return
+        reading = {
+            "asked": self._asked,
+            "columns": _as_data(self.columns),
+            "files": [[str(f.path), f.size, f.changed_ns] for f in self._done.values()],
+        }
+        _moments_file.write(self._path, self.total.moments(), reading)
+        self._written, self._dirty = time.monotonic(), False
+
+
+def _as_data(record: Choice | Columns) -> dict[str, Any]:
+    """The record as JSON has it."""
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(record).items()}
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,459 @@
+"""The command line on tables in batches: the same as in memory, in little memory."""
+
+import json
+import os
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+from pandas._libs.parsers import STR_NA_VALUES
+
+from fairpca.cli import _batches, _csv_batches, _streaming, _tables, _terminal, main
+from fairpca.files.model_file import load_model
+
+SUFFIXES = ["csv", "parquet", "arrow"]
+ROWS = 120
+
+
+def people(n=ROWS, seed=0):
+    """Numbers of all kinds, some of them hard, and texts, some of which look like none."""
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["f", "m"], n, p=[0.3, 0.7])
+    frame = pd.DataFrame(rng.normal(size=(n, 4)) * [3, 2, 1, 1], columns=[*"abcd"])
+    frame.loc[sex == "f", [*"abcd"]] = frame.loc[sex == "f", [*"dcba"]].to_numpy()
+    frame["b"] = frame["b"].round(2) + 1e6
+    frame["same"] = 0.1
+    frame["count"] = rng.integers(0, 50, n)
+    frame["flag"] = rng.random(n) < 0.5
+    frame["job"] = np.sort(rng.choice(["NA", "cook", "=smith", "7"], n))  # not in every batch
+    frame["sex"] = sex
+    frame["race"] = rng.choice([1, 2], n)
+    frame["rich"] = rng.integers(0, 2, n)
+    frame["word"] = np.where(np.arange(n) % 3, "ä,b", None)
+    return frame
+
+
+def write(frame, path):
+    if path.endswith(".csv"):
+        frame.to_csv(path, index=False)
+    elif path.endswith(".parquet"):
+        frame.to_parquet(path, row_group_size=50)
+    else:
+        frame.to_feather(path, chunksize=50)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(_terminal, "_PATIENCE", 1e6)
+    monkeypatch.setattr(_batches, "_MOST_ROWS", 17)
+    for suffix in SUFFIXES:
+        write(people(), f"people.{suffix}")
+    return tmp_path
+
+
+def run(capsys, *arguments):
+    assert main([*map(str, arguments), "--json"]) == 0
+    said = capsys.readouterr()
+    return json.loads(said.out), said.err
+
+
+def both(capsys, *arguments):
+    """The results in memory and in batches, which must be the same."""
+    in_memory, first = run(capsys, *arguments, "--no-stream")
+    contents = {path.name: read(path) for path in written()}
+    streamed, second = run(capsys, *arguments, "--stream")
+    assert first == second
+    assert_same(streamed, in_memory)
+    for name, content in contents.items():
+        assert_same(read(Path(name)), content)
+        Path(name).unlink()
+    return streamed
+
+
+def written():
+    return [path for path in Path().iterdir() if path.name.startswith("made")]
+
+
+def read(path):
+    if path.suffix != ".fairpca":
+        frame = _tables.read_table(path)
+        schema = None
+        if path.suffix == ".parquet":
+            schema = pyarrow.parquet.read_schema(path)
+        return frame, schema
+    model = load_model(path)
+    prepared = model.preparation
+    return {
+        "columns": repr(prepared.columns),
+        "ignored": prepared.ignored,
+        "means": prepared.means.tolist(),
+        "scales": prepared.scales.tolist(),
+        "components": model.fair_pca.components_.tolist(),
+        "mean": model.fair_pca.mean_.tolist(),
+        "certificate": str(model.fair_pca.certificate_),
+    }
+
+
+def assert_same(a, b, within=1e-9):
+    if isinstance(a, dict):
+        assert a.keys() == b.keys()
+        for name, value in a.items():
+            # A bound is flat where it is best: that place is known to half the digits of the bound.
+            assert_same(value, b[name], 1e-6 if "multipliers" in name else within)
+    elif isinstance(a, list | tuple):
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            assert_same(x, y, within)
+    elif isinstance(a, pd.DataFrame):
+        pd.testing.assert_frame_equal(a, b, rtol=1e-9, atol=1e-9)
+    elif isinstance(a, pyarrow.Schema):
+        assert a.equals(b, check_metadata=True)
+    elif isinstance(a, float):
+        assert a == pytest.approx(b, rel=within, abs=within)
+    else:
+        assert a == b
+
+
+FIT = ["--sensitive", "sex", "--n-components", "2", "--target", "rich", "--drop", "word"]
+
+
+# The same as in memory
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--sensitive", "race", "--carry", "rich", "--carry", "word", "--carry", "flag"],
+        ["--encode", "codes", "--carry", "job"],
+        ["--no-standardize", "--drop", "b", "--n-components", "0.9"],
+        ["--no-standardize", "--keep-sensitive", "--criterion", "minmax"],
+    ],
+)
+def test_a_fit_and_what_it_writes(folder, capsys, suffix, more):
+    files = ["--model", "made.fairpca", "--output", f"made.{suffix}"]
+    both(capsys, "fit", f"people.{suffix}", *FIT, *more, *files)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_transform_and_audit_with_a_model(folder, capsys, suffix):
+    run(capsys, "fit", "people.csv", *FIT, "--drop", "race", "--model", "m.fairpca")
+    new = people(90, seed=1).assign(other=3)
+    new.loc[80, "race"] = None  # which makes others of the whole numbers before it
+    write(new, f"new.{suffix}")
+    arguments = [f"new.{suffix}", "--model", "m.fairpca", "--drop", "other"]
+    carried = ["--carry", "race", "--carry", "word", "--carry", "flag"]
+    for output in ("made.csv", "made.parquet", "made.feather"):
+        assert both(capsys, "transform", *arguments, *carried, "--output", output)["rows"] == 90
+    both(capsys, "audit", *arguments)
+    labels = both(capsys, "audit", *arguments, "--sensitive", "race", "--missing-labels", "group")
+    assert [group["group"] for group in labels["groups"]] == ["1.0", "2.0", "(missing)"]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_an_audit_and_a_front(folder, capsys, suffix):
+    both(capsys, "audit", f"people.{suffix}", *FIT)
+    files = ["--model", "made.fairpca", "--output", "made.csv", "--points-output", "made2.csv"]
+    chosen = ["--points", "4", "--index", "1", "--n-components", "0.8"]
+    both(capsys, "front", f"people.{suffix}", *FIT, *chosen, *files)
+
+
+def test_words_are_the_same(folder, capsys):
+    said = []
+    for stream in ("--stream", "--no-stream"):
+        assert main(["fit", "people.csv", *FIT, "--output", "made.csv", stream]) == 0
+        said.append(capsys.readouterr())
+    assert said[0] == said[1]
+
+
+def test_large_files_are_read_in_batches_unless_a_report_needs_them(folder, capsys, monkeypatch):
+    asked = []
+    monkeypatch.setattr(_streaming, "TableBatches", lambda *a: asked.append(a) or 1 / 0)
+    path = Path("people.csv")
+    assert main(["audit", "people.csv", *FIT]) == 0
+    monkeypatch.setattr(_streaming, "STREAM_BYTES", path.stat().st_size - 1)
+    assert not _streaming.reads_in_batches(path, None, Path("r.html"))
+    assert not _streaming.reads_in_batches(path, False)
+    assert not asked
+    assert main(["audit", "people.csv", *FIT]) == 1
+    assert len(asked) == 1
+    capsys.readouterr()
+
+
+# Types in CSV files
+
+HUGE = "99999999999999999999"
+BIG = "9999999999999999999"
+TOKENS = [
+    ["1", "2", "3", "4"],
+    ["1", "", "3", "4"],
+    ["1", "2", "3", "NA"],
+    ["1", "2", "3.5", "1e3"],
+    ["1", "2", "x", "4"],
+    ["1", "2", "  ", "4"],
+    ["True", "False", "true", "FALSE"],
+    ["True", "NA", "False", ""],
+    ["True", "False", "1", "0"],
+    ["True", "False", "yes", "NA"],
+    ["NA", "", "NULL", "nan"],
+    ["NA", "cook", "", "None"],
+    ["cook", "7", "8", "9"],
+    ["1", "1e30", "2.5", "inf"],
+    ["0x1F", "1", "1_000", "2"],
+    [" 1", "2 ", "+3", "-0"],
+    ["123456789012345678", "", "1", "2"],
+    ["0.1", "0.30000000000000004", "1e-320", "2"],
+    [HUGE, "a", "1", "2"],
+    ['"1"', '"2"', '""', '"x"'],
+]
+UNCERTAIN = [["1", HUGE, "2", "3"], ["1.5", BIG, "2", "3"], ["-1", BIG, "2", "3"], [HUGE] * 4]
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+@pytest.mark.parametrize("tokens", TOKENS, ids=" ".join)
+@pytest.mark.parametrize("text_columns", [[], ["x"]])
+def test_csv_types_are_those_of_the_whole(tmp_path, monkeypatch, tokens, step, text_columns):
+    monkeypatch.setattr(_batches, "_MOST_ROWS", step)
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["x,y", *(f"{token},1" for token in tokens)]) + "\n", "utf-8")
+    table = _batches.TableBatches(path, text_columns)
+    table.learn_types(["x", "y"], ["x", "y"])
+    parts = list(table.frames(lambda *_: None, "", ["y", "x"]))
+    assert [len(part) for part in parts] == [min(step, 4 - i) for i in range(0, 4, step)]
+    whole = _tables.read_table(path, text_columns)
+    for part in parts:
+        assert part.dtypes.to_dict() == whole.dtypes.to_dict()
+    pd.testing.assert_frame_equal(pd.concat(parts), whole[["y", "x"]])
+
+
+@pytest.mark.parametrize("tokens", UNCERTAIN, ids=" ".join)
+def test_whole_numbers_of_uncertain_type_are_refused(folder, monkeypatch, tokens):
+    monkeypatch.setattr(_batches, "_MOST_ROWS", 1)
+    Path("t.csv").write_text("\n".join(["x,y", *(f"{token},1" for token in tokens)]), "utf-8")
+    table = _batches.TableBatches(Path("t.csv"))
+    table.learn_types(["y"], [])
+    with pytest.raises(_terminal.BadInputError, match=r"'x' holds whole numbers of 19 digits"):
+        table.learn_types(["x", "y"], [])
+
+
+def test_the_words_for_missing_numbers_are_those_of_pandas():
+    assert set(_csv_batches.MISSING_WORDS) == set(STR_NA_VALUES)
+
+
+# Wrong input
+
+
+def contents():
+    return {name: Path(name).read_bytes() for name in sorted(os.listdir())}
+
+
+def changed(**values):
+    """The table with values in a middle batch."""
+    frame = people().astype(dict.fromkeys(values, object))
+    for name, value in values.items():
+        frame.loc[60, name] = value
+    return frame
+
+
+def cut(path, share=0.6):
+    data = Path(path).read_bytes()
+    Path(path).write_bytes(data[: int(share * len(data))])
+
+
+@pytest.mark.parametrize(
+    ("suffix", "frame", "more", "message"),
+    [
+        ("csv", changed(a="many"), ["--encode", "error"], "text where numbers belong: 'a', 'job'"),
+        ("csv", changed(a=None, count=None), [], "infinite in 'a' (1), 'count' (1): fill"),
+        ("parquet", changed(a=None, job=None), [], "infinite in 'a' (1), 'job' (1): fill"),
+        ("arrow", changed(a=float("inf")), [], "missing or infinite in 'a' (1): fill"),
+        ("csv", changed(sex=None), [], "no value in 1 of 120 rows"),
+        ("parquet", changed(sex=None), [], "no value in 1 of 120 rows"),
+        ("csv", changed(a=1e200), [], "too large to be squared: 'a'"),
+        ("csv", changed(a=1e200), ["--no-standardize"], "too large to be squared: 'a'"),
+        ("csv", people().iloc[:0], [], "has no rows"),
+        ("arrow", people().iloc[:0], [], "has no rows"),
+        ("csv", people().iloc[:1], [], "one row"),
+        ("csv", people(), ["--n-components", "40"], "40 is more than the 12 columns"),
+        ("csv", people(), ["--sensitive", "gender"], "has no column 'gender'"),
+        ("csv", people(), ["--carry", "gender"], "has no column 'gender'"),
+        (
+            "csv",
+            people().assign(fairpca0=1),
+            ["--drop", "fairpca0", "--carry", "fairpca0"],
+            "'fairpca0' cannot be carried over: a reduced one has its name",
+        ),
+        (
+            "csv",
+            people(1100).assign(id=[f"x{i}" for i in range(1100)]),
+            [],
+            "'id' has more than 1,000 different texts",
+        ),
+        ("parquet", people().assign(when=pd.Timestamp(0)), [], "'when' holds neither numbers"),
+        (
+            "parquet",
+            people().assign(when=pd.Timestamp(0)),
+            ["--drop", "when", "--carry", "when"],
+            "the column 'when' cannot be carried over in batches",
+        ),
+        ("csv", people(), ["--report", "r.html"], "leave out --report or --stream"),
+    ],
+)
+def test_wrong_input(folder, capsys, suffix, frame, more, message):
+    write(frame, f"bad.{suffix}")
+    before = contents()
+    files = ["--model", "made.fairpca", "--output", "made.csv"]
+    code = main(["fit", f"bad.{suffix}", *FIT, *more, *files, "--stream"])
+    said = capsys.readouterr()
+    assert (code, said.out) == (2, "")
+    assert message in said.err
+    assert said.err.count("\n") == 1
+    assert contents() == before
+
+
+@pytest.mark.parametrize("command", ["fit", "transform"])
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_files_that_are_cut_short(folder, capsys, suffix, command):
+    run(capsys, "fit", "people.csv", *FIT, "--drop", "race", "--model", "m.fairpca")
+    if suffix == "csv":
+        with open("people.csv", "a", encoding="utf-8") as file:
+            file.write('1,2,3,"4')
+    else:
+        cut(f"people.{suffix}")
+    before = contents()
+    options = ["--model", "m.fairpca"] if command == "transform" else FIT
+    arguments = [command, f"people.{suffix}", *options, "--output", "made.csv", "--stream"]
+    assert main(arguments) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert f"people.{suffix}" in said.err
+    assert said.err.count("\n") == 1
+    assert contents() == before
+
+
+@pytest.mark.parametrize("output", ["made.csv", "made.parquet", "made.arrow"])
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (changed(a="many"), "'a' holds text where the model needs numbers"),
+        (changed(a=None), "missing or infinite in 'a' (1)"),
+        (changed(job="king"), "did not occur at the fit: 'king'"),
+        (people().drop(columns="a"), "lacks columns that the model needs: 'a'"),
+        (people().assign(more=1), "columns that the model does not know: 'more'"),
+    ],
+)
+def test_a_transform_that_fails_in_the_middle_leaves_the_old_table(
+    folder, capsys, frame, message, output
+):
+    run(capsys, "fit", "people.csv", *FIT, "--drop", "race", "--model", "m.fairpca")
+    write(frame, "bad.csv")
+    Path(output).write_text("old", "utf-8")
+    before = contents()
+    assert (
+        main(["transform", "bad.csv", "--model", "m.fairpca", "--output", output, "--stream"]) == 2
+    )
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert message in said.err
+    assert said.err.count("\n") == 1
+    assert contents() == before
+
+
+def test_a_file_that_changes_between_two_passes_is_refused(folder, capsys, monkeypatch):
+    learn = _batches.TableBatches.learn_types
+
+    def learn_and_change(self, read, shown):
+        learn(self, read, shown)
+        write(people(seed=3), "people.csv")
+
+    monkeypatch.setattr(_batches.TableBatches, "learn_types", learn_and_change)
+    assert main(["audit", "people.csv", *FIT, "--stream"]) == 2
+    assert "changed while it was read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("output", ["made.csv", "made.parquet"])
+def test_types_that_depend_on_all_values_are_not_carried(folder, capsys, output):
+    run(capsys, "fit", "people.csv", *FIT, "--drop", "race", "--model", "m.fairpca")
+    kinds = {
+        "price": pyarrow.array([Decimal("1.5")] * ROWS),
+        "days": pyarrow.array([19_000] * ROWS, pyarrow.date32()),
+        "time": pyarrow.array([0] * ROWS, pyarrow.timestamp("us")),
+        "kind": pyarrow.array(["x"] * ROWS).dictionary_encode(),
+    }
+    table = pyarrow.Table.from_pandas(people())
+    for name, column in kinds.items():
+        table = table.append_column(name, column)
+    pyarrow.parquet.write_table(table, "t.parquet")
+    others = [word for name in kinds for word in ("--drop", name)]
+    arguments = ["transform", "t.parquet", "--model", "m.fairpca", *others, "--output", output]
+    refused = []
+    for name in kinds:
+        code = main([*arguments, "--carry", name, "--stream"])
+        said = capsys.readouterr().err
+        if code == 0:
+            both(capsys, *arguments, "--carry", name)
+        else:
+            assert f"the column '{name}' cannot be carried" in said
+            refused.append(name)
+    assert refused == (["time"] if output.endswith(".csv") else ["price", "kind"])
+
+
+# Progress and memory
+
+
+def test_rows_are_counted_on_a_terminal(folder, monkeypatch, capsys):
+    told = []
+    table = _batches.TableBatches(Path("people.parquet"))
+    for _ in table.frames(lambda *a: told.append(a), "reading", ["a", "sex"]):
+        pass
+    assert told[-1] == ("reading: 120 rows, megabyte", 1, 1)
+    assert [words.split()[1] for words, _, _ in told[:3]] == ["17", "34", "51"]
+
+
+MEASURE = """
+import re
+from pathlib import Path
+from fairpca.cli import _batches, main
+from fairpca.sources import files
+_batches._MOST_ROWS = files._MOST_ROWS = 2**11
+for size in ("small", "large"):
+    for suffix in ("csv", "parquet", "arrow"):
+        files = [f"{size}.{suffix}", "--output", f"out.{suffix}", "--stream"]
+        assert main(["fit", *files, "--sensitive", "sex", "--n-components", "2"]) == 0
+    status = Path("/proc/self/status").read_text()
+    print("peak", re.search(r"VmHWM:\\s+(\\d+) kB", status)[1])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="says how much memory there was")
+def test_memory_does_not_grow_with_the_rows(tmp_path):
+    columns, few, many = [*"abcdefghijklmnop"], 2, 20
+    rng = np.random.default_rng(0)
+    part = pd.DataFrame(rng.integers(0, 1000, (5_000, len(columns))), columns=columns)
+    part["job"] = rng.choice(["cook", "smith"], len(part))
+    part["sex"] = rng.choice(["f", "m"], len(part))
+    head, rows = part.to_csv(index=False).split("\n", 1)
+    table = pyarrow.Table.from_pandas(part)
+    for size, times in (("small", few), ("large", many)):
+        (tmp_path / f"{size}.csv").write_text(f"{head}\n{rows * times}", "utf-8")
+        for suffix, writer in (
+            ("parquet", pyarrow.parquet.ParquetWriter),
+            ("arrow", pyarrow.ipc.new_file),
+        ):
+            with writer(str(tmp_path / f"{size}.{suffix}"), table.schema) as file:
+                for _ in range(times):
+                    file.write_table(table)
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    peaks = [int(x.split()[1]) for x in done.stdout.splitlines() if x.startswith("peak")]
+    # The numbers alone; in memory it grows by about seven times as much.
+    assert 1024 * (peaks[1] - peaks[0]) < 8 * (many - few) * len(part) * len(columns), peaks

@@ -1,0 +1,291 @@
+"""Rows of PyTorch and CuPy: the CPU's tensors everywhere, a GPU's where there is one."""
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairpca import FairPCA, GroupMoments, Problem
+from fairpca._linalg.device import DeviceMatrices
+from fairpca._linalg.library import device_library, is_cpu, namespace, to_host
+from fairpca._linalg.operators import GroupMatrices
+from fairpca._rows import device_sums
+
+from same_fit import assert_same_fit
+
+REQUIRED = "FAIRPCA_REQUIRE_TORCH"
+
+
+def _kinds():
+    """Pairs of a library and a device on which it can be tried here."""
+    kinds = []
+    try:
+        torch = importlib.import_module("torch")
+        importlib.import_module("array_api_compat")
+        kinds.append(("torch", "cpu"))
+        if torch.cuda.is_available():
+            kinds.append(("torch", "cuda"))
+            importlib.import_module("cupy")
+            kinds.append(("cupy", "cuda"))
+    except ImportError as error:
+        if not kinds:
+            kinds.append((f"not installed: {error.name}", ""))
+    return kinds
+
+
+@pytest.fixture(params=_kinds(), ids="-".join)
+def put(request, monkeypatch):
+    """A function that puts a NumPy array where the library keeps its own, and solves there."""
+    monkeypatch.setattr(device_sums, "_NUMPY_SOLVES_ON_CPU", False)
+    library, device = request.param
+    if library.startswith("not installed"):
+        said = f"{library}: nothing was tried with arrays of PyTorch (install `fairpca[gpu]`)"
+        if os.environ.get(REQUIRED):
+            pytest.fail(f"{said}, and {REQUIRED} is set")
+        pytest.skip(said)
+    module = importlib.import_module(library)
+    if library == "torch":
+        return lambda array: module.asarray(np.asarray(array), device=device)
+    return module.asarray
+
+
+def rows(n=600, d=8, k=3, seed=0, mean=0.0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) / np.sqrt(np.arange(1, d + 1))
+    groups = rng.choice(k, n, p=np.arange(k, 0, -1) / (k * (k + 1) / 2))
+    for group in range(k):
+        members = groups == group
+        own = rng.normal(size=(3, d)) / np.sqrt(d)
+        X[members] += rng.normal(size=(members.sum(), 3)) @ own
+    return X + mean, groups
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e6])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_moments_are_those_of_numpy(put, mean, weighted):
+    X, groups = rows(mean=mean)
+    weights = np.random.default_rng(1).uniform(0, 2, len(X)) if weighted else None
+    expected = GroupMoments.from_rows(X, groups, sample_weight=weights)
+    given = None if weights is None else put(weights)
+    found = GroupMoments.from_rows(put(X), put(groups), sample_weight=given)
+    assert found.labels == expected.labels
+    np.testing.assert_array_equal(found.count, expected.count)
+    np.testing.assert_allclose(found.weight, expected.weight, rtol=1e-13)
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-12)
+    largest = np.abs(expected.scatter).max()
+    np.testing.assert_allclose(found.scatter, expected.scatter, atol=1e-9 * largest)
+    np.testing.assert_array_equal(found.scatter, found.scatter.transpose(0, 2, 1))
+
+
+def test_blocks_and_panels_add_up(put, monkeypatch):
+    import fairpca._rows.device_sums as module
+
+    monkeypatch.setattr(module, "_BLOCK_BYTES", 8 * 40 * 70)
+    monkeypatch.setattr(module, "_PANEL", 7)
+    X, groups = rows(d=40, k=2)
+    expected = GroupMoments.from_rows(X, groups)
+    found = GroupMoments.from_rows(put(X), put(groups))
+    np.testing.assert_allclose(found.scatter, expected.scatter, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("d", "k", "r"), [(8, 1, 2), (8, 2, 3), (8, 4, 4), (330, 2, 6), (330, 4, 5)]
+)
+def test_fit_is_that_of_numpy(put, d, k, r):
+    X, groups = rows(n=900, d=d, k=k)
+    sensitive = None if k == 1 else groups
+    reference = FairPCA(r).fit(X, sensitive_features=sensitive)
+    fitted = FairPCA(r).fit(put(X), sensitive_features=None if k == 1 else put(groups))
+    assert_same_fit(fitted, reference)
+    reduced = fitted.transform(put(X))
+    assert device_library(reduced) == device_library(put(X))
+    assert str(reduced.device) == str(put(X).device)
+    np.testing.assert_allclose(to_host(reduced), fitted.transform(X), atol=1e-9)
+    restored = fitted.inverse_transform(reduced)
+    np.testing.assert_allclose(
+        to_host(restored), fitted.inverse_transform(fitted.transform(X)), atol=1e-9
+    )
+    assert fitted.score(put(X)) == pytest.approx(fitted.score(X))
+
+
+def test_on_the_cpu_numpy_solves_without_a_copy(put, monkeypatch):
+    monkeypatch.setattr(device_sums, "_NUMPY_SOLVES_ON_CPU", True)
+    X, groups = rows(n=900, d=330, k=3)
+    reference = FairPCA(4).fit(X, sensitive_features=groups)
+    assert_same_fit(FairPCA(4).fit(put(X), sensitive_features=put(groups)), reference)
+    moments = GroupMoments.from_rows(put(X), put(groups))
+    operators = moments.operators("mean", "global")
+    if is_cpu(put(X)):
+        assert isinstance(operators, GroupMatrices)
+        assert np.shares_memory(moments.scatter, to_host(moments.on_device))
+    else:
+        assert isinstance(operators, DeviceMatrices)
+
+
+@pytest.mark.parametrize(
+    "options", [{"loss": "sum"}, {"centering": "group"}, {"criterion": "minmax"}]
+)
+def test_choices_with_many_columns(put, options):
+    X, groups = rows(n=900, d=320, k=3, mean=2.0)
+    X[groups == 1] += 0.5
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, len(X))
+    reference = FairPCA(4, **options).fit(X, sensitive_features=groups, sample_weight=weights)
+    fitted = FairPCA(4, **options).fit(
+        put(X), sensitive_features=put(groups), sample_weight=put(weights)
+    )
+    assert_same_fit(fitted, reference)
+
+
+def test_float32_keeps_its_kind_and_float64_sums(put):
+    X, groups = rows(n=2000, d=12, mean=50.0)
+    X = X.astype(np.float32)
+    fitted = FairPCA(3).fit(put(X), sensitive_features=put(groups))
+    assert_same_fit(fitted, FairPCA(3).fit(X.astype(np.float64), sensitive_features=groups))
+    reduced = fitted.transform(put(X))
+    assert reduced.dtype == put(X).dtype
+    np.testing.assert_allclose(to_host(reduced), fitted.transform(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["text", "bool", "two columns", "missing"])
+def test_labels_of_all_kinds(put, kind):
+    X, groups = rows()
+    options = {}
+    if kind == "text":
+        labels, given = np.array(["a", "b", "c"])[groups], np.array(["a", "b", "c"])[groups]
+    elif kind == "bool":
+        labels, given = groups == 1, put(groups == 1)
+    elif kind == "two columns":
+        labels = np.column_stack([groups, np.arange(len(X)) % 2])
+        given = put(labels)
+    else:
+        labels = np.where(groups == 0, np.nan, groups)
+        given, options = put(labels), {"missing_labels": "group"}
+    fitted = FairPCA(3, **options).fit(put(X), sensitive_features=given)
+    assert_same_fit(fitted, FairPCA(3, **options).fit(X, sensitive_features=labels))
+
+
+def test_integers_and_rows_without_weight(put):
+    X, groups = rows()
+    whole = np.round(20 * X).astype(np.int64)
+    weights = np.where(groups == 2, 0.0, 1.0)
+    fitted = FairPCA(2).fit(put(whole), sensitive_features=put(groups), sample_weight=put(weights))
+    kept = groups != 2
+    assert_same_fit(fitted, FairPCA(2).fit(whole[kept], sensitive_features=groups[kept]))
+
+
+def test_batches_merge_with_those_of_numpy(put):
+    X, groups = rows()
+    parts = [
+        GroupMoments.from_rows(put(X[:300]), put(groups[:300])),
+        GroupMoments.from_rows(X[300:], groups[300:]),
+    ]
+    reference = FairPCA(3).fit(X, sensitive_features=groups)
+    assert_same_fit(FairPCA(3).fit_moments(GroupMoments.merge(parts)), reference)
+    fair = FairPCA(3)
+    for part in (slice(0, 250), slice(250, 600)):
+        fair.partial_fit(put(X[part]), sensitive_features=groups[part])
+    assert_same_fit(fair, reference)
+
+
+def test_gradients_are_left_behind(put):
+    X, groups = rows()
+    given = put(X)
+    if device_library(given) != "torch":
+        pytest.skip("only PyTorch has gradients")
+    given.requires_grad_()
+    fitted = FairPCA(3).fit(given, sensitive_features=groups)
+    assert not fitted.transform(given).requires_grad
+
+
+def test_a_missed_direction_is_found_on_the_device(put):
+    X, groups = rows(n=900, d=30, k=2)
+    on_host = Problem(GroupMoments.from_rows(X, groups), 3)
+    device = GroupMoments.from_rows(put(X), put(groups)).operators("mean", "global")
+    host = GroupMatrices(on_host.moments)
+    weights = np.array([0.7, -0.2])
+    matrix = host.dense(weights)
+    np.testing.assert_allclose(device.dense(weights), matrix, atol=1e-12)
+    values, vectors = np.linalg.eigh(matrix)
+    # All but the largest are known, so that one is above the level.
+    known, drops, level = vectors[:, -4:-1], values[-4:-1] - values[-4], values[-4] + 1e-9
+    missed = device.disproof(weights, device.tall(known), drops, level)
+    direction = to_host(missed)[:, 0]
+    rest = matrix - known * drops @ known.T
+    assert direction @ rest @ direction > level * (direction @ direction)
+    known, drops = vectors[:, -3:], values[-3:] - values[-4]
+    assert device.disproof(weights, device.tall(known), drops, level) is None
+    found, leading = device.leading(weights, 2)
+    np.testing.assert_allclose(found, values[::-1][:2])
+    np.testing.assert_allclose(
+        np.abs(to_host(leading).T @ vectors[:, :-3:-1]), np.eye(2), atol=1e-8
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda X: X[0], "Expected 2D array"),
+        (lambda X: X[:1], "minimum of 2"),
+        (lambda X: X[:, :2], "n_components=3 must be between 1 and n_features=2"),
+        (lambda X: np.where(X[3, 1] == X, np.nan, X), "NaN or infinity"),
+        (lambda X: X * 1e200, "too large to be squared"),
+        (lambda X: X + 1j, "Complex data"),
+    ],
+)
+def test_bad_rows_are_refused(put, change, words):
+    X, groups = rows()
+    bad = put(change(X))
+    labels = groups[: bad.shape[0]] if bad.ndim == 2 else groups
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=words):
+        FairPCA(3).fit(bad, sensitive_features=labels)
+
+
+def test_wrong_lengths_and_features_are_refused(put):
+    X, groups = rows()
+    with pytest.raises(ValueError, match="one label for each row"):
+        FairPCA(3).fit(put(X), sensitive_features=put(groups[:-1]))
+    with pytest.raises(ValueError, match="sample_weight"):
+        FairPCA(3).fit(put(X), sensitive_features=groups, sample_weight=put(np.ones(3)))
+    fitted = FairPCA(3).fit(put(X), sensitive_features=groups)
+    with pytest.raises(ValueError, match="X has 5 features, but FairPCA is expecting 8"):
+        fitted.transform(put(X[:, :5]))
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        fitted.transform(put(np.full((2, 8), np.nan)))
+
+
+def test_the_page_on_gpus_runs(put):
+    page = (Path(__file__).parents[2] / "docs" / "gpu.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    scope = {}
+    exec(block, scope)
+    assert scope["reduced"].shape == (2000, 5)
+    assert scope["reduced"].dtype == scope["X"].dtype
+    assert scope["fair"].certificate_.status in ("optimal", "bounded")
+
+
+def test_missing_helper_names_the_extra(put, monkeypatch):
+    X, groups = rows()
+    monkeypatch.setitem(sys.modules, "array_api_compat", None)
+    with pytest.raises(ImportError, match=r"fairpca\[gpu\]"):
+        FairPCA(3).fit(put(X), sensitive_features=groups)
+
+
+def test_fitting_numpy_rows_imports_no_device_library():
+    code = (
+        "import sys, numpy as np; from fairpca import FairPCA; "
+        "FairPCA(2).fit(np.random.rand(9, 3), sensitive_features=[0, 1, 1] * 3); "
+        "sys.exit(any(name in sys.modules for name in ('torch', 'cupy', 'array_api_compat')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_names_of_libraries():
+    assert device_library(np.ones(2)) is None
+    assert device_library([1.0]) is None
+    with pytest.raises((ImportError, TypeError)):
+        namespace("text")

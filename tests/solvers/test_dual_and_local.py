@@ -1,0 +1,173 @@
+"""The parts of the exact solver, against finite differences and definitions."""
+
+import numpy as np
+import pytest
+
+from fairpca._linalg.dense import complement
+from fairpca.solvers._exact.criteria import Equal, MinMax, Spread, project_on_simplex
+from fairpca.solvers._exact.dual import _occupy, equal_domain, maximise_dual
+from fairpca.solvers._exact.forms import Forms
+from fairpca.solvers._exact.local import _Search, refine
+
+from problems import random_basis, random_problem
+
+
+def occupied_at(forms, weights, mu):
+    return _occupy(forms.spectrum(weights), forms.r, mu)
+
+
+def forms_of(rng, k=4, d=7, r=3, kind="general"):
+    return Forms.of(random_problem(rng, kind, k, d, r))
+
+
+@pytest.mark.parametrize("mu", [10.0, 0.3, 0.01])
+def test_derivatives_of_the_smoothed_eigenvalue_sum(mu):
+    rng = np.random.default_rng(0)
+    forms = forms_of(rng)
+    weights = rng.standard_normal(4)
+    kept, curvature = occupied_at(forms, weights, mu).derivatives(forms)
+    h = 1e-5
+    for i in range(4):
+        step = h * np.eye(4)[i]
+        ahead, behind = (occupied_at(forms, weights + s, mu) for s in (step, -step))
+        slope = (ahead.sigma - behind.sigma) / (2 * h)
+        assert slope == pytest.approx(kept[i], rel=1e-6)
+        change = (ahead.derivatives(forms)[0] - behind.derivatives(forms)[0]) / (2 * h)
+        np.testing.assert_allclose(change, curvature[i], rtol=1e-5, atol=1e-5)
+
+
+def test_derivatives_hold_where_eigenvalues_are_tied():
+    rng = np.random.default_rng(1)
+    forms = forms_of(rng, kind="integer diagonal")
+    weights = np.ones(4)
+    kept, curvature = occupied_at(forms, weights, 0.5).derivatives(forms)
+    step = 1e-5 * rng.standard_normal(4)
+    ahead, behind = (occupied_at(forms, weights + s, 0.5) for s in (step, -step))
+    assert ahead.sigma - behind.sigma == pytest.approx(2 * kept @ step, rel=1e-5)
+    change = ahead.derivatives(forms)[0] - behind.derivatives(forms)[0]
+    np.testing.assert_allclose(change, 2 * curvature @ step, rtol=1e-4, atol=1e-9)
+
+
+def test_smoothing_is_above_by_at_most_the_entropy():
+    rng = np.random.default_rng(2)
+    forms = forms_of(rng)
+    weights = rng.standard_normal(4)
+    exact = np.linalg.eigvalsh(forms.combine(weights))[-3:].sum()
+    for mu in (1.0, 1e-3, 1e-9):
+        occupied = occupied_at(forms, weights, mu)
+        assert occupied.p.sum() == pytest.approx(3, abs=1e-9)
+        assert -1e-9 <= occupied.sigma - exact <= mu * forms.d * np.log(2) + 1e-9
+
+
+def criteria(forms):
+    k = forms.k
+    return {
+        "equal": (Equal(forms.weights, 0.0), forms.weights),
+        "equal within": (Equal(forms.weights, 0.7), forms.weights),
+        "minmax": (MinMax(), np.full(k, 1 / k)),
+        "spread": (Spread(), np.linspace(-1, 1, k)),
+    }
+
+
+@pytest.mark.parametrize("name", ["equal", "equal within", "minmax", "spread"])
+def test_the_smoothed_criterion_has_the_weights_as_slope(name):
+    rng = np.random.default_rng(3)
+    forms = forms_of(rng)
+    criterion, weights = criteria(forms)[name]
+    state = criterion.start(weights)
+    disparities = rng.uniform(0, 5, 4)
+    moved, _, factor = criterion.smooth(disparities, state, 0.3)
+    h = 1e-6
+    for i in range(4):
+        step = h * np.eye(4)[i]
+        ahead, behind = (criterion.smooth(disparities + s, state, 0.3) for s in (step, -step))
+        slope = (ahead[1] - behind[1]) / (2 * h)
+        assert slope == pytest.approx(criterion.net(moved)[i], abs=1e-6)
+        change = (criterion.net(ahead[0]) - criterion.net(behind[0])) / (2 * h)
+        np.testing.assert_allclose(change, (factor @ factor.T)[i], atol=1e-6)
+
+
+def test_multipliers_of_equality_sum_to_zero():
+    rng = np.random.default_rng(4)
+    for tolerance in (0.0, 0.1, 2.0):
+        weights = rng.dirichlet(np.ones(6))
+        moved, *_ = Equal(weights, tolerance).smooth(rng.uniform(0, 5, 6), weights, 2.0)
+        assert (moved - weights).sum() == pytest.approx(0, abs=1e-12)
+
+
+def test_projection_on_the_simplex_is_the_nearest_point():
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        point = rng.standard_normal(5) * 3
+        nearest = project_on_simplex(point)
+        assert nearest.min() >= 0
+        assert nearest.sum() == pytest.approx(1)
+        others = rng.dirichlet(np.ones(5), size=200)
+        assert (np.linalg.norm(others - point, axis=1) >= np.linalg.norm(nearest - point)).all()
+
+
+def test_slope_and_curvature_on_the_manifold():
+    rng = np.random.default_rng(6)
+    forms = forms_of(rng)
+    search = _Search(forms, MinMax(), random_basis(rng, 7, 3), np.array([0.4, 0.3, 0.2, 0.1]))
+    search.diagonalise()
+    net = search.moved
+    step = rng.standard_normal(12)
+
+    def lagrangian(t):
+        basis, _ = complement(search.basis + search.rest @ (t * step).reshape(4, 3))
+        return forms.disparities(basis)
+
+    h = 1e-4
+    ahead, here, behind = lagrangian(h), lagrangian(0.0), lagrangian(-h)
+    np.testing.assert_allclose((ahead - behind) / (2 * h), search.jacobian @ step, rtol=1e-5)
+    second = net @ (ahead - 2 * here + behind) / h**2
+    assert second == pytest.approx((search.curvature * step) @ step, rel=1e-4)
+
+
+def test_a_local_search_ends_at_a_fair_and_stationary_point():
+    rng = np.random.default_rng(7)
+    fair = 0
+    for _ in range(20):
+        forms = forms_of(rng, k=3, d=8, r=3)
+        criterion = Equal(forms.weights, 0.0)
+        local = refine(forms, criterion, random_basis(rng, 8, 3), forms.weights)
+        if np.ptp(local.disparities) > 1e-6 * forms.scale:
+            continue  # there need not be an equal subspace
+        fair += 1
+        basis, rest = complement(local.basis)
+        slope = rest.T @ forms.combine(local.weights) @ basis
+        assert np.abs(slope).max() <= 1e-8 * forms.scale
+    assert fair >= 5
+
+
+@pytest.mark.parametrize(("k", "d", "r"), [(3, 9, 3), (4, 30, 8), (5, 140, 20)])
+def test_polished_weights_make_the_disparities_equal(k, d, r):
+    rng = np.random.default_rng([k, d])
+    smooth = 0
+    for _ in range(10):
+        forms = forms_of(rng, k, d, r)
+        rough = maximise_dual(forms, equal_domain(forms, 0.0), polish=False)
+        exact = maximise_dual(forms, equal_domain(forms, 0.0))
+        assert rough.is_rough == (rough.smooth_at is not None)
+        assert not exact.is_rough
+        if exact.smooth_at is None or exact.above_limit:
+            continue
+        smooth += 1
+        assert not exact.is_tied
+        assert exact.value == pytest.approx(rough.value, abs=1e-3 * rough.smooth_at * forms.scale)
+        values, vectors = np.linalg.eigh(forms.combine(exact.weights))
+        assert exact.value == pytest.approx(exact.weights @ forms.gains - values[-r:].sum())
+        disparities = forms.disparities(vectors[:, -r:])
+        assert np.ptp(disparities) <= 1e-13 * forms.scale
+        # A local search has nothing to do there, and comes back to it from nearby.
+        criterion = Equal(forms.weights, 0.0)
+        settled = refine(forms, criterion, vectors[:, -r:], exact.weights)
+        assert settled.n_iter == 0
+        nearby = np.linalg.qr(vectors[:, -r:] + 1e-3 * rng.standard_normal((d, r)))[0]
+        searched = refine(forms, criterion, nearby, exact.weights)
+        assert searched.n_iter > 0
+        np.testing.assert_allclose(
+            searched.basis @ searched.basis.T, settled.basis @ settled.basis.T, atol=1e-7
+        )
+    assert smooth >= 3

@@ -1,0 +1,397 @@
+"""The paper's algorithm: its lemma, its theorems, and where it ends on real data."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.preprocessing import StandardScaler
+
+from fairpca import ExactSolver, FairPCA, GroupMoments, ParetoDescent, Problem
+from fairpca._linalg.dense import min_norm_point, polar_factor, qr_factor
+from fairpca.datasets import load_adult, load_credit
+from fairpca.estimators.callbacks import listening
+from fairpca.objectives import MeanDistance, PaperObjectives, TotalLoss
+from fairpca.solvers import pareto_starts
+from fairpca.solvers._descent import descend
+from fairpca.solvers.pareto import non_dominated
+
+from problems import KINDS, problem_of, random_basis, random_problem
+
+
+def real_problem(load, sensitive, r):
+    bunch = load(sensitive=sensitive, as_frame=False)
+    X = StandardScaler().fit_transform(bunch.data)
+    return Problem(GroupMoments.from_rows(X, bunch.sensitive_features), r)
+
+
+# The direction
+
+
+def test_the_direction_is_a_descent_direction_for_all_objectives():
+    rng = np.random.default_rng(0)
+    for number in range(1000):
+        k = int(rng.integers(2, 7))
+        d = int(rng.integers(2, 9))
+        r = int(rng.integers(1, d))
+        problem = random_problem(rng, KINDS[number % len(KINDS)], k, d, r)
+        basis = random_basis(rng, d, r)
+        kind = ("pairwise", "single")[number % 2]
+        _, gradients = PaperObjectives(kind).evaluate(problem, basis)
+        flat = gradients.reshape(len(gradients), -1)
+        flat = flat / np.maximum(np.linalg.norm(flat, axis=1), 1e-300)[:, None]
+        weights = min_norm_point(flat)
+        direction = -weights @ flat
+        assert weights.min() >= 0
+        assert weights.sum() == pytest.approx(1, abs=1e-12)
+        assert (flat @ direction <= -(direction @ direction) + 1e-10).all()
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 7, 30])
+def test_the_min_norm_point_agrees_with_another_program(m):
+    rng = np.random.default_rng(m)
+    for _ in range(5):
+        vectors = rng.standard_normal((m, 12)) + 0.4
+        found = min_norm_point(vectors) @ vectors
+        weights = cp.Variable(m)
+        goal = cp.Minimize(cp.sum_squares(vectors.T @ weights))
+        cp.Problem(goal, [weights >= 0, cp.sum(weights) == 1]).solve(
+            solver=cp.CLARABEL, tol_gap_abs=1e-14, tol_gap_rel=1e-14, tol_feas=1e-14
+        )
+        assert_allclose(found, weights.value @ vectors, atol=1e-8)
+
+
+def test_the_min_norm_point_of_two_hundred_vectors():
+    rng = np.random.default_rng(1)
+    vectors = rng.standard_normal((200, 500)) + 0.3
+    weights = min_norm_point(vectors)
+    nearest = weights @ vectors
+    # The definition: every vector lies beyond the hyperplane through the point.
+    assert (vectors @ nearest >= nearest @ nearest * (1 - 1e-10)).all()
+    assert weights.min() >= 0
+    assert weights.sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_the_min_norm_point_of_opposite_equal_and_zero_vectors():
+    assert_allclose(min_norm_point(np.array([[1.0, 0.0], [-3.0, 0.0]])), [0.75, 0.25])
+    assert_allclose(min_norm_point(np.zeros((3, 4))) @ np.zeros((3, 4)), 0.0)
+    same = np.ones((4, 3))
+    assert_allclose(min_norm_point(same) @ same, 1.0)
+    with_zero = np.vstack([np.zeros(3), np.eye(3)])
+    assert_allclose(min_norm_point(with_zero) @ with_zero, 0.0, atol=1e-12)
+
+
+def test_retractions_give_orthonormal_bases_of_the_same_span():
+    rng = np.random.default_rng(2)
+    matrix = rng.standard_normal((7, 3))
+    for retract in (polar_factor, qr_factor):
+        basis = retract(matrix)
+        assert_allclose(basis.T @ basis, np.eye(3), atol=1e-14)
+        assert_allclose(basis @ basis.T @ matrix, matrix, atol=1e-12)
+        assert_allclose(retract(basis), basis, atol=1e-14)
+
+
+# The theorems
+
+
+@pytest.mark.parametrize("objectives", ["pairwise", "single"])
+@pytest.mark.parametrize("projection", ["svd", "qr"])
+def test_backtracking_never_increases_an_objective(objectives, projection):
+    rng = np.random.default_rng(3)
+    for kind in ("general", "other scales", "block"):
+        problem = random_problem(rng, kind, 3, 7, 2)
+        solver = ParetoDescent(
+            objectives,
+            step="backtracking",
+            normalize=False,
+            step_size=1.0 / problem.scale,
+            projection=projection,
+            max_iter=200,
+        )
+        (run,) = solver.solve(problem).history["runs"]
+        assert len(run.steps) > 5
+        assert (np.diff(run.values, axis=0) <= 0).all()
+        # Summing Armijo's condition: the paper's non-convex theorem rests on this.
+        promised = solver.armijo * (run.steps * run.norms[: len(run.steps)] ** 2).sum()
+        fallen = run.values[0] - run.values[-1]
+        assert (promised <= fallen + 1e-12 * np.abs(run.values[0])).all()
+
+
+def test_averaged_excess_on_convex_quadratics():
+    # f_i(x) = |x - c_i|^2 / 2 in a flat space: Pareto efficient points are the centres' hull.
+    rng = np.random.default_rng(4)
+    for m, n, steps in ((2, 5, 100), (4, 3, 400), (6, 10, 1000)):
+        centres = rng.standard_normal((m, n))
+        start = rng.standard_normal(n) * 3
+
+        def values_of(x, centres=centres):
+            return 0.5 * np.square(x - centres).sum(axis=1)
+
+        def evaluate(x, centres=centres, values_of=values_of):
+            return values_of(x), x - centres
+
+        efficient = rng.dirichlet(np.ones(m)) @ centres
+        distance = np.linalg.norm(start - efficient)
+        # The largest gradient on the path; starting from an overestimate it is found in a few runs.
+        largest = 10.0 * np.linalg.norm(start - centres, axis=1).max()
+        for _ in range(5):
+            path = [start]
+            run = descend(
+                evaluate,
+                values_of,
+                start,
+                retract=lambda x, path=path: path.append(x) or x,
+                step="constant",
+                step_size=distance / (largest * np.sqrt(steps)),
+                normalize=False,
+                armijo=1e-4,
+                zero=0.0,
+                tol=0.0,
+                max_iter=steps,
+            )
+            seen = max(np.linalg.norm(x - centres, axis=1).max() for x in path)
+            if np.isclose(seen, largest, rtol=1e-6):
+                break
+            largest = seen
+        excess = run.values[: len(run.multipliers)] - values_of(efficient)
+        averaged = (run.multipliers * excess).sum() / len(run.multipliers)
+        assert averaged <= distance * largest / np.sqrt(steps)
+
+
+def test_stationary_points_are_recognised():
+    problem = real_problem(load_adult, "sex", 5)
+    solution = ParetoDescent(random_state=1, max_iter=3000).solve(problem)
+    (run,) = solution.history["runs"]
+    assert run.stationary
+    assert "Pareto stationary" in solution.message
+    assert run.norms[-1] <= 1e-8
+    # Ordinary PCA is one: its total loss cannot fall, so it does not move.
+    still = ParetoDescent(start="pca").solve(problem)
+    assert still.n_iter == 0
+    assert_allclose(still.disparities, problem.disparities(problem.pca_basis))
+
+
+# Where it ends on real data
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("load", [load_adult, load_credit])
+@pytest.mark.parametrize("r", [2, 5, 10])
+def test_ends_on_the_frontier_of_two_groups(load, r):
+    problem = real_problem(load, "sex", r)
+    excess = []
+    for seed in range(1, 51):
+        end = ParetoDescent(random_state=seed).solve(problem)
+        frontier = ExactSolver().solve(problem.with_tolerance(np.ptp(end.disparities)))
+        excess.append(end.total_loss / frontier.total_loss - 1)
+        assert end.certificate.relative_gap == pytest.approx(max(excess[-1], 0), abs=1e-7)
+    assert min(excess) >= -1e-9
+    assert np.mean(np.array(excess) <= 1e-3) >= 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("r", [5, 10])
+def test_five_groups_become_nearly_equal(r):
+    problem = real_problem(load_adult, "race", r)
+    end = ParetoDescent(n_restarts=10).solve(problem)
+    unfair = problem.spread(problem.pca_basis)
+    assert np.ptp(end.disparities) <= 0.01 * unfair
+
+
+def test_backtracking_ends_at_fair_subspaces_above_the_frontier():
+    # With psi = z^2 / 2 every fair subspace is stationary, whatever it loses: the penalty's
+    # gradient is zero there. Backtracking stops at the first one that it meets.
+    problem = real_problem(load_adult, "sex", 2)
+    frontier = ExactSolver().solve(problem).total_loss
+    excess = []
+    for seed in range(1, 11):
+        end = ParetoDescent(step="backtracking", random_state=seed).solve(problem)
+        assert np.ptp(end.disparities) <= 1e-3 * problem.spread(problem.pca_basis)
+        excess.append(end.total_loss / frontier - 1)
+    assert np.median(excess) >= 0.02
+    assert max(excess) <= 1.0
+
+
+def test_the_euclidean_form_as_printed():
+    problem = real_problem(load_adult, "sex", 10)
+    solver = ParetoDescent(geometry="euclidean", start="pca", max_iter=1000)
+    end = solver.solve(problem)
+    assert np.ptp(end.disparities) <= 0.01
+    assert end.total_loss <= 1.01 * ExactSolver().solve(problem).total_loss
+    # Its direction does not vanish, so its stopping rule never fires.
+    assert end.history["runs"][0].norms[-1] > 0.1
+
+
+def test_alpha_changes_euclidean_directions_only():
+    problem = real_problem(load_adult, "sex", 5)
+    plain = ParetoDescent(max_iter=50, random_state=1)
+    for alpha in (2.0, "auto"):
+        moved = ParetoDescent(max_iter=50, random_state=1, alpha=alpha)
+        assert_allclose(plain.solve(problem).disparities, moved.solve(problem).disparities)
+        ends = [
+            ParetoDescent(max_iter=50, random_state=1, alpha=a, geometry="euclidean").solve(problem)
+            for a in (0.0, alpha)
+        ]
+        assert not np.allclose(ends[0].disparities, ends[1].disparities)
+
+
+# Everything around it
+
+
+def test_histories_restarts_and_repeatability():
+    problem = random_problem(np.random.default_rng(5), "general", 3, 6, 2)
+    solver = ParetoDescent(n_restarts=4, max_iter=60, random_state=7)
+    first, second = solver.solve(problem), solver.solve(problem)
+    assert np.array_equal(first.basis, second.basis)
+    runs = first.history["runs"]
+    assert len(runs) == 4
+    assert first.history["objectives"] == ("total loss", "0 - 1", "0 - 2", "1 - 2")
+    for run in runs:
+        assert run.values.shape == (len(run.steps) + 1, 4)
+        assert len(run.norms) == len(run.multipliers)
+        assert_allclose(run.multipliers.sum(axis=1), 1)
+        assert_allclose(run.steps, 1 / np.sqrt(np.arange(1, len(run.steps) + 1)))
+    ends = np.array([run.values[-1] for run in runs])
+    best = first.history["best"]
+    assert non_dominated(ends)[best]
+    spreads = [problem.spread(run.point) for run in runs]
+    assert spreads[best] == min(
+        s for s, keep in zip(spreads, non_dominated(ends), strict=True) if keep
+    )
+
+
+def test_many_starts_leave_a_front_that_nothing_dominates():
+    problem = real_problem(load_adult, "sex", 2)
+    front = pareto_starts(problem, 12, solver=ParetoDescent(max_iter=300))
+    losses = [solution.total_loss for solution in front]
+    spreads = [np.ptp(solution.disparities) for solution in front]
+    assert len(front) >= 2
+    assert losses == sorted(losses)
+    assert spreads == sorted(spreads, reverse=True)
+
+
+def test_dominance():
+    values = np.array([[1.0, 2.0], [2.0, 1.0], [2.0, 2.0], [1.0, 2.0], [0.5, 9.0]])
+    assert non_dominated(values).tolist() == [True, True, False, True, True]
+
+
+def test_objectives_of_ones_own():
+    rng = np.random.default_rng(6)
+    groups = rng.integers(0, 2, 400)
+    X = rng.standard_normal((400, 5)) * [1, 1, 2, 2, 3]
+    X[groups == 1, 4] += 4.0
+    problem = Problem(GroupMoments.from_rows(X, groups), 2)
+    end = ParetoDescent([TotalLoss(), MeanDistance()], random_state=3).solve(problem)
+    assert end.history["objectives"] == ("total loss", "mean distance")
+    distance = MeanDistance().value
+    assert distance(problem, end.basis) < distance(problem, problem.pca_basis)
+
+
+@pytest.mark.parametrize("solver", ["pareto", ParetoDescent("single", n_restarts=2)])
+def test_in_the_estimator(solver):
+    adult = load_adult(as_frame=False)
+    X = StandardScaler().fit_transform(adult.data)
+    fair = FairPCA(3, solver=solver, random_state=1)
+    fair.fit(X, sensitive_features=adult.sensitive_features)
+    assert fair.solution_.solver == "pareto"
+    assert fair.certificate_.lower_bound <= fair.solution_.total_loss
+    assert fair.solution_.n_iter > 0
+    # Single disparities are each to be small, not equal: only pairwise ones promise fairness.
+    if solver == "pareto":
+        assert np.ptp(fair.group_table_.disparity) < np.ptp(fair.group_table_.pca_disparity)
+
+
+def test_scikit_learn_callbacks_see_every_step_and_can_stop_it():
+    pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
+
+    class Count:
+        def __init__(self, stop_at):
+            self.steps, self.stop_at, self.torn_down = 0, stop_at, False
+
+        def setup(self, estimator, context):
+            self.expected = context.max_subtasks
+
+        def teardown(self, estimator, context):
+            self.torn_down = True
+
+        def on_fit_task_begin(self, estimator, context, **_):
+            pass
+
+        def on_fit_task_end(self, estimator, context, **_):
+            self.steps += context.task_name == "step"
+            return self.steps == self.stop_at
+
+    X = np.random.default_rng(7).standard_normal((200, 5))
+    groups = np.arange(200) % 2
+    for stop_at, expected in ((-1, 40), (5, 5)):
+        callback = Count(stop_at)
+        fair = FairPCA(2, solver=ParetoDescent(max_iter=40, tol=0.0)).set_callbacks(callback)
+        fair.fit(X, sensitive_features=groups)
+        assert callback.torn_down
+        assert callback.expected == 40
+        assert callback.steps == expected
+        assert fair.solution_.n_iter == expected
+    # The exact solver has no steps to report, and does not mind callbacks.
+    FairPCA(2).set_callbacks(Count(-1)).fit(X, sensitive_features=groups)
+
+
+def test_a_listener_hears_every_step_of_every_run():
+    X = np.random.default_rng(7).standard_normal((200, 5))
+    groups = np.arange(200) % 2
+    X *= np.where(groups == 1, 1, -1)[:, None] * np.arange(-2, 3) + 3
+    heard = []
+    solver = ParetoDescent(max_iter=6, tol=0.0)
+    with listening(lambda *steps: heard.append(steps)):
+        FairPCA(2, solver=solver).fit(X, sensitive_features=groups)
+        run = [(step, 6) for step in range(1, 7)]
+        assert heard == run
+        # A share tries one dimension after the other, and the steps of each are counted anew.
+        heard.clear()
+        share = FairPCA(0.7, solver=solver).fit(X, sensitive_features=groups)
+        assert share.n_components_ == 4
+        assert heard == run * 3
+        heard.clear()
+        FairPCA(2).fit(X, sensitive_features=groups)
+    FairPCA(2, solver=solver).fit(X, sensitive_features=groups)
+    assert heard == []
+
+
+@pytest.mark.parametrize(
+    ("choice", "words"),
+    [
+        ({"objectives": "triple"}, "'pairwise', 'single'"),
+        ({"objectives": []}, "at least one"),
+        ({"penalty": "cubic"}, "'squared'"),
+        ({"geometry": "flat"}, "'riemannian', 'euclidean'"),
+        ({"step": "huge"}, "'sqrt', 'backtracking', 'constant'"),
+        ({"projection": "none"}, "'svd', 'qr'"),
+        ({"start": "zero"}, "'random', 'pca'"),
+        ({"alpha": "best"}, "'auto'"),
+        ({"step_size": 0.0}, "step_size must be positive"),
+        ({"armijo": 1.0}, "armijo must be between 0 and 1"),
+        ({"tol": -1.0}, "tol must be at least 0"),
+        ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"n_restarts": 0}, "n_restarts must be at least 1"),
+    ],
+)
+def test_wrong_choices_are_refused(choice, words):
+    with pytest.raises(ValueError, match=words):
+        ParetoDescent(**choice)
+
+
+def test_a_start_of_ones_own():
+    problem = random_problem(np.random.default_rng(8), "general", 2, 5, 2)
+    given = np.random.default_rng(9).standard_normal((5, 2))
+    run = ParetoDescent(start=given, max_iter=3).solve(problem).history["runs"][0]
+    expected = PaperObjectives().values(problem, polar_factor(given))
+    assert_allclose(run.values[0], expected)
+    for wrong in (np.ones((5, 2)), np.ones((4, 2)), np.ones(5)):
+        with pytest.raises(ValueError, match="start must be an array of shape"):
+            ParetoDescent(start=wrong).solve(problem)
+
+
+@pytest.mark.parametrize("criterion", ["equal", "minmax"])
+def test_data_that_does_not_vary(criterion):
+    flat = problem_of(np.zeros((3, 4, 4)), 2, criterion=criterion)
+    end = ParetoDescent(max_iter=5).solve(flat)
+    assert end.certificate.status == "optimal"
+    assert end.n_iter == 0
