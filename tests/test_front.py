@@ -12,7 +12,7 @@ from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments, Problem
 from fairpca.datasets import load_adult, load_credit
 from fairpca.front import ParetoFront, pareto_front
 from fairpca.solvers._exact.sweep import _come_back
-from fairpca.solvers.exact import Workspace, feasibility
+from fairpca.solvers.exact import Workspace
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
 
@@ -39,7 +39,7 @@ def lines_in(d):
 def check_front(front, n_points):
     """What holds for every front; returns what rounding may do to a loss."""
     problem, scale = front.problem, front.problem.scale
-    level = feasibility(problem)
+    level = problem.negligible_spread
     assert len(front) == len(front.solutions) == n_points or len(front) == 1
     # In the whole space the solver has a basis of its own, so rounding differs.
     least = problem.least_loss_basis
@@ -339,7 +339,7 @@ def test_select_by_index(front):
 def test_select_by_spread_is_the_cheapest_within(front):
     for allowed in (0.0, *front.spread, front.spread[3] + 1e-6, 1e9):
         chosen = front.select(max_spread=allowed)
-        within = front.spread <= allowed + feasibility(front.problem)
+        within = front.spread <= allowed + front.problem.negligible_spread
         assert within[chosen]
         assert front.total_loss[chosen] == front.total_loss[within].min()
     assert front.select(max_spread=front.spread[7]) == 7

@@ -249,13 +249,11 @@ def certify(
     *,
     spread_multipliers: Array | None = None,
     minmax_disparities: Array | None = None,
-    feasibility: float = 0.0,
     shares: Array | None = None,
 ) -> Certificate:
     """Judge a subspace by the bounds that the multipliers prove, wherever both come from.
 
-    `feasibility` is the rounding within which a spread counts as within the tolerance, `shares`
-    what is kept along each column of the basis (see `Solution`).
+    `shares` says what is kept along each column of the basis (see `Solution`).
     """
     kept = problem.kept(basis, shares)
     disparities = problem.own_gains - kept
@@ -272,15 +270,16 @@ def certify(
         # The bound speaks of subspaces that are as unequal as this one, or less so.
         bound = problem._dual_bound(multipliers, max(problem.tolerance, spread), basis)
     gap = max(value - bound, 0.0)
+    within = problem.tolerance + problem.negligible_spread
     spread_bound = 0.0
     if spread_multipliers is not None:
         spread_bound = max(problem.spread_bound(spread_multipliers), 0.0)
     if basis.shape[1] > problem.n_components:
         status = "relaxed"
-    elif problem.criterion == "minmax" or np.ptp(disparities) <= problem.tolerance + feasibility:
+    elif problem.criterion == "minmax" or np.ptp(disparities) <= within:
         closed = gap <= max(OPTIMAL_GAP * value, rounding)
         status = "optimal" if closed else "bounded"
-    elif spread_bound > problem.tolerance + feasibility:
+    elif spread_bound > within:
         status = "infeasible"
     else:
         status = "unresolved"

@@ -25,7 +25,6 @@ from fairpca.estimators.gather import pose
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._exact.sweep import sweep
-from fairpca.solvers.exact import feasibility
 from fairpca.table import aligned, html_row, number_format, shown
 
 Progress = Callable[[str, int, int], None]
@@ -266,7 +265,7 @@ class ParetoFront:
         chosen = self.select(index, max_spread=max_spread, max_extra_loss=max_extra_loss, knee=knee)
         solution = self.solutions[chosen]
         tolerance = solution.certificate.tolerance
-        if self.spread[chosen] < tolerance - feasibility(self.problem):
+        if self.spread[chosen] < tolerance - self.problem.negligible_spread:
             tolerance = float(self.spread[chosen])  # the subspace of a fairer point
         problem = self.problem
         fair = FairPCA(
@@ -405,7 +404,7 @@ class ParetoFront:
 
     def _cheapest(self, max_spread: float) -> int:
         check_number("max_spread", max_spread, least=0.0)
-        fair = self.spread <= float(max_spread) + feasibility(self.problem)
+        fair = self.spread <= float(max_spread) + self.problem.negligible_spread
         if not fair.any():
             raise ValueError(
                 f"No point has a spread of at most {max_spread:g}: the smallest is "

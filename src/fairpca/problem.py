@@ -21,6 +21,9 @@ CRITERIA = ("equal", "minmax")
 LOSSES = ("mean", "sum")
 CENTERINGS = ("global", "group")
 
+_NO_SPREAD, _NO_GROUP_SPREAD = 1e-10, 1e-13
+"""Spread, relative to tr(A) and to the largest trace of a group, that counts as none."""
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -153,6 +156,11 @@ class Problem:
     def scale(self) -> float:
         """The total loss when nothing is kept, tr(A): tolerances are relative to it."""
         return float(self.weights @ self.traces)
+
+    @cached_property
+    def negligible_spread(self) -> float:
+        """The difference between disparities that counts as none."""
+        return max(_NO_SPREAD * self.scale, _NO_GROUP_SPREAD * float(self.traces.max()))
 
     @cached_property
     def pair_differences(self) -> Array:

@@ -13,7 +13,6 @@ from fairpca.front import ParetoFront
 from fairpca.report._names import quoted
 from fairpca.report._numbers import number, percent, rows, times
 from fairpca.report._resampling import few_rows
-from fairpca.solvers.exact import feasibility
 
 _NEXT_TO_NOTHING = 1e-3
 """Of the largest disparity: a smaller one is not worth a ratio."""
@@ -63,7 +62,7 @@ class Facts:
     @cached_property
     def rounding(self) -> float:
         """What rounding alone can make of a loss or a difference."""
-        return feasibility(self.front.problem)
+        return self.front.problem.negligible_spread
 
     @property
     def pca_is_fair(self) -> bool:

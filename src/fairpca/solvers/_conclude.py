@@ -31,8 +31,7 @@ def conclude(
     spread = problem.spread(basis, shares)
     reached = problem.with_tolerance(max(problem.tolerance, spread))
     certificate = certify(reached, basis, prove(reached), shares=shares)
-    rounding = 1e-10 * problem.scale
-    if problem.criterion == "equal" and spread > problem.tolerance + rounding:
+    if problem.criterion == "equal" and spread > problem.tolerance + problem.negligible_spread:
         certificate = replace(certificate, asked_tolerance=problem.tolerance)
     return Solution(
         basis=basis,

@@ -116,7 +116,7 @@ class _Search:
     def __init__(self, problem: Problem, epsilon: Array, solver: EpsilonConstraint) -> None:
         self.problem, self.epsilon, self.n_starts = problem, epsilon, solver.n_starts
         self.rng = np.random.default_rng(solver.random_state or 0)
-        self.slack = 1e-10 * max(problem.scale, float(problem.traces.max()))
+        self.slack = problem.negligible_spread
         self.n_iter, self.n_eigen = 0, problem.n_groups + 1
 
     def run(self) -> tuple[Array, float | None, str]:

@@ -38,9 +38,6 @@ _SMOOTH = 1e-6
 _EDGE_MU = 0.3
 """Where mu begins at a tolerance that is only just possible."""
 
-_FEASIBILITY = 1e-10
-"""Spread, relative to tr(A), that counts as none."""
-
 
 @dataclass(frozen=True)
 class ExactSolver:
@@ -181,18 +178,13 @@ def _without_search(problem: Problem) -> tuple[Array, str] | None:
     basis = problem.least_loss_basis
     if problem.n_groups == 1:
         return basis, "one group: ordinary PCA"
-    slack = 1e-2 * feasibility(problem)
+    slack = 1e-2 * problem.negligible_spread
     disparities = problem.disparities(basis)
     if problem.criterion == "equal" and np.ptp(disparities) <= problem.tolerance + slack:
         return basis, "the least total loss of all meets the criterion"
     if disparities.max() <= 1e-14 * float(problem.traces.max()):
         return basis, "the least total loss of all is best for every group"
     return None
-
-
-def feasibility(problem: Problem) -> float:
-    """The spread that counts as none."""
-    return max(_FEASIBILITY * problem.scale, 1e-13 * float(problem.traces.max()))
 
 
 def nobody_worse_off(better: Array, disparities: Array, level: float) -> bool:
@@ -246,7 +238,7 @@ class _Search:
         self.n_iter = 0
         self.n_eigen = problem.n_groups + 1
         self.history: list[dict[str, Any]] = []
-        self.feasibility = feasibility(problem)
+        self.feasibility = problem.negligible_spread
 
     def run(self, neighbours: Sequence[Solution] = ()) -> tuple[Array, Certificate, str]:
         problem = self.problem
@@ -268,9 +260,7 @@ class _Search:
     def _done(
         self, basis: Array, multipliers: Array, message: str, **proofs: Array | None
     ) -> tuple[Array, Certificate, str]:
-        certificate = certify(
-            self.problem, basis, multipliers, feasibility=self.feasibility, **proofs
-        )
+        certificate = certify(self.problem, basis, multipliers, **proofs)
         return basis, certificate, message
 
     def _two_groups(self, seen: SeenWeights) -> tuple[Array, Certificate, str]:

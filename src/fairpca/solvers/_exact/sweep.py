@@ -22,7 +22,6 @@ from fairpca.solvers._exact.local import refine
 from fairpca.solvers.exact import (
     ExactSolver,
     Workspace,
-    feasibility,
     nobody_worse_off,
     solve_near,
 )
@@ -44,7 +43,7 @@ def sweep(
     widest = problem.spread(problem.least_loss_basis)
     solver = ExactSolver(random_state=random_state)
     first = solver.solve(problem.with_tolerance(widest))
-    level = feasibility(problem)
+    level = problem.negligible_spread
     if widest <= level:
         report(1, 1)
         return [first]
@@ -74,7 +73,7 @@ def sweep(
 
 def _come_back(problem: Problem, points: list[Solution], shared: Workspace) -> None:
     """From the fairest to the first, leave no point that loses more than a fairer one."""
-    level = feasibility(problem)
+    level = problem.negligible_spread
     for i in reversed(range(1, len(points) - 1)):
         point, fairer = points[i], points[i + 1]
         tolerance = point.certificate.tolerance
@@ -111,13 +110,12 @@ def _at(
 
     Of the multipliers of the solutions those count that prove the best bound.
     """
-    level = feasibility(problem)
+    level = problem.negligible_spread
     certificate = certify(
         problem,
         basis,
         max((known.certificate.multipliers for known in solutions), key=problem.dual_bound),
         spread_multipliers=proof,
-        feasibility=level,
     )
     better = shared.minmax_disparities
     if better is not None and nobody_worse_off(better, certificate.disparities, level):
