@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import pandas as pd
 
 from experiments import claims, complexity, downstream, starts, sweep
 from experiments.figures import averages, classifier, frontier, groups, preprocessings, scaling
@@ -22,34 +23,40 @@ def reproduce(
     target: Path = TARGET, *, small: bool = False, n_jobs: int = 2, quiet: bool = False
 ) -> None:
     """Compute what is not remembered, draw every figure, write every table and the claims."""
-    mpl.use("Agg")
-    options: dict[str, Any] = {"n_jobs": n_jobs, "quiet": quiet}
-    reference = sweep.frame_of(
-        run_all(sweep.reference_tasks(small), "every method, every dimension", **options)
-    )
-    prepared = sweep.frame_of(
-        run_all(sweep.preprocessing_tasks(small), "other preprocessings", **options)
-    )
-    classified = sweep.frame_of(run_all(downstream.tasks(small), "classifiers", **options))
-    ended = sweep.frame_of(run_all(starts.tasks(small), "many starts", **options))
-    # Times are only worth something when nothing else runs.
-    measured = sweep.frame_of(
-        [[record] for record in run_all(complexity.tasks(small), "times", n_jobs=1, quiet=quiet)]
-    )
-    judged, slopes = downstream.intervals(classified), complexity.exponents(measured)
-
-    figures, data = target / "figures", target / "data"
+    tables = compute(small=small, n_jobs=n_jobs, quiet=quiet)
+    data = target / "data"
     data.mkdir(parents=True, exist_ok=True)
-    for name, frame in (
-        ("methods", reference),
-        ("preprocessings", prepared),
-        ("classifiers", judged),
-        ("starts", ended),
-        ("times", measured),
-        ("exponents", slopes),
-    ):
+    for name, frame in tables.items():
         frame.to_csv(data / f"{name}.csv", index=False, float_format="%.8g")
+    draw(tables, target / "figures")
+    page = claims.page(claims.Evidence.read(data))
+    (target / "claims.md").write_text(page, encoding="utf-8")
 
+
+def compute(*, small: bool, n_jobs: int, quiet: bool) -> dict[str, pd.DataFrame]:
+    """Every table, by the name of its file."""
+    options: dict[str, Any] = {"n_jobs": n_jobs, "quiet": quiet}
+    reference = run_all(sweep.reference_tasks(small), "every method, every dimension", **options)
+    prepared = run_all(sweep.preprocessing_tasks(small), "other preprocessings", **options)
+    classified = run_all(downstream.tasks(small), "classifiers", **options)
+    ended = run_all(starts.tasks(small), "many starts", **options)
+    # Times are only worth something when nothing else runs.
+    timed = run_all(complexity.tasks(small), "times", n_jobs=1, quiet=quiet)
+    times = sweep.frame_of([record] for record in timed)
+    return {
+        "methods": sweep.frame_of(reference),
+        "preprocessings": sweep.frame_of(prepared),
+        "classifiers": downstream.intervals(sweep.frame_of(classified)),
+        "starts": sweep.frame_of(ended),
+        "times": times,
+        "exponents": complexity.exponents(times),
+    }
+
+
+def draw(tables: dict[str, pd.DataFrame], figures: Path) -> None:
+    """Every figure, as a picture and as a vector graphic."""
+    mpl.use("Agg")
+    reference, judged = tables["methods"], tables["classifiers"]
     for name, sensitive in sweep.TASKS:
         for quantity in ("group loss", "disparity"):
             figure = groups.draw(reference, name, sensitive, quantity)
@@ -58,13 +65,11 @@ def reproduce(
     save(averages.draw_total(reference), figures, "total_loss")
     for r in sorted(set(reference["r"]) & {2, 5, 10}):
         save(averages.draw_every_method(reference, r), figures, f"every_method_{r}")
-    save(preprocessings.draw(prepared), figures, "preprocessings")
+    save(preprocessings.draw(tables["preprocessings"]), figures, "preprocessings")
     save(classifier.draw(judged), figures, "classifier")
     save(classifier.draw_preprocessings(judged), figures, "classifier_preprocessings")
-    save(frontier.draw(ended), figures, "frontier")
-    save(scaling.draw(measured), figures, "times")
-    page = claims.page(claims.Evidence.read(data))
-    (target / "claims.md").write_text(page, encoding="utf-8")
+    save(frontier.draw(tables["starts"]), figures, "frontier")
+    save(scaling.draw(tables["times"]), figures, "times")
 
 
 def main(arguments: list[str]) -> None:

@@ -23,7 +23,10 @@ def small(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "CACHE", folder / "cache")
         main.reproduce(folder, small=True, n_jobs=1, quiet=True)
-        main.reproduce(folder, small=True, n_jobs=1, quiet=True)  # now from memory
+        remembered = main.compute(small=True, n_jobs=1, quiet=True)
+    for name, frame in remembered.items():
+        written = (folder / "data" / f"{name}.csv").read_text(encoding="utf-8")
+        assert frame.to_csv(index=False, float_format="%.8g") == written
     return folder
 
 
