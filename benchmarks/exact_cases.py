@@ -34,7 +34,7 @@ column standardised, all rows; criterion "equal", tolerance 0, losses as means, 
 Made by `python benchmarks/exact_cases.py`.
 
 - *spread*: largest difference between the disparities of two groups. Where equality is possible
-  it is zero but for rounding; where it is impossible, *proven* is the smallest spread that any
+  it is zero up to rounding; where it is impossible, *proven* is the smallest spread that any
   subspace can have.
 - *gap*: how far the total loss can be above the smallest possible, relative to the total loss;
   where equality is impossible, above the smallest possible at this spread.

@@ -360,7 +360,7 @@ def downstream(evidence: Evidence) -> Claim:
     """Equal opportunity of a classifier."""
     frame = evidence.classifiers
     fair = frame[frame["reduction"].isin((PARETO, EXACT, SDP))]
-    change, half = fair["DEO less PCA"], fair["DEO less PCA ±"]
+    change, half = fair["DEO minus PCA"], fair["DEO minus PCA ±"]
     falls, rises = change + half < 0, change - half > 0
     plain = frame[frame["reduction"] == PCA].set_index(["data", "preprocessing"])["DEO"]
     index = pd.MultiIndex.from_frame(fair[["data", "preprocessing"]])

@@ -97,17 +97,17 @@ def _reduced(name: str, r: int, X: Any, groups: Any, seed: int) -> tuple[Any, An
 def intervals(frame: pd.DataFrame) -> pd.DataFrame:
     """Mean over the seeds of each measure, with the half-width of its 95 % interval.
 
-    "less PCA" is the paired difference from ordinary PCA with the same seed.
+    "minus PCA" is the paired difference from ordinary PCA with the same seed.
     """
     keys = ["data", "preprocessing", "reduction"]
     measures = [c for c in frame.columns if c.startswith(("accuracy", "DEO", "TPR"))]
     plain = frame[frame["reduction"] == "PCA"].set_index(["data", "preprocessing", "seed"])["DEO"]
     index = pd.MultiIndex.from_frame(frame[["data", "preprocessing", "seed"]])
-    frame = frame.assign(**{"DEO less PCA": frame["DEO"].to_numpy() - plain.loc[index].to_numpy()})
+    frame = frame.assign(**{"DEO minus PCA": frame["DEO"].to_numpy() - plain.loc[index].to_numpy()})
     rows = []
     for key, part in frame.groupby(keys, sort=False):
         row = dict(zip(keys, key, strict=True))
-        for measure in [*measures, "DEO less PCA"]:
+        for measure in [*measures, "DEO minus PCA"]:
             values = part[measure].dropna()
             if len(values) > 1:
                 half = stats.t.ppf(0.975, len(values) - 1) * values.std() / np.sqrt(len(values))

@@ -69,9 +69,9 @@ def draw_preprocessings(frame: pd.DataFrame) -> Figure:
             one = part[part["reduction"] == method]
             y = [names.index(name) + shift for name in one["preprocessing"]]
             ax.errorbar(
-                one["DEO less PCA"],
+                one["DEO minus PCA"],
                 y,
-                xerr=one["DEO less PCA ±"],
+                xerr=one["DEO minus PCA ±"],
                 fmt=style.marker,
                 color=style.color,
                 capsize=4,

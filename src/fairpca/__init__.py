@@ -1,4 +1,4 @@
-"""Fair principal component analysis: a subspace in which every group gives up the same.
+"""Fair principal component analysis: a subspace in which every group has the same disparity.
 
 `FairPCA` is the estimator, `audit` judges a reduction that is already in use, and `pareto_front`
 gives every trade-off between total loss and equality. Underneath,

@@ -94,10 +94,10 @@ def test_intervals_are_those_of_a_t_test():
         }
     )
     table = downstream.intervals(frame).set_index("reduction")
-    assert table.loc["PCA", "DEO less PCA"] == 0.0
-    assert table.loc["exact", "DEO less PCA"] == pytest.approx(-0.2 / 3)
+    assert table.loc["PCA", "DEO minus PCA"] == 0.0
+    assert table.loc["exact", "DEO minus PCA"] == pytest.approx(-0.2 / 3)
     # Differences -0.1, -0.1, 0: standard error 0.0333, t quantile 4.303.
-    assert table.loc["exact", "DEO less PCA ±"] == pytest.approx(4.302653 / 30)
+    assert table.loc["exact", "DEO minus PCA ±"] == pytest.approx(4.302653 / 30)
 
 
 def test_exponents_are_slopes_on_logarithmic_scales():
