@@ -542,7 +542,7 @@ def _least_mean_disparity(data: str, sensitive: str, name: str, loss: str, r: in
     """No subspace has a smaller unweighted mean of the disparities."""
     problem = Problem(moments_of(data, sensitive, name), r, loss=loss)
     weights = np.full(problem.n_groups, 1.0 / problem.n_groups)
-    kept = leading_eigenpairs(problem.combine(weights), r)[0].sum()
+    kept = leading_eigenpairs(problem.weighted_sum(weights), r)[0].sum()
     return float(weights @ problem.own_gains - kept)
 
 

@@ -1,5 +1,7 @@
 """Problem: losses and disparities against raw rows, and bounds that no subspace may break."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
@@ -112,10 +114,40 @@ def test_own_losses_are_those_of_scikit_learns_pca_on_the_group(r):
 
 @pytest.mark.parametrize("centering", CENTERINGS)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_no_random_subspace_loses_less_than_the_pca_basis(loss, centering):
+def test_no_random_subspace_loses_less_than_the_least_loss_basis(loss, centering):
     problem = Rows(weighted=True).problem(loss=loss, centering=centering)
-    least = problem.total_loss(problem.pca_basis)
+    least = problem.total_loss(problem.least_loss_basis)
     assert all(problem.total_loss(basis) >= least for basis in random_bases(500, 5, 2))
+    pca = problem.total_loss(problem.pca_basis)
+    if centering == "global":
+        assert pca == least
+    else:  # PCA measures rows from the mean of all of them
+        assert pca > least + 1e-3 * problem.scale
+
+
+def test_problems_that_differ_in_tolerance_share_what_was_computed():
+    problem = Rows(weighted=True).problem()
+    gains, vectors = problem.own_gains, problem.total_eigenpairs[1]
+    other = problem.with_tolerance(0.5)
+    assert (problem.tolerance, other.tolerance) == (0.0, 0.5)
+    assert other.own_gains is gains
+    assert other.total_eigenpairs[1] is vectors
+    # Another choice is another problem.
+    centred = replace(other, centering="group")
+    assert centred.tolerance == 0.5
+    assert np.abs(centred.own_gains - gains).max() > 1e-3 * problem.scale
+
+
+def test_own_bases_are_kept_with_another_tolerance():
+    data = Rows(weighted=True)
+    bases = tuple(random_bases(3, 5, 2))
+    problem = data.problem(own_bases=bases)
+    other = problem.with_tolerance(0.5)
+    assert all(one is same for one, same in zip(problem.own_bases, other.own_bases, strict=True))
+    kept = [problem.kept(basis)[i] for i, basis in enumerate(bases)]
+    np.testing.assert_allclose(other.own_gains, kept, rtol=1e-12)
+    exact = data.problem().own_gains
+    np.testing.assert_allclose(other.own_gains + other.own_errors, exact, rtol=1e-12)
 
 
 def test_pca_basis_is_that_of_scikit_learn():

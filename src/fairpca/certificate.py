@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca.problem import Problem
+from fairpca.problem import KeptBounds, Problem
 
 OPTIMAL_GAP = 1e-7
 """Gap, relative to the value, up to which a solution counts as optimal."""
@@ -250,10 +250,12 @@ def certify(
     spread_multipliers: Array | None = None,
     minmax_disparities: Array | None = None,
     shares: Array | None = None,
+    known: KeptBounds | None = None,
 ) -> Certificate:
     """Judge a subspace by the bounds that the multipliers prove, wherever both come from.
 
-    `shares` says what is kept along each column of the basis (see `Solution`).
+    `shares` says what is kept along each column of the basis (see `Solution`); bounds that are
+    `known` need not be proven again (see `Problem.dual_bound`).
     """
     kept = problem.kept(basis, shares)
     disparities = problem.own_gains - kept
@@ -264,16 +266,17 @@ def certify(
     total_loss = float(problem.weights @ (problem.traces - kept))
     if problem.criterion == "minmax":
         value = max(float(at_most.max()), 0.0)  # negative only by rounding
-        bound = problem._dual_bound(multipliers, None, basis)
+        bound = problem.dual_bound(multipliers, start=basis, known=known)
     else:
         value = total_loss
         # The bound speaks of subspaces that are as unequal as this one, or less so.
-        bound = problem._dual_bound(multipliers, max(problem.tolerance, spread), basis)
+        reached = max(problem.tolerance, spread)
+        bound = problem.dual_bound(multipliers, reached, start=basis, known=known)
     gap = max(value - bound, 0.0)
     within = problem.tolerance + problem.negligible_spread
     spread_bound = 0.0
     if spread_multipliers is not None:
-        spread_bound = max(problem.spread_bound(spread_multipliers), 0.0)
+        spread_bound = max(problem.spread_bound(spread_multipliers, known=known), 0.0)
     if basis.shape[1] > problem.n_components:
         status = "relaxed"
     elif problem.criterion == "minmax" or np.ptp(disparities) <= within:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fairpca._linalg.device import DeviceStack, diagonals, rescaled
 from fairpca._linalg.library import device_library
-from fairpca._linalg.operators import GroupMatrices
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import (
     check_rows,
@@ -19,6 +19,7 @@ from fairpca._rows.checks import (
     column_names,
     explain_not_finite,
 )
+from fairpca._rows.device_sums import device_sums
 from fairpca._rows.groups import encode_groups, sorted_labels
 from fairpca._rows.sums import group_sums
 from fairpca.files import moments_file as _moments_file
@@ -42,7 +43,8 @@ class GroupMoments:
     mean : array of shape (k, d)
         Weighted mean of each group.
     scatter : array of shape (k, d, d)
-        Weighted sum of ``(x - mean)(x - mean)^T`` over the rows of each group.
+        Weighted sum of ``(x - mean)(x - mean)^T`` over the rows of each group. Of rows on a GPU it
+        stays there: it does what an array does, and NumPy gets a copy when it first asks.
     feature_names : tuple of d str, or None
         Names of the columns, when they came from a data frame with names.
 
@@ -95,9 +97,7 @@ class GroupMoments:
         GroupMoments
         """
         if device_library(X) is not None:
-            from fairpca._rows.device_sums import device_moments
-
-            return device_moments(X, sensitive_features, sample_weight, missing_labels)
+            return cls(*device_sums(X, sensitive_features, sample_weight, missing_labels))
         rows = check_rows(X)
         labels, codes = encode_groups(sensitive_features, rows.shape[0], missing_labels)
         moments = cls.from_codes(rows, codes, labels, check_weights(sample_weight, rows.shape[0]))
@@ -130,7 +130,11 @@ class GroupMoments:
     @property
     def is_finite(self) -> bool:
         """Whether all sums are finite; a missing or infinite value anywhere makes this False."""
-        return bool(np.isfinite(self.mean).all() and np.isfinite(self.scatter).all())
+        if not np.isfinite(self.mean).all():
+            return False
+        # On a device the diagonals suffice: no entry is larger than the largest there.
+        on_device = isinstance(self.scatter, DeviceStack)
+        return bool(np.isfinite(diagonals(self.scatter) if on_device else self.scatter).all())
 
     @property
     def total_mean(self) -> Array:
@@ -138,17 +142,22 @@ class GroupMoments:
         mean: Array = self.weight @ self.mean / self.weight.sum()
         return mean
 
+    @property
+    def offsets(self) -> Array:
+        """Means of the groups minus that of all rows; (k, d)."""
+        return self.mean - self.total_mean
+
     def total_covariance(self) -> Array:
         """Mean of ``(x - mean)(x - mean)^T`` over all rows, weighted; (d, d)."""
-        offset = self.mean - self.total_mean
-        scatter = self.scatter.sum(axis=0) + (offset * self.weight[:, None]).T @ offset
+        offsets = self.offsets
+        scatter = self.scatter.sum(axis=0) + (offsets * self.weight[:, None]).T @ offsets
         covariance: Array = scatter / self.weight.sum()
         return covariance
 
     def standardized(self) -> GroupMoments:
         """Moments of the same rows with every column brought to mean 0 and variance 1.
 
-        These are the columns that scikit-learn's `StandardScaler` makes of all rows: less
+        These are the columns that scikit-learn's `StandardScaler` makes of all rows: minus
         `total_mean`, over the root of the diagonal of `total_covariance`. Columns that are
         constant, up to rounding, become 0.
 
@@ -165,29 +174,26 @@ class GroupMoments:
         array([[1. , 0.5],
                [0.5, 1. ]])
         """
-        mean, variance = self.total_mean, np.diag(self.total_covariance())
+        mean, offsets = self.total_mean, self.offsets
+        squares = diagonals(self.scatter).sum(axis=0) + self.weight @ offsets**2
+        variance = squares / self.weight.sum()
         # The error of the variance of as many equal numbers, as StandardScaler has it.
         n, eps = float(self.count.sum()), float(np.finfo(float).eps)
         constant = variance <= n * eps * variance + (n * mean * eps) ** 2
         factors = np.where(constant, 0.0, 1.0 / np.sqrt(np.where(constant, 1.0, variance)))
         return replace(
             self,
-            mean=(self.mean - mean) * factors,
-            scatter=self.scatter * factors[:, None] * factors,
+            mean=offsets * factors,
+            scatter=rescaled(self.scatter, factors),
         )
-
-    def operators(self, loss: str, centering: str) -> Any:
-        """The groups' matrices, by what they do; see `GroupMatrices`."""
-        return GroupMatrices(self, loss, centering)
 
     def second_moments(self, centering: str = "global") -> Array:
         """Mean of ``(x - center)(x - center)^T`` in each group, shape (k, d, d).
 
         The center is the mean of all rows ("global") or the group's own ("group").
         """
-        matrices = np.empty_like(self.scatter)
-        offsets = self.mean - self.total_mean
-        for i, offset in enumerate(offsets):
+        matrices = np.empty(self.scatter.shape)
+        for i, offset in enumerate(self.offsets):
             np.divide(self.scatter[i], self.weight[i], out=matrices[i])
             if centering == "global":
                 matrices[i] += np.outer(offset, offset)

@@ -87,7 +87,7 @@ class NashWelfare:
 
     def gradient(self, problem: Problem, basis: Array) -> Array:
         """``-2 sum_i A_i U / tr(A_i P)``."""
-        gradient: Array = -2.0 * (problem.combine(1.0 / problem.kept(basis)) @ basis)
+        gradient: Array = -2.0 * (problem.weighted_sum(1.0 / problem.kept(basis)) @ basis)
         return gradient
 
 
@@ -105,7 +105,9 @@ class LossDifference:
     def gradient(self, problem: Problem, basis: Array) -> Array:
         """``-2 k sum_i (loss_i - mean) A_i U``."""
         losses = problem.traces - problem.kept(basis)
-        gradient: Array = -2.0 * len(losses) * (problem.combine(losses - losses.mean()) @ basis)
+        gradient: Array = (
+            -2.0 * len(losses) * (problem.weighted_sum(losses - losses.mean()) @ basis)
+        )
         return gradient
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairpca._linalg.dense import is_large, leading_eigenpairs, leading_sum_bound, polar_factor
-from fairpca._linalg.krylov import Pairs, found_pairs, proven_pairs
-from fairpca._linalg.operators import Combination
-from fairpca._linalg.types import Array
+from fairpca._linalg.dense import DenseMatrices, polar_factor
+from fairpca._linalg.device import scatter_matrices
+from fairpca._linalg.krylov import is_large, leading_sum_bound
+from fairpca._linalg.spectra import GroupSpectra
+from fairpca._linalg.types import Array, GroupMatrices
 from fairpca._rows.checks import check_choice
 from fairpca.moments import GroupMoments
 
@@ -23,6 +23,34 @@ CENTERINGS = ("global", "group")
 
 _NO_SPREAD, _NO_GROUP_SPREAD = 1e-10, 1e-13
 """Spread, relative to tr(A) and to the largest trace of a group, that counts as none."""
+
+_SAME_WEIGHTS = 1e-14
+"""Difference between weights, relative to what they weigh, at which they share a proof."""
+
+
+class KeptBounds:
+    """The most that weighted sums can keep, by their weights: for who needs a proof again.
+
+    With many columns a proof takes long. One who judges several subspaces, or the same multipliers
+    at several tolerances, hands one of these to `Problem.dual_bound`, which looks there first and
+    leaves there what it has proven.
+    """
+
+    def __init__(self) -> None:
+        self._known: list[tuple[Array, float]] = []
+
+    def add(self, weights: Array, bound: float) -> None:
+        """Remember a bound."""
+        self._known.append((weights.copy(), bound))
+
+    def find(self, weights: Array, traces: Array) -> float | None:
+        """The bound for these weights, or for others that differ by rounding only."""
+        for proven, bound in self._known:
+            # No group keeps more than its trace, so that nearby weights share a proof.
+            apart = float(np.abs(weights - proven) @ traces)
+            if apart <= _SAME_WEIGHTS * float(np.abs(weights) @ traces):
+                return bound + apart
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +78,15 @@ class Problem:
         Whether a group's loss is the mean over its rows or the sum (the paper's formula).
     centering : {"global", "group"}, default="global"
         Whether rows are measured from the mean of all rows or from that of their group. With
-        "group", losses are those of the rows less their group's mean, which is not what a
+        "group", losses are those of the rows minus their group's mean, which is not what a
         projection from the mean of all rows loses.
     own_bases : tuple of k arrays of shape (d, r), default=None
         Each group's own subspace, found in some other way than by eigenvalues; disparities are
         measured from these. `own_errors` bounds what they miss, and the bounds of certificates
         allow for it.
+    spectra : GroupSpectra, default=None
+        What another problem has computed that differs in `criterion` and `tolerance` at most: see
+        `with_tolerance`.
 
     Examples
     --------
@@ -75,8 +106,10 @@ class Problem:
     loss: str = "mean"
     centering: str = "global"
     own_bases: tuple[Array, ...] | None = None
+    spectra: InitVar[GroupSpectra | None] = None
+    _spectra: GroupSpectra = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, spectra: GroupSpectra | None) -> None:
         check_choice("criterion", self.criterion, CRITERIA)
         check_choice("loss", self.loss, LOSSES)
         check_choice("centering", self.centering, CENTERINGS)
@@ -88,8 +121,25 @@ class Problem:
             )
         if not (isinstance(self.tolerance, Real) and 0.0 <= float(self.tolerance) < np.inf):
             raise ValueError(f"tolerance must be a number of at least 0, got {self.tolerance!r}.")
-        if self.own_bases is not None:
+        if self.own_bases is not None and spectra is None:
             object.__setattr__(self, "own_bases", self._checked_own_bases(self.own_bases))
+        object.__setattr__(self, "_spectra", spectra or self._new_spectra())
+
+    def _new_spectra(self) -> GroupSpectra:
+        moments = self.moments
+        if self.is_large:
+            matrices: GroupMatrices = scatter_matrices(
+                moments.scatter, moments.offsets, moments.weight, self.loss, self.centering
+            )
+        else:
+            stack = moments.second_moments(self.centering)
+            if self.loss == "sum":
+                stack *= moments.weight[:, None, None]
+            matrices = DenseMatrices(stack)
+        weights = np.ones(self.n_groups)
+        if self.loss == "mean":
+            weights = moments.weight / moments.weight.sum()
+        return GroupSpectra(matrices, weights, self.n_components, self.own_bases)
 
     def _checked_own_bases(self, given: tuple[Array, ...]) -> tuple[Array, ...]:
         shape = (self.moments.n_features, self.n_components)
@@ -109,48 +159,33 @@ class Problem:
         """Number of groups."""
         return len(self.moments.labels)
 
-    @cached_property
+    @property
+    def is_large(self) -> bool:
+        """Whether there are so many columns that eigenpairs come from an iteration and a proof."""
+        return is_large(self.moments.n_features, self.n_components)
+
+    @property
     def matrices(self) -> Array:
         """Second moment of each group, times its weight when losses are sums; (k, d, d).
 
-        This is a copy of all scatters: what is solved with many columns does without it.
+        With many columns this makes a copy of all scatters, which solving does without.
         """
-        matrices = self.moments.second_moments(self.centering)
-        if self.loss == "sum":
-            matrices *= self.moments.weight[:, None, None]
-        return matrices
+        return self._spectra.matrices.stack
 
     @property
-    def is_large(self) -> bool:
-        """Whether there are so many columns that the matrices are used as `operators`."""
-        return is_large(self.moments.n_features, self.n_components)
-
-    @cached_property
-    def operators(self) -> Any:
-        """The same matrices, by what they do: nothing is copied."""
-        return self.moments.operators(self.loss, self.centering)
-
-    @cached_property
     def weights(self) -> Array:
         """What the groups' losses are multiplied with in the total loss; (k,)."""
-        if self.loss == "sum":
-            return np.ones(self.n_groups)
-        weights: Array = self.moments.weight / self.moments.weight.sum()
-        return weights
+        return self._spectra.weights
 
-    @cached_property
+    @property
     def total_matrix(self) -> Array:
         """The matrix A with total loss ``tr(A) - tr(A P)``; (d, d)."""
-        return self.combine(self.weights)
+        return self._spectra.total_matrix
 
-    @cached_property
+    @property
     def traces(self) -> Array:
         """Trace of each group's matrix: its loss when nothing is kept; (k,)."""
-        if self.is_large:
-            sums: Array = self.operators.traces()
-            return sums
-        traces: Array = np.trace(self.matrices, axis1=1, axis2=2)
-        return traces
+        return self._spectra.matrices.traces
 
     @property
     def scale(self) -> float:
@@ -171,74 +206,44 @@ class Problem:
         matrix[np.arange(len(first)), second] = -1.0
         return matrix
 
-    @cached_property
+    @property
     def own_subspaces(self) -> tuple[Array, ...]:
         """Each group's own best basis, (d, r)."""
-        if self.own_bases is not None:
-            return self.own_bases
-        return tuple(vectors for _, vectors in self._own_eigenpairs)
+        return self._spectra.subspaces
 
-    @cached_property
+    @property
     def own_gains(self) -> Array:
         """Sum of the r largest eigenvalues of each group's matrix, c_i; (k,).
 
         With `own_bases`, what each group keeps in its basis.
         """
-        if self.own_bases is not None:
-            bases = enumerate(self.own_bases)
-            return np.array([self._kept_by(i, basis) for i, basis in bases])
-        return np.array([values.sum() for values, _ in self._own_eigenpairs])
+        return self._spectra.gains
 
-    @cached_property
+    @property
     def own_errors(self) -> Array:
         """How much more each group could keep than `own_gains`, at the most; (k,)."""
-        if self.own_bases is None:
-            return np.zeros(self.n_groups)
-        if self.is_large:
-            most = [
-                proven_pairs(self._group(i), self.n_components, basis).bound
-                for i, basis in enumerate(self.own_bases)
-            ]
-        else:
-            pairs = zip(self.matrices, self.own_bases, strict=True)
-            most = [leading_sum_bound(A, self.n_components, basis) for A, basis in pairs]
-        return np.maximum(np.array(most) - self.own_gains, 0.0)
+        return self._spectra.errors
 
-    @cached_property
-    def _own_eigenpairs(self) -> list[tuple[Array, Array]]:
-        if not self.is_large:
-            return [leading_eigenpairs(matrix, self.n_components) for matrix in self.matrices]
-        # Disparities are measured from these, so that they are the best has to be certain.
-        start = self.operators.tall(self.total_eigenpairs[1])
-        proven = [
-            proven_pairs(self._group(i), self.n_components, start) for i in range(self.n_groups)
-        ]
-        return [(pairs.values, self.operators.host(pairs.vectors)) for pairs in proven]
+    @property
+    def total_eigenpairs(self) -> tuple[Array, Array]:
+        """Leading eigenpairs of the total matrix: all where that is as quick as only r of them."""
+        return self._spectra.total
 
-    def _group(self, i: int) -> Combination:
-        return self.combination(np.eye(self.n_groups)[i])
-
-    @cached_property
+    @property
     def least_loss_basis(self) -> Array:
         """Basis with the least total loss of all; (d, r)."""
         return self.total_eigenpairs[1][:, : self.n_components]
 
     @cached_property
-    def total_eigenpairs(self) -> tuple[Array, Array]:
-        """Leading eigenpairs of the total matrix: all where that is as quick as only r of them."""
-        if self.is_large:
-            pairs = found_pairs(self.combination(self.weights), self.n_components)
-            return pairs.values, self.operators.host(pairs.vectors)
-        return leading_eigenpairs(self.total_matrix, self.n_components, rest=True)
-
-    @cached_property
     def pca_basis(self) -> Array:
-        """Basis of ordinary PCA on all rows; with global centring it has the least total loss."""
+        """Basis of ordinary PCA on all rows; (d, r).
+
+        With global centring it has the least total loss. With group centring it has not: PCA
+        measures rows from the mean of all of them, and the losses are measured from other means.
+        """
         if self.centering == "global":
             return self.least_loss_basis
-        if self.is_large:
-            return replace(self, centering="global", own_bases=None).least_loss_basis
-        return leading_eigenpairs(self.moments.total_covariance(), self.n_components)[1]
+        return replace(self, centering="global", own_bases=None).least_loss_basis
 
     @property
     def own_losses(self) -> Array:
@@ -247,42 +252,18 @@ class Problem:
 
     def with_tolerance(self, tolerance: float) -> Problem:
         """The same problem with another tolerance; what has been computed is shared."""
-        other = replace(self, tolerance=tolerance)
-        names = {field.name for field in fields(self)}
-        other.__dict__.update({k: v for k, v in self.__dict__.items() if k not in names})
-        return other
+        return replace(self, tolerance=tolerance, spectra=self._spectra)
 
-    def combine(self, weights: Array) -> Array:
+    def weighted_sum(self, weights: Array) -> Array:
         """Return ``sum_i weights_i * A_i``."""
-        if self.is_large:
-            dense: Array = self.operators.dense(weights)
-            return dense
-        k, d, _ = self.matrices.shape
-        matrix: Array = (weights @ self.matrices.reshape(k, d * d)).reshape(d, d)
-        return matrix
-
-    def combination(self, weights: Array) -> Combination:
-        """The same, by what it does."""
-        return Combination(self.operators, weights, self.traces)
+        return self._spectra.matrices.dense(weights)
 
     def kept(self, basis: Array, shares: Array | None = None) -> Array:
         """What each group keeps in a subspace, ``tr(A_i P)``; (k,).
 
         With `shares`, P is the relaxed projector ``basis @ diag(shares) @ basis.T``.
         """
-        weighted = basis if shares is None else basis * shares
-        if self.is_large:
-            by_group: Array = self.operators.kept(basis, weighted)
-            return by_group
-        kept: Array = np.einsum("kia,ia->k", self.matrices @ basis, weighted)
-        return kept
-
-    def _kept_by(self, i: int, basis: Array) -> float:
-        if self.is_large:
-            image: Array = self.operators.host(self._group(i).image(self.operators.tall(basis)))
-        else:
-            image = self.matrices[i] @ basis
-        return float(np.einsum("ia,ia->", image, basis))
+        return self._spectra.matrices.kept(basis, basis if shares is None else basis * shares)
 
     def group_losses(self, basis: Array, shares: Array | None = None) -> Array:
         """Reconstruction loss of each group; (k,)."""
@@ -306,17 +287,38 @@ class Problem:
         """Largest difference between the disparities of two groups."""
         return float(np.ptp(self.disparities(basis, shares)))
 
-    def dual_bound(self, multipliers: ArrayLike, tolerance: float | None = None) -> float:
+    def dual_bound(
+        self,
+        multipliers: ArrayLike,
+        tolerance: float | None = None,
+        *,
+        start: Array | None = None,
+        known: KeptBounds | None = None,
+    ) -> float:
         """Lower bound that the multipliers prove, whoever found them.
 
         For "equal", multipliers prove that no subspace whose disparities differ by at most
         `tolerance` (the problem's own when None) has a smaller total loss; their mean is taken
         out first. For "minmax", non-negative multipliers prove that in no subspace all
         disparities are smaller; they are scaled to sum to one.
-        """
-        return self._dual_bound(self._multipliers(multipliers), tolerance, None)
 
-    def spread_bound(self, multipliers: ArrayLike) -> float:
+        With many columns, `start`, a basis near the minimiser of the Lagrangian, saves time, and so
+        do bounds that are `known`.
+        """
+        values = self._multipliers(multipliers)
+        if self.criterion == "minmax":
+            positive = np.maximum(values, 0.0)
+            if not positive.any():
+                return 0.0  # no disparity is negative
+            return max(self._lagrangian_minimum(positive / positive.sum(), start, known), 0.0)
+        values = values - values.mean()
+        slack = self.tolerance if tolerance is None else tolerance
+        floor = float(self.weights @ (self.traces - self.own_gains))
+        bound = self._lagrangian_minimum(self.weights + values, start, known)
+        cost = slack * float(np.maximum(values, 0.0).sum())
+        return floor + bound - cost - self._own_doubt(values)
+
+    def spread_bound(self, multipliers: ArrayLike, *, known: KeptBounds | None = None) -> float:
         """Lower bound on the spread of any subspace that the multipliers prove.
 
         Their mean is taken out first, and they are scaled to positive parts that sum to one.
@@ -326,7 +328,8 @@ class Problem:
         size = float(np.maximum(values, 0.0).sum())
         if size == 0.0:
             return 0.0
-        return (self._lagrangian_minimum(values, None) - self._own_doubt(values)) / size
+        least = self._lagrangian_minimum(values, None, known)
+        return (least - self._own_doubt(values)) / size
 
     def _multipliers(self, multipliers: ArrayLike) -> Array:
         values = np.asarray(multipliers, dtype=np.float64)
@@ -337,55 +340,32 @@ class Problem:
             )
         return values
 
-    def _dual_bound(
-        self, multipliers: Array, tolerance: float | None, start: Array | None
-    ) -> float:
-        """The bound; a basis near the minimiser of the Lagrangian, as `start`, saves time."""
-        if self.criterion == "minmax":
-            positive = np.maximum(multipliers, 0.0)
-            if not positive.any():
-                return 0.0  # no disparity is negative
-            return max(self._lagrangian_minimum(positive / positive.sum(), start), 0.0)
-        multipliers = multipliers - multipliers.mean()
-        slack = self.tolerance if tolerance is None else tolerance
-        floor = float(self.weights @ (self.traces - self.own_gains))
-        bound = self._lagrangian_minimum(self.weights + multipliers, start)
-        cost = slack * float(np.maximum(multipliers, 0.0).sum())
-        return floor + bound - cost - self._own_doubt(multipliers)
-
     def _own_doubt(self, coefficients: Array) -> float:
         """How far ``coefficients . c`` can be below what it is with `own_gains`."""
         return float(np.maximum(-coefficients, 0.0) @ self.own_errors)
 
-    def _lagrangian_minimum(self, weights: Array, start: Array | None) -> float:
+    def _lagrangian_minimum(
+        self, weights: Array, start: Array | None, known: KeptBounds | None
+    ) -> float:
         """Least value of ``sum_i weights_i * E_i`` over all subspaces, rounded downwards."""
-        kept = self._most_kept(weights, start)
+        kept = self._most_kept(weights, start, known)
         # Rounding in the sums and the eigenvalues, so that the bound holds as printed.
         sizes = 16 * float(np.abs(weights) @ self.traces) + 4 * self.scale
         return float(weights @ self.own_gains) - kept - float(np.finfo(float).eps) * sizes
 
-    def _most_kept(self, weights: Array, start: Array | None) -> float:
+    def _most_kept(self, weights: Array, start: Array | None, known: KeptBounds | None) -> float:
         """The most that ``sum_i weights_i * tr(A_i P)`` can be, or a little more."""
-        if not self.is_large:
-            return leading_sum_bound(self.combine(weights), self.n_components, start)
-        for proven, bound in self._proofs:
-            # No group keeps more than its trace, so that nearby weights share a proof.
-            apart = float(np.abs(weights - proven) @ self.traces)
-            if apart <= 1e-14 * float(np.abs(weights) @ self.traces):
-                return bound + apart
-        return self.prove(weights, start).bound or 0.0
+        found = None if known is None else known.find(weights, self.traces)
+        if found is not None:
+            return found
+        matrices = self._spectra.matrices
+        begin = None if start is None else matrices.backend.put(start)
+        bound = leading_sum_bound(matrices.weighted_sum(weights), self.n_components, begin)
+        if known is not None and self.is_large:  # with few columns it is computed as soon as found
+            known.add(weights, bound)
+        return bound
 
-    def prove(
-        self, weights: Array, start: Array | None = None, found: Pairs | None = None
-    ) -> Pairs:
-        """The leading eigenpairs of a weighted sum, proven; the proof is kept for `dual_bound`."""
-        begin = None if start is None else self.operators.tall(start)
-        pairs = proven_pairs(self.combination(weights), self.n_components, begin, found)
-        assert pairs.bound is not None
-        self._proofs.append((weights.copy(), pairs.bound))
-        return pairs
 
-    @cached_property
-    def _proofs(self) -> list[tuple[Array, float]]:
-        """Weights, and the bound on what is kept that was proven for them."""
-        return []
+def group_matrices(problem: Problem) -> GroupMatrices:
+    """The object that a problem asks for its matrices: for solvers, which ask it for more."""
+    return problem._spectra.matrices

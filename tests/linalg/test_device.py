@@ -2,19 +2,20 @@
 
 import importlib
 import os
+import pickle
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fairpca import FairPCA, GroupMoments, Problem
-from fairpca._linalg.device import DeviceMatrices
+from fairpca._linalg import device as device_module
+from fairpca._linalg.device import DeviceMatrices, scatter_matrices
 from fairpca._linalg.library import device_library, is_cpu, namespace, to_host
-from fairpca._linalg.operators import GroupMatrices
-from fairpca._rows import device_sums
 
 from same_fit import assert_same_fit
 
@@ -41,7 +42,7 @@ def _kinds():
 @pytest.fixture(params=_kinds(), ids="-".join)
 def put(request, monkeypatch):
     """A function that puts a NumPy array where the library keeps its own, and solves there."""
-    monkeypatch.setattr(device_sums, "_NUMPY_SOLVES_ON_CPU", False)
+    monkeypatch.setattr(device_module, "_NUMPY_SOLVES_ON_CPU", False)
     library, device = request.param
     if library.startswith("not installed"):
         said = f"{library}: nothing was tried with arrays of PyTorch (install `fairpca[gpu]`)"
@@ -63,6 +64,10 @@ def rows(n=600, d=8, k=3, seed=0, mean=0.0):
         own = rng.normal(size=(3, d)) / np.sqrt(d)
         X[members] += rng.normal(size=(members.sum(), 3)) @ own
     return X + mean, groups
+
+
+def matrices_of(moments):
+    return scatter_matrices(moments.scatter, moments.offsets, moments.weight)
 
 
 @pytest.mark.parametrize("mean", [0.0, 1e6])
@@ -114,17 +119,17 @@ def test_fit_is_that_of_numpy(put, d, k, r):
 
 
 def test_on_the_cpu_numpy_solves_without_a_copy(put, monkeypatch):
-    monkeypatch.setattr(device_sums, "_NUMPY_SOLVES_ON_CPU", True)
+    monkeypatch.setattr(device_module, "_NUMPY_SOLVES_ON_CPU", True)
     X, groups = rows(n=900, d=330, k=3)
     reference = FairPCA(4).fit(X, sensitive_features=groups)
     assert_same_fit(FairPCA(4).fit(put(X), sensitive_features=put(groups)), reference)
     moments = GroupMoments.from_rows(put(X), put(groups))
-    operators = moments.operators("mean", "global")
+    matrices = matrices_of(moments)
     if is_cpu(put(X)):
-        assert isinstance(operators, GroupMatrices)
-        assert np.shares_memory(moments.scatter, to_host(moments.on_device))
+        assert not isinstance(matrices, DeviceMatrices)
+        assert np.shares_memory(matrices.scatter, to_host(moments.scatter.array))
     else:
-        assert isinstance(operators, DeviceMatrices)
+        assert isinstance(matrices, DeviceMatrices)
 
 
 @pytest.mark.parametrize(
@@ -192,6 +197,54 @@ def test_batches_merge_with_those_of_numpy(put):
     assert_same_fit(fair, reference)
 
 
+def test_moments_do_on_a_device_what_they_do_elsewhere(put, tmp_path):
+    X, groups = rows(d=12, mean=3.0)
+    X[:, 4] = 7.0
+    reference = GroupMoments.from_rows(X, groups)
+    moments = GroupMoments.from_rows(put(X), put(groups))
+
+    def assert_same(found, expected):
+        assert found.labels == expected.labels
+        np.testing.assert_array_equal(found.count, expected.count)
+        np.testing.assert_allclose(found.mean, expected.mean, atol=1e-11)
+        np.testing.assert_allclose(found.scatter, expected.scatter, atol=1e-9)
+
+    standardized = moments.standardized()
+    assert device_library(standardized.scatter.array) == device_library(put(X))
+    assert_same(standardized, reference.standardized())
+    named = replace(moments, feature_names=tuple("abcdefghijkl"))
+    assert named.scatter is moments.scatter
+    assert_same(named, reference)
+    assert_same(moments + moments, reference + reference)
+    assert_same(GroupMoments.merge([reference, moments]), reference + reference)
+    assert_same(GroupMoments.from_bytes(moments.to_bytes()), reference)
+    moments.save(tmp_path / "site.moments")
+    assert_same(GroupMoments.load(tmp_path / "site.moments"), reference)
+    sent = pickle.loads(pickle.dumps(moments))
+    assert device_library(sent.scatter.array) == device_library(put(X))
+    assert_same(sent, reference)
+    np.testing.assert_allclose(moments.total_covariance(), reference.total_covariance(), atol=1e-11)
+    np.testing.assert_allclose(moments.second_moments(), reference.second_moments(), atol=1e-11)
+    assert sys.getsizeof(moments) == sys.getsizeof(reference)
+    fitted = FairPCA(3).fit_moments(reference.standardized())
+    assert_same_fit(FairPCA(3).fit_moments(standardized), fitted)
+
+
+def test_what_stays_on_the_device_is_not_copied(put, monkeypatch):
+    X, groups = rows(n=900, d=330, k=3)
+    moments = GroupMoments.from_rows(put(X), put(groups))
+
+    def refuse(*_):
+        raise AssertionError("a copy of all scatters")
+
+    monkeypatch.setattr(device_module.DeviceStack, "_host", property(refuse))
+    assert moments.is_finite
+    assert len(moments.scatter) == 3
+    assert moments.scatter.shape == (3, 330, 330)
+    standardized = replace(moments, feature_names=None).standardized()
+    assert FairPCA(4).fit_moments(standardized).certificate_.status == "optimal"
+
+
 def test_gradients_are_left_behind(put):
     X, groups = rows()
     given = put(X)
@@ -205,21 +258,22 @@ def test_gradients_are_left_behind(put):
 def test_a_missed_direction_is_found_on_the_device(put):
     X, groups = rows(n=900, d=30, k=2)
     on_host = Problem(GroupMoments.from_rows(X, groups), 3)
-    device = GroupMoments.from_rows(put(X), put(groups)).operators("mean", "global")
-    host = GroupMatrices(on_host.moments)
+    matrices = matrices_of(GroupMoments.from_rows(put(X), put(groups)))
+    assert isinstance(matrices, DeviceMatrices)
     weights = np.array([0.7, -0.2])
-    matrix = host.dense(weights)
-    np.testing.assert_allclose(device.dense(weights), matrix, atol=1e-12)
+    matrix = on_host.weighted_sum(weights)
+    np.testing.assert_allclose(matrices.dense(weights), matrix, atol=1e-12)
+    device, there = matrices.weighted_sum(weights), matrices.backend.put
     values, vectors = np.linalg.eigh(matrix)
     # All but the largest are known, so that one is above the level.
     known, drops, level = vectors[:, -4:-1], values[-4:-1] - values[-4], values[-4] + 1e-9
-    missed = device.disproof(weights, device.tall(known), drops, level)
+    missed = device.disproof(there(known), drops, level)
     direction = to_host(missed)[:, 0]
     rest = matrix - known * drops @ known.T
     assert direction @ rest @ direction > level * (direction @ direction)
     known, drops = vectors[:, -3:], values[-3:] - values[-4]
-    assert device.disproof(weights, device.tall(known), drops, level) is None
-    found, leading = device.leading(weights, 2)
+    assert device.disproof(there(known), drops, level) is None
+    found, leading = device.leading(2)
     np.testing.assert_allclose(found, values[::-1][:2])
     np.testing.assert_allclose(
         np.abs(to_host(leading).T @ vectors[:, :-3:-1]), np.eye(2), atol=1e-8

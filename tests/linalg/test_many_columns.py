@@ -7,11 +7,12 @@ import pytest
 from scipy.linalg import subspace_angles
 
 from fairpca import ExactSolver, FairPCA, GroupMoments, Problem
-from fairpca._linalg import dense as dense_module
 from fairpca._linalg import krylov
-from fairpca._linalg.dense import leading_sum_bound
-from fairpca._linalg.krylov import found_pairs, leading_pairs, proven_pairs
-from fairpca._linalg.operators import GroupMatrices, PlainMatrix
+from fairpca._linalg.dense import DenseMatrix
+from fairpca._linalg.device import scatter_matrices
+from fairpca._linalg.krylov import found_pairs, leading_pairs, leading_sum_bound, proven_pairs
+from fairpca._linalg.operators import ScatterSum
+from fairpca.problem import KeptBounds
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
 
@@ -21,14 +22,14 @@ D = 130
 @pytest.fixture
 def _large(monkeypatch):
     """Let small matrices take the way of large ones."""
-    monkeypatch.setattr(dense_module, "_DENSE_LIMIT", 20)
+    monkeypatch.setattr(krylov, "FEW_COLUMNS", 20)
 
 
 def solved_both_ways(monkeypatch, make, **solver):
     """Solutions by iteration and by full eigendecompositions."""
     solutions = []
     for limit in (20, 10**9):
-        monkeypatch.setattr(dense_module, "_DENSE_LIMIT", limit)
+        monkeypatch.setattr(krylov, "FEW_COLUMNS", limit)
         problem = make()
         assert problem.is_large == (limit == 20)
         solutions.append(ExactSolver(**solver).solve(problem))
@@ -48,23 +49,24 @@ def test_operators_do_what_the_matrices_do(loss, centering):
     rng = np.random.default_rng(0)
     moments = moments_of(rng, 3, 20)
     dense = Problem(moments, 2, loss=loss, centering=centering).matrices
-    operators = GroupMatrices(moments, loss, centering)
+    operators = scatter_matrices(moments.scatter, moments.offsets, moments.weight, loss, centering)
     block = rng.standard_normal((20, 4))
     size = np.abs(dense).max()
-    np.testing.assert_allclose(operators.traces(), np.trace(dense, axis1=1, axis2=2), rtol=1e-12)
+    np.testing.assert_allclose(operators.traces, np.trace(dense, axis1=1, axis2=2), rtol=1e-12)
     np.testing.assert_allclose(operators.images(block), dense @ block, atol=1e-12 * size)
     for weights in ([0.2, 0.5, 0.3], [1.0, -2.0, 0.5], [0.0, 3.0, 0.0]):
         weights = np.array(weights)
         matrix = np.tensordot(weights, dense, 1)
         np.testing.assert_allclose(operators.dense(weights), matrix, atol=1e-12 * size)
+        total = operators.weighted_sum(weights)
         for _ in range(2):  # the second time after the factorisation took the memory
-            image = operators.image(weights, block)
+            image = total.image(block)
             np.testing.assert_allclose(image, matrix @ block, atol=1e-11 * size)
             values, vectors = np.linalg.eigh(matrix)
             top, drops = vectors[:, -3:], values[-3:] - values[-3]
             level = values[-3] + 1e-9 * size
-            assert operators.disproof(weights, top, drops, level) is None
-            seen = operators.disproof(weights, top, drops, values[-3] - 1e-3 * size)
+            assert total.disproof(top, drops, level) is None
+            seen = total.disproof(top, drops, values[-3] - 1e-3 * size)
             lowered = matrix - (top * drops) @ top.T
             assert float((seen.T @ lowered @ seen).item()) >= values[-3] - 1e-3 * size
 
@@ -110,8 +112,8 @@ def test_no_matrix_is_decomposed_as_a_whole(monkeypatch, k, criterion):
     def refuse(*_):
         raise AssertionError("all eigenvalues of a large matrix")
 
-    for name in ("leading", "dense"):
-        monkeypatch.setattr(GroupMatrices, name, refuse)
+    for name in ("leading", "whole"):
+        monkeypatch.setattr(ScatterSum, name, refuse)
     problem = Problem(moments_of(np.random.default_rng(k), k, 320), 4, criterion=criterion)
     solution = ExactSolver(n_starts=2).solve(problem)
     assert solution.certificate.lower_bound <= solution.certificate.value
@@ -132,14 +134,14 @@ def test_the_subspace_is_that_of_full_eigendecompositions(monkeypatch, k, decay)
     moments = GroupMoments.from_rows(X, codes)
     bases = []
     for limit in (300, 10**9):
-        monkeypatch.setattr(dense_module, "_DENSE_LIMIT", limit)
+        monkeypatch.setattr(krylov, "FEW_COLUMNS", limit)
         problem = Problem(moments, r)
         solution = ExactSolver().solve(problem)
         assert solution.certificate.status == "optimal"
         bases.append(solution.basis)
         # At its weights no other subspace keeps as much: the optimum is unique, and this is it.
         weights = problem.weights + solution.certificate.multipliers
-        values, vectors = np.linalg.eigh(problem.combine(weights))
+        values, vectors = np.linalg.eigh(problem.weighted_sum(weights))
         assert values[-r] - values[-r - 1] > 1e-5 * problem.scale
         assert subspace_angles(solution.basis, vectors[:, -r:]).max() <= 1e-7
     assert subspace_angles(*bases).max() <= 1e-7
@@ -186,10 +188,10 @@ def test_a_hidden_eigenvector_is_missed_by_iteration_and_found_by_proof():
     rng = np.random.default_rng(2)
     matrix = hiding(rng, D, [2.0, 2.0])[0]
     exact = np.linalg.eigvalsh(matrix)[::-1]
-    assert leading_pairs(PlainMatrix(matrix), 3).values[0] == pytest.approx(exact[1])
-    proven = proven_pairs(PlainMatrix(matrix), 3)
+    assert leading_pairs(DenseMatrix(matrix), 3).values[0] == pytest.approx(exact[1])
+    proven = proven_pairs(DenseMatrix(matrix), 3)
     np.testing.assert_allclose(proven.values, exact[:3], rtol=1e-10)
-    assert 0 <= leading_sum_bound(matrix, 3) - exact[:3].sum() <= 1e-11 * exact.sum()
+    assert 0 <= leading_sum_bound(DenseMatrix(matrix), 3) - exact[:3].sum() <= 1e-11 * exact.sum()
 
 
 @pytest.mark.usefixtures("_blind")
@@ -212,10 +214,10 @@ def test_iteration_that_does_not_converge_is_replaced(monkeypatch):
     monkeypatch.setattr(krylov, "_MOST_RESTARTS", 1)
     rng = np.random.default_rng(4)
     problem = problem_of(random_matrices(rng, "general", 2, D), 3)
-    assert leading_pairs(PlainMatrix(problem.matrices[0]), 3) is None
+    assert leading_pairs(DenseMatrix(problem.matrices[0]), 3) is None
     exact = np.linalg.eigvalsh(problem.matrices[0])[::-1][:3]
     for pairs in (found_pairs, proven_pairs):
-        found = pairs(PlainMatrix(problem.matrices[0]), 3)
+        found = pairs(DenseMatrix(problem.matrices[0]), 3)
         np.testing.assert_allclose(found.values, exact, rtol=1e-10)
     assert ExactSolver().solve(problem).certificate.status == "optimal"
 
@@ -224,11 +226,15 @@ def test_iteration_that_does_not_converge_is_replaced(monkeypatch):
 def test_a_proof_serves_weights_that_differ_by_rounding_only(monkeypatch):
     problem = problem_of(random_matrices(np.random.default_rng(5), "general", 2, D), 3)
     multipliers = np.array([0.1, -0.1])
-    first = problem.dual_bound(multipliers)
-    monkeypatch.setattr(GroupMatrices, "disproof", None)
-    assert problem.dual_bound(multipliers * (1 + 1e-15)) <= first + 1e-13 * problem.scale
+    known = KeptBounds()
+    first = problem.dual_bound(multipliers, known=known)
+    monkeypatch.setattr(ScatterSum, "disproof", None)
+    near = problem.dual_bound(multipliers * (1 + 1e-15), known=known)
+    assert near <= first + 1e-13 * problem.scale
     with pytest.raises(TypeError):
-        problem.dual_bound(multipliers * 1.001)
+        problem.dual_bound(multipliers * 1.001, known=known)
+    with pytest.raises(TypeError):  # the problem itself remembers nothing
+        problem.dual_bound(multipliers)
 
 
 @pytest.mark.usefixtures("_large")
@@ -244,7 +250,7 @@ def test_quantities_of_a_basis():
     np.testing.assert_allclose(problem.kept(basis, shares), kept @ shares, atol=1e-12 * size)
     weights = rng.standard_normal(3)
     np.testing.assert_allclose(
-        problem.combine(weights), np.tensordot(weights, problem.matrices, 1), atol=1e-12 * size
+        problem.weighted_sum(weights), np.tensordot(weights, problem.matrices, 1), atol=1e-12 * size
     )
 
 
@@ -268,7 +274,7 @@ def test_the_estimator_does_the_same_both_ways(monkeypatch, choices):
     X[codes == 1] = X[codes == 1][:, ::-1]
     fits = []
     for limit in (20, 10**9):
-        monkeypatch.setattr(dense_module, "_DENSE_LIMIT", limit)
+        monkeypatch.setattr(krylov, "FEW_COLUMNS", limit)
         fits.append(FairPCA(3, **choices).fit(X, sensitive_features=codes))
     large, dense = fits
     np.testing.assert_allclose(large.explained_variance_, dense.explained_variance_, atol=1e-8)

@@ -238,7 +238,7 @@ def test_the_right_multipliers_give_the_exact_solution():
         exact = ExactSolver().solve(problem)
         # weights + multipliers is all that counts, and only up to a factor.
         weights = problem.weights + exact.certificate.multipliers
-        values = np.linalg.eigvalsh(problem.combine(weights))
+        values = np.linalg.eigvalsh(problem.weighted_sum(weights))
         if weights.min() <= 0 or values[-2] - values[-3] < 1e-2 * values[-1]:
             continue
         open_gaps += 1

@@ -52,7 +52,7 @@ def test_smoothing_is_above_by_at_most_the_entropy():
     rng = np.random.default_rng(2)
     forms = forms_of(rng)
     weights = rng.standard_normal(4)
-    exact = np.linalg.eigvalsh(forms.combine(weights))[-3:].sum()
+    exact = np.linalg.eigvalsh(forms.weighted_sum(weights))[-3:].sum()
     for mu in (1.0, 1e-3, 1e-9):
         occupied = occupied_at(forms, weights, mu)
         assert occupied.p.sum() == pytest.approx(3, abs=1e-9)
@@ -136,7 +136,7 @@ def test_a_local_search_ends_at_a_fair_and_stationary_point():
             continue  # there need not be an equal subspace
         fair += 1
         basis, rest = complement(local.basis)
-        slope = rest.T @ forms.combine(local.weights) @ basis
+        slope = rest.T @ forms.weighted_sum(local.weights) @ basis
         assert np.abs(slope).max() <= 1e-8 * forms.scale
     assert fair >= 5
 
@@ -156,7 +156,7 @@ def test_polished_weights_make_the_disparities_equal(k, d, r):
         smooth += 1
         assert not exact.is_tied
         assert exact.value == pytest.approx(rough.value, abs=1e-3 * rough.smooth_at * forms.scale)
-        values, vectors = np.linalg.eigh(forms.combine(exact.weights))
+        values, vectors = np.linalg.eigh(forms.weighted_sum(exact.weights))
         assert exact.value == pytest.approx(exact.weights @ forms.gains - values[-r:].sum())
         disparities = forms.disparities(vectors[:, -r:])
         assert np.ptp(disparities) <= 1e-13 * forms.scale

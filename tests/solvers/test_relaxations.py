@@ -205,7 +205,7 @@ def test_ranks_and_disparities_after_rounding_any_point():
         else:  # an average of weighted PCAs, as multiplicative weights have it
             relaxed = np.zeros((d, d))
             for _ in range(20):
-                weighted = problem.combine(rng.dirichlet(np.ones(problem.n_groups)))
+                weighted = problem.weighted_sum(rng.dirichlet(np.ones(problem.n_groups)))
                 basis = np.linalg.eigh(weighted)[1][:, -r:]
                 relaxed += basis @ basis.T / 20
         check_rounding(problem, relaxed)

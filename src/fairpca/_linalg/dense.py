@@ -1,73 +1,144 @@
-"""Linear algebra that several parts share: leading eigenpairs, complements, paths, signs."""
+"""Linear algebra with NumPy's arrays: matrices that are whole, paths between subspaces, signs."""
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import scipy.linalg
+from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpotrf
 from scipy.optimize import nnls
 
-from fairpca._linalg.krylov import fits, leading_pairs, proven_pairs
-from fairpca._linalg.operators import PlainMatrix
+from fairpca._linalg import krylov
+from fairpca._linalg.library import NUMPY
 from fairpca._linalg.types import Array
-
-_DENSE_LIMIT = 300
-"""Up to this size a full eigendecomposition is as fast as an iterative one."""
 
 _LONG_VECTORS = 2000
 """Length from which the min-norm point is found from products, which halves its digits."""
 
 
+class DenseMatrix:
+    """A symmetric array as a `Matrix`."""
+
+    backend = NUMPY
+
+    def __init__(self, array: Array, size: float | None = None) -> None:
+        self._array, self._size = array, size
+        self.d = len(array)
+
+    @property
+    def at_once(self) -> bool:
+        return krylov.has_few_columns(self.d)
+
+    @cached_property
+    def size(self) -> float:
+        if self._size is not None:
+            return self._size
+        rounding = np.finfo(float).eps * float(np.abs(self._array).max())
+        return max(float(np.abs(np.diag(self._array)).sum()), rounding)
+
+    def image(self, block: Array) -> Array:
+        product: Array = self._array @ block
+        return product
+
+    def disproof(self, vectors: Array, drops: Array, level: float) -> Array | None:
+        rest = np.negative(self._array).T  # symmetric; transposed it is in LAPACK's order
+        return failed_pivot(rest, vectors, drops, level)
+
+    def leading(self, r: int) -> tuple[Array, Array]:
+        if self.at_once:
+            # NumPy's, as everything else then: SciPy's threads and NumPy's wait for each other.
+            return eigh_descending(self._array)
+        return some_eigenpairs(self._array.copy(), r)
+
+    def leading_sum(self, r: int) -> float:
+        return float(np.linalg.eigvalsh(self._array)[-r:].sum())
+
+
+class DenseMatrices:
+    """The groups' matrices as one array, (k, d, d): for few columns."""
+
+    backend = NUMPY
+
+    def __init__(self, stack: Array) -> None:
+        self.stack = stack
+        self.k, self.d, _ = stack.shape
+
+    @cached_property
+    def traces(self) -> Array:
+        traces: Array = np.trace(self.stack, axis1=1, axis2=2)
+        return traces
+
+    def group(self, i: int) -> DenseMatrix:
+        return DenseMatrix(self.stack[i])
+
+    def weighted_sum(self, weights: Array) -> DenseMatrix:
+        return DenseMatrix(self.dense(weights), float(np.abs(weights) @ self.traces))
+
+    def dense(self, weights: Array) -> Array:
+        matrix: Array = (weights @ self.stack.reshape(self.k, -1)).reshape(self.d, self.d)
+        return matrix
+
+    def images(self, block: Array) -> Array:
+        images: Array = self.stack @ block
+        return images
+
+    def kept(self, basis: Array, weighted: Array) -> Array:
+        kept: Array = np.einsum("kia,ia->k", self.stack @ basis, weighted)
+        return kept
+
+
 def eigh_descending(matrix: Array) -> tuple[Array, Array]:
     """Return all eigenvalues, largest first, and their eigenvectors as columns."""
-    values, vectors = np.linalg.eigh(matrix)
-    return values[::-1], vectors[:, ::-1]
+    return NUMPY.eigh(matrix)
 
 
-def leading_eigenpairs(
-    matrix: Array, r: int, start: Array | None = None, *, rest: bool = False
-) -> tuple[Array, Array]:
+def leading_eigenpairs(matrix: Array, r: int, start: Array | None = None) -> tuple[Array, Array]:
     """Return the r largest eigenvalues, largest first, and their eigenvectors.
-
-    With `rest`, all of them come back where they had to be computed anyway.
 
     Large matrices go to an iteration, which can begin with vectors that are thought to be nearly
     right. It takes random ones beside them, so it finds other eigenvalues as well.
     """
-    d = len(matrix)
-    if d <= _DENSE_LIMIT:
-        values, vectors = eigh_descending(matrix)
-        return (values, vectors) if rest else (values[:r], vectors[:, :r])
-    if is_large(d, r):
-        found = leading_pairs(PlainMatrix(matrix), r, start, exact_vectors=True)
-        if found is not None:
-            return found.values, found.vectors
-    values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[d - r, d - 1])
-    return values[::-1], vectors[:, ::-1]
+    values, vectors = krylov.leading_eigenpairs(DenseMatrix(matrix), r, start)
+    return values[:r], vectors[:, :r]
 
 
-def leading_sum_bound(matrix: Array, r: int, start: Array | None = None) -> float:
-    """Return the sum of the r largest eigenvalues, or a little more, but not less.
+def some_eigenpairs(matrix: Array, r: int) -> tuple[Array, Array]:
+    """The r largest eigenvalues and their eigenvectors, by LAPACK, in the memory of the matrix."""
+    last = len(matrix) - 1
+    values, vectors = scipy.linalg.eigh(
+        matrix, subset_by_index=[last + 1 - r, last], overwrite_a=True
+    )
+    return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
 
-    An iteration approaches eigenvalues from below and could miss some, so its result is proven:
-    see `proven_pairs`. Starting vectors, right or wrong, only change how long it takes.
+
+def failed_pivot(rest: Array, vectors: Array, drops: Array, level: float) -> Array | None:
+    """Factorise ``rest + level * I + vectors @ diag(drops) @ vectors.T``, in the memory of rest.
+
+    None if that is positive definite; else a direction x in which it is not: with the factor L of
+    the rows before the one that fails, and l the next row of the factor, ``x = (-L^-T l, 1)``. Only
+    the lower triangle of rest is used; it has to be in the order of Fortran.
     """
-    if is_large(len(matrix), r):
-        bound = proven_pairs(PlainMatrix(matrix), r, start).bound
-        assert bound is not None
-        return bound
-    return float(np.linalg.eigvalsh(matrix)[-r:].sum())
-
-
-def is_large(d: int, r: int) -> bool:
-    """Whether r eigenpairs of a matrix of this size are found by iteration, not all at once."""
-    return d > _DENSE_LIMIT and fits(d, r)
+    dsyrk(1.0, vectors * np.sqrt(drops), beta=1.0, c=rest, lower=1, overwrite_c=1)
+    rest[np.diag_indices_from(rest)] += level
+    factor, failed = dpotrf(rest, lower=1, clean=0, overwrite_a=1)
+    if failed == 0:
+        return None
+    p = failed - 1
+    direction = np.zeros((len(rest), 1))
+    direction[p] = 1.0
+    if p > 0:
+        direction[:p, 0] = -scipy.linalg.solve_triangular(
+            factor[:p, :p], factor[p, :p], lower=True, trans="T", check_finite=False
+        )
+    direction /= np.linalg.norm(direction)
+    return direction
 
 
 def complement(basis: Array) -> tuple[Array, Array]:
     """Return an orthonormal basis of the span of the columns, and one of what is orthogonal."""
-    full, _ = np.linalg.qr(basis, mode="complete")
-    r = basis.shape[1]
-    return full[:, :r], full[:, r:]
+    return NUMPY.complement(basis)
 
 
 class Geodesic:

@@ -16,8 +16,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairpca._linalg.operators import Matrix, Tall
-from fairpca._linalg.types import Array
+from fairpca._linalg.types import Array, Matrix, Tall
+
+FEW_COLUMNS = 300
+"""Up to so many columns a matrix is no trouble: all eigenvectors are as quick as some."""
 
 _EXTRA_VECTORS = 8
 _NARROWEST, _WIDEST = 8, 16
@@ -47,9 +49,35 @@ class Pairs:
     bound: float | None = None
 
 
-def fits(d: int, r: int) -> bool:
-    """Whether the space of the iteration is much smaller than the whole."""
-    return 2 * _space_size(r) <= d
+def has_few_columns(d: int) -> bool:
+    """Whether all eigenpairs of a matrix of this size are as quick as some."""
+    return d <= FEW_COLUMNS
+
+
+def is_large(d: int, r: int) -> bool:
+    """Whether r eigenpairs of a matrix of this size are found by iteration, not all at once."""
+    return not has_few_columns(d) and _fits(d, r)
+
+
+def leading_eigenpairs(matrix: Matrix, r: int, start: Tall | None = None) -> tuple[Array, Tall]:
+    """The r largest eigenvalues and their eigenvectors, or more where they are found anyway."""
+    if matrix.at_once or not _fits(matrix.d, r):
+        return matrix.leading(r)
+    pairs = found_pairs(matrix, r, start)
+    return pairs.values, pairs.vectors
+
+
+def leading_sum_bound(matrix: Matrix, r: int, start: Tall | None = None) -> float:
+    """The sum of the r largest eigenvalues, or a little more, but not less.
+
+    An iteration approaches eigenvalues from below and could miss some, so its result is proven:
+    see `proven_pairs`. Starting vectors, right or wrong, only change how long it takes.
+    """
+    if matrix.at_once or not _fits(matrix.d, r):
+        return matrix.leading_sum(r)
+    bound = proven_pairs(matrix, r, start).bound
+    assert bound is not None
+    return bound
 
 
 def found_pairs(
@@ -57,7 +85,7 @@ def found_pairs(
 ) -> Pairs:
     """Exact vectors by `leading_pairs`, or all at once where that does not converge."""
     found = None
-    if fits(matrix.d, r) and not matrix.at_once:
+    if _fits(matrix.d, r) and not matrix.at_once:
         found = leading_pairs(matrix, r, start, exact_vectors=True, beyond=beyond)
     return all_pairs(matrix, r) if found is None else found
 
@@ -111,7 +139,7 @@ def proven_pairs(
     on with that beside what it has; where that does not help, all eigenvalues are computed. What
     was `found` by `leading_pairs` need not be found again.
     """
-    if matrix.at_once and found is None:
+    if found is None and (matrix.at_once or not _fits(matrix.d, r)):
         return all_pairs(matrix, r)
     for _ in range(_MOST_PROOFS):
         found = leading_pairs(matrix, r, start) if found is None else found
@@ -125,7 +153,7 @@ def proven_pairs(
         missed = matrix.disproof(found.vectors, values - values[-1], float(values[-1]) + margin)
         if missed is None:
             return replace(found, bound=float(values.sum()) + r * margin)
-        start = matrix.empty(r + 1)
+        start = matrix.backend.empty(matrix.d, r + 1)
         start[:, :1], start[:, 1:] = missed, found.vectors
         found = None
     return all_pairs(matrix, r) if found is None else found
@@ -133,8 +161,14 @@ def proven_pairs(
 
 def all_pairs(matrix: Matrix, r: int) -> Pairs:
     """The r largest eigenvalues and their eigenvectors, at once."""
-    values, vectors = matrix.leading(min(r + _EXTRA_VECTORS, matrix.d))
-    return Pairs(values[:r], vectors[:, :r], vectors[:, r:], float(values[:r].sum()))
+    more = min(r + _EXTRA_VECTORS, matrix.d)
+    values, vectors = matrix.leading(more)
+    return Pairs(values[:r], vectors[:, :r], vectors[:, r:more], float(values[:r].sum()))
+
+
+def _fits(d: int, r: int) -> bool:
+    """Whether the space of the iteration is much smaller than the whole."""
+    return 2 * _space_size(r) <= d
 
 
 def _block_width(r: int) -> int:
@@ -149,12 +183,13 @@ class _Iteration:
     """An orthonormal basis, its image, and the next block; the basis grows and shrinks."""
 
     def __init__(self, matrix: Matrix, r: int) -> None:
-        self._matrix, self._r = matrix, r
+        self._matrix, self._backend, self._r = matrix, matrix.backend, r
         self._rng = np.random.default_rng(0)
         size = _space_size(r)
-        self._basis, self._image = matrix.empty(size), matrix.empty(size)
+        self._basis = self._backend.empty(matrix.d, size)
+        self._image = self._backend.empty(matrix.d, size)
         self._size, self._width, self._used = size, _block_width(r), 0
-        self._block = matrix.empty(0)
+        self._block = self._backend.empty(matrix.d, 0)
 
     def begin(self, start: Tall | None) -> None:
         """Random columns, most of them in the span of the starting vectors if there are any.
@@ -167,7 +202,7 @@ class _Iteration:
         if start is not None and start.shape[1] > 0:
             n = self._width - self._width // 4
             mix = self._rng.standard_normal((start.shape[1], n))
-            block[:, :n] = start @ self._matrix.tall(mix)
+            block[:, :n] = start @ self._backend.put(mix)
         self._block = self._orthonormal(block)
 
     def take(self, start: Tall) -> None:
@@ -187,7 +222,7 @@ class _Iteration:
         keep = min(keep, self._size - self._width)
         self.values, self.vectors, image = self._rotate(keep)
         residuals = self._residuals(self.values, self.vectors, image, self._r)
-        self._norms = np.sqrt(np.diag(self._matrix.host(residuals.T @ residuals)))
+        self._norms = np.sqrt(np.diag(self._backend.host(residuals.T @ residuals)))
         self._basis[:, :keep], self._image[:, :keep] = self.vectors, image
         self._used = keep
 
@@ -230,13 +265,13 @@ class _Iteration:
         """The leading Ritz values and vectors, and the image of the vectors."""
         basis, image = self._basis[:, : self._used], self._image[:, : self._used]
         inner = basis.T @ image
-        values, turn = self._matrix.eigh((inner + inner.T) / 2)
+        values, turn = self._backend.eigh((inner + inner.T) / 2)
         self._largest = max(abs(values[0]), abs(values[-1]))
         leading = turn[:, :keep]
         return values[:keep], basis @ leading, image @ leading
 
     def _residuals(self, values: Array, vectors: Tall, image: Tall, n: int) -> Tall:
-        return image[:, :n] - vectors[:, :n] * self._matrix.tall(values[:n])
+        return image[:, :n] - vectors[:, :n] * self._backend.put(values[:n])
 
     def _orthonormal(self, block: Tall) -> Tall:
         """Orthonormal to the basis and in itself; what is in the span already becomes random."""
@@ -244,7 +279,7 @@ class _Iteration:
         size = 0.0
         for _ in range(4):
             block = block - basis @ (basis.T @ block)
-            block, triangle = self._matrix.qr(block)
+            block, triangle = self._backend.qr(block)
             left = np.abs(np.diag(triangle))
             size = size or float(left.max())
             spent = np.flatnonzero(left <= 1e-13 * size)
@@ -256,4 +291,4 @@ class _Iteration:
         return block
 
     def _random(self, width: int) -> Tall:
-        return self._matrix.tall(self._rng.standard_normal((self._matrix.d, width)))
+        return self._backend.put(self._rng.standard_normal((self._matrix.d, width)))

@@ -1,7 +1,8 @@
-"""Whose array is this? PyTorch and CuPy may keep it on a GPU, Dask and Spark on a cluster.
+"""Whose array is this, and what is done with arrays whoever's they are.
 
-None of these libraries is imported here: an object shows where it is from by the module of its
-class. What is done with arrays on a device is what the array API standard has, by array-api-compat.
+PyTorch and CuPy may keep an array on a GPU, Dask and Spark on a cluster. None of these libraries is
+imported here: an object shows where it is from by the module of its class. What is done with arrays
+on a device is what the array API standard has, by array-api-compat.
 """
 
 from __future__ import annotations
@@ -59,3 +60,47 @@ def to_device(array: Any, like: Any) -> Any:
     """A NumPy array beside another, in its precision."""
     xp = namespace(like)
     return xp.asarray(np.ascontiguousarray(array), dtype=like.dtype, device=like.device)
+
+
+class Backend:
+    """Small and tall arrays of the library that a matrix lives in: here those of NumPy.
+
+    In every library they can be cut by columns, assigned to, transposed, added and multiplied with
+    ``@``. Only `put` and `host` lead from NumPy to the library and back. Eigenvalues come largest
+    first.
+    """
+
+    xp: Any = np
+
+    def put(self, array: NDArray[Any]) -> Any:
+        """A NumPy array in this library."""
+        return array
+
+    def host(self, array: Any) -> NDArray[Any]:
+        """An array of this library as a NumPy array."""
+        on_host: NDArray[Any] = array
+        return on_host
+
+    def empty(self, d: int, width: int) -> Any:
+        """A tall array to be written into."""
+        return np.empty((d, width), order="F")
+
+    def qr(self, block: Any) -> tuple[Any, NDArray[Any]]:
+        """Orthonormal columns, and the triangle as a NumPy array."""
+        # NumPy's QR, not SciPy's: each has its own threads, and taking turns makes both wait.
+        columns, triangle = self.xp.linalg.qr(block)
+        return columns, self.host(triangle)
+
+    def complement(self, basis: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Orthonormal bases, as NumPy arrays, of the columns' span and of what is orthogonal."""
+        columns = self.host(self.xp.linalg.qr(self.put(basis), mode="complete")[0])
+        r = basis.shape[1]
+        return columns[:, :r], columns[:, r:]
+
+    def eigh(self, matrix: Any) -> tuple[NDArray[Any], Any]:
+        """All eigenvalues, largest first, as a NumPy array, and their eigenvectors."""
+        values, vectors = np.linalg.eigh(matrix)
+        return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
+
+
+NUMPY = Backend()

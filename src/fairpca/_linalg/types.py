@@ -1,6 +1,90 @@
-"""The type of the arrays that nearly all modules work with."""
+"""What matrices are to those who use them: a group's, a weighted sum, all of a problem's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fairpca._linalg.library import Backend
+
 Array = NDArray[np.float64]
+
+Tall = Any
+"""A block of columns, (d, m) with m far below d, in whatever library the matrix lives in."""
+
+
+class Matrix(Protocol):
+    """A symmetric matrix that is known by what it does."""
+
+    @property
+    def d(self) -> int:
+        """Number of rows and columns."""
+
+    @property
+    def backend(self) -> Backend:
+        """What its tall arrays are made with."""
+
+    @property
+    def at_once(self) -> bool:
+        """Whether all eigenvalues at once are quicker than an iteration and a proof."""
+
+    @property
+    def size(self) -> float:
+        """At least the sum of the absolute eigenvalues: what rounding is relative to."""
+
+    def image(self, block: Tall) -> Tall:
+        """The product with a block of columns."""
+
+    def disproof(self, vectors: Tall, drops: Array, level: float) -> Tall | None:
+        """None if ``M - vectors @ diag(drops) @ vectors.T`` has no eigenvalue above the level.
+
+        Otherwise a direction, (d, 1), in which that matrix is above it. Drops are not negative.
+        """
+
+    def leading(self, r: int) -> tuple[Array, Tall]:
+        """The r largest eigenvalues, or more of them, and their eigenvectors, all at once."""
+
+    def leading_sum(self, r: int) -> float:
+        """The sum of the r largest eigenvalues, all computed at once."""
+
+
+class GroupMatrices(Protocol):
+    """The matrices of all groups: the one object that a Problem asks."""
+
+    @property
+    def k(self) -> int:
+        """Number of groups."""
+
+    @property
+    def d(self) -> int:
+        """Number of rows and columns."""
+
+    @property
+    def backend(self) -> Backend:
+        """What their tall arrays are made with."""
+
+    @property
+    def traces(self) -> Array:
+        """Trace of each group's matrix; (k,)."""
+
+    @property
+    def stack(self) -> Array:
+        """The matrices as one NumPy array, (k, d, d), which may have to be made."""
+
+    def group(self, i: int) -> Matrix:
+        """The matrix of one group."""
+
+    def weighted_sum(self, weights: Array) -> Matrix:
+        """``sum_i weights_i * A_i``; memory that it takes is given back with the object."""
+
+    def dense(self, weights: Array) -> Array:
+        """The same as a NumPy array."""
+
+    def images(self, block: Tall) -> Iterable[Tall]:
+        """The product of each group's matrix with a block of columns."""
+
+    def kept(self, basis: Array, weighted: Array) -> Array:
+        """``tr(A_i basis weighted^T)`` for each group; (k,)."""

@@ -1,4 +1,4 @@
-"""Moments of rows on a device, in one pass.
+"""The sums that moments are made of, from rows on a device: one pass.
 
 Sums are kept in float64 whatever the rows are in, so that the certificate has all its digits. The
 products in float64 are where nearly all the time goes; on a GPU for data centres float32 would be
@@ -8,16 +8,14 @@ no faster.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._linalg.device import DeviceMatrices
+from fairpca._linalg.device import DeviceStack, diagonals
 from fairpca._linalg.library import (
     device_library,
-    is_cpu,
     namespace,
     to_device,
     to_host,
@@ -25,7 +23,7 @@ from fairpca._linalg.library import (
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_device_rows, check_weights
 from fairpca._rows.groups import UNGROUPED, encode_groups
-from fairpca.moments import GroupMoments
+from fairpca._rows.sums import NEAR
 
 _BLOCK_BYTES = 2**30
 """Size of the blocks of rows in float64."""
@@ -34,62 +32,14 @@ _PANEL = 256
 """Columns of a panel: a product of rows with themselves is formed panel by panel, its upper half
 only, as long as panels are wide enough for the device to be busy."""
 
-_NUMPY_SOLVES_ON_CPU = True
-"""On the CPU PyTorch's threads and NumPy's wait for each other, far longer than they work."""
 
-_NEAR = 1e4
-"""Squared mean over variance up to which no shift is needed (see `fairpca._rows.sums`)."""
-
-
-class DeviceMoments(GroupMoments):
-    """Moments whose scatters stay on the device; NumPy gets them only if it asks."""
-
-    on_device: Any
-
-    def __init__(
-        self,
-        labels: tuple[Hashable, ...],
-        count: NDArray[np.int64],
-        weight: Array,
-        mean: Array,
-        on_device: Any,
-    ) -> None:
-        for name, value in (
-            ("labels", labels),
-            ("count", count),
-            ("weight", weight),
-            ("mean", mean),
-            ("on_device", on_device),
-            ("feature_names", None),
-        ):
-            object.__setattr__(self, name, value)
-
-    @cached_property
-    def scatter(self) -> Array:
-        """Weighted sum of ``(x - mean)(x - mean)^T``, as a NumPy array; (k, d, d)."""
-        return to_host(self.on_device)
-
-    @property
-    def is_finite(self) -> bool:
-        """Whether all sums are finite: an entry of a scatter is no larger than its diagonal's."""
-        xp = namespace(self.on_device)
-        diagonals = [xp.linalg.diagonal(part) for part in self.on_device]
-        fine = all(np.isfinite(to_host(diagonal)).all() for diagonal in diagonals)
-        return bool(fine and np.isfinite(self.mean).all())
-
-    def operators(self, loss: str, centering: str) -> Any:
-        """The groups' matrices, by what they do: on the device, unless that is the CPU."""
-        if is_cpu(self.on_device) and _NUMPY_SOLVES_ON_CPU:
-            return super().operators(loss, centering)
-        return DeviceMatrices(self, self.on_device, loss, centering)
-
-
-def device_moments(
+def device_sums(
     X: Any, sensitive_features: Any, sample_weight: Any = None, missing_labels: str = "error"
-) -> DeviceMoments:
-    """Moments by group of rows on a device; see `GroupMoments.from_rows`.
+) -> tuple[tuple[Hashable, ...], NDArray[np.int64], Array, Array, Any]:
+    """Labels, counts, weights, means and scatters, by group, of rows on a device.
 
-    Raises ValueError where they are not finite.
+    The scatters stay there. See `GroupMoments.from_rows`; raises ValueError where the sums are not
+    finite.
     """
     X = check_device_rows(X)
     xp = namespace(X)
@@ -132,12 +82,19 @@ def device_moments(
         offset = to_device(offsets[group], wide)
         part -= float(weight[group]) * (offset[:, None] * offset[None, :])
     mean = offsets if shift is None else offsets + to_host(shift)
-    moments = DeviceMoments(tuple(labels), count, weight, mean, second)
-    if not moments.is_finite:
+    # No entry of a scatter is larger than the largest on its diagonal.
+    stack = DeviceStack(second)
+    if not (np.isfinite(mean).all() and np.isfinite(diagonals(stack)).all()):
         if bool(xp.all(xp.isfinite(X))):
             raise ValueError("X has values that are too large to be squared: rescale its columns.")
         raise ValueError("Input X contains NaN or infinity.")
-    return moments if some.all() else _without_empty(moments, some)
+    if not some.all():
+        # Rows without weight count for nothing, and so does a group of them alone.
+        kept = np.flatnonzero(some)
+        stack = DeviceStack(xp.stack([second[int(group)] for group in kept]))
+        labels = tuple(labels[group] for group in kept)
+        count, weight, mean = count[kept], weight[kept], mean[kept]
+    return labels, count, weight, mean, stack
 
 
 def _encode(X: Any, sensitive_features: Any, missing_labels: str) -> tuple[Any, Any]:
@@ -189,7 +146,7 @@ def _shift(X: Any) -> Any:
     xp = namespace(X)
     sample = xp.astype(X[:: max(1, X.shape[0] // 256), :], xp.float64)
     mean = xp.mean(sample, axis=0)
-    needed = mean**2 > _NEAR * xp.var(sample, axis=0)
+    needed = mean**2 > NEAR * xp.var(sample, axis=0)
     return mean if bool(xp.any(needed) & xp.all(xp.isfinite(mean))) else None
 
 
@@ -205,14 +162,3 @@ def _mirror(matrix: Any, xp: Any) -> None:
     """Copy the upper triangle to the lower."""
     upper = xp.triu(matrix)
     matrix[...] = upper + xp.triu(matrix, k=1).T
-
-
-def _without_empty(moments: DeviceMoments, some: NDArray[np.bool_]) -> DeviceMoments:
-    """The groups that have weight."""
-    kept = np.flatnonzero(some)
-    xp = namespace(moments.on_device)
-    scatter = xp.stack([moments.on_device[int(group)] for group in kept])
-    labels = tuple(moments.labels[group] for group in kept)
-    return DeviceMoments(
-        labels, moments.count[kept], moments.weight[kept], moments.mean[kept], scatter
-    )

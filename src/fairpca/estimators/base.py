@@ -14,6 +14,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import assert_all_finite, check_array, check_is_fitted
 
 from fairpca._linalg.dense import eigh_descending, fix_signs
+from fairpca._linalg.device import scatter_matrices
 from fairpca._linalg.library import device_library, to_device
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import (
@@ -228,11 +229,11 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         where basis and moments live, if not in the columns of the rows.
         """
         if covariance is None:
-            parts = moments.operators("mean", "global")
-            portions = moments.weight / moments.weight.sum()
-            image = parts.host(parts.image(portions, parts.tall(basis)))
-            inner = basis.T @ image
-            total = float(portions @ parts.traces())
+            parts = scatter_matrices(moments.scatter, moments.offsets, moments.weight)
+            portions, backend = moments.weight / moments.weight.sum(), parts.backend
+            image = parts.weighted_sum(portions).image(backend.put(basis))
+            inner = basis.T @ backend.host(image)
+            total = float(portions @ parts.traces)
         else:
             inner, total = basis.T @ covariance @ basis, float(np.trace(covariance))
         if shares is None:

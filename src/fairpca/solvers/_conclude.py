@@ -7,7 +7,7 @@ from typing import Any
 
 from fairpca._linalg.types import Array
 from fairpca.certificate import certify
-from fairpca.problem import Problem
+from fairpca.problem import KeptBounds, Problem
 from fairpca.solution import Solution
 from fairpca.solvers.exact import prove
 
@@ -30,7 +30,8 @@ def conclude(
     """
     spread = problem.spread(basis, shares)
     reached = problem.with_tolerance(max(problem.tolerance, spread))
-    certificate = certify(reached, basis, prove(reached), shares=shares)
+    known = KeptBounds()
+    certificate = certify(reached, basis, prove(reached, known), shares=shares, known=known)
     if problem.criterion == "equal" and spread > problem.tolerance + problem.negligible_spread:
         certificate = replace(certificate, asked_tolerance=problem.tolerance)
     return Solution(

@@ -13,7 +13,7 @@ from fairpca._linalg.dense import eigh_descending
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_seed, check_whole_number
 from fairpca.certificate import OPTIMAL_GAP, Certificate, certify
-from fairpca.problem import Problem
+from fairpca.problem import KeptBounds, Problem
 from fairpca.solution import Solution
 from fairpca.solvers._exact.criteria import Criterion, Equal, MinMax, Spread
 from fairpca.solvers._exact.dual import (
@@ -108,8 +108,6 @@ def solve_near(
     search = _Search(problem, solver.n_starts, rng, shared)
     basis, certificate, message = search.run(neighbours)
     kept = problem.kept(basis)
-    if problem.is_large:
-        problem.operators.release()
     return Solution(
         basis=basis,
         group_losses=np.maximum(problem.traces - kept, 0.0),
@@ -124,14 +122,15 @@ def solve_near(
     )
 
 
-def prove(problem: Problem) -> Array:
+def prove(problem: Problem, known: KeptBounds | None = None) -> Array:
     """Multipliers that prove the best bound of the relaxation: see `Problem.dual_bound`.
 
-    The relaxation has to be feasible, as it is when a subspace within the tolerance is known.
+    The relaxation has to be feasible, as it is when a subspace within the tolerance is known. What
+    is proven on the way is added to the bounds that are `known`.
     """
     if _without_search(problem) is not None:
         return _plain_multipliers(problem)
-    space = SearchSpace(problem)
+    space = SearchSpace(problem, known)
     if problem.n_groups == 2:
         return _two_group_multipliers(problem, _settle_two_groups(problem, space).weights)
     if problem.criterion == "minmax":
@@ -260,7 +259,8 @@ class _Search:
     def _done(
         self, basis: Array, multipliers: Array, message: str, **proofs: Array | None
     ) -> tuple[Array, Certificate, str]:
-        certificate = certify(self.problem, basis, multipliers, **proofs)
+        known = None if self.shared is None else self.shared.space.bounds
+        certificate = certify(self.problem, basis, multipliers, known=known, **proofs)
         return basis, certificate, message
 
     def _two_groups(self, seen: SeenWeights) -> tuple[Array, Certificate, str]:

@@ -131,7 +131,7 @@ class NashWelfare(_Welfare):
         while n_iter < self.max_iter and some.any():
             slopes = np.zeros(problem.n_groups)
             slopes[some] = 1.0 / kept[some]
-            basis = leading_eigenpairs(problem.combine(slopes), r)[1]
+            basis = leading_eigenpairs(problem.weighted_sum(slopes), r)[1]
             n_iter += 1
             # What is kept can be negative by rounding, and then has no logarithm.
             step = np.maximum(problem.kept(basis), 0.0) - kept
@@ -203,7 +203,7 @@ class MaxMinVariance(_Welfare):
         kept: list[Array] = []
         bound, message = np.inf, TOO_MANY
         while len(bases) < self.max_iter:
-            basis = leading_eigenpairs(problem.combine(slopes), problem.n_components)[1]
+            basis = leading_eigenpairs(problem.weighted_sum(slopes), problem.n_components)[1]
             bases.append(basis)
             kept.append(problem.kept(basis))
             bound = min(bound, float(slopes @ kept[-1]))

@@ -53,9 +53,8 @@ class Lagrangian:
             given = per_group(problem, "multipliers", self.multipliers)
         if not np.isfinite(given).all():
             raise ValueError(f"multipliers must be finite, got {self.multipliers!r}.")
-        basis = leading_eigenpairs(problem.combine(problem.weights + given), problem.n_components)[
-            1
-        ]
+        matrix = problem.weighted_sum(problem.weights + given)
+        basis = leading_eigenpairs(matrix, problem.n_components)[1]
         value = problem.total_loss(basis) + float(given @ problem.disparities(basis))
         return conclude(
             problem,

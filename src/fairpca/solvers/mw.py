@@ -146,7 +146,7 @@ class _Game:
         """Answer the weights, then move them."""
         problem = self.problem
         # Large matrices are solved iteratively, and the last answer is a good start.
-        combined = problem.combine(self.weights)
+        combined = problem.weighted_sum(self.weights)
         _, basis = leading_eigenpairs(combined, problem.n_components, self.basis)
         self.basis = basis
         disparities = problem.disparities(basis)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from fairpca._linalg.dense import complement, eigh_descending
+from fairpca._linalg.library import NUMPY, Backend
 from fairpca._linalg.types import Array
-from fairpca.problem import Problem
+from fairpca.problem import Problem, group_matrices
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,24 +23,31 @@ class Forms:
     gains: Array
     weights: Array
     r: int
+    backend: Backend = NUMPY
 
     @classmethod
     def of(cls, problem: Problem) -> Forms:
         """The forms of a problem; nothing is copied."""
         return cls(problem.matrices, problem.own_gains, problem.weights, problem.n_components)
 
-    @property
-    def matrices(self) -> Array:
-        """The matrices as a NumPy array; (k, d, d)."""
-        matrices: Array = self.stored
-        return matrices
+    @classmethod
+    def restricted(cls, problem: Problem, matrices: Sequence[Any]) -> Forms:
+        """The forms of a problem with other matrices, in the library that its own are in."""
+        backend = group_matrices(problem).backend
+        rest = (problem.own_gains, problem.weights, problem.n_components)
+        return cls(backend.xp.stack(matrices), *rest, backend)
 
-    @property
+    @cached_property
+    def matrices(self) -> Array:
+        """The matrices as a NumPy array, (k, d, d): copied from a device, once, if asked for."""
+        return self.backend.host(self.stored)
+
+    @cached_property
     def k(self) -> int:
         """Number of groups."""
         return len(self.gains)
 
-    @property
+    @cached_property
     def d(self) -> int:
         """Dimension of the space."""
         return int(self.stored.shape[1])
@@ -50,120 +55,36 @@ class Forms:
     @cached_property
     def scale(self) -> float:
         """The largest trace: what rounding errors and steps are relative to."""
-        return float(np.trace(self.matrices, axis1=1, axis2=2).max())
+        return max(float(part.trace()) for part in self.stored)
 
-    def combine(self, weights: Array) -> Array:
-        """Return ``sum_i weights_i * A_i``."""
-        matrix: Array = (weights @ self.matrices.reshape(self.k, -1)).reshape(self.d, self.d)
-        return matrix
+    def weighted_sum(self, weights: Array) -> Any:
+        """Return ``sum_i weights_i * A_i``, in the library of the matrices."""
+        flat = self.backend.put(weights) @ self.stored.reshape(self.k, -1)
+        return flat.reshape(self.d, self.d)
 
     def image(self, weights: Array, basis: Array) -> Array:
         """Return ``sum_i weights_i * A_i @ basis``."""
-        return self.combine(weights) @ basis
+        return self.backend.host(self.weighted_sum(weights) @ self.backend.put(basis))
 
     def spectrum(self, weights: Array) -> Spectrum:
         """All eigenpairs of ``sum_i weights_i * A_i``; those of the last weights are remembered."""
         key = weights.tobytes()
         if key not in self._spectra:
             self._spectra.clear()
-            self._spectra[key] = Spectrum(self.stored, *self._eigenpairs(weights))
+            pairs = self.backend.eigh(self.weighted_sum(weights))
+            self._spectra[key] = Spectrum(self.stored, *pairs)
         return self._spectra[key]
 
     @cached_property
     def _spectra(self) -> dict[bytes, Spectrum]:
         return {}
 
-    def _eigenpairs(self, weights: Array) -> tuple[Array, Any]:
-        return eigh_descending(self.combine(weights))
-
-    def eigh(self, matrix: Array) -> tuple[Array, Array]:
-        """Eigenvalues of a matrix of about this size, smallest first, and their eigenvectors."""
-        values, vectors = np.linalg.eigh(matrix)
-        return values, vectors
-
-    def complement(self, basis: Array) -> tuple[Array, Array]:
-        """Orthonormal bases of the span of some columns, and of what is orthogonal to it."""
-        return complement(basis)
-
     def disparities(self, basis: Array) -> Array:
         """Disparity of each group in the span of the basis."""
-        disparities: Array = self.gains - np.einsum("kia,ia->k", self.matrices @ basis, basis)
+        there = self.backend.put(basis)
+        kept = self.backend.xp.einsum("kia,ia->k", self.stored @ there, there)
+        disparities: Array = self.gains - self.backend.host(kept)
         return disparities
-
-    @property
-    def xp(self) -> Any:
-        """The array library in which the matrices are stored."""
-        return np
-
-    def put(self, array: NDArray[Any]) -> Any:
-        """A NumPy array in that library."""
-        return array
-
-    def host(self, array: Any) -> Array:
-        """An array of that library as a NumPy array."""
-        on_host: Array = array
-        return on_host
-
-
-@dataclass(frozen=True, eq=False)
-class DeviceForms(Forms):
-    """Forms on a device, where their eigenvectors are found and used."""
-
-    operators: Any
-
-    @cached_property
-    def matrices(self) -> Array:
-        """As for `Forms`: fetched from the device, once, if it is asked for."""
-        return self.host(self.stored)
-
-    @cached_property
-    def scale(self) -> float:
-        """As for `Forms`."""
-        return float(self.host(self.xp.linalg.trace(self.stored)).max())
-
-    def image(self, weights: Array, basis: Array) -> Array:
-        """As for `Forms`."""
-        return self.host(self._combined(weights) @ self.put(basis))
-
-    def _eigenpairs(self, weights: Array) -> tuple[Array, Any]:
-        pairs: tuple[Array, Any] = self.operators.eigh(self._combined(weights))
-        return pairs
-
-    def _combined(self, weights: Array) -> Any:
-        flat = self.put(weights) @ self.stored.reshape(self.k, -1)
-        return flat.reshape(self.d, self.d)
-
-    def eigh(self, matrix: Array) -> tuple[Array, Array]:
-        """As for `Forms`."""
-        values, vectors = self.operators.eigh(self.put(matrix))
-        return values[::-1], self.host(vectors)[:, ::-1]
-
-    def complement(self, basis: Array) -> tuple[Array, Array]:
-        """As for `Forms`."""
-        columns = self.host(self.operators.full_qr(self.put(basis)))
-        r = basis.shape[1]
-        return columns[:, :r], columns[:, r:]
-
-    def disparities(self, basis: Array) -> Array:
-        """As for `Forms`."""
-        there = self.put(basis)
-        kept = self.xp.sum((self.stored @ there) * there, axis=(1, 2))
-        disparities: Array = self.gains - self.host(kept)
-        return disparities
-
-    @property
-    def xp(self) -> Any:
-        """As for `Forms`."""
-        return self.operators.xp
-
-    def put(self, array: NDArray[Any]) -> Any:
-        """As for `Forms`."""
-        return self.operators.tall(array)
-
-    def host(self, array: Any) -> Array:
-        """As for `Forms`."""
-        on_host: Array = self.operators.host(array)
-        return on_host
 
 
 class Spectrum:
@@ -182,12 +103,3 @@ class Spectrum:
         if self._rows is None or self._rows.shape[1] < n:
             self._rows = (self.vectors[:, :n].T @ self._stored) @ self.vectors
         return self._rows[:, :n, :]
-
-
-def forms_of(problem: Problem, matrices: list[Any]) -> Forms:
-    """The forms of a problem with other matrices, of the kind of its operators' tall arrays."""
-    rest = (problem.own_gains, problem.weights, problem.n_components)
-    if isinstance(matrices[0], np.ndarray):
-        return Forms(np.array(matrices), *rest)
-    operators = problem.operators
-    return DeviceForms(operators.stack(matrices), *rest, operators=operators)

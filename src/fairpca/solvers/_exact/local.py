@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairpca._linalg.dense import eigh_descending
 from fairpca._linalg.types import Array
 from fairpca.solvers._exact.criteria import Criterion
 from fairpca.solvers._exact.forms import Forms
@@ -80,7 +81,7 @@ class _Search:
     def __init__(self, forms: Forms, criterion: Criterion, basis: Array, state: Array) -> None:
         self.forms, self.criterion, self.state = forms, criterion, state
         self.rho = _FIRST_RHO / forms.scale
-        self.basis, self.rest = forms.complement(basis)
+        self.basis, self.rest = forms.backend.complement(basis)
         self.disparities = forms.disparities(self.basis)
         self.moved, self.value, self.factor = criterion.smooth(self.disparities, state, self.rho)
 
@@ -99,10 +100,11 @@ class _Search:
     def diagonalise(self) -> float:
         """Rotate both bases so that the second derivative is diagonal; returns the slope's norm."""
         net = self.criterion.net(self.moved)
-        matrix = self.forms.combine(net)
-        inside, turn = np.linalg.eigh(self.basis.T @ matrix @ self.basis)
-        outside, turn_rest = self.forms.eigh(self.rest.T @ matrix @ self.rest)
-        self.basis, self.rest = self.basis @ turn, self.rest @ turn_rest
+        backend = self.forms.backend
+        matrix = backend.host(self.forms.weighted_sum(net))
+        inside, turn = eigh_descending(self.basis.T @ matrix @ self.basis)
+        outside, turn_rest = backend.eigh(backend.put(self.rest.T @ matrix @ self.rest))
+        self.basis, self.rest = self.basis @ turn, self.rest @ backend.host(turn_rest)
         self.jacobian = -2.0 * (self.rest.T @ (self.forms.matrices @ self.basis)).reshape(
             self.forms.k, -1
         )
@@ -119,7 +121,7 @@ class _Search:
         length = min(1.0, 2.0 / float(np.linalg.norm(step)))
         shape = (self.rest.shape[1], self.basis.shape[1])
         while length > 1e-8:
-            basis, rest = self.forms.complement(
+            basis, rest = self.forms.backend.complement(
                 self.basis + self.rest @ (length * step).reshape(shape)
             )
             disparities = self.forms.disparities(basis)

@@ -8,10 +8,16 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import scipy.linalg
 
-from fairpca._linalg.krylov import Pairs, all_pairs, confirmed_pairs, found_pairs
+from fairpca._linalg.krylov import (
+    Pairs,
+    all_pairs,
+    confirmed_pairs,
+    found_pairs,
+    proven_pairs,
+)
 from fairpca._linalg.types import Array
-from fairpca.problem import Problem
-from fairpca.solvers._exact.forms import Forms, forms_of
+from fairpca.problem import KeptBounds, Problem, group_matrices
+from fairpca.solvers._exact.forms import Forms
 
 _WHOLE_LIMIT = 120
 """Up to this many columns nothing is gained by searching in a subspace."""
@@ -58,17 +64,19 @@ class SearchSpace:
     and added too.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
+    def __init__(self, problem: Problem, bounds: KeptBounds | None = None) -> None:
+        self._problem, self._matrices = problem, group_matrices(problem)
+        self._backend = self._matrices.backend
         self._basis: Any = None
         self._images: list[Any] = []
+        self.bounds = KeptBounds() if bounds is None else bounds
+        """What was proven on the way, for certificates."""
         self.n_eigen = problem.n_groups + 1
         r = problem.n_components
         if problem.moments.n_features > max(_WHOLE_LIMIT, 2 * (problem.n_groups + 1) * r):
-            matrices = problem.operators
-            self._basis = matrices.tall(problem.least_loss_basis)
-            self._images = matrices.images(self._basis)
-            self._add(matrices.tall(np.hstack(problem.own_subspaces)))
+            self._basis = self._backend.put(problem.least_loss_basis)
+            self._images = list(self._matrices.images(self._basis))
+            self._add(self._backend.put(np.hstack(problem.own_subspaces)))
             if self._basis.shape[1] == r:  # all groups agree: no room to search
                 self._basis = None
         if self._basis is None:
@@ -90,17 +98,13 @@ class SearchSpace:
         """A basis in the search space, in the coordinates of the whole space."""
         if self._basis is None:
             return basis
-        matrices = self._problem.operators
-        lifted: Array = matrices.host(self._basis @ matrices.tall(basis))
-        return lifted
+        return self._backend.host(self._basis @ self._backend.put(basis))
 
     def lower(self, basis: Array) -> Array:
         """A basis of the whole space, inside the search space, in its coordinates."""
         if self._basis is None:
             return basis
-        matrices = self._problem.operators
-        lowered: Array = matrices.host(self._basis.T @ matrices.tall(basis))
-        return lowered
+        return self._backend.host(self._basis.T @ self._backend.put(basis))
 
     def settle(self, solve: Callable[[Forms], Dual]) -> Dual:
         """Solve a dual problem so that its solution is exact in the whole space."""
@@ -110,36 +114,38 @@ class SearchSpace:
             self.n_eigen += dual.n_eigen
             if self._basis is None or round_ == _MAX_ROUNDS:
                 break
-            found, exact = self._leading(dual.weights)
-            short = self._falls_short(dual.weights, found)
-            polish = polishing > 0 and not (short or exact or dual.is_tied)
-            polishing -= int(polish)
-            grown = (short or polish) and self._add(found.vectors)
-            if short and dual.is_tied:
-                # Tied eigenvectors trade places from round to round: let the next ones in as well.
-                grown = self._add(found.beside) or grown
-            if not grown and self.is_large:
-                # The search space has all that was found; it remains to prove that this is all.
-                found = self._problem.prove(dual.weights, found=found)
-                self.n_eigen += 1
-                grown = self._falls_short(dual.weights, found) and self._add(found.vectors)
-            if not grown:
+            polished = self._grow(dual, may_polish=polishing > 0)
+            if polished is None:
                 break
+            polishing -= int(polished)
             self._restrict()
         return dual
 
-    def _leading(self, weights: Array) -> tuple[Pairs, bool]:
-        """Leading eigenpairs in the whole space, and whether the search space has the vectors."""
-        problem, r = self._problem, self._problem.n_components
+    def _grow(self, dual: Weighted, *, may_polish: bool) -> bool | None:
+        """Add what a dual solution lacks: whether only for its digits, or None if nothing is."""
+        weights, r = dual.weights, self._problem.n_components
+        matrix = self._matrices.weighted_sum(weights)
         start = self._basis @ self.forms.spectrum(weights).vectors[:, : r + _MORE_VECTORS]
-        matrix = problem.combination(weights)
         self.n_eigen += 1
         confirmed = confirmed_pairs(matrix, r, start)
-        exact = confirmed is not None
-        if not self.is_large:
-            return all_pairs(matrix, r), exact
-        enough = self._enough(weights)
-        return confirmed or found_pairs(matrix, r, start, beyond=enough), exact
+        if self.is_large:
+            found = confirmed or found_pairs(matrix, r, start, beyond=self._enough(weights))
+        else:
+            found = all_pairs(matrix, r)
+        short = self._falls_short(weights, found)
+        polish = may_polish and not (short or confirmed is not None or dual.is_tied)
+        grown = (short or polish) and self._add(found.vectors)
+        if short and dual.is_tied:
+            # Tied eigenvectors trade places from round to round: let the next ones in as well.
+            grown = self._add(found.beside) or grown
+        if not grown and self.is_large:
+            # The search space has all that was found; it remains to prove that this is all.
+            found = proven_pairs(matrix, r, found=found)
+            assert found.bound is not None
+            self.bounds.add(weights, found.bound)
+            self.n_eigen += 1
+            grown = self._falls_short(weights, found) and self._add(found.vectors)
+        return polish if grown else None
 
     def _falls_short(self, weights: Array, found: Pairs) -> bool:
         """Whether the eigenvalues that were found sum to more than those in the search space."""
@@ -151,34 +157,31 @@ class SearchSpace:
 
     def _add(self, vectors: Any) -> bool:
         """Let the basis span the vectors as well; returns whether it did not before."""
-        matrices = self._problem.operators
         for _ in range(2):  # twice is enough for orthogonality to rounding
             vectors = vectors - self._basis @ (self._basis.T @ vectors)
-        columns, triangle = matrices.qr(vectors)
+        columns, triangle = self._backend.qr(vectors)
         if np.abs(np.diag(triangle)).min() <= _NEW:
             # A direction that is nearly in the span already is mostly rounding: keep the others.
             turn, sizes, _ = scipy.linalg.qr(triangle, pivoting=True, check_finite=False)
-            columns = columns @ matrices.tall(turn[:, np.abs(np.diag(sizes)) > _NEW])
+            columns = columns @ self._backend.put(turn[:, np.abs(np.diag(sizes)) > _NEW])
         if columns.shape[1] == 0:
             return False
-        new = matrices.qr(columns - self._basis @ (self._basis.T @ columns))[0]
-        before, width = self._basis.shape[1], new.shape[1]
-        self._basis = _joined(matrices.empty(before + width), self._basis, new)
-        self._images = [
-            _joined(matrices.empty(before + width), image, more)
-            for image, more in zip(self._images, matrices.images(new), strict=True)
-        ]
+        new = self._backend.qr(columns - self._basis @ (self._basis.T @ columns))[0]
+        self._basis = self._joined(self._basis, new)
+        images = zip(self._images, self._matrices.images(new), strict=True)
+        self._images = [self._joined(image, more) for image, more in images]
         return True
 
     def _restrict(self) -> None:
         """Express the forms in the coordinates of the basis."""
         problem = self._problem
         parts = [self._basis.T @ image for image in self._images]
-        self.forms = forms_of(problem, [(part + part.T) / 2 for part in parts])
+        self.forms = Forms.restricted(problem, [(part + part.T) / 2 for part in parts])
         self._scale = float(problem.traces.max())
 
-
-def _joined(whole: Any, first: Any, second: Any) -> Any:
-    """Two blocks of columns beside each other, in an array made for them."""
-    whole[:, : first.shape[1]], whole[:, first.shape[1] :] = first, second
-    return whole
+    def _joined(self, first: Any, second: Any) -> Any:
+        """Two blocks of columns beside each other."""
+        width = first.shape[1]
+        whole = self._backend.empty(len(first), width + second.shape[1])
+        whole[:, :width], whole[:, width:] = first, second
+        return whole

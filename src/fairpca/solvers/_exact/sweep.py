@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -110,13 +111,12 @@ def _at(
 
     Of the multipliers of the solutions those count that prove the best bound.
     """
-    level = problem.negligible_spread
-    certificate = certify(
-        problem,
-        basis,
-        max((known.certificate.multipliers for known in solutions), key=problem.dual_bound),
-        spread_multipliers=proof,
+    level, known = problem.negligible_spread, shared.space.bounds
+    best = max(
+        (solution.certificate.multipliers for solution in solutions),
+        key=partial(problem.dual_bound, known=known),
     )
+    certificate = certify(problem, basis, best, spread_multipliers=proof, known=known)
     better = shared.minmax_disparities
     if better is not None and nobody_worse_off(better, certificate.disparities, level):
         certificate = replace(certificate, minmax_disparities=better)

@@ -140,7 +140,7 @@ def _evaluate(forms: Forms, w: float, known: tuple[Array, Array] | None = None) 
     weights = np.array([w, 1.0 - w])
     if known is None:
         spectrum = forms.spectrum(weights)
-        known = spectrum.values, forms.host(spectrum.vectors)
+        known = spectrum.values, forms.backend.host(spectrum.vectors)
     values, vectors = known
     basis, rest = vectors[:, : forms.r], vectors[:, forms.r :]
     first, second = forms.disparities(basis)
