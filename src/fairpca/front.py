@@ -19,13 +19,12 @@ from fairpca._rows.checks import (
     check_whole_number,
     import_pandas,
 )
-from fairpca._rows.groups import distinct_texts
+from fairpca._rows.text import aligned, distinct_texts, html_row, number_format, shown
 from fairpca.estimators.fair_pca import FairPCA
 from fairpca.estimators.gather import pose
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._exact.sweep import sweep
-from fairpca.table import aligned, html_row, number_format, shown
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and how much there is."""

@@ -187,6 +187,25 @@ class GroupMoments:
             scatter=rescaled(self.scatter, factors),
         )
 
+    def padded(self, n_columns: int) -> GroupMoments:
+        """The same moments with columns of zeros added, n_columns in all.
+
+        Parameters
+        ----------
+        n_columns : int
+            At least the number of columns that there are.
+
+        Returns
+        -------
+        GroupMoments
+        """
+        more = n_columns - self.n_features
+        return replace(
+            self,
+            mean=np.pad(self.mean, ((0, 0), (0, more))),
+            scatter=np.pad(self.scatter, ((0, 0), (0, more), (0, more))),
+        )
+
     def second_moments(self, centering: str = "global") -> Array:
         """Mean of ``(x - center)(x - center)^T`` in each group, shape (k, d, d).
 

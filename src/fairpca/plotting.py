@@ -21,7 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_rows, check_whole_number
 from fairpca._rows.groups import encode_groups
-from fairpca.table import GroupTable, group_name
+from fairpca._rows.text import group_name
+from fairpca.table import GroupTable
 
 __all__ = [
     "BiplotDisplay",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import import_pandas
-from fairpca._rows.groups import label_text, short_text
+from fairpca._rows.text import aligned, html_row, label_text, number_format, short_text, shown
 from fairpca.problem import Problem
 
 
@@ -137,40 +136,3 @@ class GroupTable:
         spreads = [shown(np.ptp(values), form) for values in numbers]
         last = ["largest difference", "", "", "", "", *spreads[-2:]]
         return [list(columns), *rows, last]
-
-
-def number_format(numbers: list[list[float]]) -> str:
-    """Decimals that show four figures of the largest number; powers of ten where it is tiny."""
-    largest = max((abs(value) for values in numbers for value in values), default=0.0)
-    if not np.isfinite(largest) or largest == 0.0:
-        return ".4f"
-    if largest < 1e-12:
-        return ".3e"
-    return f".{max(3 - int(np.floor(np.log10(largest))), 4)}f" if largest < 1e4 else ".1f"
-
-
-def shown(value: float, form: str) -> str:
-    """The number in this form, without the sign of a zero."""
-    text = f"{value:{form}}"
-    return text.lstrip("-") if float(text) == 0.0 else text
-
-
-def group_name(label: Hashable) -> str:
-    """A label as text on one line, cut short if it is very long."""
-    return short_text(label_text(label))
-
-
-def aligned(row: list[str], widths: list[int]) -> str:
-    """A line of text: the first cell to the left, the others to the right of their columns."""
-    first, *rest = row
-    cells = [first.ljust(widths[0])]
-    cells += [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
-    return "  ".join(cells)
-
-
-def html_row(cells: list[str], tag: str) -> str:
-    """A row of an HTML table, escaped; its first cell is a head."""
-    name, *values = (html.escape(cell) for cell in cells)
-    scope = "col" if tag == "th" else "row"
-    rest = "".join(f'<{tag} style="text-align: right">{value}</{tag}>' for value in values)
-    return f'<tr><th scope="{scope}" style="text-align: left">{name}</th>{rest}</tr>'

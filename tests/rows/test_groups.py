@@ -10,7 +10,8 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairpca._rows.groups import MISSING, encode_groups, label_text, sorted_labels
+from fairpca._rows.groups import MISSING, encode_groups, sorted_labels
+from fairpca._rows.text import label_text
 
 repeatable = settings(max_examples=100, derandomize=True, deadline=None)
 WORDS = ["north", "south", "east", "south", "north"]

@@ -27,7 +27,7 @@ def both_ways(monkeypatch, X, codes, *args, weights=None, **choices):
     """The fit in the space of the rows, and that with all columns."""
     fits = []
     for limit in (1, 10**9):
-        monkeypatch.setattr(row_space, "_FEWEST_COLUMNS", limit)
+        monkeypatch.setattr(row_space, "FEW_COLUMNS", limit)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairnessWarning)
             fit = FairPCA(*args, **choices)
@@ -186,7 +186,7 @@ def test_the_best_subspace_may_lean_out_of_the_span_of_the_rows(monkeypatch):
 
 
 def test_values_that_are_not_finite_are_refused(monkeypatch):
-    monkeypatch.setattr(row_space, "_FEWEST_COLUMNS", 1)
+    monkeypatch.setattr(row_space, "FEW_COLUMNS", 1)
     X, codes = wide_rows(np.random.default_rng(10), 10, 30)
     X[4, 5] = np.nan
     with pytest.raises(ValueError, match="NaN"):
@@ -222,12 +222,12 @@ def test_an_audit_is_that_with_all_columns(monkeypatch, kind):
     fitted = PCA(4).fit(X[:20])
     tables = []
     for limit in (1, 10**9):
-        monkeypatch.setattr(row_space, "_FEWEST_COLUMNS", limit)
+        monkeypatch.setattr(row_space, "FEW_COLUMNS", limit)
         tables.append(audit(fitted, given, sensitive_features=codes, sample_weight=weights))
     for name in ("count", "own_loss", "pca_loss", "loss", "disparity"):
         np.testing.assert_allclose(*(getattr(table, name) for table in tables), atol=1e-9)
     X[3, 3] = np.inf
     for limit in (1, 10**9):
-        monkeypatch.setattr(row_space, "_FEWEST_COLUMNS", limit)
+        monkeypatch.setattr(row_space, "FEW_COLUMNS", limit)
         with pytest.raises(ValueError, match="infinity"):
             audit(fitted, X, sensitive_features=codes)

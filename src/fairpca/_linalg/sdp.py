@@ -5,12 +5,19 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from fairpca._rows.checks import import_cvxpy
-
 BACKENDS = ("auto", "clarabel", "scs")
 
 _CLARABEL_SIDE = 60
 """Up to this side of a matrix the interior-point solver is the quicker and more exact one."""
+
+
+def import_cvxpy() -> Any:
+    """Return cvxpy, or say which extra brings it."""
+    try:
+        import cvxpy
+    except ImportError as error:
+        raise ImportError("Semidefinite programs need cvxpy: install `fairpca[sdp]`.") from error
+    return cvxpy
 
 
 def choose_backend(backend: str, side: int) -> str:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from fairpca._linalg.library import CLUSTER_LIBRARIES, cluster_library, namespace
 from fairpca._linalg.types import Array
+from fairpca._rows.text import listed
 
 _ACCEPT: dict[str, Any] = {
     "accept_sparse": "csr",
@@ -26,13 +27,6 @@ def check_choice(name: str, value: object, known: Sequence[object]) -> None:
     """Raise ValueError unless the value is one of the known ones."""
     if isinstance(value, np.ndarray) or value not in known:
         raise ValueError(f"{name} must be one of {listed(known)}, got {value!r}.")
-
-
-def listed(names: Sequence[object], most: int | None = None) -> str:
-    """The names as text; beyond `most` of them only their number."""
-    shown = names if most is None else names[:most]
-    more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
-    return ", ".join(repr(name) for name in shown) + more
 
 
 def check_seed(random_state: object) -> None:
@@ -68,15 +62,6 @@ def import_pandas() -> Any:
             "(as_frame=False, to_dict())."
         ) from error
     return pandas
-
-
-def import_cvxpy() -> Any:
-    """Return cvxpy, or say which extra brings it."""
-    try:
-        import cvxpy
-    except ImportError as error:
-        raise ImportError("Semidefinite programs need cvxpy: install `fairpca[sdp]`.") from error
-    return cvxpy
 
 
 def check_rows(

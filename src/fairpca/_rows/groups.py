@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,6 @@ UNGROUPED = ("all",)
 
 _MOST_GROUPS = 1000
 _FEW_LABELS = 4
-_LONGEST_TEXT = 40
 
 
 def encode_groups(
@@ -99,25 +98,6 @@ def sorted_labels(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
     except TypeError:
         ordered = sorted(present, key=lambda label: (type(label).__name__, str(label)))
     return (*ordered, *(label for label in labels if label == MISSING))
-
-
-def label_text(label: Hashable) -> str:
-    """How a group is called in tables: the parts of an intersection are joined."""
-    if isinstance(label, tuple):
-        return " × ".join(str(part) for part in label)  # noqa: RUF001
-    return str(label)
-
-
-def distinct_texts(labels: Sequence[Hashable]) -> list[str]:
-    """How groups are called where two must not be taken for one: 1 and "1", say."""
-    texts = [label_text(label) for label in labels]
-    return texts if len(set(texts)) == len(texts) else [repr(label) for label in labels]
-
-
-def short_text(text: str) -> str:
-    """The text on one line, cut where it is long, for tables and messages."""
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_TEXT else line[: _LONGEST_TEXT - 1] + "…"
 
 
 def _columns(sensitive_features: Any) -> list[Any]:

@@ -6,36 +6,33 @@ of Q, and zeros in the others. So moments of n columns say all that those of d c
 takes a subspace that was found in them back.
 
 Is the best subspace of R^d among those inside the first n dimensions? With weights that are not
-negative, as for "minmax", it is: to lean out of the span of the rows only loses. But where
-equality means that a group has to lose more than it could, the best subspace may lean out. It is
-always among those inside the first n + r: a subspace of r dimensions leans out into at most r
-further ones, and those can be turned into any others that are orthogonal to all rows, since no
-group's matrix changes by that. Hence `padded`, with r columns of zeros, which are there to be
-used. Their vectors are the next r columns of Q, so they cost nothing.
+negative, as for "minmax", it is: directions outside the span of the rows keep nothing. But where
+equality means that a group has to lose more than it could, the best subspace may use some. It is
+always among those inside the first n + r: a subspace of r dimensions uses at most r further ones,
+and those can be turned into any others that are orthogonal to all rows, since no group's matrix
+changes by that. Hence `GroupMoments.padded`, with r columns of zeros, which are there to be used.
+Their vectors are the next r columns of Q, so they cost nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from scipy.linalg.lapack import dgeqrf, dormqr
 
+from fairpca._linalg.krylov import FEW_COLUMNS
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import explain_not_finite
-from fairpca.moments import GroupMoments
-
-_FEWEST_COLUMNS = 300
-"""Up to this many columns the columns are no trouble."""
 
 _COLUMNS_PER_ROW = 2
+"""From so many columns for each row the coordinates are worth their QR factorisation."""
 
 
 def is_wide(n: int, d: int) -> bool:
     """Whether rows have so many columns that their coordinates are fewer by far."""
-    return d > _FEWEST_COLUMNS and d >= _COLUMNS_PER_ROW * n
+    return d > FEW_COLUMNS and d >= _COLUMNS_PER_ROW * n
 
 
 def spanned_space(
@@ -84,27 +81,17 @@ class RowSpace:
         return np.pad(self.rows, ((0, 0), (0, width - self.rows.shape[1])))
 
     def lift(self, basis: Array) -> Array:
-        """Vectors in the coordinates of `rows`, or `padded` ones, as columns of length d."""
+        """Vectors in the coordinates of `rows`, or padded ones, as columns of length d."""
         whole = np.zeros((self.d, basis.shape[1]), order="F")
         whole[: len(basis)] = basis
         work = 64 * max(basis.shape[1], 1)
         lifted, _, _ = dormqr("L", "N", self._reflectors, self._tau, whole, work, overwrite_c=1)
         return np.ascontiguousarray(lifted)
 
-    def mean(self, moments: GroupMoments) -> Array:
-        """The mean of all rows, in the columns that they came with."""
-        mean: Array = self.center + self.lift(moments.total_mean[:, None])[:, 0]
-        return mean
-
-
-def padded(moments: GroupMoments, n_columns: int) -> GroupMoments:
-    """The same moments with columns of zeros added, n_columns in all."""
-    k, d = moments.mean.shape
-    if n_columns <= d:
-        return moments
-    mean, scatter = np.zeros((k, n_columns)), np.zeros((k, n_columns, n_columns))
-    mean[:, :d], scatter[:, :d, :d] = moments.mean, moments.scatter
-    return replace(moments, mean=mean, scatter=scatter)
+    def lift_point(self, point: Array) -> Array:
+        """A point in those coordinates, in the columns that the rows came with."""
+        lifted: Array = self.center + self.lift(point[:, None])[:, 0]
+        return lifted
 
 
 def _mean(rows: Array, weights: Array | None) -> Array:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import pyarrow
 
-from fairpca._rows.groups import short_text
+from fairpca._rows.text import short_text
 from fairpca.cli._csv_batches import CsvBatches
 from fairpca.cli._tables import check_table, from_arrow, reading
 from fairpca.cli._terminal import BadInputError, refusing, stage

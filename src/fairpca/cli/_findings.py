@@ -9,7 +9,7 @@ import numpy as np
 
 from fairpca import Certificate, FairPCA, GroupTable
 from fairpca._linalg.types import Array
-from fairpca._rows.groups import label_text, short_text
+from fairpca._rows.text import label_text, short_text
 from fairpca.tables.preparation import Preparation
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from fairpca import FairPCA, GroupMoments
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import listed
 from fairpca._rows.groups import MISSING_LABELS
+from fairpca._rows.text import listed
 from fairpca.cli._terminal import BadInputError, refusing, show_warning, stage
 from fairpca.estimators.callbacks import listening
 from fairpca.problem import CRITERIA

@@ -16,7 +16,7 @@ import pyarrow
 import pyarrow.ipc
 import pyarrow.parquet
 
-from fairpca._rows.checks import listed
+from fairpca._rows.text import listed
 from fairpca.cli._terminal import BadInputError, refusing, stage
 from fairpca.files.atomic import replacing
 from fairpca.tables.preparation import check_column_names

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from fairpca._rows.checks import check_choice, import_pandas, listed
+from fairpca._rows.checks import check_choice, import_pandas
+from fairpca._rows.text import listed
 from fairpca.datasets._table import Attribute, Column, Table
 
 SUBSETS = ("train", "test", "all")

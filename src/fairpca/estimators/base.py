@@ -22,11 +22,11 @@ from fairpca._rows.checks import (
     check_rows,
     check_weights,
     explain_not_finite,
-    listed,
     refuse_distributed,
 )
-from fairpca._rows.groups import Codes, encode_groups, label_text
+from fairpca._rows.groups import Codes, encode_groups
 from fairpca._rows.row_space import RowSpace, is_wide, spanned_space
+from fairpca._rows.text import label_text, listed
 from fairpca.exceptions import FairnessWarning
 from fairpca.moments import GroupMoments
 
@@ -248,7 +248,7 @@ class LinearReduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             self.shrinkage_ = shrinkage[order]
         mean = moments.total_mean
         if space is not None:
-            basis, mean = space.lift(basis), space.mean(moments)
+            basis, mean = space.lift(basis), space.lift_point(moments.total_mean)
         n = int(moments.count.sum())
         self.mean_ = mean
         self.components_ = np.ascontiguousarray(fix_signs(basis).T)

@@ -23,7 +23,7 @@ from fairpca._rows.checks import (
     explain_not_finite,
 )
 from fairpca._rows.groups import UNGROUPED, encode_groups
-from fairpca._rows.row_space import RowSpace, padded
+from fairpca._rows.row_space import RowSpace
 from fairpca.certificate import Certificate
 from fairpca.estimators.base import LinearReduction, warn_of_groups
 from fairpca.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
@@ -218,7 +218,7 @@ class FairPCA(CallbackSupportMixin, DistributedTransform, LinearReduction):
             known, source = moments, rows
             if space is not None:
                 width = min(moments.n_features + r, rows.shape[1])
-                known, source = padded(moments, width), space.padded_rows(width)
+                known, source = moments.padded(width), space.padded_rows(width)
             problem = self._problem(known, r)
             if isinstance(self.own_pca, str):
                 return problem

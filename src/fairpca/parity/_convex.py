@@ -7,9 +7,9 @@ from numbers import Real
 import numpy as np
 
 from fairpca._linalg.dense import eigh_descending
-from fairpca._linalg.sdp import BACKENDS
+from fairpca._linalg.sdp import BACKENDS, import_cvxpy
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_choice, import_cvxpy
+from fairpca._rows.checks import check_choice
 from fairpca.moments import GroupMoments
 from fairpca.parity._base import LinearParity
 from fairpca.parity._relaxation import Relaxation

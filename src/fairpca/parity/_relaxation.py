@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.dense import leading_eigenpairs
-from fairpca._linalg.sdp import choose_backend, failure, run_program
+from fairpca._linalg.sdp import choose_backend, failure, import_cvxpy, run_program
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import import_cvxpy
 
 _ACCURACY = 1e-5
 """How far a solver's result may violate the conditions, each scaled to a size of about one."""

@@ -6,7 +6,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
-from fairpca._rows.groups import short_text
+from fairpca._rows.text import short_text
 
 _JOINERS = "\u200c\u200d"
 """Format characters that emoji and some scripts need."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairpca._rows.groups import distinct_texts
+from fairpca._rows.text import distinct_texts
 from fairpca._version import __version__
 from fairpca.front import ParetoFront
 from fairpca.report._names import shown_names

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import listed
-from fairpca._rows.groups import label_text
+from fairpca._rows.text import label_text, listed
 from fairpca.problem import Problem
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from fairpca._linalg.sdp import BACKENDS, choose_backend, failure, run_program
+from fairpca._linalg.sdp import BACKENDS, choose_backend, failure, import_cvxpy, run_program
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_choice, import_cvxpy
+from fairpca._rows.checks import check_choice
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._conclude import conclude

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow
 
-from fairpca._rows.checks import listed
+from fairpca._rows.text import listed
 from fairpca.tables.preparation import check_column_names, require_columns
 
 INDEX = re.compile(r"__index_level_\d+__")

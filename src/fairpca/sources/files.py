@@ -15,7 +15,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from fairpca._rows.checks import listed
+from fairpca._rows.text import listed
 from fairpca.sources.columns import Columns
 
 _CSV_BLOCK = 2**23

@@ -13,8 +13,9 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_choice, listed
-from fairpca._rows.groups import Codes, encode_column, short_text
+from fairpca._rows.checks import check_choice
+from fairpca._rows.groups import Codes, encode_column
+from fairpca._rows.text import listed, short_text
 
 ENCODINGS = ("onehot", "codes", "error")
 """What can be made of columns of text."""

@@ -1,0 +1,74 @@
+"""Names of groups and numbers as text, for messages and tables."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+_LONGEST_TEXT = 40
+"""Characters of a name in tables and messages: longer ones are cut."""
+
+
+def label_text(label: Hashable) -> str:
+    """How a group is called in tables: the parts of an intersection are joined."""
+    if isinstance(label, tuple):
+        return " × ".join(str(part) for part in label)  # noqa: RUF001
+    return str(label)
+
+
+def distinct_texts(labels: Sequence[Hashable]) -> list[str]:
+    """How groups are called where two must not be taken for one: 1 and "1", say."""
+    texts = [label_text(label) for label in labels]
+    return texts if len(set(texts)) == len(texts) else [repr(label) for label in labels]
+
+
+def short_text(text: str) -> str:
+    """The text on one line, cut where it is long, for tables and messages."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_TEXT else line[: _LONGEST_TEXT - 1] + "…"
+
+
+def group_name(label: Hashable) -> str:
+    """A label as text on one line, cut short if it is very long."""
+    return short_text(label_text(label))
+
+
+def listed(names: Sequence[object], most: int | None = None) -> str:
+    """The names as text; beyond `most` of them only their number."""
+    shown = names if most is None else names[:most]
+    more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
+    return ", ".join(repr(name) for name in shown) + more
+
+
+def number_format(numbers: list[list[float]]) -> str:
+    """Decimals that show four figures of the largest number; powers of ten where it is tiny."""
+    largest = max((abs(value) for values in numbers for value in values), default=0.0)
+    if not np.isfinite(largest) or largest == 0.0:
+        return ".4f"
+    if largest < 1e-12:
+        return ".3e"
+    return f".{max(3 - int(np.floor(np.log10(largest))), 4)}f" if largest < 1e4 else ".1f"
+
+
+def shown(value: float, form: str) -> str:
+    """The number in this form, without the sign of a zero."""
+    text = f"{value:{form}}"
+    return text.lstrip("-") if float(text) == 0.0 else text
+
+
+def aligned(row: list[str], widths: list[int]) -> str:
+    """A line of text: the first cell to the left, the others to the right of their columns."""
+    first, *rest = row
+    cells = [first.ljust(widths[0])]
+    cells += [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
+    return "  ".join(cells)
+
+
+def html_row(cells: list[str], tag: str) -> str:
+    """A row of an HTML table, escaped; its first cell is a head."""
+    name, *values = (html.escape(cell) for cell in cells)
+    scope = "col" if tag == "th" else "row"
+    rest = "".join(f'<{tag} style="text-align: right">{value}</{tag}>' for value in values)
+    return f'<tr><th scope="{scope}" style="text-align: left">{name}</th>{rest}</tr>'
