@@ -22,7 +22,7 @@ from fairpca._linalg.types import Array
 from fairpca.datasets import load_adult, load_credit
 from fairpca.parity import ConvexParityPCA, ParityPCA
 from fairpca.parity._spaces import parity_gaps
-from fairpca.solvers import MultiplicativeWeights, OneWeight, SDPRelaxation
+from fairpca.solvers import MultiplicativeWeights, PelegrinaFPCA, SDPRelaxation
 from fairpca.vrpca import VRPCA
 
 TARGET = Path(__file__).parents[1] / "docs" / "rivals.md"
@@ -115,7 +115,7 @@ METHODS = (
     Method(
         "u-FPCA, disparities, scanned",
         "equality",
-        _fair(solver=OneWeight(measure="disparity", search="scan")),
+        _fair(solver=PelegrinaFPCA(measure="disparity", search="scan")),
         two_groups=True,
     ),
     Method("null space", "parity of means", ParityPCA),
@@ -183,7 +183,7 @@ def compare(name: str, r: int, budget: float = 1.0) -> Iterator[Result]:
         seconds = best_time(fit, budget)
         basis, shares = estimator.components_.T, None
         if isinstance(estimator, FairPCA):
-            basis, shares = estimator.solution_.basis, estimator.solution_.shares
+            basis, shares = estimator.solution_.basis, estimator.solution_.retention
         yield Result(
             method,
             int(estimator.n_components_),

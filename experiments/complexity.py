@@ -119,7 +119,9 @@ def _certificate_seconds(problem: Problem, found: Solution) -> float:
     if found.solver == "exact":  # its proof is part of its search
         return 0.0
     start = time.perf_counter()
-    conclude(problem, found.basis, shares=found.shares, solver="", message="", n_iter=0, n_eigen=0)
+    conclude(
+        problem, found.basis, retention=found.retention, solver="", message="", n_iter=0, n_eigen=0
+    )
     return time.perf_counter() - start
 
 

@@ -74,7 +74,7 @@ def solve(setting: Setting, r: int, method: str) -> list[dict[str, Any]]:
     seconds = time.perf_counter() - start
     shares, status = None, ""
     if isinstance(found, Solution):
-        basis, shares, status = found.basis, found.shares, found.certificate.status
+        basis, shares, status = found.basis, found.retention, found.certificate.status
     else:
         basis = found
     losses, disparities = problem.group_losses(basis, shares), problem.disparities(basis, shares)

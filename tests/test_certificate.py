@@ -121,10 +121,10 @@ def _rows_with_moment(rng, moment):
 def test_a_solver_of_its_own_criterion_says_that_equality_is_not_met():
     problem = random_problem(np.random.default_rng(0), "general", 2, 5, 2)
     certificate = SOLVERS["lagrangian"]().solve(problem).certificate
-    assert certificate.asked_tolerance == 0.0
+    assert certificate.requested_tolerance == 0.0
     assert "Equal disparities were not reached" in str(certificate)
     loose = SOLVERS["lagrangian"]().solve(problem.with_tolerance(1e6)).certificate
-    assert loose.asked_tolerance is None
+    assert loose.requested_tolerance is None
     assert "not reached" not in str(loose)
     near = SOLVERS["lagrangian"]().solve(problem.with_tolerance(1e-3)).certificate
     assert "Disparities within 0.001 of each other were not reached" in str(near)

@@ -11,8 +11,8 @@ from sklearn.preprocessing import StandardScaler
 from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments, Problem
 from fairpca.datasets import load_adult, load_credit
 from fairpca.front import ParetoFront, pareto_front
+from fairpca.solvers._exact.run import Workspace
 from fairpca.solvers._exact.sweep import _come_back
-from fairpca.solvers.exact import Workspace
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
 

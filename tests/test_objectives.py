@@ -8,7 +8,7 @@ from fairpca import GroupMoments, Problem
 from fairpca.objectives import (
     LossDifference,
     MeanDistance,
-    NashWelfare,
+    NashObjective,
     PaperObjectives,
     SeparateObjectives,
     SmallestVariance,
@@ -17,7 +17,7 @@ from fairpca.objectives import (
 
 from problems import random_basis
 
-OTHERS = [TotalLoss(), SmallestVariance(), NashWelfare(), LossDifference(), MeanDistance()]
+OTHERS = [TotalLoss(), SmallestVariance(), NashObjective(), LossDifference(), MeanDistance()]
 
 
 def rows_and_groups(rng, k=4, d=6):
@@ -89,7 +89,7 @@ def test_values_are_what_the_rows_say():
     pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
     assert TotalLoss().value(problem, basis) == pytest.approx(left.mean())
     assert SmallestVariance().value(problem, basis) == pytest.approx(-kept.min())
-    assert NashWelfare().value(problem, basis) == pytest.approx(-np.log(np.prod(kept)))
+    assert NashObjective().value(problem, basis) == pytest.approx(-np.log(np.prod(kept)))
     assert LossDifference().value(problem, basis) == pytest.approx(
         sum((losses[i] - losses[j]) ** 2 for i, j in pairs) / 2
     )
@@ -109,7 +109,7 @@ def test_objectives_written_one_by_one_become_a_vector():
     vector = SeparateObjectives(OTHERS)
     values, gradients = vector.evaluate(problem, basis)
     assert vector.names(problem)[0] == "total loss"
-    assert values[2] == NashWelfare().value(problem, basis)
+    assert values[2] == NashObjective().value(problem, basis)
     assert_allclose(gradients[4], MeanDistance().gradient(problem, basis))
 
 

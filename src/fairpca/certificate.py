@@ -1,4 +1,7 @@
-"""Certificate: how good a subspace is, what proves it, and both in words."""
+"""Certificate: how good a subspace is, what proves it, and both in words.
+
+What the bounds are computed from: docs/exact_solver.md, section 16.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from fairpca.problem import KeptBounds, Problem
 OPTIMAL_GAP = 1e-7
 """Gap, relative to the value, up to which a solution counts as optimal."""
 
-_ROUNDING_TOTAL, _ROUNDING_GROUP = 1e-12, 1e-14
+ROUNDING_TOTAL, ROUNDING_GROUP = 1e-12, 1e-14
 """Gap, relative to tr(A) and to the largest trace of a group, that rounding alone can cause."""
 
 
@@ -68,7 +71,7 @@ class Certificate:
     own_error : float
         By how much disparities can be larger than stated, because the groups' own subspaces are
         only known nearly (`FairPCA(own_pca=...)`). `value`, `gap` and `spread` allow for it.
-    asked_tolerance : float or None
+    requested_tolerance : float or None
         The spread that was asked for, where `tolerance` is that which was reached.
     spread_multipliers : array of shape (k,) or None
         The proof of `spread_bound`: see `Problem.spread_bound`.
@@ -105,7 +108,7 @@ class Certificate:
     n_components: int
     n_dimensions: int
     own_error: float = 0.0
-    asked_tolerance: float | None = None
+    requested_tolerance: float | None = None
     spread_multipliers: Array | None = None
     minmax_disparities: Array | None = None
 
@@ -129,109 +132,82 @@ class Certificate:
         """The certificate in plain words; bounds are rounded to the safe side."""
         if len(self.disparities) == 1:
             return ["One group: the result is that of ordinary PCA."]
-        if self.status == "relaxed":
-            return [*self._relaxed_findings(), *self._unmet(), *self._doubt()]
-        finding = self._minmax_finding() if self.criterion == "minmax" else self._equal_finding()
-        return [finding, *self._least_spread(), *self._unmet(), *self._levelling(), *self._doubt()]
+        asked, met = self.requested_tolerance, self.status in ("optimal", "bounded")
+        equal, levels_down = self.criterion == "equal", self.minmax_disparities is not None
+        apart = self.spread_bound > _SAYS_NOTHING * max(self.spread, self.tolerance)
+        said = {
+            "extra dimensions": self.status == "relaxed",
+            f"{self.criterion}, {self.status}": True,
+            "least spread": equal and met and apart,
+            "unmet": equal and asked is not None and self.tolerance > asked,
+            "levels down": levels_down and met,
+            "alternative": levels_down and not met,
+            "doubt": self.own_error > 0.0,
+        }
+        facts = self._facts()
+        return [_SENTENCES[name].format(**facts) for name, holds in said.items() if holds]
 
-    def _relaxed_findings(self) -> list[str]:
-        uses = (
-            f"Uses {self.n_dimensions} dimensions, {self.n_dimensions - self.n_components} more "
-            f"than the {self.n_components} asked for."
-        )
-        value, bound = rounded(self.value, 6, up=True), rounded(self.lower_bound, 6, up=False)
-        if self.criterion == "minmax":
-            return [
-                uses,
-                f"No group has a disparity above {value}; in a subspace of {self.n_components} "
-                f"dimensions some group has at least {bound}.",
-            ]
-        return [
-            uses,
-            f"Disparities differ by {self.spread:.6g} at a total loss of {value}; a subspace of "
-            f"{self.n_components} dimensions in which they differ by no more loses at least "
-            f"{bound}.",
-        ]
-
-    def _minmax_finding(self) -> str:
-        bound = rounded(self.lower_bound, 6, up=False)
-        if self.status == "optimal":
-            return (
-                "Proven optimal: in every subspace of this dimension some group has a disparity of "
-                f"at least {bound}, and here none has more than {rounded(self.value, 6, up=True)}."
-            )
-        return (
-            f"No group has a disparity above {rounded(self.value, 6, up=True)}; no subspace of "
-            f"this dimension can bring the largest one below {bound}."
-        )
-
-    def _equal_finding(self) -> str:
+    def _facts(self) -> dict[str, object]:
         apart = self.tolerance if self.own_error == 0 else max(self.tolerance, self.spread)
-        within = (
-            "equal disparities"
-            if apart == 0
-            else f"disparities within {rounded(apart, 6, up=True)} of each other"
-        )
-        if self.status == "optimal":
-            return (
-                f"Proven optimal: all groups have {within} at a total loss of {self.value:.6g}, "
-                "and no subspace of this dimension that does the same loses less."
-            )
-        if self.status == "bounded":
-            return (
-                f"All groups have {within}, at a total loss of {self.value:.6g}; no subspace of "
-                "this dimension that does the same can lower it by more than "
-                f"{rounded(100 * self.relative_gap, 2, up=True)} %."
-            )
-        if self.status == "infeasible":
-            return (
-                "Proven impossible: in every subspace of this dimension the disparities of two "
-                f"groups differ by at least {rounded(self.spread_bound, 6, up=False)}. Returned "
-                f"is the smallest difference found, {self.spread:.6g}."
-            )
-        return (
-            f"No subspace of this dimension with {within} was found, and none is proven "
-            f"impossible. Returned is the smallest difference found, {self.spread:.6g}."
-        )
+        most = 0.0
+        if self.minmax_disparities is not None:
+            most = float((self.disparities - self.minmax_disparities).max())
+        return {
+            "within": _within(rounded(apart, 6, up=True)),
+            "asked": _within(f"{self.requested_tolerance or 0:g}").capitalize(),
+            "at_most": rounded(self.value, 6, up=True),
+            "at_least": rounded(self.lower_bound, 6, up=False),
+            "loss": f"{self.value:.6g}",
+            "gap": rounded(100 * self.relative_gap, 2, up=True),
+            "spread": f"{self.spread:.6g}",
+            "least_spread": rounded(self.spread_bound, 6, up=False),
+            "gains": f"{self.least_gain:.3g} to {most:.3g}",
+            "error": rounded(self.own_error, 2, up=True),
+            "r": self.n_components,
+            "used": self.n_dimensions,
+            "more": self.n_dimensions - self.n_components,
+        }
 
-    def _least_spread(self) -> list[str]:
-        met = self.criterion == "equal" and self.status in ("optimal", "bounded")
-        if not met or self.spread_bound <= 1e-9 * max(self.spread, self.tolerance):
-            return []
-        return [
-            "In every subspace of this dimension the disparities of two groups differ by at least "
-            f"{rounded(self.spread_bound, 6, up=False)}."
-        ]
 
-    def _unmet(self) -> list[str]:
-        if self.asked_tolerance is None or self.criterion == "minmax":
-            return []
-        if self.tolerance <= self.asked_tolerance:
-            return []
-        if self.asked_tolerance == 0:
-            asked = "Equal disparities were not reached"
-        else:
-            asked = f"Disparities within {self.asked_tolerance:g} of each other were not reached"
-        return [f"{asked}: this solver has a criterion of its own."]
+_SAYS_NOTHING = 1e-9
+"""A bound on the spread, relative to the spread, that is not worth a sentence."""
 
-    def _doubt(self) -> list[str]:
-        if self.own_error == 0.0:
-            return []
-        return [
-            "The groups' own subspaces are only known nearly: their disparities can be larger than "
-            f"measured by {rounded(self.own_error, 2, up=True)}, for which all this allows."
-        ]
+_LEVELS = (
+    "with criterion='minmax' no group is worse off, and disparities are lower by {gains}, though "
+    "not equal."
+)
 
-    def _levelling(self) -> list[str]:
-        if self.minmax_disparities is None:
-            return []
-        most = float((self.disparities - self.minmax_disparities).max())
-        met = self.status in ("optimal", "bounded")
-        return [
-            ("Equality levels down here: " if met else "There is an alternative: ")
-            + "with criterion='minmax' no group is worse off, and disparities are lower by "
-            f"{self.least_gain:.3g} to {most:.3g}, though not equal."
-        ]
+_SENTENCES = {
+    "extra dimensions": "Uses {used} dimensions, {more} more than the {r} asked for.",
+    "minmax, relaxed": "No group has a disparity above {at_most}; in a subspace of {r} dimensions "
+    "some group has at least {at_least}.",
+    "equal, relaxed": "Disparities differ by {spread} at a total loss of {at_most}; a subspace of "
+    "{r} dimensions in which they differ by no more loses at least {at_least}.",
+    "minmax, optimal": "Proven optimal: in every subspace of this dimension some group has a "
+    "disparity of at least {at_least}, and here none has more than {at_most}.",
+    "minmax, bounded": "No group has a disparity above {at_most}; no subspace of this dimension "
+    "can bring the largest one below {at_least}.",
+    "equal, optimal": "Proven optimal: all groups have {within} at a total loss of {loss}, and no "
+    "subspace of this dimension that does the same loses less.",
+    "equal, bounded": "All groups have {within}, at a total loss of {loss}; no subspace of this "
+    "dimension that does the same can lower it by more than {gap} %.",
+    "equal, infeasible": "Proven impossible: in every subspace of this dimension the disparities "
+    "of two groups differ by at least {least_spread}. The smallest difference that was found is "
+    "{spread}.",
+    "equal, unresolved": "No subspace of this dimension with {within} was found, and none is "
+    "proven impossible. The smallest difference that was found is {spread}.",
+    "least spread": "In every subspace of this dimension the disparities of two groups differ by "
+    "at least {least_spread}.",
+    "unmet": "{asked} were not reached: this solver has a criterion of its own.",
+    "levels down": f"Equality levels down here: {_LEVELS}",
+    "alternative": f"There is an alternative: {_LEVELS}",
+    "doubt": "The groups' own subspaces are only known nearly: their disparities can be larger "
+    "than measured by {error}, for which all this allows.",
+}
+
+
+def _within(apart: str) -> str:
+    return "equal disparities" if apart == "0" else f"disparities within {apart} of each other"
 
 
 def rounded(number: float, digits: int, *, up: bool) -> str:
@@ -248,21 +224,18 @@ def certify(
     multipliers: Array,
     *,
     spread_multipliers: Array | None = None,
-    minmax_disparities: Array | None = None,
-    shares: Array | None = None,
-    known: KeptBounds | None = None,
+    retention: Array | None = None,
 ) -> Certificate:
     """Judge a subspace by the bounds that the multipliers prove, wherever both come from.
 
-    `shares` says what is kept along each column of the basis (see `Solution`); bounds that are
-    `known` need not be proven again (see `Problem.dual_bound`).
+    `retention` says what is kept along each column of the basis (see `Solution`).
     """
-    kept = problem.kept(basis, shares)
+    kept = problem.kept(basis, retention)
     disparities = problem.own_gains - kept
     # The largest that they can be, where the groups' own subspaces are only known nearly.
     at_most = disparities + problem.own_errors
     spread = float(at_most.max() - disparities.min())
-    rounding = max(_ROUNDING_TOTAL * problem.scale, _ROUNDING_GROUP * float(problem.traces.max()))
+    rounding = max(ROUNDING_TOTAL * problem.scale, ROUNDING_GROUP * float(problem.traces.max()))
     total_loss = float(problem.weights @ (problem.traces - kept))
     if problem.criterion == "minmax":
         value = max(float(at_most.max()), 0.0)  # negative only by rounding
@@ -302,5 +275,4 @@ def certify(
         n_dimensions=basis.shape[1],
         own_error=float(problem.own_errors.max()),
         spread_multipliers=spread_multipliers,
-        minmax_disparities=minmax_disparities,
     )

@@ -21,7 +21,7 @@ __all__ = [
     "PENALTIES",
     "LossDifference",
     "MeanDistance",
-    "NashWelfare",
+    "NashObjective",
     "Objective",
     "PaperObjectives",
     "SmallestVariance",
@@ -76,7 +76,7 @@ class SmallestVariance:
 
 
 @dataclass(frozen=True)
-class NashWelfare:
+class NashObjective:
     """Minus the sum of the logarithms of what the groups keep (Nash social welfare)."""
 
     name: str = "Nash welfare"

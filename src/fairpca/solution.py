@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from fairpca._linalg.types import Array
 from fairpca.certificate import Certificate
+from fairpca.problem import Problem
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,7 +38,7 @@ class Solution:
         Why the solver stopped.
     history : dict
         What the solver recorded on its way.
-    shares : array of shape (n_dimensions,) or None
+    retention : array of shape (n_dimensions,) or None
         What is kept of the variance along each column of the basis, where a solver uses more than
         r columns: between 0 and 1, with sum r. None keeps all.
     """
@@ -50,7 +53,28 @@ class Solution:
     n_eigen: int
     message: str
     history: dict[str, Any] = field(default_factory=dict)
-    shares: Array | None = None
+    retention: Array | None = None
+
+    @classmethod
+    def certified(
+        cls,
+        problem: Problem,
+        basis: Array,
+        certificate: Certificate,
+        retention: Array | None = None,
+        **about: Any,
+    ) -> Solution:
+        """The solution that a certified basis is; `about` are the solver's own attributes."""
+        losses = problem.traces - problem.kept(basis, retention)
+        return cls(
+            basis=basis,
+            group_losses=np.maximum(losses, 0.0),
+            disparities=certificate.disparities,
+            total_loss=float(problem.weights @ losses),
+            certificate=certificate,
+            retention=retention,
+            **about,
+        )
 
     def __repr__(self) -> str:
         d, r = self.basis.shape

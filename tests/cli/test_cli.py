@@ -410,7 +410,7 @@ def test_a_tolerance_and_a_solver_reach_the_fit(folder, capsys):
     arguments = ["fit", "people.csv", *FIT, "--tolerance", "0.25", "--solver", "pareto", "--json"]
     assert main(arguments) == 0
     certificate = json.loads(capsys.readouterr().out)["certificate"]
-    assert certificate["asked_tolerance"] == 0.25
+    assert certificate["requested_tolerance"] == 0.25
 
 
 def test_the_results_as_data(model, capsys):

@@ -709,7 +709,7 @@ def test_impossible_equality_is_said_once_with_what_was_returned():
     disparities = raw_losses(X, groups, fair.components_) - raw_own_losses(X, groups, 2)
     text = str(caught[0].message)
     assert text.startswith("Proven impossible: in every subspace of this dimension")
-    returned = re.search(r"Returned is the smallest difference found, (\d+\.\d+)\.", text)
+    returned = re.search(r"The smallest difference that was found is (\d+\.\d+)\.", text)
     assert float(returned[1]) == pytest.approx(np.ptp(disparities), rel=1e-5)
     assert fair.certificate_.status == "infeasible"
     assert 0 < fair.certificate_.spread_bound <= np.ptp(disparities) + 1e-9

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 import exact_cases
 from fairpca import ExactSolver, GroupMoments, Problem
 from fairpca.datasets import load_adult
-from fairpca.solvers import EpsilonConstraint, Lagrangian, OneWeight
+from fairpca.solvers import EpsilonConstraint, Lagrangian, PelegrinaFPCA
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
 
@@ -324,7 +324,7 @@ def test_losses_become_as_near_as_a_grid_shows(by_sex, r):
     losses = losses_along(problem, np.linspace(0, 1, 1001))
     best = np.ptp(losses, axis=1).min()
     for search in ("golden", "scan"):
-        solution = OneWeight(search=search).solve(problem)
+        solution = PelegrinaFPCA(search=search).solve(problem)
         difference = np.ptp(solution.group_losses)
         assert difference <= best + 1e-9 * problem.scale
         assert solution.history["difference"] == pytest.approx(difference, abs=1e-9)
@@ -339,8 +339,8 @@ def test_constrained_no_group_loses_more_than_the_worse_one_did(search):
     for number in range(40):
         problem = random_problem(rng, KINDS[number % len(KINDS)], 2, 6, int(rng.integers(1, 5)))
         most = problem.group_losses(problem.least_loss_basis).max()
-        free = OneWeight(search=search).solve(problem)
-        held = OneWeight(constrained=True, search=search).solve(problem)
+        free = PelegrinaFPCA(search=search).solve(problem)
+        held = PelegrinaFPCA(constrained=True, search=search).solve(problem)
         assert held.solver == "c-fpca"
         assert held.group_losses.max() <= most * (1 + 1e-9)
         differs += free.group_losses.max() > most * (1 + 1e-6)
@@ -353,7 +353,7 @@ def test_golden_section_misses_a_valley():
     problem = problem_of([np.diag([3.0, 2.0, 5.0]), np.diag([3.0, 0.0, 5.0])], 1)
     differences = np.ptp(losses_along(problem, np.linspace(0.01, 1, 100)), axis=1)
     assert differences.min() == 0
-    golden, scan = OneWeight().solve(problem), OneWeight(search="scan").solve(problem)
+    golden, scan = PelegrinaFPCA().solve(problem), PelegrinaFPCA(search="scan").solve(problem)
     assert np.ptp(golden.group_losses) == pytest.approx(2.0)
     assert np.ptp(scan.group_losses) == pytest.approx(0.0, abs=1e-12)
     assert scan.history["weight"] < 1 / 3 < golden.history["weight"]
@@ -361,7 +361,7 @@ def test_golden_section_misses_a_valley():
 
 def test_disparities_can_be_compared_instead(by_sex):
     problem = Problem(by_sex, 5)
-    solution = OneWeight(measure="disparity", search="scan").solve(problem)
+    solution = PelegrinaFPCA(measure="disparity", search="scan").solve(problem)
     assert np.ptp(solution.disparities) <= 1e-4 * problem.scale
     assert np.ptp(solution.group_losses) > 1e-2
 
@@ -370,17 +370,17 @@ def test_disparities_can_be_compared_instead(by_sex):
 def test_three_groups_are_refused(constrained):
     problem = Problem(exact_cases.moments_of("Adult, race"), 2)
     with pytest.raises(ValueError, match="two groups"):
-        OneWeight(constrained=constrained).solve(problem)
+        PelegrinaFPCA(constrained=constrained).solve(problem)
 
 
 @pytest.mark.parametrize("choice", [{"measure": "gain"}, {"search": "newton"}])
 def test_wrong_choices_are_refused(choice):
     with pytest.raises(ValueError, match=next(iter(choice))):
-        OneWeight(**choice)
+        PelegrinaFPCA(**choice)
 
 
 def test_equal_groups_need_no_weight():
     matrix = random_matrices(np.random.default_rng(10), "general", 1, 4)[0]
-    solution = OneWeight().solve(problem_of([matrix, matrix], 2))
+    solution = PelegrinaFPCA().solve(problem_of([matrix, matrix], 2))
     assert np.ptp(solution.group_losses) == 0
     assert solution.total_loss == pytest.approx(np.linalg.eigvalsh(matrix)[:2].sum())

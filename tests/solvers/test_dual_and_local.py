@@ -5,15 +5,17 @@ import pytest
 
 from fairpca._linalg.dense import complement
 from fairpca.solvers._exact.criteria import Equal, MinMax, Spread, project_on_simplex
-from fairpca.solvers._exact.dual import _occupy, equal_domain, maximise_dual
+from fairpca.solvers._exact.domains import equal_domain
+from fairpca.solvers._exact.dual import maximise_dual
 from fairpca.solvers._exact.forms import Forms
-from fairpca.solvers._exact.local import _Search, refine
+from fairpca.solvers._exact.local import _SubspaceDescent, refine
+from fairpca.solvers._exact.smoothing import smoothed_sum
 
 from problems import random_basis, random_problem
 
 
 def occupied_at(forms, weights, mu):
-    return _occupy(forms.spectrum(weights), forms.r, mu)
+    return smoothed_sum(forms.spectrum(weights), forms.r, mu)
 
 
 def forms_of(rng, k=4, d=7, r=3, kind="general"):
@@ -109,7 +111,9 @@ def test_projection_on_the_simplex_is_the_nearest_point():
 def test_slope_and_curvature_on_the_manifold():
     rng = np.random.default_rng(6)
     forms = forms_of(rng)
-    search = _Search(forms, MinMax(), random_basis(rng, 7, 3), np.array([0.4, 0.3, 0.2, 0.1]))
+    search = _SubspaceDescent(
+        forms, MinMax(), random_basis(rng, 7, 3), np.array([0.4, 0.3, 0.2, 0.1])
+    )
     search.diagonalise()
     net = search.moved
     step = rng.standard_normal(12)

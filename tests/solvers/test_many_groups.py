@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from fairpca import ExactSolver
-from fairpca.solvers._exact.dual import equal_domain, maximise_dual, minmax_domain, spread_domain
+from fairpca.solvers._exact.domains import equal_domain, minmax_domain, spread_domain
+from fairpca.solvers._exact.dual import maximise_dual
 from fairpca.solvers._exact.forms import Forms
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem

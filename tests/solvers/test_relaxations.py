@@ -16,16 +16,17 @@ import exact_cases
 from fairpca import FairPCA, GroupMoments, Problem
 from fairpca.datasets import load_adult, load_credit
 from fairpca.solvers import MultiplicativeWeights, SDPRelaxation
-from fairpca.solvers._exact.dual import maximise_dual, minmax_domain
+from fairpca.solvers._exact.domains import minmax_domain
+from fairpca.solvers._exact.dual import maximise_dual
 from fairpca.solvers._exact.forms import Forms
+from fairpca.solvers._exact.relaxed import best_multipliers
 from fairpca.solvers._rounding import project_on_fantope, round_relaxed
-from fairpca.solvers.exact import prove
 
 from problems import KINDS, problem_of, random_basis, random_problem
 
 
 def proven_bound(problem):
-    return problem.dual_bound(prove(problem))
+    return problem.dual_bound(best_multipliers(problem))
 
 
 def relaxed_value(problem, projector):
@@ -151,7 +152,7 @@ def test_the_last_iterate_has_the_dimension_asked_for(by_race):
         problem = Problem(by_race, r)
         last = MultiplicativeWeights(iterate="last", tol=1e-2).solve(problem)
         assert last.basis.shape == (14, r)
-        assert last.shares is None
+        assert last.retention is None
         assert last.certificate.status != "relaxed"
 
 
@@ -245,7 +246,7 @@ def test_equiangular_lines_need_every_extra_dimension(d, rounding):
     solution = SDPRelaxation(rounding=rounding).solve(problem)
     assert_allclose(solution.history["relaxed"], np.eye(d) / d, atol=1e-6)
     assert solution.basis.shape[1] == d
-    assert_allclose(solution.shares, 1 / d, atol=1e-5)
+    assert_allclose(solution.retention, 1 / d, atol=1e-5)
     assert solution.disparities.max() == pytest.approx(1 - 1 / d, abs=1e-6)
     assert solution.history["relaxed_value"] == pytest.approx(1 - 1 / d, abs=1e-6)
     # No single direction does as well.

@@ -109,7 +109,7 @@ def test_rounding_keeps_the_welfare_in_few_dimensions(solver):
         for rounding, most in extra.items():
             solution = solver(rounding=rounding, max_iter=300).solve(problem)
             assert r <= solution.basis.shape[1] <= r + most
-            kept = problem.kept(solution.basis, solution.shares)
+            kept = problem.kept(solution.basis, solution.retention)
             if solver is MaxMinVariance:
                 assert kept.min() >= solution.history["welfare"] - 1e-5 * problem.traces.max()
             else:
@@ -141,7 +141,7 @@ def test_a_group_that_does_not_vary_decides_nothing(solver, place):
     padded = problem_of(np.insert(matrices, place, 0.0, axis=0), 2)
     constant = exactly.solve(padded)
     assert constant.history["welfare"] == pytest.approx(varied.history["welfare"], abs=1e-5)
-    kept = np.delete(padded.kept(constant.basis, constant.shares), place)
+    kept = np.delete(padded.kept(constant.basis, constant.retention), place)
     if solver is MaxMinVariance:
         assert kept.min() == pytest.approx(varied.history["welfare"], abs=1e-4)
     else:

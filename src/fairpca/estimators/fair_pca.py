@@ -503,7 +503,7 @@ class FairPCA(CallbackSupportMixin, DistributedTransform, LinearReduction):
         self._set_components(
             solution.basis,
             problem.moments,
-            shares=solution.shares,
+            shares=solution.retention,
             covariance=problem.total_matrix if at_hand else None,
             space=space,
         )

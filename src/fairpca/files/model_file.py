@@ -21,7 +21,7 @@ The header has these keys:
 
 The arrays are ``components``, ``mean``, ``explained_variance``, ``explained_variance_ratio``,
 ``basis``, ``group_losses``, ``own_losses``, ``pca_losses``, ``disparities``, ``multipliers`` and,
-where there are any, ``shrinkage``, ``shares``, ``spread_multipliers``, ``minmax_disparities``,
+where there are any, ``shrinkage``, ``retention``, ``spread_multipliers``, ``minmax_disparities``,
 ``means`` and ``scales`` (of the preparation). Infinite numbers are texts in the header. A solver's
 `history` is not kept. Groups whose labels are neither text nor numbers come back as text.
 """

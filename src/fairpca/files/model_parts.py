@@ -30,7 +30,7 @@ def arrays_of(fitted: FairPCA, preparation: Preparation | None) -> dict[str, Arr
         "explained_variance_ratio": fitted.explained_variance_ratio_,
         "shrinkage": fitted.shrinkage_,
         "basis": solution.basis,
-        "shares": solution.shares,
+        "retention": solution.retention,
         "group_losses": solution.group_losses,
         "own_losses": table.own_loss,
         "pca_losses": table.pca_loss,
@@ -122,7 +122,7 @@ def restored(
         group_losses=arrays["group_losses"],
         disparities=certificate.disparities,
         certificate=certificate,
-        shares=arrays.get("shares"),
+        retention=arrays.get("retention"),
         **stored | {"total_loss": float(stored["total_loss"])},
     )
     groups = header["groups"]

@@ -8,14 +8,15 @@ from typing import Any, Protocol
 
 from fairpca.problem import Problem
 from fairpca.solution import Solution
+from fairpca.solvers._exact.sweep import sweep
 from fairpca.solvers._iterating import Progress
 from fairpca.solvers.epsilon import EpsilonConstraint
 from fairpca.solvers.exact import ExactSolver
 from fairpca.solvers.frank_wolfe import MaxMinVariance, NashWelfare
 from fairpca.solvers.lagrangian import Lagrangian
 from fairpca.solvers.mw import MultiplicativeWeights
-from fairpca.solvers.one_weight import OneWeight
 from fairpca.solvers.pareto import ParetoDescent, pareto_starts
+from fairpca.solvers.pelegrina import PelegrinaFPCA
 from fairpca.solvers.sdp import SDPRelaxation
 
 
@@ -41,8 +42,8 @@ SOLVERS: dict[str, Callable[..., Any]] = {
     "lagrangian": Lagrangian,
     "nash": NashWelfare,
     "max-min-variance": MaxMinVariance,
-    "u-fpca": OneWeight,
-    "c-fpca": partial(OneWeight, constrained=True),
+    "u-fpca": PelegrinaFPCA,
+    "c-fpca": partial(PelegrinaFPCA, constrained=True),
 }
 """What makes a solver, by name; each works with its defaults."""
 
@@ -54,10 +55,11 @@ __all__ = [
     "MaxMinVariance",
     "MultiplicativeWeights",
     "NashWelfare",
-    "OneWeight",
     "ParetoDescent",
+    "PelegrinaFPCA",
     "Progress",
     "SDPRelaxation",
     "Solver",
     "pareto_starts",
+    "sweep",
 ]

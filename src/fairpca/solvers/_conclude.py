@@ -9,41 +9,41 @@ from fairpca._linalg.types import Array
 from fairpca.certificate import certify
 from fairpca.problem import KeptBounds, Problem
 from fairpca.solution import Solution
-from fairpca.solvers.exact import prove
+from fairpca.solvers._exact.relaxed import best_multipliers
+from fairpca.solvers._rounding import round_relaxed
 
 
 def conclude(
-    problem: Problem,
-    basis: Array,
-    *,
-    solver: str,
-    message: str,
-    n_iter: int,
-    n_eigen: int,
-    shares: Array | None = None,
-    history: dict[str, Any] | None = None,
+    problem: Problem, basis: Array, retention: Array | None = None, **about: Any
 ) -> Solution:
     """The solution that a basis is, with a certificate for the problem's criterion.
 
     For "equal" the certificate measures the distance to the frontier at the spread that was
-    reached.
+    reached. `about` are the solver's own attributes of `Solution`.
     """
-    spread = problem.spread(basis, shares)
+    spread = problem.spread(basis, retention)
     reached = problem.with_tolerance(max(problem.tolerance, spread))
-    known = KeptBounds()
-    certificate = certify(reached, basis, prove(reached, known), shares=shares, known=known)
+    certificate = certify(reached, basis, best_multipliers(reached), retention=retention)
     if problem.criterion == "equal" and spread > problem.tolerance + problem.negligible_spread:
-        certificate = replace(certificate, asked_tolerance=problem.tolerance)
-    return Solution(
-        basis=basis,
-        group_losses=problem.group_losses(basis, shares),
-        disparities=certificate.disparities,
-        total_loss=problem.total_loss(basis, shares),
-        certificate=certificate,
-        solver=solver,
-        n_iter=n_iter,
-        n_eigen=n_eigen,
-        message=message,
-        history=history or {},
-        shares=shares,
+        certificate = replace(certificate, requested_tolerance=problem.tolerance)
+    return Solution.certified(problem, basis, certificate, retention, **about)
+
+
+def conclude_relaxed(
+    solver: Any,
+    problem: Problem,
+    relaxed: Array,
+    *,
+    history: dict[str, Any],
+    offsets: Array | None = None,
+    **about: Any,
+) -> Solution:
+    """The solution that a relaxed projector is, rounded as the solver's attributes say.
+
+    See `round_relaxed` for the offsets.
+    """
+    basis, retention = round_relaxed(
+        problem, relaxed, solver.rounding, extra_dimensions=solver.extra_dimensions, offsets=offsets
     )
+    history = {"relaxed": relaxed, **history}
+    return conclude(problem, basis, retention, solver=solver.name, history=history, **about)

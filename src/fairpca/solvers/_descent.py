@@ -15,7 +15,8 @@ import numpy as np
 from fairpca._linalg.dense import min_norm_point
 from fairpca._linalg.types import Array
 
-_MAX_HALVINGS = 60
+_SHORTEST_STEP = 2.0**-60
+"""Share of the first step at which backtracking gives up: far below rounding."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,7 +73,7 @@ def descend(
     Gradients with a norm of at most `zero` count as zero: there an objective is at a stationary
     point of its own, and scaling rounding errors to length one would make them a direction.
     """
-    point = start
+    point, shortest = start, step_size * _SHORTEST_STEP
     values, gradients = evaluate(point)
     m = len(values)
     record = [values]
@@ -94,24 +95,18 @@ def descend(
             stationary, message = True, "Pareto stationary: no direction improves all objectives"
             break
         direction = flat_direction.reshape(point.shape)
+        length = step_size / math.sqrt(t) if step == "sqrt" else step_size
+        trial = retract(point + length * direction)
         if step == "backtracking":
-            found = _backtrack(
-                values_of,
-                values,
-                flat @ flat_direction,
-                point,
-                direction,
-                retract,
-                step_size,
-                armijo,
-            )
-            if found is None:
+            # Halve the step until every objective falls as its slope promises, once retracted.
+            falls = armijo * (flat @ flat_direction)
+            while not (values_of(trial) <= values + length * falls).all() and length > shortest:
+                length /= 2.0
+                trial = retract(point + length * direction)
+            if length <= shortest:
                 message = "no step improves all objectives enough"
                 break
-            length, point = found
-        else:
-            length = step_size / math.sqrt(t) if step == "sqrt" else step_size
-            point = retract(point + length * direction)
+        point = trial
         steps.append(length)
         values, gradients = evaluate(point)
         record.append(values)
@@ -127,22 +122,3 @@ def descend(
         stationary,
         message,
     )
-
-
-def _backtrack(
-    values_of: Callable[[Array], Array],
-    values: Array,
-    slopes: Array,
-    point: Array,
-    direction: Array,
-    retract: Callable[[Array], Array],
-    length: float,
-    armijo: float,
-) -> tuple[float, Array] | None:
-    """Halve the step until every objective falls as its slope promises, at the retracted point."""
-    for _ in range(_MAX_HALVINGS):
-        trial = retract(point + length * direction)
-        if (values_of(trial) <= values + armijo * length * slopes).all():
-            return length, trial
-        length /= 2.0
-    return None

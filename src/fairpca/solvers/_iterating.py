@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -12,8 +13,6 @@ from fairpca._rows.checks import check_number, check_whole_number
 Progress = Callable[[], bool]
 """Called after each step of a solver; returns whether to stop."""
 
-CLOSED, STOPPED, TOO_MANY = "duality gap closed", "stopped by a callback", "most steps reached"
-
 
 def check_stopping(tol: object, max_iter: object) -> None:
     """Raise ValueError unless these are a tolerance and a number of steps."""
@@ -21,12 +20,22 @@ def check_stopping(tol: object, max_iter: object) -> None:
     check_whole_number("max_iter", max_iter)
 
 
-def warn_if_unfinished(name: str, message: str, gap: float, unit: float) -> None:
-    """Warn that the steps did not suffice."""
-    if message == TOO_MANY:
-        warnings.warn(
-            f"The solver {name!r} used all its steps with a duality gap of {gap / unit:.1g} of the "
-            "total variance left: raise max_iter, or tol to accept it.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
+def iterate(solver: Any, step: Callable[[], float], unit: float, progress: Progress | None) -> str:
+    """Take steps, each of which returns the gap that is left; returns why they ended.
+
+    The solver has a `name`, at most `max_iter` steps, and a tolerance `tol`, relative to the unit.
+    """
+    gap = 0.0
+    for _ in range(solver.max_iter):
+        gap = step()
+        if gap <= solver.tol * unit:
+            return "duality gap closed"
+        if progress is not None and progress():
+            return "stopped by a callback"
+    warnings.warn(
+        f"The solver {solver.name!r} used all its steps with a duality gap of {gap / unit:.1g} of "
+        "the total variance left: raise max_iter, or tol to accept it.",
+        ConvergenceWarning,
+        stacklevel=5,
+    )
+    return "most steps reached"

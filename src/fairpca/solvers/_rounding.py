@@ -1,10 +1,10 @@
 """From a relaxed projector to few dimensions, as the published methods do it.
 
-The relaxation allows any P with ``0 <= P <= I`` and ``tr P = r``: directions of which only a share
-is kept. Two ways lead to few of them without a group losing more than the largest disparity (or
+The relaxation allows any P with ``0 <= P <= I`` and ``tr P = r``: directions that are only kept in
+part. Two ways lead to few of them without a group losing more than the largest disparity (or
 whatever `offsets` measures) was before:
 
-- the vertex of a linear program over the shares of P's own eigenvectors, which leaves at most
+- the vertex of a linear program over what is kept of P's own eigenvectors, which leaves at most
   ``r + k - 1`` directions (Samadi et al., 2018);
 - moving P along symmetric matrices that change what every group keeps by the same amount, until
   no such matrix is left: an extreme point, with at most ``r + floor(sqrt(2k + 1/4) - 3/2)``
@@ -28,7 +28,7 @@ from fairpca.problem import Problem
 ROUNDINGS = ("lp", "iterative")
 
 _WHOLE = 1e-6
-"""How near to 0 or 1 a share counts as that: relaxed solutions have no more digits."""
+"""How near to 0 or 1 a retention counts as that: relaxed solutions have no more digits."""
 
 
 def round_relaxed(
@@ -39,22 +39,22 @@ def round_relaxed(
     extra_dimensions: bool,
     offsets: Array | None = None,
 ) -> tuple[Array, Array | None]:
-    """A basis and the shares of its columns, None where all are kept whole.
+    """A basis and the retention of its columns (see `Solution`), None where all are kept whole.
 
     The groups are held to ``offsets_i - tr(A_i P)``, the disparities by default.
     """
     offsets = problem.own_gains if offsets is None else offsets
-    vectors, shares = _lp_vertex(problem, relaxed, offsets)
+    vectors, retention = _lp_vertex(problem, relaxed, offsets)
     if rounding == "lp" and not extra_dimensions:
-        return vectors[:, np.argsort(-shares, kind="stable")[: problem.n_components]], None
+        return vectors[:, np.argsort(-retention, kind="stable")[: problem.n_components]], None
     if rounding == "iterative":
-        # From the vertex, because a relaxed solution to few digits has every share a little split.
-        vectors, shares = _extreme_point(
-            problem, vectors, shares, offsets, whole=not extra_dimensions
+        # From the vertex: a relaxed solution to few digits keeps every direction in part.
+        vectors, retention = _extreme_point(
+            problem, vectors, retention, offsets, whole=not extra_dimensions
         )
-    used = shares > 0.0
-    vectors, shares = vectors[:, used], shares[used]
-    return (vectors, None) if len(shares) == problem.n_components else (vectors, shares)
+    used = retention > 0.0
+    vectors, retention = vectors[:, used], retention[used]
+    return (vectors, None) if len(retention) == problem.n_components else (vectors, retention)
 
 
 def project_on_fantope(matrix: Array, r: int) -> Array:
@@ -80,12 +80,12 @@ def linear_program(costs: Array, **constraints: Any) -> Any:
 
 
 def _lp_vertex(problem: Problem, relaxed: Array, offsets: Array) -> tuple[Array, Array]:
-    """Shares of the eigenvectors at a vertex that minimises the largest ``offset - kept``."""
+    """Retention of the eigenvectors at a vertex that minimises the largest ``offset - kept``."""
     _, vectors = eigh_descending(relaxed)
     d = len(vectors)
     unit = float(problem.traces.max()) or 1.0
     kept = np.einsum("kia,ia->ka", problem.matrices @ vectors, vectors) / unit
-    # Variables: the shares, and the largest value t.
+    # Variables: the retention, and the largest value t.
     found = linear_program(
         np.append(np.zeros(d), 1.0),
         A_ub=np.column_stack([-kept, -np.ones(problem.n_groups)]),
@@ -98,40 +98,42 @@ def _lp_vertex(problem: Problem, relaxed: Array, offsets: Array) -> tuple[Array,
 
 
 def _extreme_point(
-    problem: Problem, vectors: Array, shares: Array, offsets: Array, *, whole: bool
+    problem: Problem, vectors: Array, retention: Array, offsets: Array, *, whole: bool
 ) -> tuple[Array, Array]:
     """Move to a point from which no direction is left that treats all groups alike.
 
-    If `whole`, groups are given up one by one when none is left, until every share is 0 or 1
-    (iterative rounding): first those that would be best off if they kept nothing of what is split,
-    then the one without which the next move costs least.
+    If `whole`, groups are given up one by one when none is left, until every direction is kept or
+    not (iterative rounding): first those that would be best off if they kept nothing of what is
+    split, then the one without which the next move costs least.
     """
     held = list(range(problem.n_groups))
     while True:
-        split = (shares > 0.0) & (shares < 1.0)
+        split = (retention > 0.0) & (retention < 1.0)
         f = int(split.sum())
         if f == 1:  # only rounding keeps it from being whole, for the sum is
-            shares = np.where(split, float((shares == 1.0).sum() < problem.n_components), shares)
+            retention = np.where(
+                split, float((retention == 1.0).sum() < problem.n_components), retention
+            )
             f = 0
         if f == 0:
-            return vectors, shares
+            return vectors, retention
         inner = vectors[:, split].T @ (problem.matrices @ vectors[:, split])
         if f * (f + 1) // 2 > len(held):
-            vectors, shares = _moved(vectors, shares, split, _common_direction(inner[held]))
+            vectors, retention = _moved(vectors, retention, split, _common_direction(inner[held]))
             continue
         if not whole:
-            return vectors, shares
-        safe = offsets - problem.kept(vectors[:, shares == 1.0])
+            return vectors, retention
+        safe = offsets - problem.kept(vectors[:, retention == 1.0])
         held = sorted(held, key=lambda i: float(safe[i]))[-(f * (f + 1) // 2) :]
         moves = []
         for given_up in held:
             rest = [i for i in held if i != given_up]
             direction = _common_direction(inner[rest])
             for signed in (direction, -direction):
-                state = _moved(vectors, shares, split, signed)
+                state = _moved(vectors, retention, split, signed)
                 value = float((offsets - problem.kept(*state)).max())
                 moves.append((value, rest, state))
-        _, held, (vectors, shares) = min(moves, key=lambda move: move[0])
+        _, held, (vectors, retention) = min(moves, key=lambda move: move[0])
 
 
 def _common_direction(inner: Array) -> Array:
@@ -157,10 +159,10 @@ def _common_direction(inner: Array) -> Array:
 
 
 def _moved(
-    vectors: Array, shares: Array, split: NDArray[np.bool_], direction: Array
+    vectors: Array, retention: Array, split: NDArray[np.bool_], direction: Array
 ) -> tuple[Array, Array]:
-    """Move the split shares along the direction until one of them is 0 or 1."""
-    inside = shares[split]
+    """Move what is kept in part along the direction until one of it is 0 or 1."""
+    inside = retention[split]
     longest = np.inf
     for room, sign in ((inside, -1.0), (1.0 - inside, 1.0)):
         scaled = sign * direction / np.sqrt(np.outer(room, room))
@@ -170,10 +172,10 @@ def _moved(
     if ((moved > 0.0) & (moved < 1.0)).all():  # rounding kept it from arriving
         nearest = int(np.argmin(np.minimum(moved, 1.0 - moved)))
         moved[nearest] = round(moved[nearest])
-    vectors, shares = vectors.copy(), shares.copy()
-    vectors[:, split], shares[split] = vectors[:, split] @ turn, moved
-    return vectors, shares
+    vectors, retention = vectors.copy(), retention.copy()
+    vectors[:, split], retention[split] = vectors[:, split] @ turn, moved
+    return vectors, retention
 
 
-def _snapped(shares: Array) -> Array:
-    return np.where(shares < _WHOLE, 0.0, np.where(shares > 1.0 - _WHOLE, 1.0, shares))
+def _snapped(retention: Array) -> Array:
+    return np.where(retention < _WHOLE, 0.0, np.where(retention > 1.0 - _WHOLE, 1.0, retention))

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fairpca._linalg.dense import qr_factor
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_seed, check_whole_number
-from fairpca._rows.text import label_text
-from fairpca.certificate import OPTIMAL_GAP
+from fairpca._rows.groups import label_text
 from fairpca.exceptions import FairnessWarning
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._conclude import conclude
 from fairpca.solvers._exact.criteria import Ceiling, Criterion, MinMax
-from fairpca.solvers._exact.dual import DualResult, ceiling_domain, maximise_dual, minmax_domain
-from fairpca.solvers._exact.forms import Forms
-from fairpca.solvers._exact.local import LocalResult, refine
+from fairpca.solvers._exact.domains import ceiling_domain, minmax_domain
+from fairpca.solvers._exact.dual import DualResult, maximise_dual
+from fairpca.solvers._exact.local import LocalResult
+from fairpca.solvers._exact.multistart import CLOSED_GAP, MultiStart, loss_limit, own_total
 from fairpca.solvers._exact.space import SearchSpace
 from fairpca.solvers._per_group import per_group
 
@@ -45,7 +44,8 @@ class EpsilonConstraint:
         so that those above it have to fall. When no subspace within the bounds is found, the one
         found to exceed them least is returned, with a warning.
     n_starts : int, default=10
-        The most starts of the local search; it stops at the first that closes the gap.
+        The most starts of the local search; it stops at the first that closes the gap. With more
+        than 300 columns it also ends after eight starts in a row that bring nothing.
     random_state : int or None, default=None
         Seed of the random starts. None is a fixed seed too.
 
@@ -75,30 +75,30 @@ class EpsilonConstraint:
     def solve(self, problem: Problem) -> Solution:
         """Find the subspace, bound its loss and certify it."""
         epsilon = self._bounds(problem)
-        search = _Search(problem, epsilon, self)
-        basis, bound, message = search.run()
-        over = problem.disparities(basis) - epsilon
+        run = _ConstrainedRun(problem, epsilon, self)
+        found = run.find()
+        over = problem.disparities(found.basis) - epsilon
         excess = float(over.max())
-        if bound is None:
+        if found.bound is None:
             worst = label_text(problem.moments.labels[int(over.argmax())])
             warnings.warn(
-                f"{self.name}: {message} ({worst!r} is {excess:.3g} above its bound).",
+                f"{self.name}: {found.message} ({worst!r} is {excess:.3g} above its bound).",
                 FairnessWarning,
                 stacklevel=4,
             )
-        loss = problem.total_loss(basis)
+        gap = None if found.bound is None else problem.total_loss(found.basis) - found.bound
         return conclude(
             problem,
-            basis,
+            found.basis,
             solver=self.name,
-            message=message,
-            n_iter=search.n_iter,
-            n_eigen=search.n_eigen,
+            message=found.message,
+            n_iter=run.search.n_iter,
+            n_eigen=run.n_eigen,
             history={
                 "epsilon": epsilon,
                 "excess": max(excess, 0.0),
-                "bound": bound,
-                "gap": None if bound is None else max(loss - bound, 0.0),
+                "bound": found.bound,
+                "gap": None if gap is None else max(gap, 0.0),
             },
         )
 
@@ -112,78 +112,64 @@ class EpsilonConstraint:
         )
 
 
-class _Search:
-    def __init__(self, problem: Problem, epsilon: Array, solver: EpsilonConstraint) -> None:
-        self.problem, self.epsilon, self.n_starts = problem, epsilon, solver.n_starts
-        self.rng = np.random.default_rng(solver.random_state or 0)
-        self.slack = problem.negligible_spread
-        self.n_iter, self.n_eigen = 0, problem.n_groups + 1
+@dataclass(frozen=True, eq=False)
+class _Finding:
+    """A basis, a lower bound of its total loss if it meets the bounds, and how it was found."""
 
-    def run(self) -> tuple[Array, float | None, str]:
-        """The basis, a lower bound of its total loss if it meets the bounds, and the message."""
+    basis: Array
+    bound: float | None
+    message: str
+
+
+class _ConstrainedRun:
+    """One run on one problem."""
+
+    def __init__(self, problem: Problem, epsilon: Array, solver: EpsilonConstraint) -> None:
+        self.problem, self.epsilon = problem, epsilon
+        self.search = MultiStart(problem, solver.n_starts, solver.random_state, near=False)
+        self.n_eigen = problem.n_groups + 1
+
+    def find(self) -> _Finding:
         problem, epsilon = self.problem, self.epsilon
-        floor = float(problem.weights @ (problem.traces - problem.own_gains))
         plain = problem.least_loss_basis
-        if (problem.disparities(plain) <= epsilon + self.slack).all():
-            return plain, problem.total_loss(plain), "the least total loss of all meets the bounds"
+        if self._is_met(problem.disparities(plain)):
+            message = "the least total loss of all meets the bounds"
+            return _Finding(plain, problem.total_loss(plain), message)
         self.space = SearchSpace(problem)
-        limit = 1.000001 * float(problem.weights @ problem.own_gains)
+        try:
+            return self._searched(epsilon)
+        finally:
+            self.n_eigen = self.space.n_eigen
+
+    def _searched(self, epsilon: Array) -> _Finding:
+        problem, limit = self.problem, loss_limit(self.problem)
         dual = self.space.settle(
             lambda forms: maximise_dual(forms, ceiling_domain(forms, epsilon), limit)
         )
+        bound = own_total(problem) + dual.value
         if not dual.above_limit:
-            found = self._best(
-                Ceiling(problem.weights, epsilon), dual, self.space.forms, self._value
-            )
-            if (found.disparities <= epsilon + self.slack).all():
-                self.n_eigen = self.space.n_eigen
-                return found.basis, floor + dual.value, _WITHIN
+            found = self._best(Ceiling(problem.weights, epsilon), dual, self._value)
+            if self._is_met(found.disparities):
+                return _Finding(found.basis, bound, _WITHIN)
         excess = self.space.settle(
-            lambda forms: maximise_dual(_shifted(forms, epsilon), minmax_domain(forms))
+            lambda forms: maximise_dual(forms, minmax_domain(forms, epsilon))
         )
-        nearest = self._best(
-            MinMax(), excess, _shifted(self.space.forms, epsilon), lambda e: float(e.max())
-        )
-        self.n_eigen = self.space.n_eigen
-        met = (problem.disparities(nearest.basis) <= epsilon + self.slack).all()
-        if met and not dual.above_limit:
-            return nearest.basis, floor + dual.value, _WITHIN
-        proven = "no subspace meets" if excess.value > self.slack else "found no subspace within"
-        return nearest.basis, None, f"{proven} the bounds; the smallest excess found is returned"
+        nearest = self._best(MinMax(epsilon), excess, lambda e: float((e - epsilon).max()))
+        if self._is_met(problem.disparities(nearest.basis)) and not dual.above_limit:
+            return _Finding(nearest.basis, bound, _WITHIN)
+        impossible = excess.value > problem.negligible_spread
+        proven = "no subspace meets" if impossible else "found no subspace within"
+        message = f"{proven} the bounds; the smallest excess found is returned"
+        return _Finding(nearest.basis, None, message)
+
+    def _is_met(self, disparities: Array) -> bool:
+        return bool((disparities <= self.epsilon + self.problem.negligible_spread).all())
 
     def _value(self, disparities: Array) -> float:
-        excess = float((disparities - self.epsilon).max())
-        return np.inf if excess > self.slack else float(self.problem.weights @ disparities)
+        return float(self.problem.weights @ disparities) if self._is_met(disparities) else np.inf
 
     def _best(
-        self,
-        criterion: Criterion,
-        dual: DualResult,
-        forms: Forms,
-        value: Callable[[Array], float],
+        self, criterion: Criterion, dual: DualResult, value: Callable[[Array], float]
     ) -> LocalResult:
-        best, lowest = None, np.inf
-        for start in self._starts(dual):
-            inside = refine(forms, criterion, self.space.lower(start), dual.weights)
-            self.n_iter += inside.n_iter
-            reached = value(inside.disparities)
-            if best is None or reached < lowest:
-                best = replace(inside, basis=self.space.lift(inside.basis))
-                lowest = reached
-            if lowest <= dual.value + OPTIMAL_GAP / 10 * self.problem.scale:
-                break
-        assert best is not None
-        return best
-
-    def _starts(self, dual: DualResult) -> Iterator[Array]:
-        r = self.problem.n_components
-        order = np.argsort(-dual.occupation)
-        yield self.space.lift(dual.vectors[:, order[:r]])
-        d = self.space.forms.d
-        for _ in range(1, self.n_starts):
-            yield self.space.lift(qr_factor(self.rng.standard_normal((d, r))))
-
-
-def _shifted(forms: Forms, epsilon: Array) -> Forms:
-    """Forms whose disparities are the excess over the bounds."""
-    return replace(forms, gains=forms.gains - epsilon)
+        close = dual.value + CLOSED_GAP * self.problem.scale
+        return self.search.best(self.space, criterion, dual, value=value, enough=close)

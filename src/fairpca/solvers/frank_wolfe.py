@@ -9,7 +9,6 @@ ordinary PCA of ``sum_i w_i A_i``, and ``w . (its v - the present v)`` bounds wh
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -19,16 +18,9 @@ from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_choice
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers._conclude import conclude
-from fairpca.solvers._iterating import (
-    CLOSED,
-    STOPPED,
-    TOO_MANY,
-    Progress,
-    check_stopping,
-    warn_if_unfinished,
-)
-from fairpca.solvers._rounding import ROUNDINGS, linear_program, round_relaxed
+from fairpca.solvers._conclude import conclude_relaxed
+from fairpca.solvers._iterating import Progress, check_stopping, iterate
+from fairpca.solvers._rounding import ROUNDINGS, linear_program
 
 
 @dataclass(frozen=True)
@@ -51,42 +43,26 @@ class _Welfare:
 
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """Maximise the welfare over relaxed projectors, round and certify the result."""
-        found = self._maximise(problem, progress)
-        warn_if_unfinished(self.name, found.message, found.bound - found.value, self._unit(problem))
-        basis, shares = round_relaxed(
+        ascent = self._ascent(problem)
+        message = iterate(self, ascent.step, ascent.unit, progress)
+        return conclude_relaxed(
+            self,
             problem,
-            found.relaxed,
-            self.rounding,
-            extra_dimensions=self.extra_dimensions,
-            offsets=self._offsets(problem, found),
-        )
-        return conclude(
-            problem,
-            basis,
-            shares=shares,
-            solver=self.name,
-            message=found.message,
-            n_iter=found.n_iter,
-            n_eigen=problem.n_groups + found.n_iter,
+            ascent.relaxed(),
+            offsets=ascent.offsets,
+            message=message,
+            n_iter=ascent.n_iter,
+            n_eigen=problem.n_groups + ascent.n_iter,
             history={
-                "relaxed": found.relaxed,
-                "kept": found.kept,
-                "welfare": found.value,
-                "bound": found.bound,
-                "gap": max(found.bound - found.value, 0.0),
+                "kept": ascent.kept,
+                "welfare": ascent.value,
+                "bound": ascent.bound,
+                "gap": max(ascent.bound - ascent.value, 0.0),
             },
         )
 
-    def _maximise(self, problem: Problem, progress: Progress | None) -> _Found:
+    def _ascent(self, problem: Problem) -> _Ascent:
         raise NotImplementedError
-
-    def _offsets(self, problem: Problem, found: _Found) -> Array:
-        """What the rounding may lower least: see `round_relaxed`."""
-        raise NotImplementedError
-
-    def _unit(self, problem: Problem) -> float:
-        """What the gap is relative to."""
-        return problem.scale or 1.0
 
 
 @dataclass(frozen=True)
@@ -121,38 +97,8 @@ class NashWelfare(_Welfare):
 
     name = "nash"
 
-    def _maximise(self, problem: Problem, progress: Progress | None) -> _Found:
-        d, r = problem.moments.n_features, problem.n_components
-        relaxed = np.eye(d) * (r / d)
-        # A group without variance keeps nothing whatever is done.
-        some = problem.traces > 0
-        kept = problem.traces * (r / d)
-        message, n_iter, gap = (TOO_MANY if some.any() else CLOSED), 0, 0.0
-        while n_iter < self.max_iter and some.any():
-            slopes = np.zeros(problem.n_groups)
-            slopes[some] = 1.0 / kept[some]
-            basis = leading_eigenpairs(problem.weighted_sum(slopes), r)[1]
-            n_iter += 1
-            # What is kept can be negative by rounding, and then has no logarithm.
-            step = np.maximum(problem.kept(basis), 0.0) - kept
-            gap = max(float(slopes @ step), 0.0)
-            if gap <= self.tol:
-                message = CLOSED
-                break
-            if progress is not None and progress():
-                message = STOPPED
-                break
-            length = _line_search(kept[some], step[some])
-            relaxed += length * (basis @ basis.T - relaxed)
-            kept = kept + length * step
-        value = float(np.log(kept[some]).sum())
-        return _Found(relaxed, kept, value, value + gap, n_iter, message)
-
-    def _offsets(self, problem: Problem, found: _Found) -> Array:
-        return found.kept
-
-    def _unit(self, problem: Problem) -> float:
-        return 1.0
+    def _ascent(self, problem: Problem) -> _Ascent:
+        return _NashAscent(problem, self.tol)
 
 
 @dataclass(frozen=True)
@@ -194,47 +140,94 @@ class MaxMinVariance(_Welfare):
 
     name = "max-min-variance"
 
-    def _maximise(self, problem: Problem, progress: Progress | None) -> _Found:
-        k, unit = problem.n_groups, problem.scale or 1.0
-        # A group without variance keeps nothing whatever is done, and would decide alone.
-        some = problem.traces > 0 if problem.traces.any() else np.full(k, True)
-        slopes = some / some.sum()
-        bases: list[Array] = []
-        kept: list[Array] = []
-        bound, message = np.inf, TOO_MANY
-        while len(bases) < self.max_iter:
-            basis = leading_eigenpairs(problem.weighted_sum(slopes), problem.n_components)[1]
-            bases.append(basis)
-            kept.append(problem.kept(basis))
-            bound = min(bound, float(slopes @ kept[-1]))
-            mixture, multipliers = _best_mixture(np.array(kept)[:, some] / unit)
-            slopes = np.zeros(k)
-            slopes[some] = multipliers
-            value = float((mixture @ np.array(kept))[some].min())
-            if bound - value <= self.tol * unit:
-                message = CLOSED
-                break
-            if progress is not None and progress():
-                message = STOPPED
-                break
-        relaxed = sum(
-            share * (basis @ basis.T) for share, basis in zip(mixture, bases, strict=True)
-        )
-        return _Found(relaxed, mixture @ np.array(kept), value, bound, len(bases), message)
+    def _ascent(self, problem: Problem) -> _Ascent:
+        return _MaxMinAscent(problem)
 
-    def _offsets(self, problem: Problem, found: _Found) -> Array:
+
+class _Ascent:
+    """Frank-Wolfe steps over relaxed projectors, and a bound on the welfare."""
+
+    unit = 1.0
+    """What the gap is relative to."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.n_iter = problem, 0
+        # A group without variance keeps nothing whatever is done.
+        self.some = problem.traces > 0
+        self.kept = self.offsets = problem.traces * 0.0
+        self.value, self.bound = 0.0, np.inf
+
+    def step(self) -> float:
+        """Take a step; returns the gap."""
+        raise NotImplementedError
+
+    def relaxed(self) -> Array:
+        """The projector that was reached."""
+        raise NotImplementedError
+
+    def _answer(self, slopes: Array) -> Array:
+        """Basis of the best projector for slopes of the groups that have variance."""
+        every = np.zeros(self.problem.n_groups)
+        every[self.some] = slopes
+        self.n_iter += 1
+        return leading_eigenpairs(self.problem.combine(every), self.problem.n_components)[1]
+
+
+class _NashAscent(_Ascent):
+    """The rounding may lower least what each group keeps."""
+
+    def __init__(self, problem: Problem, tol: float) -> None:
+        super().__init__(problem)
+        self.tol, d = tol, problem.moments.n_features
+        self._relaxed = np.eye(d) * (problem.n_components / d)
+        self._keep(problem.traces * (problem.n_components / d))
+
+    def step(self) -> float:
+        some, slopes = self.some, 1.0 / self.kept[self.some]
+        basis = self._answer(slopes)
+        # What is kept can be negative by rounding, and then has no logarithm.
+        step = np.maximum(self.problem.kept(basis), 0.0) - self.kept
+        gap = max(float(slopes @ step[some]), 0.0)
+        self.bound = self.value + gap
+        if gap > self.tol:
+            length = _line_search(self.kept[some], step[some])
+            self._relaxed += length * (basis @ basis.T - self._relaxed)
+            self._keep(self.kept + length * step)
+        return gap
+
+    def relaxed(self) -> Array:
+        return self._relaxed
+
+    def _keep(self, kept: Array) -> None:
+        self.kept = self.offsets = kept
+        self.value = float(np.log(kept[self.some]).sum())
+
+
+class _MaxMinAscent(_Ascent):
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
         # A group without variance must not be the worst off, or no other would be held.
-        return np.where(problem.traces > 0, 0.0, -problem.traces.max())
+        self.offsets = np.where(self.some, 0.0, -problem.traces.max())
+        self.some = self.some if self.some.any() else ~self.some
+        self.unit = problem.scale or 1.0
+        self._slopes = np.full(int(self.some.sum()), 1.0 / self.some.sum())
+        self._bases: list[Array] = []
+        self._all_kept: list[Array] = []
 
+    def step(self) -> float:
+        self._bases.append(self._answer(self._slopes))
+        self._all_kept.append(self.problem.kept(self._bases[-1]))
+        self.bound = min(self.bound, float(self._slopes @ self._all_kept[-1][self.some]))
+        kept = np.array(self._all_kept)
+        self._mixture, self._slopes = _best_mixture(kept[:, self.some] / self.unit)
+        self.kept = self._mixture @ kept
+        self.value = float(self.kept[self.some].min())
+        return self.bound - self.value
 
-@dataclass(frozen=True, eq=False)
-class _Found:
-    relaxed: Any
-    kept: Array
-    value: float
-    bound: float
-    n_iter: int
-    message: str
+    def relaxed(self) -> Array:
+        parts = zip(self._mixture, self._bases, strict=True)
+        relaxed: Array = sum(weight * (basis @ basis.T) for weight, basis in parts)
+        return relaxed
 
 
 def _line_search(kept: Array, step: Array) -> float:
@@ -248,7 +241,7 @@ def _line_search(kept: Array, step: Array) -> float:
 
 
 def _best_mixture(kept: Array) -> tuple[Array, Array]:
-    """Shares of the rows whose mixture has the largest least entry, and its multipliers."""
+    """Weights of the rows whose mixture has the largest least entry, and its multipliers."""
     n, k = kept.shape
     found = linear_program(
         np.append(np.zeros(n), -1.0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,16 +12,9 @@ from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_choice
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers._conclude import conclude
-from fairpca.solvers._iterating import (
-    CLOSED,
-    STOPPED,
-    TOO_MANY,
-    Progress,
-    check_stopping,
-    warn_if_unfinished,
-)
-from fairpca.solvers._rounding import ROUNDINGS, round_relaxed
+from fairpca.solvers._conclude import conclude, conclude_relaxed
+from fairpca.solvers._iterating import Progress, check_stopping, iterate
+from fairpca.solvers._rounding import ROUNDINGS
 
 
 @dataclass(frozen=True)
@@ -82,31 +76,12 @@ class MultiplicativeWeights:
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """Approach the relaxation, round it and certify the result."""
         game = _Game(problem)
-        message = TOO_MANY
-        while game.n_steps < self.max_iter:
-            game.step()
-            if game.gap <= self.tol * problem.scale:
-                message = CLOSED
-                break
-            if progress is not None and progress():
-                message = STOPPED
-                break
-        warn_if_unfinished(self.name, message, game.gap, problem.scale)
-        assert game.basis is not None
-        basis, shares = game.basis, None
-        if self.iterate == "average":
-            basis, shares = round_relaxed(
-                problem, game.average, self.rounding, extra_dimensions=self.extra_dimensions
-            )
-        return conclude(
-            problem,
-            basis,
-            shares=shares,
-            solver=self.name,
-            message=message,
-            n_iter=game.n_steps,
-            n_eigen=problem.n_groups + game.n_steps,
-            history={
+        message = iterate(self, game.step, problem.scale, progress)
+        about: dict[str, Any] = {
+            "message": message,
+            "n_iter": game.n_steps,
+            "n_eigen": problem.n_groups + game.n_steps,
+            "history": {
                 "relaxed": game.average,
                 "relaxed_value": game.value,
                 "bound": game.bound,
@@ -114,7 +89,11 @@ class MultiplicativeWeights:
                 "weights": game.weights,
                 "gaps": np.array(game.gaps),
             },
-        )
+        }
+        if self.iterate == "average":
+            return conclude_relaxed(self, problem, game.average, **about)
+        assert game.basis is not None
+        return conclude(problem, game.basis, solver=self.name, **about)
 
 
 class _Game:
@@ -142,8 +121,8 @@ class _Game:
         """How far the average can be from the best."""
         return max(self.value - self.bound, 0.0)
 
-    def step(self) -> None:
-        """Answer the weights, then move them."""
+    def step(self) -> float:
+        """Answer the weights, then move them; returns the gap."""
         problem = self.problem
         # Large matrices are solved iteratively, and the last answer is a good start.
         combined = problem.weighted_sum(self.weights)
@@ -160,6 +139,7 @@ class _Game:
             rate = np.log(problem.n_groups) / self._mixability
             raised = np.exp(rate * (self._sum - self._sum.max()))
             self.weights = raised / raised.sum()
+        return self.gap
 
     def _loss_of_mixing(self, disparities: Array) -> float:
         """What the weights lose to their soft maximum: AdaHedge lowers its rate by the sum."""

@@ -14,8 +14,8 @@ from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_choice
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers._conclude import conclude
-from fairpca.solvers._rounding import ROUNDINGS, project_on_fantope, round_relaxed
+from fairpca.solvers._conclude import conclude_relaxed
+from fairpca.solvers._rounding import ROUNDINGS, project_on_fantope
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "clarabel": {},
@@ -40,7 +40,8 @@ class SDPRelaxation:
     extra_dimensions : bool, default=True
         Whether to use these dimensions, shortened so that the worst-off group loses no more than
         in the relaxation: what the papers return. Otherwise the result is cut to r dimensions:
-        "lp" keeps the largest shares, "iterative" gives up the groups' bounds one by one.
+        "lp" keeps the directions that are kept most, "iterative" gives up the groups' bounds one
+        by one.
     backend : {"auto", "clarabel", "scs"}, default="auto"
         Solver of the semidefinite program; "auto" is Clarabel up to 60 columns, SCS above.
 
@@ -77,19 +78,15 @@ class SDPRelaxation:
     def solve(self, problem: Problem) -> Solution:
         """Solve the relaxation, round it and certify the result."""
         relaxed, message = self._relax(problem)
-        basis, shares = round_relaxed(
-            problem, relaxed, self.rounding, extra_dimensions=self.extra_dimensions
-        )
         disparities = problem.own_gains - np.einsum("kij,ij->k", problem.matrices, relaxed)
-        return conclude(
+        return conclude_relaxed(
+            self,
             problem,
-            basis,
-            shares=shares,
-            solver=self.name,
+            relaxed,
             message=message,
             n_iter=0,
             n_eigen=problem.n_groups,
-            history={"relaxed": relaxed, "relaxed_value": float(disparities.max())},
+            history={"relaxed_value": float(disparities.max())},
         )
 
     def _relax(self, problem: Problem) -> tuple[Array, str]:

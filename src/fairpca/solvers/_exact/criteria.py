@@ -2,14 +2,14 @@
 
 Each criterion is ``phi(E) = max_w w . E - phi*(w)``. The augmented Lagrangian replaces it by
 ``max_w w . E - phi*(w) - |w - w0|^2 / (2 rho)``, which is smooth, exact at w0 = the optimal
-weights, and solved in closed form. `smooth` returns the maximiser, the value, and a factor R of
-the derivative ``R R^T`` of the maximiser by E.
+weights, and solved in closed form: docs/exact_solver.md, section 9. `smooth` returns the maximiser,
+the value, and a factor R of the derivative ``R R^T`` of the maximiser by E.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -18,33 +18,28 @@ from fairpca._linalg.types import Array
 Smooth = tuple[Array, float, Array]
 
 
-class Criterion(Protocol):
-    """What the local search needs to know."""
+class Criterion(ABC):
+    """What the local search needs to know; the dual state is the groups' weights unless said."""
 
     def start(self, weights: Array) -> Array:
         """Dual state from the weights that a dual search found."""
+        return weights
 
     def net(self, state: Array) -> Array:
         """The weights of the groups in a dual state."""
+        return state
 
+    @abstractmethod
     def smooth(self, disparities: Array, state: Array, rho: float) -> Smooth:
         """Maximiser, value and derivative factor at this state."""
 
 
 @dataclass(frozen=True, eq=False)
-class Equal:
+class Equal(Criterion):
     """Least total loss with all pairwise disparities within the tolerance."""
 
     weights: Array
     tolerance: float
-
-    def start(self, weights: Array) -> Array:
-        """The weights are the state."""
-        return weights
-
-    def net(self, state: Array) -> Array:
-        """The state is the weights."""
-        return state
 
     def smooth(self, disparities: Array, state: Array, rho: float) -> Smooth:
         """Soft-threshold the shifted multipliers so that they sum to zero."""
@@ -62,19 +57,15 @@ class Equal:
 
 
 @dataclass(frozen=True, eq=False)
-class Ceiling:
+class Ceiling(Criterion):
     """Least total loss with every disparity at most a bound of its own."""
 
     weights: Array
     bounds: Array
 
     def start(self, weights: Array) -> Array:
-        """The weights are the state; none is below that of the total loss."""
+        """As they are, but none below that of the total loss."""
         return np.maximum(weights, self.weights)
-
-    def net(self, state: Array) -> Array:
-        """The state is the weights."""
-        return state
 
     def smooth(self, disparities: Array, state: Array, rho: float) -> Smooth:
         """Multipliers grow with the excess, and are not negative."""
@@ -86,34 +77,30 @@ class Ceiling:
         return moved, value, np.sqrt(rho) * np.eye(len(state))[:, multipliers > 0]
 
 
-class MinMax:
-    """Least largest disparity."""
+@dataclass(frozen=True, eq=False)
+class MinMax(Criterion):
+    """Least largest disparity, or least largest excess over bounds."""
 
-    def start(self, weights: Array) -> Array:
-        """The weights are the state."""
-        return weights
-
-    def net(self, state: Array) -> Array:
-        """The state is the weights."""
-        return state
+    bounds: Array | float = 0.0
 
     def smooth(self, disparities: Array, state: Array, rho: float) -> Smooth:
         """Project on the simplex."""
-        moved = project_on_simplex(state + rho * disparities)
-        value = float(moved @ disparities - _square(moved - state) / (2 * rho))
+        excess = disparities - self.bounds
+        moved = project_on_simplex(state + rho * excess)
+        value = float(moved @ excess - _square(moved - state) / (2 * rho))
         return moved, value, _centred(moved > 0, rho)
 
 
-class Spread:
+class Spread(Criterion):
     """Least difference between the largest and the smallest disparity."""
 
     def start(self, weights: Array) -> Array:
-        """Two points of the simplex whose difference is as near as may be to the weights."""
+        """Two points of the simplex whose difference is near the weights, scaled."""
         size = max(float(np.maximum(weights, 0.0).sum()), np.finfo(float).tiny)
         return np.array([project_on_simplex(weights / size), project_on_simplex(-weights / size)])
 
     def net(self, state: Array) -> Array:
-        """Weight of the largest less that of the smallest."""
+        """Weight of the largest minus that of the smallest."""
         net: Array = state[0] - state[1]
         return net
 

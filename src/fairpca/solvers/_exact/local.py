@@ -4,7 +4,8 @@ A step X, of shape (d - r, r), moves a basis U to the span of ``U + N X``, where
 to U. The disparities then change by ``G_i . X`` with ``G_i = -2 N^T A_i U``, and the Lagrangian
 with weights w has the second derivative ``X -> 2 (X U^T A(w) U - N^T A(w) N X)``. In the
 eigenbases of the two diagonal blocks that is diagonal, so a Newton step costs two
-eigendecompositions and an m x m system, m at most twice the number of groups.
+eigendecompositions and an m x m system, m at most twice the number of groups:
+docs/exact_solver.md, section 10.
 """
 
 from __future__ import annotations
@@ -16,11 +17,34 @@ import numpy as np
 from fairpca._linalg.dense import eigh_descending
 from fairpca._linalg.types import Array
 from fairpca.solvers._exact.criteria import Criterion
+from fairpca.solvers._exact.dual import ARMIJO, SHORTEST_STEP, VALUE_ROUNDING
 from fairpca.solvers._exact.forms import Forms
 
 _MAX_STEPS = 150
-_FIRST_RHO, _LAST_RHO = 10.0, 1e9
-_TOLERANCE = 1e-13
+"""The most steps of a search: those that converge take 10 to 50."""
+
+_FIRST_RHO, _RHO_FACTOR, _LAST_RHO = 10.0, 5.0, 1e9
+"""Where the penalty rho begins, how it grows, and where it ends; times 1 / the largest trace."""
+
+_RESIDUAL, _SLOPE = 1e-13, 1e-12
+"""Residual of the criterion, and norm of the slope, that count as zero, relative to the largest
+trace: what rounding allows."""
+
+_INNER_SHARE = 0.03
+"""The slope is small enough to move the weights when it is this share of the residual."""
+
+_FALLS_WELL, _HARDLY_FALLS = 0.25, 0.9
+"""Share of the residual that a move of the weights may leave without a larger rho; and the share
+from which, at the largest rho, it is of no use to go on."""
+
+_LONGEST_STEP = 2.0
+"""Norm of a step: beyond it the span of ``U + N X`` hardly changes any more."""
+
+_ZERO_CURVATURE = 1e-13
+"""Curvature, relative to the largest, that is only rounding, and is replaced by this."""
+
+_FIRST_SHIFT, _SHIFT_FACTOR, _LAST_SHIFT = 1e-3, 4.0, 10.0
+"""Shifts of the curvature that are tried, relative to the largest one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,21 +66,23 @@ def refine(forms: Forms, criterion: Criterion, basis: Array, weights: Array) -> 
     settled = _settled(forms, criterion, basis, weights)
     if settled is not None:
         return settled
-    search = _Search(forms, criterion, basis, criterion.start(weights))
-    residual = np.inf
+    search = _SubspaceDescent(forms, criterion, basis, criterion.start(weights))
+    residual, last_rho = np.inf, _LAST_RHO / forms.scale
     steps = 0
     while steps < _MAX_STEPS:
         steps += 1
         slope = search.diagonalise()
         now = search.residual
-        small = _TOLERANCE * forms.scale
-        if slope > max(10 * small, 0.03 * min(now, residual)) and search.newton_step():
+        small = max(_SLOPE * forms.scale, _INNER_SHARE * min(now, residual))
+        if slope > small and search.newton_step():
             continue
         # The inner problem is solved, or can be solved no better: move the weights.
-        if now <= small or (search.rho >= _LAST_RHO / forms.scale and now > 0.9 * residual):
+        if now <= _RESIDUAL * forms.scale:
             break
-        if now > 0.25 * residual:
-            search.rho = min(5 * search.rho, _LAST_RHO / forms.scale)
+        if search.rho >= last_rho and now > _HARDLY_FALLS * residual:
+            break
+        if now > _FALLS_WELL * residual:
+            search.rho = min(_RHO_FACTOR * search.rho, last_rho)
         residual = now
         search.move_weights()
     return LocalResult(search.basis, criterion.net(search.moved), search.disparities, steps)
@@ -65,19 +91,21 @@ def refine(forms: Forms, criterion: Criterion, basis: Array, weights: Array) -> 
 def _settled(
     forms: Forms, criterion: Criterion, basis: Array, weights: Array
 ) -> LocalResult | None:
-    """The start, if it is where a search would end; told without a basis of the complement."""
-    rho, small = _FIRST_RHO / forms.scale, _TOLERANCE * forms.scale
+    """The start, if a search would end there: no basis of the complement is needed to see that."""
+    rho = _FIRST_RHO / forms.scale
     state, disparities = criterion.start(weights), forms.disparities(basis)
     moved = criterion.smooth(disparities, state, rho)[0]
-    if float(np.linalg.norm(moved - state)) / rho > small:
+    if float(np.linalg.norm(moved - state)) / rho > _RESIDUAL * forms.scale:
         return None
     image = forms.image(criterion.net(moved), basis)
-    if 2.0 * float(np.linalg.norm(image - basis @ (basis.T @ image))) > 10 * small:
+    if 2.0 * float(np.linalg.norm(image - basis @ (basis.T @ image))) > _SLOPE * forms.scale:
         return None
     return LocalResult(basis, criterion.net(moved), disparities, 0)
 
 
-class _Search:
+class _SubspaceDescent:
+    """A basis that moves, with the smoothed criterion at it."""
+
     def __init__(self, forms: Forms, criterion: Criterion, basis: Array, state: Array) -> None:
         self.forms, self.criterion, self.state = forms, criterion, state
         self.rho = _FIRST_RHO / forms.scale
@@ -118,15 +146,16 @@ class _Search:
         slope = float(self.gradient @ step)
         if not slope < 0:
             step, slope = -self.gradient, -float(self.gradient @ self.gradient)
-        length = min(1.0, 2.0 / float(np.linalg.norm(step)))
+        length = min(1.0, _LONGEST_STEP / float(np.linalg.norm(step)))
         shape = (self.rest.shape[1], self.basis.shape[1])
-        while length > 1e-8:
-            basis, rest = self.forms.backend.complement(
+        rounding = VALUE_ROUNDING * self.forms.scale
+        while length > SHORTEST_STEP:
+            basis, rest = self.forms.complement(
                 self.basis + self.rest @ (length * step).reshape(shape)
             )
             disparities = self.forms.disparities(basis)
             smooth = self.criterion.smooth(disparities, self.state, self.rho)
-            if smooth[1] <= self.value + 1e-4 * length * slope + 1e-15 * self.forms.scale:
+            if smooth[1] <= self.value + ARMIJO * length * slope + rounding:
                 self.basis, self.rest, self.disparities = basis, rest, disparities
                 self.moved, self.value, self.factor = smooth
                 return True
@@ -136,22 +165,22 @@ class _Search:
     def _direction(self) -> Array:
         """Solve ``(diag(curvature + shift) + B B^T) x = -gradient`` with the matrix made positive.
 
-        The matrix has as many negative eigenvalues as the diagonal has, less those of
+        The matrix has as many negative eigenvalues as the diagonal D has, minus those of
         ``I + B^T D^-1 B``, so a shift large enough is found without factorising it.
         """
         outer = self.jacobian.T @ self.factor
         # With all eigenvalues tied there is no curvature, only rounding.
         rounding = max(np.finfo(float).eps * self.forms.scale, np.finfo(float).tiny)
         largest = max(float(np.abs(self.curvature).max()), rounding)
-        shift = 0.0
+        zero, shift = _ZERO_CURVATURE * largest, 0.0
         while True:
             diagonal = self.curvature + shift
-            diagonal = np.where(np.abs(diagonal) < 1e-13 * largest, 1e-13 * largest, diagonal)
+            diagonal = np.where(np.abs(diagonal) < zero, zero, diagonal)
             inner = np.eye(outer.shape[1]) + outer.T @ (outer / diagonal[:, None])
             negative = int((np.linalg.eigvalsh(inner) < 0).sum())
-            if negative == int((diagonal < 0).sum()) or shift > 10 * largest:
+            if negative == int((diagonal < 0).sum()) or shift > _LAST_SHIFT * largest:
                 break
-            shift = max(4 * shift, 1e-3 * largest)
+            shift = max(_SHIFT_FACTOR * shift, _FIRST_SHIFT * largest)
         newton = -self.gradient / diagonal
         correction = np.linalg.lstsq(inner, outer.T @ newton, rcond=None)[0]
         step: Array = newton - (outer / diagonal[:, None]) @ correction

@@ -3,7 +3,8 @@
 The first has the least total loss of all, the last the smallest spread that was found. With two
 groups, every weight that was tried for one tolerance brackets the root for the next. With more,
 the local search follows its solution from tolerance to tolerance; only where the weights that it
-ends with do not prove the optimum is the dual searched too, and the subspaces from more starts.
+ends with do not prove the optimum is the dual searched too, and the subspaces from more starts:
+docs/exact_solver.md, section 13.
 """
 
 from __future__ import annotations
@@ -19,13 +20,8 @@ from fairpca.certificate import certify
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._exact.criteria import Equal
-from fairpca.solvers._exact.local import refine
-from fairpca.solvers.exact import (
-    ExactSolver,
-    Workspace,
-    nobody_worse_off,
-    solve_near,
-)
+from fairpca.solvers._exact.multistart import refine_in
+from fairpca.solvers._exact.run import MOST_STARTS, Workspace, solve_near, with_minmax
 
 _MORE_STARTS = 5
 """Starts beside the neighbours, where following them leaves a gap."""
@@ -37,20 +33,44 @@ def sweep(
     random_state: int | None = None,
     report: Callable[[int, int], None] = lambda ready, total: None,
 ) -> list[Solution]:
-    """Solutions by falling spread; one only where the least total loss is also the fairest.
+    """Solve a problem exactly at evenly spaced tolerances.
 
-    `report` is told how many of how many are ready, each time that one more is.
+    Parameters
+    ----------
+    problem : Problem
+        What to solve, with the criterion "equal"; its tolerance is not used.
+    n_points : int
+        Number of tolerances, from the spread of the least total loss of all to the smallest one
+        that is found.
+    random_state : int or None, default=None
+        Seed of the starts: see `ExactSolver`.
+    report : callable, default=None
+        Called with the number of solutions that are ready, and of all, when one more is ready.
+
+    Returns
+    -------
+    list of Solution
+        By falling spread; only one where the least total loss is also the fairest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import GroupMoments, Problem
+    >>> from fairpca.solvers import sweep
+    >>> X = np.array([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    >>> problem = Problem(GroupMoments.from_rows(X, ["a", "a", "b", "b"]), n_components=1)
+    >>> [round(float(np.ptp(solution.disparities)), 6) for solution in sweep(problem, 3)]
+    [1.0, 0.5, 0.0]
     """
     widest = problem.spread(problem.least_loss_basis)
-    solver = ExactSolver(random_state=random_state)
-    first = solver.solve(problem.with_tolerance(widest))
+    first = solve_near(problem.with_tolerance(widest), MOST_STARTS, random_state)
     level = problem.negligible_spread
     if widest <= level:
         report(1, 1)
         return [first]
     report(1, n_points)
     shared = Workspace(problem)
-    last = solve_near(problem.with_tolerance(0.0), solver, shared)
+    last = solve_near(problem.with_tolerance(0.0), MOST_STARTS, random_state, shared)
     least = 0.0
     if last.certificate.status not in ("optimal", "bounded"):
         least = float(np.ptp(last.disparities))
@@ -59,11 +79,10 @@ def sweep(
             report(1, 1)
             return [_at(problem.with_tolerance(widest), first.basis, [first], shared, proof)]
         last = _at(problem.with_tolerance(least), last.basis, [last], shared, proof)
-    few = ExactSolver(n_starts=_MORE_STARTS, random_state=random_state)
     points = [first]
     for tolerance in np.linspace(widest, least, n_points)[1:-1]:
-        within = problem.with_tolerance(float(tolerance))
-        points.append(solve_near(within, few, shared, (points[-1], last)))
+        within, neighbours = problem.with_tolerance(float(tolerance)), (points[-1], last)
+        points.append(solve_near(within, _MORE_STARTS, random_state, shared, neighbours))
         report(len(points), n_points)
     points.append(last)
     if problem.n_groups > 2:
@@ -94,10 +113,9 @@ def _come_back(problem: Problem, points: list[Solution], shared: Workspace) -> N
 
 def _followed(problem: Problem, start: Array, point: Solution, shared: Workspace) -> Array:
     """Where the local search ends from a neighbour's subspace."""
-    space = shared.space
     criterion = Equal(problem.weights, problem.tolerance)
     weights = problem.weights + point.certificate.multipliers
-    return space.lift(refine(space.forms, criterion, space.lower(start), weights).basis)
+    return refine_in(shared.space, criterion, start, weights).basis
 
 
 def _at(
@@ -107,24 +125,18 @@ def _at(
     shared: Workspace,
     proof: Array | None = None,
 ) -> Solution:
-    """The first solution with another subspace or another tolerance, judged anew.
+    """The first solution with another subspace or another tolerance, certified anew.
 
     Of the multipliers of the solutions those count that prove the best bound.
     """
-    level, known = problem.negligible_spread, shared.space.bounds
-    best = max(
-        (solution.certificate.multipliers for solution in solutions),
-        key=partial(problem.dual_bound, known=known),
-    )
-    certificate = certify(problem, basis, best, spread_multipliers=proof, known=known)
-    better = shared.minmax_disparities
-    if better is not None and nobody_worse_off(better, certificate.disparities, level):
-        certificate = replace(certificate, minmax_disparities=better)
+    proofs = (known.certificate.multipliers for known in solutions)
+    multipliers = max(proofs, key=problem.dual_bound)
+    certificate = certify(problem, basis, multipliers, spread_multipliers=proof)
     return replace(
         solutions[0],
         basis=basis,
         group_losses=problem.group_losses(basis),
         disparities=certificate.disparities,
         total_loss=problem.total_loss(basis),
-        certificate=certificate,
+        certificate=with_minmax(problem, certificate, shared.minmax_disparities),
     )

@@ -6,7 +6,8 @@ function ``g(w) = w c_1 + (1 - w) c_2 - sum of the r largest eigenvalues`` is co
 optimal for its w, is globally optimal. At w = 0 the slope is not negative (the second group has
 its own best subspace), at w = 1 not positive: a root is always bracketed. Where an eigenvalue
 crossing makes the slope jump across the wanted value, the subspaces on both sides are optimal for
-the same w, and so is every point of the geodesic between them; one of them has the wanted value.
+the same w, and so is every point of the geodesic between them; one of them has the wanted value:
+docs/exact_solver.md, section 12.
 """
 
 from __future__ import annotations
@@ -20,11 +21,17 @@ from scipy.optimize import brentq
 
 from fairpca._linalg.dense import Geodesic
 from fairpca._linalg.types import Array
+from fairpca.solvers._exact.dual import VALUE_ROUNDING
 from fairpca.solvers._exact.forms import Forms
 
 _MAX_STEPS = 100
+"""The most eigenproblems: 8 to 12 are usual, and halving alone takes 50."""
+
 _SLOPE_TOLERANCE = 1e-14
-_KINK_TOLERANCE = 1e-15
+"""Error of the difference of the disparities that is rounding, relative to the largest trace."""
+
+_CHECKED_STEPS = 4
+"""So many steps have to halve the bracket, or a halving follows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +77,7 @@ class SeenWeights:
 
     def bracket(self, target: float) -> tuple[_Point, _Point] | None:
         """Neighbours between which the slope falls to the target, if any."""
-        # In this order the slopes fall, but for rounding where eigenvalues cross.
+        # In this order the slopes fall, up to rounding where eigenvalues cross.
         for low, high in pairwise(self._points):
             if low.slope > target >= high.slope:
                 return low, high
@@ -116,8 +123,7 @@ def solve_two_groups(
         if abs(best.slope - target) <= small or _is_kink(low, high, target, forms.scale):
             break
         w = _next_weight(low, high, best, target)
-        if step % 4 == 3:
-            # Four steps that do not shrink the bracket much are followed by a halving.
+        if step % _CHECKED_STEPS == _CHECKED_STEPS - 1:
             if high.w - low.w > last_width / 2:
                 w = (low.w + high.w) / 2
             last_width = high.w - low.w
@@ -161,7 +167,7 @@ def _evaluate(forms: Forms, w: float, known: tuple[Array, Array] | None = None) 
 def _at_end(forms: Forms, w: float, basis: Array) -> _Point:
     """The point w = 0 or 1, where a group's own subspace is optimal and known already."""
     first, second = forms.disparities(basis)
-    dual = float(first) if w == 1.0 else float(second)  # zero but for rounding
+    dual = float(first) if w == 1.0 else float(second)  # zero up to rounding
     return _Point(w, basis, dual, float(first - second), 0.0)
 
 
@@ -188,7 +194,7 @@ def _is_kink(low: _Point, high: _Point, target: float, scale: float) -> bool:
     w = min(max(_tangents_meet(low, high, target), low.w), high.w)
     ceiling = low.dual - target * low.w + (low.slope - target) * (w - low.w)
     floor = max(low.dual - target * low.w, high.dual - target * high.w)
-    return bool(ceiling - floor <= _KINK_TOLERANCE * scale)
+    return bool(ceiling - floor <= VALUE_ROUNDING * scale)
 
 
 def _cross(forms: Forms, low: Array, high: Array, target: float) -> Array:

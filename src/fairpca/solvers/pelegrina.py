@@ -19,7 +19,7 @@ _SCAN_POINTS = 201
 
 
 @dataclass(frozen=True)
-class OneWeight:
+class PelegrinaFPCA:
     """Search for the weight at which the losses of two groups differ least.
 
     With A the second moment of all rows and ``D = A_worse - A_better``, where "worse" is the group
@@ -92,7 +92,7 @@ class OneWeight:
 class _Path:
     """Subspaces by weight, and the best one seen; ordinary PCA, at weight 1, is the first."""
 
-    def __init__(self, problem: Problem, options: OneWeight) -> None:
+    def __init__(self, problem: Problem, options: PelegrinaFPCA) -> None:
         self.problem, self.options = problem, options
         self.n_eigen = 0
         self.value, self.weight, self.basis = np.inf, 1.0, problem.least_loss_basis

@@ -1,0 +1,96 @@
+"""Over which weights the dual is maximised: one polyhedron for each criterion.
+
+docs/exact_solver.md, section 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairpca._linalg.types import Array
+from fairpca.solvers._exact.forms import Forms
+
+WARM_MU = 1e-3
+"""Where mu begins near the solution, relative to `mu_unit`: what is left to move is small."""
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """Weights ``offset + directions @ z`` at ``cost . z``.
+
+    If bounded, z is not negative and ``balance @ z`` stays as it is at the start.
+    """
+
+    offset: Array
+    directions: Array
+    cost: Array
+    balance: Array
+    start: Array
+    bounded: bool = True
+
+    def weights(self, z: Array) -> Array:
+        """The weights of the groups' matrices."""
+        weights: Array = self.offset + self.directions @ z
+        return weights
+
+    def least_cost(self, weights: Array) -> float:
+        """The cost of the cheapest z with these weights: positive and negative part, no more."""
+        if not self.cost.any():
+            return 0.0
+        return float(self.cost[: len(weights)] @ np.maximum(weights - self.offset, 0.0))
+
+
+def equal_domain(forms: Forms, tolerance: float, near: Array | None = None) -> Domain:
+    """Least total loss with all pairwise disparities within the tolerance.
+
+    Weights that are thought to be `near` the best make the start, to begin with at `WARM_MU`.
+    """
+    k = forms.k
+    if tolerance == 0.0:
+        # Free multipliers that sum to zero: an orthonormal basis of that hyperplane.
+        plane = np.linalg.qr(np.column_stack([np.ones(k), np.eye(k)[:, :-1]]))[0][:, 1:]
+        none = np.zeros((0, k - 1))
+        start = np.zeros(k - 1) if near is None else plane.T @ (near - forms.weights)
+        return Domain(forms.weights, plane, np.zeros(k - 1), none, start, bounded=False)
+    cost = np.concatenate([np.full(k, tolerance), np.zeros(k)])
+    balance = np.concatenate([np.ones(k), -np.ones(k)])[None]
+    start = np.full(2 * k, forms.weights.mean())
+    if near is not None:
+        multipliers = near - forms.weights
+        parts = np.concatenate([np.maximum(multipliers, 0.0), np.maximum(-multipliers, 0.0)])
+        # As far from the boundary as the barrier of a warm start keeps what is not needed.
+        start = parts + min(WARM_MU * mu_unit(forms) / tolerance, float(forms.weights.mean()))
+    return Domain(forms.weights, _signed(k), cost, balance, start)
+
+
+def minmax_domain(forms: Forms, bounds: Array | None = None) -> Domain:
+    """Least largest disparity, or least largest excess over bounds: weights on the simplex."""
+    k = forms.k
+    cost = np.zeros(k) if bounds is None else bounds
+    return Domain(np.zeros(k), np.eye(k), cost, np.ones((1, k)), np.full(k, 1.0 / k))
+
+
+def ceiling_domain(forms: Forms, bounds: Array) -> Domain:
+    """Least total loss with every disparity at most a bound of its own."""
+    k = forms.k
+    start = np.full(k, forms.weights.mean())
+    return Domain(forms.weights, np.eye(k), bounds, np.zeros((0, k)), start)
+
+
+def spread_domain(forms: Forms) -> Domain:
+    """Least spread: the difference of two points of the simplex."""
+    k = forms.k
+    balance = np.zeros((2, 2 * k))
+    balance[0, :k] = balance[1, k:] = 1.0
+    return Domain(np.zeros(k), _signed(k), np.zeros(2 * k), balance, np.full(2 * k, 1.0 / k))
+
+
+def mu_unit(forms: Forms) -> float:
+    """What mu is relative to: the mean eigenvalue of the group with the largest trace."""
+    return forms.scale / forms.d
+
+
+def _signed(k: int) -> Array:
+    return np.hstack([np.eye(k), -np.eye(k)])
