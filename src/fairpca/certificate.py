@@ -225,10 +225,12 @@ def certify(
     *,
     spread_multipliers: Array | None = None,
     retention: Array | None = None,
+    known: KeptBounds | None = None,
 ) -> Certificate:
     """Judge a subspace by the bounds that the multipliers prove, wherever both come from.
 
-    `retention` says what is kept along each column of the basis (see `Solution`).
+    `retention` says what is kept along each column of the basis (see `Solution`); bounds that are
+    `known` need not be proven again (see `Problem.dual_bound`).
     """
     kept = problem.kept(basis, retention)
     disparities = problem.own_gains - kept

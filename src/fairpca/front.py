@@ -25,7 +25,6 @@ from fairpca.estimators.gather import pose
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers import sweep
-from fairpca.table import aligned, html_row, number_format, shown
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and how much there is."""

@@ -48,7 +48,7 @@ def test_the_hessian_as_printed_in_section_5(kind):
     rng = np.random.default_rng(0)
     forms = Forms.of(random_problem(rng, kind, 4, 7, 3))
     weights, mu = np.array([0.5, 1.0, 0.25, 0.25]), 3.0
-    values, vectors = np.linalg.eigh(forms.combine(weights))
+    values, vectors = np.linalg.eigh(forms.weighted_sum(weights))
     low, high = values[0] - 50, values[-1] + 50
     for _ in range(200):
         level = (low + high) / 2

@@ -23,7 +23,9 @@ def conclude(
     """
     spread = problem.spread(basis, retention)
     reached = problem.with_tolerance(max(problem.tolerance, spread))
-    certificate = certify(reached, basis, best_multipliers(reached), retention=retention)
+    known = KeptBounds()
+    multipliers = best_multipliers(reached, known)
+    certificate = certify(reached, basis, multipliers, retention=retention, known=known)
     if problem.criterion == "equal" and spread > problem.tolerance + problem.negligible_spread:
         certificate = replace(certificate, requested_tolerance=problem.tolerance)
     return Solution.certified(problem, basis, certificate, retention, **about)

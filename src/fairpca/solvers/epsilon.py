@@ -11,7 +11,7 @@ import numpy as np
 
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_seed, check_whole_number
-from fairpca._rows.groups import label_text
+from fairpca._rows.text import label_text
 from fairpca.exceptions import FairnessWarning
 from fairpca.problem import Problem
 from fairpca.solution import Solution

@@ -170,7 +170,7 @@ class _Ascent:
         every = np.zeros(self.problem.n_groups)
         every[self.some] = slopes
         self.n_iter += 1
-        return leading_eigenpairs(self.problem.combine(every), self.problem.n_components)[1]
+        return leading_eigenpairs(self.problem.weighted_sum(every), self.problem.n_components)[1]
 
 
 class _NashAscent(_Ascent):

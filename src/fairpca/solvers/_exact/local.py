@@ -150,7 +150,7 @@ class _SubspaceDescent:
         shape = (self.rest.shape[1], self.basis.shape[1])
         rounding = VALUE_ROUNDING * self.forms.scale
         while length > SHORTEST_STEP:
-            basis, rest = self.forms.complement(
+            basis, rest = self.forms.backend.complement(
                 self.basis + self.rest @ (length * step).reshape(shape)
             )
             disparities = self.forms.disparities(basis)

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairpca._linalg.types import Array
 from fairpca.certificate import ROUNDING_GROUP
-from fairpca.problem import Problem
+from fairpca.problem import KeptBounds, Problem
 from fairpca.solvers._exact.domains import WARM_MU, equal_domain, minmax_domain
 from fairpca.solvers._exact.dual import DualResult, maximise_dual
 from fairpca.solvers._exact.forms import Forms
@@ -28,14 +28,15 @@ It is far below 1, so that what is taken without a search is clearly fair.
 """
 
 
-def best_multipliers(problem: Problem) -> Array:
+def best_multipliers(problem: Problem, known: KeptBounds | None = None) -> Array:
     """Multipliers that prove the best bound of the relaxation: see `Problem.dual_bound`.
 
-    The relaxation has to be feasible, as it is when a subspace within the tolerance is known.
+    The relaxation has to be feasible, as it is when a subspace within the tolerance is known. What
+    is proven on the way is added to the bounds that are `known`.
     """
     if without_search(problem) is not None:
         return plain_multipliers(problem)
-    space = SearchSpace(problem)
+    space = SearchSpace(problem, known)
     if problem.n_groups == 2:
         return two_group_multipliers(problem, settle_two_groups(problem, space).weights)
     if problem.criterion == "minmax":

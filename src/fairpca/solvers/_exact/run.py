@@ -12,7 +12,7 @@ import numpy as np
 
 from fairpca._linalg.types import Array
 from fairpca.certificate import Certificate, certify
-from fairpca.problem import Problem
+from fairpca.problem import KeptBounds, Problem
 from fairpca.solution import Solution
 from fairpca.solvers._exact.criteria import Equal, MinMax, Spread
 from fairpca.solvers._exact.domains import spread_domain
@@ -79,7 +79,7 @@ def solve_near(
     """
     run = _ExactRun(problem, n_starts, random_state, shared)
     found = run.find(neighbours)
-    solution = Solution.certified(
+    return Solution.certified(
         problem,
         found.basis,
         found.certificate,
@@ -89,9 +89,6 @@ def solve_near(
         message=found.message,
         history={"starts": tuple(run.search.history)},
     )
-    if problem.is_large:
-        problem.operators.release()
-    return solution
 
 
 def with_minmax(problem: Problem, certificate: Certificate, better: Array | None) -> Certificate:
@@ -116,6 +113,7 @@ class _ExactRun:
     ) -> None:
         self.problem, self.shared = problem, shared
         self.search = MultiStart(problem, n_starts, random_state)
+        self.known: KeptBounds | None = None
         self.n_eigen = problem.n_groups + 1
         self.negligible = problem.negligible_spread
 
@@ -127,7 +125,7 @@ class _ExactRun:
             return self._certified(plain[0], plain_multipliers(problem), plain[1])
         before = 0 if self.shared is None else self.shared.space.n_eigen
         self.work = Workspace(problem) if self.shared is None else self.shared
-        self.space = self.work.space
+        self.space, self.known = self.work.space, self.work.space.bounds
         try:
             if problem.n_groups == 2:
                 return self._two_groups()
@@ -140,7 +138,9 @@ class _ExactRun:
     def _certified(
         self, basis: Array, multipliers: Array, message: str, proof: Array | None = None
     ) -> Finding:
-        certificate = certify(self.problem, basis, multipliers, spread_multipliers=proof)
+        certificate = certify(
+            self.problem, basis, multipliers, spread_multipliers=proof, known=self.known
+        )
         return Finding(basis, certificate, message)
 
     def _two_groups(self) -> Finding:

@@ -60,11 +60,11 @@ class SmoothedSum:
 
     def derivatives(self, forms: Forms) -> tuple[Array, Array]:
         """First and second derivatives of sigma by the weights, (k,) and (k, k): section 5."""
-        xp, host = forms.xp, forms.host
+        xp, host = forms.backend.xp, forms.backend.host
         # Pairs of empty eigenvectors have no slope, so that only the others' rows are needed.
         n = int(np.count_nonzero(self.p > _EMPTY))
         rows = self.spectrum.rows(n)
-        values, p, q = forms.put(np.array([self.values, self.p, self.q]))
+        values, p, q = forms.backend.put(np.array([self.values, self.p, self.q]))
         # (p_a - p_b) / (value_a - value_b) = p_a q_b (1 - exp(-x)) / x / mu for value_a > value_b.
         x = abs(values[:n, None] - values[None, :]) / -self.mu - np.finfo(float).tiny
         slopes = xp.expm1(x) / x

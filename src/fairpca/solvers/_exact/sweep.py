@@ -129,9 +129,9 @@ def _at(
 
     Of the multipliers of the solutions those count that prove the best bound.
     """
-    proofs = (known.certificate.multipliers for known in solutions)
-    multipliers = max(proofs, key=problem.dual_bound)
-    certificate = certify(problem, basis, multipliers, spread_multipliers=proof)
+    known, proofs = shared.space.bounds, [point.certificate.multipliers for point in solutions]
+    best = max(proofs, key=partial(problem.dual_bound, known=known))
+    certificate = certify(problem, basis, best, spread_multipliers=proof, known=known)
     return replace(
         solutions[0],
         basis=basis,
