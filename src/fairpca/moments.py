@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairpca._linalg.device import DeviceStack, diagonals, rescaled
 from fairpca._linalg.library import device_library
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import (
-    check_rows,
-    check_weights,
-    column_names,
-    explain_not_finite,
-)
+from fairpca._rows.checks import check_rows, check_weights, column_names, explain_not_finite
 from fairpca._rows.device_sums import device_sums
 from fairpca._rows.groups import encode_groups, sorted_labels
 from fairpca._rows.sums import group_sums
@@ -188,17 +183,7 @@ class GroupMoments:
         )
 
     def padded(self, n_columns: int) -> GroupMoments:
-        """The same moments with columns of zeros added, n_columns in all.
-
-        Parameters
-        ----------
-        n_columns : int
-            At least the number of columns that there are.
-
-        Returns
-        -------
-        GroupMoments
-        """
+        """The same moments with columns of zeros added, n_columns in all."""
         more = n_columns - self.n_features
         return replace(
             self,
@@ -265,10 +250,6 @@ class GroupMoments:
         ----------
         path : str or Path
             Where to, by custom with the suffix ``.moments``.
-
-        Examples
-        --------
-        See `load`.
         """
         if not self.is_finite:
             raise ValueError("Moments that are not finite cannot be saved.")
@@ -280,10 +261,6 @@ class GroupMoments:
 
         Nothing in the file is run. The checksums guard against damage, not against someone who
         changes the numbers on purpose.
-
-        Parameters
-        ----------
-        path : str or Path
 
         Returns
         -------
@@ -307,7 +284,7 @@ class GroupMoments:
         (('f', 1), ('m', 2))
         """
         stored, _ = _moments_file.read(path)
-        return cls._of_stored(stored)
+        return cls(**vars(stored))
 
     def to_bytes(self) -> bytes:
         """The bytes of the file that `save` writes, to be sent from one place to another.
@@ -332,10 +309,6 @@ class GroupMoments:
     def from_bytes(cls, data: bytes) -> GroupMoments:
         """The moments that `to_bytes` made these bytes of; nothing in them is run.
 
-        Parameters
-        ----------
-        data : bytes
-
         Returns
         -------
         GroupMoments
@@ -344,16 +317,8 @@ class GroupMoments:
         ------
         ValueError
             If these are no moments, or damaged ones, or some of a newer version.
-
-        Examples
-        --------
-        See `to_bytes`.
         """
-        return cls._of_stored(_moments_file.unpack(data))
-
-    @classmethod
-    def _of_stored(cls, stored: _moments_file.StoredMoments) -> GroupMoments:
-        return cls(**{field.name: getattr(stored, field.name) for field in fields(cls)})
+        return cls(**vars(_moments_file.unpack(data)))
 
 
 class MomentSum:
@@ -385,10 +350,9 @@ class MomentSum:
     ) -> None:
         """Add the moments of some rows of one group."""
         self._n_features = len(mean)
-        group = self._groups.get(label)
-        if group is None:
-            group = self._groups[label] = _Group.empty(len(mean))
-        group.add(count, weight, mean, scatter)
+        if label not in self._groups:
+            self._groups[label] = _Group(0, 0.0, np.zeros(len(mean)), np.zeros(scatter.shape))
+        self._groups[label].add(count, weight, mean, scatter)
 
     @property
     def n_groups(self) -> int:
@@ -401,16 +365,13 @@ class MomentSum:
             raise ValueError("There are no moments to merge: the list of parts is empty.")
         labels = sorted_labels(self._groups)
         groups = [self._groups[label] for label in labels]
-        d = self._n_features
-        mean, scatter = np.empty((len(groups), d)), np.empty((len(groups), d, d))
-        for i, group in enumerate(groups):
-            mean[i], scatter[i] = group.mean, group.scatter
+        shape = (len(groups), self._n_features, self._n_features)
         return GroupMoments(
             labels,
             np.array([group.count for group in groups], dtype=np.int64),
             np.array([group.weight for group in groups], dtype=np.float64),
-            mean,
-            scatter,
+            np.array([group.mean for group in groups]).reshape(shape[:2]),
+            np.array([group.scatter for group in groups]).reshape(shape),
             self._names,
         )
 
@@ -423,10 +384,6 @@ class _Group:
     weight: float
     mean: Array
     scatter: Array
-
-    @classmethod
-    def empty(cls, d: int) -> _Group:
-        return cls(0, 0.0, np.zeros(d), np.zeros((d, d)))
 
     def add(self, count: int, weight: float, mean: Array, scatter: Array) -> None:
         if weight == 0.0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from fairpca._linalg.device import scatter_matrices
 from fairpca._linalg.krylov import is_large, leading_sum_bound
 from fairpca._linalg.spectra import GroupSpectra
 from fairpca._linalg.types import Array, GroupMatrices
-from fairpca._rows.checks import check_choice
+from fairpca._rows.checks import check_choice, check_number
 from fairpca.moments import GroupMoments
 
 CRITERIA = ("equal", "minmax")
@@ -29,11 +29,11 @@ _SAME_WEIGHTS = 1e-14
 
 
 class KeptBounds:
-    """The most that weighted sums can keep, by their weights: for who needs a proof again.
+    """The most that weighted sums of the matrices can keep, as far as it has been proven.
 
-    With many columns a proof takes long. One who judges several subspaces, or the same multipliers
-    at several tolerances, hands one of these to `Problem.dual_bound`, which looks there first and
-    leaves there what it has proven.
+    With many columns a proof is expensive. A solver that needs the bounds of several subspaces, or
+    of the same multipliers at several tolerances, passes one of these to `Problem.dual_bound`, which
+    looks there first and adds what it proves.
     """
 
     def __init__(self) -> None:
@@ -119,8 +119,7 @@ class Problem:
                 f"n_components must be from 1 to the number of columns, "
                 f"{self.moments.n_features}, got {self.n_components}."
             )
-        if not (isinstance(self.tolerance, Real) and 0.0 <= float(self.tolerance) < np.inf):
-            raise ValueError(f"tolerance must be a number of at least 0, got {self.tolerance!r}.")
+        check_number("tolerance", self.tolerance, least=0.0)
         if self.own_bases is not None and spectra is None:
             object.__setattr__(self, "own_bases", self._checked_own_bases(self.own_bases))
         object.__setattr__(self, "_spectra", spectra or self._new_spectra())
@@ -348,22 +347,16 @@ class Problem:
         self, weights: Array, start: Array | None, known: KeptBounds | None
     ) -> float:
         """Least value of ``sum_i weights_i * E_i`` over all subspaces, rounded downwards."""
-        kept = self._most_kept(weights, start, known)
+        kept = None if known is None else known.find(weights, self.traces)
+        if kept is None:
+            matrices = self._spectra.matrices
+            begin = None if start is None else matrices.backend.put(start)
+            kept = leading_sum_bound(matrices.weighted_sum(weights), self.n_components, begin)
+            if known is not None and self.is_large:  # few columns are as quick as a look-up
+                known.add(weights, kept)
         # Rounding in the sums and the eigenvalues, so that the bound holds as printed.
         sizes = 16 * float(np.abs(weights) @ self.traces) + 4 * self.scale
         return float(weights @ self.own_gains) - kept - float(np.finfo(float).eps) * sizes
-
-    def _most_kept(self, weights: Array, start: Array | None, known: KeptBounds | None) -> float:
-        """The most that ``sum_i weights_i * tr(A_i P)`` can be, or a little more."""
-        found = None if known is None else known.find(weights, self.traces)
-        if found is not None:
-            return found
-        matrices = self._spectra.matrices
-        begin = None if start is None else matrices.backend.put(start)
-        bound = leading_sum_bound(matrices.weighted_sum(weights), self.n_components, begin)
-        if known is not None and self.is_large:  # with few columns it is computed as soon as found
-            known.add(weights, bound)
-        return bound
 
 
 def group_matrices(problem: Problem) -> GroupMatrices:

@@ -19,7 +19,7 @@ def occupied_at(forms, weights, mu):
 
 
 def forms_of(rng, k=4, d=7, r=3, kind="general"):
-    return Forms.of(random_problem(rng, kind, k, d, r))
+    return Forms.from_problem(random_problem(rng, kind, k, d, r))
 
 
 @pytest.mark.parametrize("mu", [10.0, 0.3, 0.01])

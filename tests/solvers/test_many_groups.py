@@ -156,7 +156,7 @@ def sdp_problems(n):
 def test_smallest_spread_agrees_with_an_sdp():
     infeasible = 0
     for problem in sdp_problems(100):
-        forms = Forms.of(problem)
+        forms = Forms.from_problem(problem)
         found = maximise_dual(forms, spread_domain(forms))
         value, _ = sdp_value(problem, "spread")
         assert found.value == pytest.approx(value, abs=1e-6)
@@ -168,7 +168,7 @@ def test_smallest_spread_agrees_with_an_sdp():
 def test_dual_value_agrees_with_an_sdp():
     above = said = 0
     for number, problem in enumerate(sdp_problems(100)):
-        forms = Forms.of(problem)
+        forms = Forms.from_problem(problem)
         spread = maximise_dual(forms, spread_domain(forms)).value
         tolerance = 0.0 if number % 2 and spread < 1e-7 else 1.1 * spread + 0.01
         limit = 1.000001 * float(problem.weights @ problem.own_gains)
@@ -193,7 +193,7 @@ def test_dual_value_agrees_with_an_sdp():
 @pytest.mark.slow
 def test_minmax_value_agrees_with_an_sdp():
     for problem in sdp_problems(40):
-        forms = Forms.of(problem)
+        forms = Forms.from_problem(problem)
         found = maximise_dual(forms, minmax_domain(forms))
         assert found.value == pytest.approx(sdp_value(problem, "minmax")[0], abs=1e-6)
 

@@ -218,7 +218,7 @@ def test_ranks_and_disparities_after_rounding_relaxed_optima():
         r = problem.n_components
         if r == problem.moments.n_features:
             continue
-        forms = Forms.of(problem)
+        forms = Forms.from_problem(problem)
         dual = maximise_dual(forms, minmax_domain(forms))
         # Where eigenvalues tie exactly, too.
         assert dual.occupation.sum() == pytest.approx(r, abs=1e-12 * r)

@@ -106,10 +106,8 @@ def leading_eigenpairs(matrix: Array, r: int, start: Array | None = None) -> tup
 
 def some_eigenpairs(matrix: Array, r: int) -> tuple[Array, Array]:
     """The r largest eigenvalues and their eigenvectors, by LAPACK, in the memory of the matrix."""
-    last = len(matrix) - 1
-    values, vectors = scipy.linalg.eigh(
-        matrix, subset_by_index=[last + 1 - r, last], overwrite_a=True
-    )
+    d = len(matrix)
+    values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[d - r, d - 1], overwrite_a=True)
     return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
 
 
@@ -194,7 +192,7 @@ def min_norm_point(vectors: Array, divisors: Array | None = None) -> Array:
         share = min(max(share, 0.0), 1.0)
         return np.array([share, 1.0 - share])
     if n > _LONG_VECTORS:
-        # A factor of the products has the same columns but for a rotation, and is much shorter.
+        # A factor of the products has the same columns up to a rotation, and is much shorter.
         values, turn = np.linalg.eigh(vectors @ vectors.T / np.outer(divisors, divisors))
         rows: Array = (np.sqrt(np.maximum(values, 0.0)) * turn).T
     else:

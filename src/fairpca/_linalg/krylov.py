@@ -221,7 +221,8 @@ class _Iteration:
         keep = min(max(self._r + _EXTRA_VECTORS, (self._used + self._r) // 2), self._used)
         keep = min(keep, self._size - self._width)
         self.values, self.vectors, image = self._rotate(keep)
-        residuals = self._residuals(self.values, self.vectors, image, self._r)
+        wanted = self.vectors[:, : self._r] * self._backend.put(self.values[: self._r])
+        residuals = image[:, : self._r] - wanted
         self._norms = np.sqrt(np.diag(self._backend.host(residuals.T @ residuals)))
         self._basis[:, :keep], self._image[:, :keep] = self.vectors, image
         self._used = keep
@@ -269,9 +270,6 @@ class _Iteration:
         self._largest = max(abs(values[0]), abs(values[-1]))
         leading = turn[:, :keep]
         return values[:keep], basis @ leading, image @ leading
-
-    def _residuals(self, values: Array, vectors: Tall, image: Tall, n: int) -> Tall:
-        return image[:, :n] - vectors[:, :n] * self._backend.put(values[:n])
 
     def _orthonormal(self, block: Tall) -> Tall:
         """Orthonormal to the basis and in itself; what is in the span already becomes random."""

@@ -31,11 +31,7 @@ def check_choice(name: str, value: object, known: Sequence[object]) -> None:
 
 def check_seed(random_state: object) -> None:
     """Raise ValueError unless this is None or a seed."""
-    whole = isinstance(random_state, Integral) and not isinstance(random_state, bool)
-    if not (random_state is None or (whole and int(random_state) >= 0)):  # type: ignore[call-overload]
-        raise ValueError(
-            f"random_state must be None or an integer of at least 0, got {random_state!r}."
-        )
+    check_whole_number("random_state", random_state, least=0, optional=True)
 
 
 def check_whole_number(name: str, value: object, *, least: int = 1, optional: bool = False) -> None:

@@ -14,12 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._linalg.device import DeviceStack, diagonals
-from fairpca._linalg.library import (
-    device_library,
-    namespace,
-    to_device,
-    to_host,
-)
+from fairpca._linalg.library import device_library, namespace, to_host
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_device_rows, check_weights
 from fairpca._rows.groups import UNGROUPED, encode_groups
@@ -43,7 +38,6 @@ def device_sums(
     """
     X = check_device_rows(X)
     xp = namespace(X)
-    wide = xp.zeros(0, dtype=xp.float64, device=X.device)
     labels, codes = _encode(X, sensitive_features, missing_labels)
     weights = _check_weights(X, sample_weight)
     k = len(labels)
@@ -79,7 +73,7 @@ def device_sums(
     for group in np.flatnonzero(some).tolist():
         part = second[group]
         _mirror(part, xp)
-        offset = to_device(offsets[group], wide)
+        offset = xp.asarray(offsets[group], device=X.device)
         part -= float(weight[group]) * (offset[:, None] * offset[None, :])
     mean = offsets if shift is None else offsets + to_host(shift)
     # No entry of a scatter is larger than the largest on its diagonal.
@@ -103,30 +97,19 @@ def _encode(X: Any, sensitive_features: Any, missing_labels: str) -> tuple[Any, 
     n = X.shape[0]
     if sensitive_features is None:
         return UNGROUPED, xp.zeros(n, dtype=xp.int64, device=X.device)
-    if device_library(sensitive_features) is not None:
-        given = _check_length(sensitive_features, n)
-        kinds = ("integral", "bool")
+    library = device_library(sensitive_features)
+    if library is not None:
+        given = sensitive_features
         if (
-            given.ndim == 1
-            and xp.isdtype(given.dtype, kinds)
-            and device_library(X) == (device_library(given))
+            library == device_library(X)
+            and tuple(given.shape) == (n,)
+            and xp.isdtype(given.dtype, ("integral", "bool"))
         ):
             values, codes = xp.unique_inverse(xp.asarray(given, device=X.device))
             return tuple(to_host(values).tolist()), codes
         sensitive_features = to_host(given)
     labels, codes = encode_groups(sensitive_features, n, missing_labels)
     return labels, xp.asarray(np.asarray(codes, dtype=np.int64), device=X.device)
-
-
-def _check_length(array: Any, n_rows: int) -> Any:
-    """Raise ValueError unless there is one entry for each row."""
-    if array.ndim == 0 or array.shape[0] != n_rows:
-        length = array.shape[0] if array.ndim else 1
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: {[n_rows, length]}; "
-            "sensitive_features needs one label for each row of X."
-        )
-    return array
 
 
 def _check_weights(X: Any, sample_weight: Any) -> Any:

@@ -258,12 +258,10 @@ def _check_missing(
 ) -> None:
     if missing_labels == "group":
         return
-    missing = np.zeros(n_rows, dtype=bool)
-    for _, codes in encoded:
-        missing |= codes < 0
-    if missing.any():
+    missing = np.count_nonzero(np.any([codes < 0 for _, codes in encoded], axis=0))
+    if missing:
         raise ValueError(
-            f"sensitive_features has {missing.sum():,} missing values in {n_rows:,} rows: leave "
+            f"sensitive_features has {missing:,} missing values in {n_rows:,} rows: leave "
             "those rows out, or pass missing_labels='group' to make them a group of their own."
         )
 

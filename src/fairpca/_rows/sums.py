@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from threading import Lock
 from typing import Any
 
@@ -51,7 +51,7 @@ def group_sums(
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Sums of the rows less a shift, and of their products; of each group."""
+    """Sums of the rows minus a shift, and of their products; of each group."""
 
     shift: Array
     count: NDArray[np.int64]
@@ -65,18 +65,13 @@ class _Sums:
         return cls(shift, np.zeros(k, np.int64), np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d)))
 
     def add(self, other: _Sums) -> None:
-        for mine, more in zip(self._parts(), other._parts(), strict=True):
-            mine += more
-
-    def _parts(self) -> tuple[NDArray[Any], ...]:
-        return self.count, self.weight, self.first, self.second
+        for name in ("count", "weight", "first", "second"):
+            np.add(getattr(self, name), getattr(other, name), out=getattr(self, name))
 
     def _offsets(self) -> Array:
-        """Means less the shift; zero for groups without weight."""
-        some = self.weight[:, None] > 0
-        return np.divide(
-            self.first, self.weight[:, None], where=some, out=np.zeros_like(self.first)
-        )
+        """Means minus the shift; zero for groups without weight."""
+        weight = self.weight[:, None]
+        return np.divide(self.first, weight, where=weight > 0, out=np.zeros_like(self.first))
 
     def means(self) -> Array:
         return np.where(self.weight[:, None] > 0, self.shift + self._offsets(), 0.0)
@@ -112,13 +107,7 @@ def _pass(X: Any, codes: Codes, weights: Array | None, shift: Array) -> _Sums:
         return _sum_rows(X, codes, weights, shift, 0, n)
     ends = np.linspace(0, n, n_threads + 1).astype(int).tolist()
     with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
-        parts = list(
-            pool.map(
-                lambda start, stop: _sum_rows(X, codes, weights, shift, start, stop),
-                ends[:-1],
-                ends[1:],
-            )
-        )
+        parts = list(pool.map(partial(_sum_rows, X, codes, weights, shift), ends[:-1], ends[1:]))
     for part in parts[1:]:
         parts[0].add(part)
     return parts[0]
@@ -202,7 +191,7 @@ class _Limit:
 def one_blas_thread() -> Iterator[None]:
     """Let matrix products in the body use one thread each.
 
-    The limit holds for the whole process: who comes first sets it, who leaves last lifts it.
+    The limit holds for the whole process, from the first body that begins to the last that ends.
     """
     with _Limit.lock:
         if _Limit.users == 0:

@@ -26,7 +26,7 @@ class Forms:
     backend: Backend = NUMPY
 
     @classmethod
-    def of(cls, problem: Problem) -> Forms:
+    def from_problem(cls, problem: Problem) -> Forms:
         """The forms of a problem; nothing is copied."""
         return cls(problem.matrices, problem.own_gains, problem.weights, problem.n_components)
 

@@ -80,7 +80,7 @@ class SearchSpace:
             if self._basis.shape[1] == r:  # all groups agree: no room to search
                 self._basis = None
         if self._basis is None:
-            self.forms = Forms.of(problem)
+            self.forms = Forms.from_problem(problem)
         else:
             self._restrict()
 
