@@ -32,8 +32,8 @@ class KeptBounds:
     """The most that weighted sums of the matrices can keep, as far as it has been proven.
 
     With many columns a proof is expensive. A solver that needs the bounds of several subspaces, or
-    of the same multipliers at several tolerances, passes one of these to `Problem.dual_bound`, which
-    looks there first and adds what it proves.
+    of the same multipliers at several tolerances, passes one of these to `Problem.dual_bound`,
+    which looks there first and adds what it proves.
     """
 
     def __init__(self) -> None:
