@@ -10,26 +10,7 @@ from sklearn.utils import Bunch
 
 from fairpca._rows.checks import check_choice
 from fairpca.datasets._bunch import make_bunch
-from fairpca.datasets._table import Attribute, Column, Table, frozen, read_rows
-
-_DESCRIPTION = """\
-Adult (census income)
-
-48,842 persons from the 1994 census database of the United States: 32,561 in the training part
-(21,790 male, 10,771 female; 7,841 with the higher income) and 16,281 in the test part (10,860
-male, 5,421 female; 3,846 with the higher income). 2,399 and 1,221 of them have a missing value,
-written "?", in workclass, occupation or native-country. The target is 1 for a yearly income over
-50,000 dollars.
-
-Features: 6 numeric and 8 categorical columns under UCI's names.
-encoding="codes"    14 columns; each level is its position in the alphabetical order of the
-                    levels of both parts, with "?" as a level of its own.
-encoding="onehot"   108 columns; a 0/1 column for each level, such as "workclass=Private".
-encoding="numeric"  the 6 numeric columns alone.
-
-Source: Becker, B. and Kohavi, R. (1996). Adult. UCI Machine Learning Repository.
-https://doi.org/10.24432/C5XW20. Licence: CC BY 4.0.
-"""
+from fairpca.datasets._table import Attribute, Column, Table, frozen, read_rows, read_text
 
 
 def load_adult(
@@ -98,33 +79,16 @@ def load_adult(
     """
     check_choice("missing", missing, ("keep", "drop"))
     return make_bunch(
-        _table(),
-        subset=subset,
-        sensitive=sensitive,
-        encoding=encoding,
-        keep_sensitive=keep_sensitive,
-        drop_unclear=missing == "drop",
-        as_frame=as_frame,
+        _table(), subset, sensitive, encoding, keep_sensitive, as_frame, missing == "drop"
     )
 
 
-# The files have no header. True marks the categorical columns.
-_COLUMNS = {
-    "age": False,
-    "workclass": True,
-    "fnlwgt": False,
-    "education": True,
-    "education-num": False,
-    "marital-status": True,
-    "occupation": True,
-    "relationship": True,
-    "race": True,
-    "sex": True,
-    "capital-gain": False,
-    "capital-loss": False,
-    "hours-per-week": False,
-    "native-country": True,
-}
+# The files have no header.
+_NAMES = (
+    "age workclass fnlwgt education education-num marital-status occupation relationship race sex "
+    "capital-gain capital-loss hours-per-week native-country"
+).split()
+_NUMERIC = "age fnlwgt education-num capital-gain capital-loss hours-per-week".split()
 
 
 @lru_cache(maxsize=1)
@@ -133,12 +97,8 @@ def _table() -> Table:
     test = read_rows("adult.test.gz")[1:]  # the first line is a comment
     rows = train + test
 
-    columns = {}
-    for j, (name, categorical) in enumerate(_COLUMNS.items()):
-        cells = [row[j] for row in rows]
-        columns[name] = (
-            _categorical(name, cells) if categorical else Column(name, frozen(cells, np.float64))
-        )
+    cells = dict(zip(_NAMES, zip(*(row[:-1] for row in rows), strict=True), strict=True))
+    columns = {name: _column(name, values) for name, values in cells.items()}
     return Table(
         columns=tuple(columns.values()),
         # The labels of the test part end in a full stop.
@@ -148,12 +108,15 @@ def _table() -> Table:
         attributes={name: Attribute(name, columns[name].levels or {}) for name in ("sex", "race")},
         is_test=frozen([False] * len(train) + [True] * len(test), np.bool_),
         is_unclear=frozen(["?" in row for row in rows], np.bool_),
-        description=_DESCRIPTION,
+        description=read_text("adult.txt"),
     )
 
 
-def _categorical(name: str, cells: Sequence[str]) -> Column:
+def _column(name: str, cells: Sequence[str]) -> Column:
+    if name in _NUMERIC:
+        return Column(name, frozen(cells, np.float64))
     levels = sorted(set(cells))
     codes = {level: code for code, level in enumerate(levels)}
-    values = frozen([codes[cell] for cell in cells], np.float64)
-    return Column(name, values, dict(enumerate(levels)))
+    return Column(
+        name, frozen([codes[cell] for cell in cells], np.float64), dict(enumerate(levels))
+    )

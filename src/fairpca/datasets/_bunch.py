@@ -18,13 +18,12 @@ ENCODINGS = ("codes", "onehot", "numeric")
 
 def make_bunch(
     table: Table,
-    *,
     subset: str,
     sensitive: str | Sequence[str],
     encoding: str,
     keep_sensitive: bool,
-    drop_unclear: bool,
     as_frame: bool,
+    drop_unclear: bool,
 ) -> Bunch:
     """Check the options that all data sets share, then select, encode and wrap the data."""
     check_choice("subset", subset, SUBSETS)

@@ -11,28 +11,7 @@ from sklearn.utils import Bunch
 
 from fairpca._rows.checks import check_choice
 from fairpca.datasets._bunch import make_bunch
-from fairpca.datasets._table import Attribute, Column, Table, frozen, read_rows
-
-_DESCRIPTION = """\
-Default of credit card clients
-
-30,000 holders of credit cards in Taiwan in 2005: 18,112 female and 11,888 male; 13,659 married,
-15,964 single, 323 other and 54 with the undocumented marriage code 0. The target is 1 for the
-6,636 who defaulted in the next month.
-
-Features: 20 numeric columns and the 3 categorical columns SEX, EDUCATION and MARRIAGE, under the
-names of the file. The repayment states PAY_0 and PAY_2 to PAY_6 are ordinal and count as numeric.
-encoding="codes"    23 columns, as they are in the file.
-encoding="onehot"   33 columns; a 0/1 column for each code, such as "EDUCATION=2".
-encoding="numeric"  the 20 numeric columns alone.
-
-UCI defines no split. The training part (21,000 rows) and the test part (9,000 rows) are defined
-by this library: within each class of the target, in file order, the third, sixth and ninth of
-every ten rows are test rows.
-
-Source: Yeh, I. (2009). Default of Credit Card Clients. UCI Machine Learning Repository.
-https://doi.org/10.24432/C55S3H. Licence: CC BY 4.0.
-"""
+from fairpca.datasets._table import Attribute, Column, Table, frozen, read_rows, read_text
 
 
 def load_credit(
@@ -107,31 +86,15 @@ def load_credit(
     """
     check_choice("unknown_marriage", unknown_marriage, ("other", "drop"))
     return make_bunch(
-        _table(),
-        subset=subset,
-        sensitive=sensitive,
-        encoding=encoding,
-        keep_sensitive=keep_sensitive,
-        drop_unclear=unknown_marriage == "drop",
-        as_frame=as_frame,
+        _table(), subset, sensitive, encoding, keep_sensitive, as_frame, unknown_marriage == "drop"
     )
 
 
+_EDUCATION = ("other", "graduate school", "university", "high school", "other", "other", "other")
 _ATTRIBUTES = {
     "sex": Attribute("SEX", {1: "male", 2: "female"}),
     "marriage": Attribute("MARRIAGE", {0: "other", 1: "married", 2: "single", 3: "other"}),
-    "education": Attribute(
-        "EDUCATION",
-        {
-            0: "other",
-            1: "graduate school",
-            2: "university",
-            3: "high school",
-            4: "other",
-            5: "other",
-            6: "other",
-        },
-    ),
+    "education": Attribute("EDUCATION", dict(enumerate(_EDUCATION))),
 }
 
 
@@ -157,7 +120,7 @@ def _table() -> Table:
         attributes=_ATTRIBUTES,
         is_test=frozen(_is_test(target), np.bool_),
         is_unclear=frozen(values[:, header.index("MARRIAGE")] == 0, np.bool_),
-        description=_DESCRIPTION,
+        description=read_text("credit.txt"),
     )
 
 

@@ -51,10 +51,19 @@ class Table:
 
 def read_rows(filename: str) -> list[list[str]]:
     """Return the cells of a gzipped, comma-separated file of this package, line by line."""
-    packed = (resources.files("fairpca.datasets") / "data" / filename).read_bytes()
-    text = gzip.decompress(packed).decode("ascii")
+    text = gzip.decompress(_packaged(filename).read_bytes()).decode("ascii")
     # Both of UCI's Adult files end in an empty line, which csv reports as an empty row.
     return [row for row in csv.reader(io.StringIO(text), skipinitialspace=True) if row]
+
+
+def read_text(filename: str) -> str:
+    """Return the text of a file of this package."""
+    text: str = _packaged(filename).read_text(encoding="ascii")
+    return text
+
+
+def _packaged(filename: str) -> Any:
+    return resources.files("fairpca.datasets") / "data" / filename
 
 
 def frozen(values: Any, dtype: type) -> NDArray[Any]:
