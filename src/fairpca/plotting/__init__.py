@@ -1,0 +1,22 @@
+"""Pictures, as Display classes in scikit-learn's manner; they need the extra ``fairpca[plot]``.
+
+Each class holds the numbers of one picture, is made by a ``from_...`` method that also draws it,
+and draws itself again with `plot`. Colours can be told apart by colour-blind readers, markers
+differ as well, and every group is shown with its number of rows.
+"""
+
+from fairpca.plotting._biplot import BiplotDisplay
+from fairpca.plotting._displays import (
+    ConvergenceDisplay,
+    DisparityDisplay,
+    FrontDisplay,
+    LossDisplay,
+)
+
+__all__ = [
+    "BiplotDisplay",
+    "ConvergenceDisplay",
+    "DisparityDisplay",
+    "FrontDisplay",
+    "LossDisplay",
+]
