@@ -74,7 +74,7 @@ def test_two_groups_are_convex_falling_and_proven(kind):
         scale = 10.0 ** rng.uniform(-12, 12) if number % 4 == 3 else 1.0
         loss = "sum" if number % 3 == 2 else "mean"
         problem = random_problem(rng, kind, 2, d, int(rng.integers(1, d)), scale=scale, loss=loss)
-        front = ParetoFront.of(problem, 9)
+        front = ParetoFront.from_problem(problem, 9)
         rounding = check_front(front, 9)
         assert {solution.certificate.status for solution in front} == {"optimal"}
         assert front.spread[-1] <= rounding
@@ -92,7 +92,7 @@ def test_more_groups_are_not_dominated_and_not_below_their_bounds(kind):
     d = 3 + number % 4
     r = int(rng.integers(1, d))
     problem = random_problem(rng, kind, 3 + number % 3, d, r)
-    front = ParetoFront.of(problem, 4)
+    front = ParetoFront.from_problem(problem, 4)
     check_front(front, 4)
     for _ in range(100):
         other = random_basis(rng, d, r)
@@ -109,7 +109,7 @@ def test_no_line_is_better(d, k):
     lines, coarseness = lines_in(d)
     for kind in ("general", "diagonal", "low rank", "repeated eigenvalues"):
         problem = problem_of(random_matrices(rng, kind, k, d), 1, rng.uniform(20, 80, k))
-        front = ParetoFront.of(problem, 7)
+        front = ParetoFront.from_problem(problem, 7)
         kept = np.einsum("kij,ia,ja->ka", problem.matrices, lines, lines)
         spreads = np.ptp(problem.own_gains[:, None] - kept, axis=0)
         losses = problem.weights @ (problem.traces[:, None] - kept)
@@ -125,7 +125,7 @@ def test_no_line_is_better(d, k):
 
 def test_segments_inside_a_tied_eigenspace():
     matrices = [np.diag([3.0, 1.0, 0.5]), np.diag([1.0, 2.5, 0.4])]
-    front = ParetoFront.of(problem_of(matrices, 1), 12)
+    front = ParetoFront.from_problem(problem_of(matrices, 1), 12)
     # Between the first two axes, with the share c of the first, the disparities are 2 - 2c and
     # 1.5 c, and 4.2 - 2 c - 1.75 (1 - c) is lost.
     spread = np.linspace(1.5, 0.0, 12)
@@ -140,7 +140,7 @@ def test_impossible_equality_ends_at_the_smallest_spread():
     # With the share s of the second axis the disparities are 2 s, 1 - s and s.
     matrices = [np.diag([3.0, 1.0]), np.diag([1.0, 2.0]), np.diag([5.0, 4.0])]
     problem = problem_of(matrices, 1)
-    front = ParetoFront.of(problem, 6)
+    front = ParetoFront.from_problem(problem, 6)
     check_front(front, 6)
     np.testing.assert_allclose(front.spread, np.linspace(1, 1 / 3, 6), atol=1e-8)
     np.testing.assert_allclose(front.total_loss, 7 / 3 + (1 - front.spread) / 3, atol=1e-8)
@@ -155,7 +155,7 @@ def test_impossible_equality_ends_at_the_smallest_spread():
 def test_an_unfair_least_loss_can_be_the_fairest_found():
     # The groups' own lines lie at 0, 45 and -45 degrees: no line is fairer than the first.
     matrices = [np.diag([2.0, 1.0]), [[1.5, 0.5], [0.5, 1.5]], [[1.5, -0.5], [-0.5, 1.5]]]
-    front = ParetoFront.of(problem_of(matrices, 1), 3)
+    front = ParetoFront.from_problem(problem_of(matrices, 1), 3)
     check_front(front, 3)
     np.testing.assert_allclose(front.disparities, [[0.0, 0.5, 0.5]], atol=1e-9)
     # Equality is not proven impossible, so nothing says that it is.
@@ -166,7 +166,7 @@ def test_an_unfair_least_loss_can_be_the_fairest_found():
 def test_where_the_least_loss_is_fairest_there_is_one_point():
     same = [np.diag([3.0, 2.0, 1.0])] * 3
     for problem in (problem_of(same, 1), problem_of(same[:1], 1), problem_of(same, 3)):
-        front = ParetoFront.of(problem)
+        front = ParetoFront.from_problem(problem)
         assert len(front) == 1
         assert front.select(knee=True) == front.select(max_spread=0.0) == 0
         assert front.hypervolume() == 0.0
@@ -179,7 +179,7 @@ def test_many_columns_are_searched_in_a_subspace(k):
     scales = [np.diag(rng.permutation(np.geomspace(10, 0.01, 140))) for _ in range(k)]
     turns = [np.linalg.qr(np.eye(140) + 0.02 * rng.standard_normal((140, 140)))[0] for _ in scales]
     matrices = [turn @ scale @ turn.T for turn, scale in zip(turns, scales, strict=True)]
-    front = ParetoFront.of(problem_of(matrices, 2, rng.uniform(10, 90, k)), 5)
+    front = ParetoFront.from_problem(problem_of(matrices, 2, rng.uniform(10, 90, k)), 5)
     rounding = check_front(front, 5)
     for solution in front.solutions[1::2]:
         alone = ExactSolver().solve(front.problem.with_tolerance(solution.certificate.tolerance))
@@ -188,7 +188,7 @@ def test_many_columns_are_searched_in_a_subspace(k):
 
 def test_a_dominated_point_takes_the_subspace_of_the_fairer_one():
     problem = random_problem(np.random.default_rng(0), "general", 3, 6, 2)
-    front = ParetoFront.of(problem, 6)
+    front = ParetoFront.from_problem(problem, 6)
     fairest = front[-1]
     points = list(front.solutions)
     dearer = fairest.total_loss + 1.0
@@ -239,7 +239,7 @@ def test_real_data(load, sensitive, r):
 def test_neighbours_save_eigenproblems():
     rng = np.random.default_rng(5)
     problem = random_problem(rng, "general", 2, 20, 5)
-    front = ParetoFront.of(problem)
+    front = ParetoFront.from_problem(problem)
     assert sum(solution.n_eigen for solution in front.solutions[1:-1]) <= 4 * 48
 
 
@@ -273,7 +273,7 @@ def test_rows_of_any_kind_give_the_same_front():
         other = pareto_front(rows, sensitive_features=groups, n_components=2, n_points=5)
         np.testing.assert_allclose(other.total_loss, front.total_loss, rtol=1e-9)
     moments = GroupMoments.from_rows(frame, groups)
-    other = ParetoFront.of(Problem(moments, 2, tolerance=1.0), 5)
+    other = ParetoFront.from_problem(Problem(moments, 2, tolerance=1.0), 5)
     np.testing.assert_allclose(other.spread, front.spread, atol=1e-9)
     assert other.problem.tolerance == 0.0
     assert list(other.estimator(1).feature_names_in_) == list("abcdef")
@@ -308,7 +308,7 @@ def test_progress_ends_where_there_is_one_point():
     late = [np.diag([2.0, 1.0]), [[1.5, 0.5], [0.5, 1.5]], [[1.5, -0.5], [-0.5, 1.5]]]
     for matrices, expected in ((same, [(1, 1)]), (late, [(1, 9), (1, 1)])):
         told = []
-        ParetoFront.of(
+        ParetoFront.from_problem(
             problem_of(matrices, 1), 9, progress=lambda *what, told=told: told.append(what[1:])
         )
         assert told == expected
@@ -430,7 +430,7 @@ def test_html_is_escaped():
 def test_labels_that_look_alike_keep_their_columns():
     problem = problem_of([np.diag([3.0, 1.0]), np.diag([1.0, 2.0])], 1)
     moments = replace(problem.moments, labels=(1, "1"))
-    columns = ParetoFront.of(replace(problem, moments=moments), 2).to_dict()
+    columns = ParetoFront.from_problem(replace(problem, moments=moments), 2).to_dict()
     assert list(columns)[-2:] == ["disparity of 1", "disparity of '1'"]
 
 
@@ -463,10 +463,10 @@ def test_bad_input_is_one_sentence(wrong, message):
 def test_bad_problems_are_refused():
     problem = problem_of([np.diag([3.0, 1.0]), np.diag([1.0, 2.0])], 1)
     with pytest.raises(ValueError, match="criterion='equal'"):
-        ParetoFront.of(replace(problem, criterion="minmax"))
+        ParetoFront.from_problem(replace(problem, criterion="minmax"))
     with pytest.raises(ValueError, match="n_points"):
-        ParetoFront.of(problem, 0)
+        ParetoFront.from_problem(problem, 0)
     with pytest.raises(ValueError, match="random_state"):
-        ParetoFront.of(problem, random_state="seed")
+        ParetoFront.from_problem(problem, random_state="seed")
     with pytest.raises(ValueError, match="progress"):
-        ParetoFront.of(problem, progress="bar")
+        ParetoFront.from_problem(problem, progress="bar")

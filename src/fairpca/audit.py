@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,7 @@ from sklearn.utils import _safe_indexing, check_array, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_rows, check_weights, explain_not_finite
-from fairpca._rows.groups import encode_groups
-from fairpca._rows.row_space import spanned_space
+from fairpca.estimators.gather import gather
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 from fairpca.table import GroupTable
@@ -42,12 +41,8 @@ def audit(
     X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
         Rows to judge it by. The losses with each group's own PCA and with ordinary PCA, in as many
         dimensions as the reduction has, come from these rows.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, m)
-        The group of each row; several columns make groups of their intersections.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights of the rows.
-    missing_labels : {"error", "group"}, default="error"
-        Whether missing sensitive features are an error or a group of their own.
+    sensitive_features, sample_weight, missing_labels
+        As for `FairPCA` and its `fit`; there is no default for the first.
 
     Returns
     -------
@@ -82,21 +77,25 @@ def audit(
             )
     if isinstance(estimator, BaseEstimator):
         check_is_fitted(estimator)
-    rows = check_rows(X)
-    labels, codes = encode_groups(sensitive_features, rows.shape[0], missing_labels)
-    weights = check_weights(sample_weight, rows.shape[0])
-    # What groups lose in subspaces of their own is the same in the space that the rows span.
-    space = spanned_space(rows, weights)
-    moments = GroupMoments.from_codes(rows if space is None else space.rows, codes, labels, weights)
-    del space  # as large as the rows
-    if not moments.is_finite:
-        explain_not_finite(rows)
+    gathered = gather(
+        X,
+        sensitive_features,
+        sample_weight,
+        missing_labels=missing_labels,
+        least_rows=1,
+        reduce_wide=True,
+    )
+    # What groups lose in subspaces of their own is the same in the space that the rows span: that
+    # is as large as the rows, and no longer needed.
+    gathered = replace(gathered, space=None)
     # Sparse rows that have been checked are in a format that can be cut.
-    source = rows if scipy.sparse.issparse(X) else X
-    errors, r = squared_errors(estimator, source, rows)
-    weighted = errors if weights is None else errors * weights
-    sums = dict(zip(labels, np.bincount(codes, weighted, len(labels)), strict=True))
-    return audited_table(estimator, moments, sums, r)
+    source = gathered.rows if scipy.sparse.issparse(X) else X
+    errors, r = squared_errors(estimator, source, gathered.rows)
+    weighted = errors if gathered.weights is None else errors * gathered.weights
+    labels, codes = gathered.moments.labels, np.asarray(gathered.codes)
+    some = codes >= 0
+    sums = np.bincount(codes[some], weighted[some], len(labels))
+    return audited_table(estimator, gathered.moments, dict(zip(labels, sums, strict=True)), r)
 
 
 def audited_table(
@@ -106,7 +105,7 @@ def audited_table(
     loss = np.array([sums[label] for label in moments.labels]) / moments.weight
     # A fair reduction may use more dimensions than it was asked for, by which it is judged.
     r = getattr(getattr(estimator, "certificate_", None), "n_components", r)
-    return GroupTable.of(Problem(moments, min(r, moments.n_features)), loss, "audited")
+    return GroupTable.from_problem(Problem(moments, min(r, moments.n_features)), loss, "audited")
 
 
 def squared_errors(estimator: Any, X: Any, rows: Any) -> tuple[Array, int]:

@@ -70,7 +70,7 @@ class Certificate:
         The dimension that is used.
     own_error : float
         By how much disparities can be larger than stated, because the groups' own subspaces are
-        only known nearly (`FairPCA(own_pca=...)`). `value`, `gap` and `spread` allow for it.
+        only known nearly (`Problem(own_bases=...)`). `value`, `gap` and `spread` allow for it.
     requested_tolerance : float or None
         The spread that was asked for, where `tolerance` is that which was reached.
     spread_multipliers : array of shape (k,) or None

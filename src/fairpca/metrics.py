@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial.distance import pdist
 from sklearn.utils import check_array, check_consistent_length
 
 from fairpca._linalg.dense import leading_eigenpairs
@@ -58,7 +59,7 @@ def disparity_error(
     mean: ArrayLike,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Reconstruction error less that of the rows' own PCA in as many dimensions.
+    """Reconstruction error minus that of the rows' own PCA in as many dimensions.
 
     Parameters
     ----------
@@ -90,6 +91,7 @@ def disparity_error(
             f"got {n_components}."
         )
     weights = check_weights(sample_weight, len(true))
+    weights = np.ones(len(true)) if weights is None else weights
     center = np.asarray(mean, dtype=np.float64)
     if center.shape != true.shape[1:]:
         raise ValueError(
@@ -97,9 +99,7 @@ def disparity_error(
             f"got shape {center.shape}."
         )
     centred = true - center
-    weighted = centred if weights is None else centred * weights[:, None]
-    size = len(true) if weights is None else float(weights.sum())
-    matrix = centred.T @ weighted / size
+    matrix = (centred.T * weights) @ centred / weights.sum()
     kept = leading_eigenpairs(matrix, n_components)[0].sum()
     own = max(float(np.trace(matrix) - kept), 0.0)
     return reconstruction_error(y_true, y_pred, sample_weight=sample_weight) - own
@@ -130,10 +130,7 @@ def mean_pairwise_disparity(disparities: ArrayLike) -> float:
     3.333333
     """
     values = _groups(disparities)
-    if len(values) < 2:
-        return 0.0
-    first, second = np.triu_indices(len(values), 1)
-    return float(np.abs(values[first] - values[second]).mean())
+    return float(pdist(values[:, None]).mean()) if len(values) > 1 else 0.0
 
 
 def _checked(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, Array]:

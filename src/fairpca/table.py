@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import import_pandas
-from fairpca._rows.text import aligned, html_row, label_text, number_format, short_text, shown
+from fairpca._rows.text import (
+    formatted,
+    html_table,
+    label_text,
+    number_format,
+    short_text,
+    text_table,
+)
 from fairpca.problem import Problem
 
 
@@ -58,7 +65,7 @@ class GroupTable:
     loss: Array
 
     @classmethod
-    def of(cls, problem: Problem, loss: Array, name: str) -> GroupTable:
+    def from_problem(cls, problem: Problem, loss: Array, name: str) -> GroupTable:
         """The table for losses that some reduction has on a problem."""
         return cls(
             name=name,
@@ -108,31 +115,19 @@ class GroupTable:
         return str(self)
 
     def __str__(self) -> str:
-        head, *body = self._cells()
-        widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
-        lines = [aligned(row, widths) for row in (head, *body)]
-        rule = "-" * len(lines[0])
-        return "\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1]])
+        return text_table(*self._cells())
 
     def _repr_html_(self) -> str:
-        head, *groups, last = self._cells()
-        return (
-            f"<table><thead>{html_row(head, 'th')}</thead>"
-            f"<tbody>{''.join(html_row(row, 'td') for row in groups)}</tbody>"
-            f"<tfoot>{html_row(last, 'td')}</tfoot></table>"
-        )
+        return html_table(*self._cells())
 
-    def _cells(self) -> list[list[str]]:
+    def _cells(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Head, one row for each group, and a last row with the largest differences."""
         columns = self.to_dict()
-        numbers = [values for name, values in columns.items() if name not in ("group", "rows")]
+        groups, counts, *numbers = columns.values()
         form = number_format(numbers)
         rows = [
-            [short_text(group), f"{rows:,}", *(shown(value, form) for value in values)]
-            for group, rows, *values in zip(
-                columns["group"], columns["rows"], *numbers, strict=True
-            )
+            [short_text(group), f"{count:,}", *(formatted(value, form) for value in values)]
+            for group, count, *values in zip(groups, counts, *numbers, strict=True)
         ]
-        spreads = [shown(np.ptp(values), form) for values in numbers]
-        last = ["largest difference", "", "", "", "", *spreads[-2:]]
-        return [list(columns), *rows, last]
+        spreads = [formatted(np.ptp(values), form) for values in numbers[-2:]]
+        return list(columns), rows, ["largest difference", "", "", "", "", *spreads]

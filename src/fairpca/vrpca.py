@@ -18,15 +18,15 @@ _FEWEST_STEPS = 100
 
 @dataclass(frozen=True)
 class VRPCA:
-    """Stochastic PCA with reduced variance, for ``FairPCA(own_pca=VRPCA())``.
+    """Stochastic PCA with reduced variance, for each group's own subspace.
 
     Oja's method moves a basis along one random row at a time. Here each epoch first passes over
     all rows, and the random steps only correct for the distance from where it began, so that their
     noise vanishes as the basis converges, and it converges at a geometric rate (Shamir, "A
     Stochastic PCA and SVD Algorithm with an Exponential Convergence Rate", 2015; the block form for
     r > 1 is in "Fast Stochastic Algorithms for SVD and PCA", 2016). Kamani et al. suggest it
-    for the groups' own subspaces when there are many rows. `FairPCA` has the groups' moments at
-    hand, bounds by them what it misses, and lets the certificate allow for that; it saves no
+    for the groups' own subspaces when there are many rows. A `Problem` takes these as `own_bases`,
+    bounds by its moments what they miss, and lets the certificate allow for that; this saves no
     time, and is here to study what such an error does.
 
     Parameters
@@ -45,14 +45,24 @@ class VRPCA:
 
     Examples
     --------
+    From moments and rows to a fitted estimator. With ``centering="group"`` the centres are
+    ``moments.mean``.
+
     >>> import numpy as np
-    >>> from fairpca import FairPCA
+    >>> from fairpca import ExactSolver, FairPCA, GroupMoments, Problem
     >>> from fairpca.vrpca import VRPCA
     >>> X = np.random.default_rng(0).normal(size=(300, 6)) * [5, 4, 2, 1, 1, 1]
     >>> X[:100] = X[:100, ::-1]
-    >>> fair = FairPCA(2, own_pca=VRPCA()).fit(X, sensitive_features=["a"] * 100 + ["b"] * 200)
-    >>> fair.certificate_.own_error < 1e-6
+    >>> groups = np.repeat(["a", "b"], [100, 200])
+    >>> moments = GroupMoments.from_rows(X, groups)
+    >>> codes = np.searchsorted(moments.labels, groups)
+    >>> centers = np.tile(moments.total_mean, (len(moments.labels), 1))
+    >>> own_bases = VRPCA().subspaces(X, codes, centers, r=2)
+    >>> problem = Problem(moments, 2, own_bases=own_bases)
+    >>> solution = ExactSolver().solve(problem)
+    >>> solution.certificate.own_error < 1e-6
     True
+    >>> fair = FairPCA.from_solution(problem, solution)
     """
 
     tol: float = 1e-6
@@ -72,7 +82,7 @@ class VRPCA:
     def subspaces(
         self, rows: Any, codes: Codes, centers: Array, r: int, weights: Array | None = None
     ) -> tuple[Array, ...]:
-        """A basis for each group: the rows with code i less the i-th centre.
+        """A basis for each group: the rows with code i minus the i-th centre.
 
         Parameters
         ----------
@@ -130,7 +140,7 @@ class VRPCA:
 
 
 class _CentredRows:
-    """Rows less a centre, without a centred copy, so that sparse rows stay sparse."""
+    """Rows minus a centre, without a centred copy, so that sparse rows stay sparse."""
 
     def __init__(self, rows: Any, center: Array, chance: Array) -> None:
         self.rows, self.center, self.chance = rows, center, chance

@@ -160,7 +160,6 @@ def test_clone_and_parameters():
         "loss": "sum",
         "centering": "group",
         "solver": solver,
-        "own_pca": "exact",
         "missing_labels": "group",
         "random_state": 3,
     }

@@ -14,11 +14,10 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from fairpca import FairPCA, audit
+from fairpca import ExactSolver, FairPCA, audit
 from fairpca.files.atomic import replacing
 from fairpca.files.model_file import VERSION, load_model, save_model
 from fairpca.tables.preparation import Preparation
-from fairpca.vrpca import VRPCA
 
 from hostile import HOSTILE
 
@@ -263,14 +262,15 @@ def test_labels_of_all_kinds_and_parameters_that_are_objects(tmp_path):
     table = pd.DataFrame(
         {"a": [1, 2] * 60, "b": ["x"] * 60 + ["y"] * 60, "c": [True, True, False] * 40}
     )
-    fair = FairPCA(2, own_pca=VRPCA(), tolerance=np.float64(0.5))
+    fair = FairPCA(2, solver=ExactSolver(n_starts=3), tolerance=np.float64(0.5))
     fair.fit(X, sensitive_features=table)
     save_model(fair, tmp_path / "m.fairpca")
     back = load_model(tmp_path / "m.fairpca").fair_pca
     assert back.group_table_.labels == fair.group_table_.labels
-    assert back.own_pca == "exact"
+    assert back.solver == "auto"
     with zipfile.ZipFile(tmp_path / "m.fairpca") as archive:
-        assert json.loads(archive.read("header.json"))["left_out"]["own_pca"] == repr(VRPCA())
+        left_out = json.loads(archive.read("header.json"))["left_out"]
+        assert left_out["solver"] == repr(ExactSolver(n_starts=3))
     dates = np.array(["2020-01-01", "2021-01-01"] * 60, dtype="datetime64[D]")
     save_model(FairPCA(2).fit(X, sensitive_features=dates), tmp_path / "m.fairpca")
     back = load_model(tmp_path / "m.fairpca").group_table

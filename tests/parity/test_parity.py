@@ -804,9 +804,9 @@ AT_LEAST_0 = "must be a number of at least 0, got "
             for value in (None, 0, 1.5, True)
         ],
         (KernelParityPCA, {"kernel": "magic"}, "kernel must be one of 'linear', .*got 'magic'"),
-        (KernelParityPCA, {"gamma": -1.0}, "gamma must be a finite number of at least 0, got -1"),
-        (KernelParityPCA, {"gamma": "auto"}, "gamma must be a finite number of at least 0"),
-        (KernelParityPCA, {"degree": -1}, "degree must be a finite number of at least 0, got -1"),
+        (KernelParityPCA, {"gamma": -1.0}, "gamma must be a number of at least 0, got -1"),
+        (KernelParityPCA, {"gamma": "auto"}, "gamma must be a number of at least 0"),
+        (KernelParityPCA, {"degree": -1}, "degree must be a number of at least 0, got -1"),
         (KernelParityPCA, {"coef0": np.inf}, "coef0 must be a finite number, got inf"),
         (KernelParityPCA, {"coef0": np.nan}, "coef0 must be a finite number, got nan"),
         (KernelParityPCA, {"kernel_params": 3}, "kernel_params must be None or a dict, got 3"),
@@ -816,7 +816,11 @@ AT_LEAST_0 = "must be a number of at least 0, got "
             for value in (-1e-9, np.nan, "small", None)
         ],
         *[
-            (ConvexParityPCA, {"covariance_penalty": value}, "covariance_penalty must be a finite")
+            (
+                ConvexParityPCA,
+                {"covariance_penalty": value},
+                "covariance_penalty must be a number of at least 0",
+            )
             for value in (-1.0, np.nan, np.inf, "high")
         ],
         (ConvexParityPCA, {"backend": "mosek"}, "backend must be one of 'auto', 'clarabel', 'scs'"),

@@ -13,9 +13,10 @@ from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairnessWarning, FairPCA, GroupMoments, Problem, pareto_front
 from fairpca.datasets import load_adult
+from fairpca.estimators.gather import Gathered
 from fairpca.report import _resampling as resampling
 from fairpca.report import report
-from fairpca.report._names import harmless, quoted, shown_names
+from fairpca.report._names import harmless, in_quotes, shown_names
 from fairpca.report._numbers import number, percent, times
 from fairpca.report._resampling import disparity_intervals
 from fairpca.report._words import Facts, finding, warnings
@@ -160,7 +161,7 @@ def test_finding_where_there_is_nothing_to_find():
     ]
     same = np.vstack([X, X])
     equal = report(same, sensitive_features=[0] * len(X) + [1] * len(X), n_components=2)
-    assert "already takes the same" in equal.summary["finding"][0]
+    assert "already has the same disparity" in equal.summary["finding"][0]
     assert len(equal.summary["points"]) == 1
     assert 'type="range"' not in equal.html()
 
@@ -184,7 +185,8 @@ def test_impossible_equality_is_said():
     made = report(X, sensitive_features=np.repeat(["x", "y", "z"], 200), n_components=1, n_points=5)
     cut = 1 - made.front.spread[-1] / made.front.spread[0]
     assert made.summary["finding"][1].startswith(
-        "It is proven that no subspace of 1 dimension takes the same from every group. The fairest "
+        "It is proven that there is no subspace of 1 dimension in which every group has the same "
+        "disparity. The fairest "
         f"one found cuts the difference between groups by {np.floor(1000 * cut) / 10:g} % and "
     )
     titles = {warning["title"]: warning["text"] for warning in made.summary["warnings"]}
@@ -220,6 +222,10 @@ def test_chance_is_said():
     assert "chance" not in " ".join(made.summary["finding"])
 
 
+def gathered(problem, X, codes, weights=None):
+    return Gathered(problem.moments, X, codes, weights)
+
+
 @pytest.mark.parametrize(("n", "r"), [(30, 2), (200, 2), (25 * 2, 5)])
 def test_intervals_cover_the_truth(n, r):
     """Rows from a known distribution: its disparity lies in 95 % of the intervals, nearly."""
@@ -232,7 +238,9 @@ def test_intervals_cover_the_truth(n, r):
         truth = spectrum[:r].sum() - np.trace(basis.T * spectrum @ basis)
         X = rng.normal(size=(n, d)) * np.sqrt(spectrum)
         problem = Problem(GroupMoments.from_rows(X), r, centering="group")
-        found = disparity_intervals(problem, X, np.zeros(n, int), None, [basis], 60, rng)
+        found = disparity_intervals(
+            problem, gathered(problem, X, np.zeros(n, int)), [basis], 60, rng
+        )
         covered += found.low[0, 0] <= truth <= found.high[0, 0]
     assert covered / runs >= 0.92
 
@@ -245,7 +253,9 @@ def test_the_largest_of_many_differences_is_not_called_sure():
         X = rng.normal(size=(480, 5)) * [2, 1.5, 1, 1, 1]
         codes = np.arange(480) % 12
         problem = Problem(GroupMoments.from_rows(X, codes), 2)
-        found = disparity_intervals(problem, X, codes, None, [problem.pca_basis], 100, rng)
+        found = disparity_intervals(
+            problem, gathered(problem, X, codes), [problem.pca_basis], 100, rng
+        )
         disparities = problem.disparities(problem.pca_basis)
         low, _ = found.of_difference(disparities, 0, disparities.argmax(), disparities.argmin())
         sure += low > 0
@@ -266,7 +276,7 @@ def test_draws_are_those_of_rows_drawn_one_by_one(loss, centering, monkeypatch):
     moments = GroupMoments.from_rows(X, codes, sample_weight=weights)
     problem = Problem(moments, 1, loss=loss, centering=centering)
     basis = np.linalg.qr(rng.normal(size=(3, 1)))[0]
-    found = disparity_intervals(problem, X, codes, weights, [basis], 1500, rng)
+    found = disparity_intervals(problem, gathered(problem, X, codes, weights), [basis], 1500, rng)
 
     def disparity(rows, row_weights, group):
         center = moments.total_mean
@@ -305,7 +315,11 @@ def test_pieces_of_large_groups_give_the_same_intervals(monkeypatch):
     for pieces in (5000, 150):
         monkeypatch.setattr(resampling, "_PIECES", pieces)
         found = disparity_intervals(
-            problem, X, codes, None, [problem.pca_basis], 1000, np.random.default_rng(0)
+            problem,
+            gathered(problem, X, codes),
+            [problem.pca_basis],
+            1000,
+            np.random.default_rng(0),
         )
         widths.append(found.high - found.low)
     np.testing.assert_allclose(widths[1], widths[0], rtol=0.2)
@@ -324,7 +338,9 @@ def test_intervals_with_many_columns(monkeypatch):
     for columns in (100, 15):
         monkeypatch.setattr(resampling, "_COLUMNS", columns)
         monkeypatch.setattr(resampling, "_MORE_COLUMNS", 9)
-        drawn = disparity_intervals(problem, X, codes, None, bases, 200, np.random.default_rng(0))
+        drawn = disparity_intervals(
+            problem, gathered(problem, X, codes), bases, 200, np.random.default_rng(0)
+        )
         found.append(np.array([drawn.low, drawn.high]))
     width = found[0][1] - found[0][0]
     assert (width > 0).all()
@@ -407,8 +423,8 @@ def test_names_are_short_distinct_and_harmless():
     assert "👩‍👩‍👧 ✓" in shown
     assert "a\u200db" in shown
     assert shown[-5:] == ["(no name) (1)", "(no name) (2)", "n (2)", "n (3)", "n (1)"]
-    assert quoted("plain") == "“plain”"
-    assert quoted("שלום") == "“\u2068" + "שלום" + "\u2069”"
+    assert in_quotes("plain") == "“plain”"
+    assert in_quotes("שלום") == "“\u2068" + "שלום" + "\u2069”"
     assert harmless("a\ud800\x00\u202eb\n\tc") == "a\ufffd\ufffd\ufffdb\n\tc"
 
 
@@ -519,7 +535,9 @@ def test_words_for_every_end():
     # As if the fairest point had not been found.
     unequal = replace(front, solutions=front.solutions[:-1])
     unknown = facts_of(unequal, spread_bound=0.0)
-    assert finding(unknown)[1].startswith("No subspace of 2 dimensions was found that takes")
+    assert finding(unknown)[1].startswith(
+        "No subspace of 2 dimensions in which every group has the same disparity was found."
+    )
     assert warnings(unknown)[0]["title"] == "Equality was not found"
     alone = facts_of(replace(front, solutions=front.solutions[:1]), spread_bound=1.0)
     assert finding(alone)[1].endswith("None fairer than ordinary PCA was found.")

@@ -21,7 +21,6 @@ from sklearn.exceptions import NotFittedError
 
 from fairpca import FairPCA, GroupMoments
 from fairpca.sources import dask_moments
-from fairpca.vrpca import VRPCA
 
 from clusters import NAMES, people
 from same_fit import assert_same_fit
@@ -319,7 +318,6 @@ def lazy_rows():
     [
         (lambda: FairPCA(7).fit(lazy_rows()), "n_components=7 must be between 1 and n_features=6"),
         (lambda: FairPCA(7).fit(spread()[NAMES]), "must be between 1 and n_features=6"),
-        (lambda: FairPCA(2, own_pca=VRPCA()).fit(lazy_rows()), "needs all rows"),
         (lambda: FairPCA(2).fit(spread()), "non-numeric columns: 'age', 'sex', 'id'"),
         (lambda: FairPCA(2).fit(spread(), sensitive_features="agee"), "no column 'agee'"),
         (lambda: FairPCA(2).fit(lazy_rows(), sensitive_features="age"), "have no names"),

@@ -14,7 +14,6 @@ import pytest
 from fairpca import FairPCA, GroupMoments
 from fairpca.sources import spark as spark_module
 from fairpca.sources import spark_moments, spark_transform
-from fairpca.vrpca import VRPCA
 
 from clusters import NAMES, people
 from same_fit import assert_same_fit
@@ -140,7 +139,6 @@ def test_refusals_before_any_work(frame, monkeypatch):
     fair = FairPCA(2).fit(FRAME[NAMES])
     for work, words in (
         (lambda: FairPCA(11).fit(frame), "n_components=11 must be between 1 and n_features=10"),
-        (lambda: FairPCA(2, own_pca=VRPCA()).fit(frame), "needs all rows"),
         (lambda: FairPCA(2).fit(frame, sensitive_features="agee"), "no column 'agee'"),
         (lambda: FairPCA(2).fit(frame, sensitive_features=AGE), "must be names of columns"),
         (lambda: spark_moments(frame, features=["c", "age"]), r"hold no numbers: 'age' \(string\)"),

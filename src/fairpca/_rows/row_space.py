@@ -76,10 +76,6 @@ class RowSpace:
             self._reflectors, self._tau, _, _ = dgeqrf(centred.T, lwork=work, overwrite_a=1)
             self.rows: Array = np.ascontiguousarray(np.triu(self._reflectors[:n]).T)
 
-    def padded_rows(self, width: int) -> Array:
-        """The coordinates, with columns of zeros added."""
-        return np.pad(self.rows, ((0, 0), (0, width - self.rows.shape[1])))
-
     def lift(self, basis: Array) -> Array:
         """Vectors in the coordinates of `rows`, or padded ones, as columns of length d."""
         whole = np.zeros((self.d, basis.shape[1]), order="F")

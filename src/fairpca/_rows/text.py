@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
+
+Cells = Sequence[str]
 
 _LONGEST_TEXT = 40
 """Characters of a name in tables and messages: longer ones are cut."""
@@ -42,9 +44,9 @@ def listed(names: Sequence[object], most: int | None = None) -> str:
     return ", ".join(repr(name) for name in shown) + more
 
 
-def number_format(numbers: list[list[float]]) -> str:
+def number_format(columns: Iterable[Iterable[float]]) -> str:
     """Decimals that show four figures of the largest number; powers of ten where it is tiny."""
-    largest = max((abs(value) for values in numbers for value in values), default=0.0)
+    largest = max((abs(value) for values in columns for value in values), default=0.0)
     if not np.isfinite(largest) or largest == 0.0:
         return ".4f"
     if largest < 1e-12:
@@ -52,23 +54,36 @@ def number_format(numbers: list[list[float]]) -> str:
     return f".{max(3 - int(np.floor(np.log10(largest))), 4)}f" if largest < 1e4 else ".1f"
 
 
-def shown(value: float, form: str) -> str:
+def formatted(value: float, form: str) -> str:
     """The number in this form, without the sign of a zero."""
     text = f"{value:{form}}"
     return text.lstrip("-") if float(text) == 0.0 else text
 
 
-def aligned(row: list[str], widths: list[int]) -> str:
-    """A line of text: the first cell to the left, the others to the right of their columns."""
-    first, *rest = row
-    cells = [first.ljust(widths[0])]
-    cells += [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
-    return "  ".join(cells)
+def text_table(head: Cells, body: Sequence[Cells], foot: Cells | None = None) -> str:
+    """The table as text: the first column to the left, the others to the right."""
+    rows = [head, *body] if foot is None else [head, *body, foot]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join([first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])])
+        for first, *rest in rows
+    ]
+    rule = "-" * len(lines[0])
+    n = len(body) + 1
+    return "\n".join([lines[0], rule, *lines[1:n], rule, *lines[n:]])
 
 
-def html_row(cells: list[str], tag: str) -> str:
-    """A row of an HTML table, escaped; its first cell is a head."""
-    name, *values = (html.escape(cell) for cell in cells)
+def html_table(head: Cells, body: Sequence[Cells], foot: Cells | None = None) -> str:
+    """The table as HTML, escaped; the first cell of each row is a head."""
+    last = "" if foot is None else f"<tfoot>{_html_row(foot, 'td')}</tfoot>"
+    return (
+        f"<table><thead>{_html_row(head, 'th')}</thead>"
+        f"<tbody>{''.join(_html_row(row, 'td') for row in body)}</tbody>{last}</table>"
+    )
+
+
+def _html_row(cells: Cells, tag: str) -> str:
+    name, *values = map(html.escape, cells)
     scope = "col" if tag == "th" else "row"
     rest = "".join(f'<{tag} style="text-align: right">{value}</{tag}>' for value in values)
     return f'<tr><th scope="{scope}" style="text-align: left">{name}</th>{rest}</tr>'

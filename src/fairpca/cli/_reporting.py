@@ -13,9 +13,8 @@ import pandas
 from fairpca.cli._fitting import ColumnOptions, FitOptions, PreparedTable
 from fairpca.cli._tables import check_report_destination
 from fairpca.cli._terminal import BadInputError, refusing, stage
-from fairpca.report import Report
+from fairpca.report import Report, import_jinja2
 from fairpca.report import report as make_report
-from fairpca.report._page import import_jinja2
 
 
 def check_report(path: Path | None, choices: FitOptions, *others: Path | None) -> None:

@@ -27,7 +27,7 @@ from fairpca.cli._fitting import (
 from fairpca.cli._models import check_columns
 from fairpca.cli._reduced import check_carried, reduced_table
 from fairpca.cli._terminal import BadInputError, refusing, stage
-from fairpca.estimators.base import warn_of_groups
+from fairpca.estimators.gather import warn_of_groups
 from fairpca.moments import MomentSum
 from fairpca.problem import Problem
 from fairpca.tables.gradual import GradualPreparation, standardizing
@@ -114,8 +114,8 @@ def front_of_batches(
     """What `pareto_front` finds, from moments."""
     r = find_dimension_of_moments(streamed.moments, dimension, missing_labels)
     with stage("finding the points of the front") as progress, refusing():
-        warn_of_groups(streamed.moments)
-        front = ParetoFront.of(Problem(streamed.moments, r), points, progress=progress)
+        warn_of_groups(streamed.moments, stacklevel=4)
+        front = ParetoFront.from_problem(Problem(streamed.moments, r), points, progress=progress)
     return replace(front, missing_labels=missing_labels)
 
 

@@ -1,7 +1,4 @@
-"""Data that stay on a cluster: what is of Dask or of Spark, and a transform that leaves it there.
-
-Neither library is imported here: an object of one of them shows that by the modules of its classes.
-"""
+"""A transform that leaves the rows of Dask and Spark on their cluster."""
 
 from __future__ import annotations
 
@@ -10,23 +7,6 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.library import cluster_library
-
-
-def most_features(X: Any) -> float:
-    """How many columns of X there are to be reduced at most."""
-    if hasattr(type(X), "columns"):
-        return len(X.columns)
-    shape: Any = getattr(X, "shape", ())
-    known = isinstance(shape, tuple) and len(shape) == 2 and shape[1] == shape[1]
-    return float(shape[1]) if known else float("inf")
-
-
-def distributed_moments(X: Any, sensitive_features: Any, **choices: Any) -> Any:
-    """Moments of what is spread over a cluster; only they leave it."""
-    from fairpca.sources import dask_moments, spark_moments
-
-    gather: Any = dask_moments if cluster_library(X) == "dask" else spark_moments
-    return gather(X, sensitive_features=sensitive_features, **choices)
 
 
 class DistributedTransform:

@@ -8,8 +8,10 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_rows, check_whole_number
+from fairpca._rows.checks import check_whole_number
+from fairpca.estimators.axes import principal_axes
 from fairpca.estimators.base import LinearReduction
+from fairpca.estimators.gather import warn_of_groups
 from fairpca.moments import GroupMoments
 from fairpca.parity._spaces import check_dimensions_left, numerical_rank, parity_gaps
 
@@ -32,30 +34,24 @@ class LinearParity(LinearReduction):
 
         Parameters
         ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Numeric and without missing values.
-        y : ignored
-            Do not pass the groups here: without `sensitive_features` the result is that of
-            ordinary PCA.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, m), default=None
-            The group of each row; several columns make groups of their intersections.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights of the rows.
+        X, y, sensitive_features, sample_weight
+            As for `FairPCA.fit`, with rows in memory.
 
         Returns
         -------
         self : object
         """
         check_whole_number("n_components", self.n_components, optional=True)
-        self._check_parameters(grouped=sensitive_features is not None)
-        rows = check_rows(X, self, reset=True, ensure_min_samples=2)
-        self._check_dimension(rows.shape[1])
-        moments, *_ = self._gather(rows, sensitive_features, sample_weight)
+        grouped = sensitive_features is not None
+        self._check_parameters(grouped=grouped)
+        moments = self._gather(X, sensitive_features, sample_weight).moments
+        if grouped:
+            warn_of_groups(moments, stacklevel=3)
         covariance = moments.total_covariance()
         basis = self._find_basis(moments, covariance)
-        self._set_components(basis, moments, covariance=covariance)
+        self._set_axes(principal_axes(basis, moments, covariance=covariance))
         self.mean_gap_, self.covariance_gap_ = parity_gaps(moments, basis)
-        if sensitive_features is None:  # nothing is known of any group
+        if not grouped:  # nothing is known of any group
             self.mean_gap_ = self.covariance_gap_ = float("nan")
         return self
 

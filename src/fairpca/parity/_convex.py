@@ -9,7 +9,7 @@ import numpy as np
 from fairpca._linalg.dense import eigh_descending
 from fairpca._linalg.sdp import BACKENDS, import_cvxpy
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_choice
+from fairpca._rows.checks import check_choice, check_number
 from fairpca.moments import GroupMoments
 from fairpca.parity._base import LinearParity
 from fairpca.parity._relaxation import Relaxation
@@ -135,10 +135,7 @@ class ConvexParityPCA(LinearParity):
         tolerance, penalty = self.mean_tolerance, self.covariance_penalty
         if not (isinstance(tolerance, Real) and float(tolerance) >= 0.0):
             raise ValueError(f"mean_tolerance must be a number of at least 0, got {tolerance!r}.")
-        if not (isinstance(penalty, Real) and 0.0 <= float(penalty) < np.inf):
-            raise ValueError(
-                f"covariance_penalty must be a finite number of at least 0, got {penalty!r}."
-            )
+        check_number("covariance_penalty", penalty, least=0.0)
         check_choice("backend", self.backend, BACKENDS)
         if grouped and (penalty > 0 or 0.0 < tolerance < np.inf):
             import_cvxpy()  # so that its absence is known before the rows are read

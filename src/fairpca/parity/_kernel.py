@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.preprocessing import KernelCenterer
 from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
 from fairpca._linalg.dense import eigh_descending, fix_signs
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_choice, check_rows, check_whole_number, explain_not_finite
+from fairpca._rows.checks import (
+    check_choice,
+    check_number,
+    check_rows,
+    check_whole_number,
+    explain_not_finite,
+)
 from fairpca._rows.groups import Codes, encode_groups
-from fairpca.estimators.base import warn_of_groups
+from fairpca.estimators.base import Reduction
+from fairpca.estimators.gather import warn_of_groups
 from fairpca.moments import GroupMoments
 from fairpca.parity._spaces import (
     check_dimensions_left,
@@ -37,7 +43,7 @@ _INDEFINITE = 1e-5
 a single-precision matrix."""
 
 
-class KernelParityPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelParityPCA(Reduction):
     """Kernel principal component analysis after which all groups have the same mean.
 
     This is `ParityPCA` in the feature space of a kernel: of all projections there in which the
@@ -50,8 +56,8 @@ class KernelParityPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     Parameters
     ----------
     n_components : int, default=2
-        Number of components, at most the rank of the centred kernel matrix less the dimensions in
-        which the groups' means differ.
+        Number of components, at most the rank of the centred kernel matrix minus the dimensions
+        in which the groups' means differ.
     kernel : {"linear", "poly", "rbf", "sigmoid", "cosine", "precomputed"} or callable, \
             default="rbf"
         As for scikit-learn's `KernelPCA`. With "precomputed", `fit` takes the kernel matrix of the
@@ -122,13 +128,7 @@ class KernelParityPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     True
     """
 
-    # Without this, metadata routing would ask every user to request it.
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-
     dual_coef_: Array
-    explained_variance_: Array
-    explained_variance_ratio_: Array
-    n_components_: int
     mean_gap_: float
     covariance_gap_: float
     X_fit_: Any
@@ -186,7 +186,12 @@ class KernelParityPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         basis = self._find_basis(coordinates, values, codes, len(labels))
         self.dual_coef_ = fix_signs(vectors @ (basis / np.sqrt(values)[:, None]))
         self.n_components_ = basis.shape[1]
-        self._describe(coordinates @ basis, codes, labels, warn=sensitive_features is not None)
+        projected = coordinates @ basis
+        moments = GroupMoments.from_codes(projected, codes, labels)
+        if sensitive_features is not None:
+            warn_of_groups(moments, stacklevel=3)
+        self.mean_gap_, self.covariance_gap_ = parity_gaps(moments, np.eye(self.n_components_))
+        self.explained_variance_ = projected.var(axis=0, ddof=1)
         total = values.sum() / (len(kernel) - 1)
         self.explained_variance_ratio_ = self.explained_variance_ / total
         return self
@@ -213,13 +218,11 @@ class KernelParityPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         check_whole_number("n_components", self.n_components)
         if not callable(self.kernel):
             check_choice("kernel", self.kernel, _KERNELS)
-        for name, least in (("gamma", 0.0), ("degree", 0.0), ("coef0", -np.inf)):
-            value = getattr(self, name)
-            if name == "gamma" and value is None:
-                continue
-            if not (isinstance(value, Real) and least <= float(value) < np.inf):
-                what = "a finite number" if least < 0 else "a finite number of at least 0"
-                raise ValueError(f"{name} must be {what}, got {value!r}.")
+        if self.gamma is not None:
+            check_number("gamma", self.gamma, least=0.0)
+        check_number("degree", self.degree, least=0.0)
+        if not (isinstance(self.coef0, Real) and np.isfinite(float(self.coef0))):
+            raise ValueError(f"coef0 must be a finite number, got {self.coef0!r}.")
         if not (self.kernel_params is None or isinstance(self.kernel_params, dict)):
             raise ValueError(f"kernel_params must be None or a dict, got {self.kernel_params!r}.")
 
@@ -267,25 +270,9 @@ class KernelParityPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         check_dimensions_left(r, space.shape[1], rank, source, k)
         return leading_basis(space, np.diag(values), r)
 
-    def _describe(
-        self, projected: Array, codes: Codes, labels: Sequence[Hashable], *, warn: bool
-    ) -> None:
-        """Set what is known of the training rows' projection."""
-        moments = GroupMoments.from_codes(projected, codes, labels)
-        if warn:
-            warn_of_groups(moments)
-        self.explained_variance_ = projected.var(axis=0, ddof=1)
-        self.mean_gap_, self.covariance_gap_ = parity_gaps(moments, np.eye(projected.shape[1]))
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components_
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 

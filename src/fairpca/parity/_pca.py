@@ -19,9 +19,9 @@ class ParityPCA(LinearParity):
     Parameters
     ----------
     n_components : int or None, default=None
-        Dimension of the subspace: a number from 1 to the number of columns less the dimensions in
-        which the groups' means differ (at most one less than there are groups), or None for the
-        numerical rank of what is left then.
+        Dimension of the subspace: a number from 1 to the number of columns minus the dimensions
+        in which the groups' means differ (at most the number of groups minus one), or None for
+        the numerical rank of what is left then.
     match : {"mean", "covariance"}, default="mean"
         "mean" makes the groups' projected means equal; "covariance" also brings their projected
         covariances nearer to each other, at the cost of variance.

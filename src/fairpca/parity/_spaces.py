@@ -25,7 +25,7 @@ def equal_mean_space(moments: GroupMoments) -> Array:
 def directions_without(offsets: Array, spread: float, rounding: float = 0.0) -> Array:
     """Return an orthonormal basis of what is orthogonal to the rows of `offsets`.
 
-    Combinations of rows that are zero but for rounding, for rows of data that spread this far, do
+    Combinations of rows that are zero up to rounding, for rows of data that spread this far, do
     not cost a dimension.
     """
     _, sizes, directions = np.linalg.svd(offsets, full_matrices=False)

@@ -32,7 +32,7 @@ def shown_names(names: Sequence[str]) -> list[str]:
     return shown
 
 
-def quoted(name: str) -> str:
+def in_quotes(name: str) -> str:
     """The name for the middle of a sentence: its direction and its words stay its own."""
     if any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in name):
         name = f"\u2068{name}\u2069"

@@ -40,7 +40,7 @@ def render(summary: dict[str, Any]) -> str:
         script=jinja2.utils.markupsafe.Markup(script),
         # The browser runs this one script and none that data could smuggle in.
         script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        data=jinja2.utils.markupsafe.Markup(_script_json(_rounded(summary))),
+        data=jinja2.utils.markupsafe.Markup(_script_json(summary)),
     )
     return page
 
@@ -50,14 +50,11 @@ def _template(name: str) -> str:
 
 
 def _script_json(value: Any) -> str:
-    """JSON that cannot end the script element it stands in."""
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))  # in ASCII
+    """JSON with short numbers that cannot end the script element it stands in."""
+    short = json.loads(json.dumps(value), parse_float=lambda text: _rounded(float(text)))
+    text = json.dumps(short, allow_nan=False, separators=(",", ":"))  # in ASCII
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _rounded(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_rounded(part) for part in value]
-    return float(f"{value:.{_FIGURES}g}") if isinstance(value, float) else value
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_FIGURES}g}")

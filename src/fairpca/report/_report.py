@@ -6,8 +6,9 @@ import html
 import json
 import tempfile
 import webbrowser
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
+from inspect import signature
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairpca._rows.checks import check_whole_number
-from fairpca.estimators.gather import pose
 from fairpca.files.atomic import replacing
-from fairpca.front import ParetoFront, Progress, check_n_points
+from fairpca.front import ParetoFront, Progress, check_n_points, gathered_front
 from fairpca.report._names import harmless
 from fairpca.report._page import import_jinja2, render
 from fairpca.report._resampling import Intervals, disparity_intervals
@@ -44,7 +44,7 @@ class Report:
     title : str
         Head of the page.
     code : str
-        What the page shows under "Make it yourself"; ``{point}`` in it stands for the number of
+        What the page shows under "Reproduce this"; ``{point}`` in it stands for the number of
         the point that the slider is at.
     """
 
@@ -118,31 +118,17 @@ def report(
 
     Parameters
     ----------
-    X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-        Numeric and without missing values.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, m)
-        The group of each row; several columns make groups of their intersections.
-    n_components : int
-        Dimension of the subspaces, from 1 to the number of columns.
+    X, sensitive_features, n_components, n_points, sample_weight, loss, centering, missing_labels
+        As for `pareto_front`.
     title : str, default="Who pays for PCA?"
         Head of the page.
-    n_points : int, default=50
-        How many points of the trade-off are found.
     n_resamples : int, default=200
         How often rows are drawn anew for the intervals; 0 leaves the intervals out. Groups of
         fewer than 30 rows, or 5 for each dimension, have none.
-    loss : {"mean", "sum"}, default="mean"
-        Whether a group's loss is the mean over its rows or the sum.
-    centering : {"global", "group"}, default="global"
-        Whether losses are measured from the mean of all rows or of each group.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights of the rows.
-    missing_labels : {"error", "group"}, default="error"
-        Whether missing sensitive features are an error or a group of their own.
     random_state : int or None, default=None
         Seed of the draws, and of the search for more than two groups; None is a fixed seed too.
     code : str, default=None
-        What the page shows under "Make it yourself"; ``{point}`` in it stands for the number of
+        What the page shows under "Reproduce this"; ``{point}`` in it stands for the number of
         the point that the slider is at. None shows the Python code.
     progress : callable, default=None
         Called with what is being done, how many parts of it are, and how many there are.
@@ -162,8 +148,8 @@ def report(
     >>> found
     With ordinary PCA, the group “Female” loses 1.3 times as much as the group “Male”, beyond what
     each must lose.
-    A fair subspace of 5 dimensions exists, in which every group gives up the same. It costs
-    0.024 % more loss in total than ordinary PCA, and it is proven that none is cheaper.
+    A fair subspace of 5 dimensions exists, in which every group has the same disparity. It
+    costs 0.024 % more loss in total than ordinary PCA, and it is proven that none is cheaper.
     (html(), write_html(path), open(), json())
     >>> found.write_html("report.html")  # doctest: +SKIP
     """
@@ -177,66 +163,45 @@ def report(
             raise ValueError(f"{name} must be text, got {text!r}.")
     if not title.strip():
         raise ValueError("title must not be empty.")
-    tell: Progress = progress or (lambda doing, done, total: None)
-    choices: dict[str, Any] = {
+    options: dict[str, Any] = {
+        "n_components": n_components,
+        "n_points": n_points,
         "loss": loss,
         "centering": centering,
         "missing_labels": missing_labels,
         "random_state": random_state,
     }
-    posed = pose(
-        X,
-        sensitive_features=sensitive_features,
-        n_components=n_components,
-        sample_weight=sample_weight,
-        **choices,
-    )
-    front = ParetoFront.of(posed.problem, n_points, random_state, progress=progress)
-    front = replace(front, missing_labels=missing_labels)
+    front, gathered = gathered_front(X, sensitive_features, sample_weight, progress, **options)
     intervals = None
     if n_resamples > 0:
-        intervals = disparity_intervals(
-            posed.problem,
-            posed.rows,
-            posed.codes,
-            posed.weights,
-            [posed.problem.pca_basis, *(solution.basis for solution in front)],
-            int(n_resamples),
-            np.random.default_rng(_SEED if random_state is None else random_state),
-            lambda done, total: tell("drawing the rows of groups anew", done, total),
-        )
+        bases = [front.problem.pca_basis, *(solution.basis for solution in front)]
+        rng = np.random.default_rng(_SEED if random_state is None else random_state)
+        tell = None if progress is None else partial(progress, "drawing the rows of groups anew")
+        intervals = disparity_intervals(front.problem, gathered, bases, int(n_resamples), rng, tell)
     if code is None:
-        numbers = {"n_components": n_components, "n_points": n_points, "n_resamples": n_resamples}
-        code = _python_code(numbers | choices, title, sample_weight is not None)
+        code = _python_code(options, n_resamples, title, weighted=sample_weight is not None)
     return Report(front, intervals, harmless(title), harmless(code))
 
 
-def _python_code(choices: dict[str, Any], title: str, weighted: bool) -> str:
-    defaults = {
-        "n_points": 50,
-        "n_resamples": 200,
-        "loss": "mean",
-        "centering": "global",
-        "missing_labels": "error",
-    }
-    options = {
-        name: repr(int(value) if isinstance(value, Integral) else value)
-        for name, value in choices.items()
-        if value != defaults.get(name)
-    }
-    if weighted:
-        options["sample_weight"] = "weights"
-    of_front = ", ".join(f"{key}={value}" for key, value in options.items() if key != "n_resamples")
-    if title != _TITLE:
-        options["title"] = repr(title)
-    of_report = ", ".join(f"{key}={value}" for key, value in options.items())
+def _python_code(options: dict[str, Any], n_resamples: int, title: str, weighted: bool) -> str:
+    """Code that makes the same report, and the model of a point."""
+    defaults = {name: option.default for name, option in signature(report).parameters.items()}
+
+    def arguments(**given: Any) -> str:
+        return "".join(
+            f", {name}={int(value) if isinstance(value, Integral) else value!r}"
+            for name, value in given.items()
+            if value != defaults[name]
+        ) + (", sample_weight=weights" if weighted else "")
+
     return (
         "# X: the columns; groups: the sensitive column\n"
         "from fairpca import pareto_front\n"
         "from fairpca.report import report\n\n"
-        f"report(X, sensitive_features=groups, {of_report}).open()\n\n"
+        f"report(X, sensitive_features=groups"
+        f"{arguments(**options, n_resamples=n_resamples, title=title)}).open()\n\n"
         "# the subspace at the point that is shown, as a model to keep\n"
-        f"front = pareto_front(X, sensitive_features=groups, {of_front})\n"
+        f"front = pareto_front(X, sensitive_features=groups{arguments(**options)})\n"
         "fair = front.estimator({point})\n"
         "reduced = fair.transform(X)"
     )

@@ -3,7 +3,7 @@
 The rows of each group are drawn anew, with replacement, and the group's own best subspace is found
 again; the subspaces that are judged stay as they are. The own subspace of a small group fits it too
 well, so its disparity is overstated. The intervals allow for that: their middle is the estimate
-less the bootstrap's estimate of its bias (Efron and Tibshirani, 1993), and they reach as far as
+minus the bootstrap's estimate of its bias (Efron and Tibshirani, 1993), and they reach as far as
 1.96 standard errors and half that bias, which is itself only known roughly.
 """
 
@@ -18,7 +18,7 @@ import scipy.sparse
 
 from fairpca._linalg.dense import leading_eigenpairs
 from fairpca._linalg.types import Array
-from fairpca._rows.groups import Codes
+from fairpca.estimators.gather import Gathered
 from fairpca.problem import Problem
 
 _PIECES, _FEWEST_PIECES = 400, 50
@@ -50,7 +50,7 @@ class Intervals:
     low, high : arrays of shape (m, k)
         For each of m subspaces and each of k groups.
     draws : array of shape (m, k, n_resamples)
-        Disparities of the rows drawn anew less those of the rows at hand; nan for groups that are
+        Disparities of the rows drawn anew minus those of the rows at hand; nan for groups that are
         too small.
     """
 
@@ -61,7 +61,7 @@ class Intervals:
     def of_difference(
         self, disparities: Array, subspace: int, i: int, j: int
     ) -> tuple[float, float]:
-        """Where the disparity of group i less that of group j lies, in one subspace.
+        """Where the disparity of group i minus that of group j lies, in one subspace.
 
         The two may have been picked for their difference: the interval is one of a family that
         holds for all pairs of groups together.
@@ -74,35 +74,25 @@ class Intervals:
 
 def disparity_intervals(
     problem: Problem,
-    rows: Any,
-    codes: Codes,
-    weights: Array | None,
+    gathered: Gathered,
     bases: Sequence[Array],
     n_resamples: int,
     rng: np.random.Generator,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Intervals:
-    """Intervals of the disparities in each of the subspaces.
-
-    `codes` has the position of each row's group among the problem's groups; other rows have -1.
-    """
+    """Intervals of the disparities in each of the subspaces."""
     k, r = problem.n_groups, problem.n_components
+    codes = np.asarray(gathered.codes)
+    weights = np.ones(len(codes)) if gathered.weights is None else gathered.weights
     draws = np.full((len(bases), k, n_resamples), np.nan)
     for group in range(k):
-        members = np.flatnonzero(codes == group)
-        if weights is not None:
-            members = members[weights[members] > 0.0]
+        members = np.flatnonzero((codes == group) & (weights > 0.0))
         if len(members) >= few_rows(r):
-            pieces = _Pieces(
-                problem,
-                group,
-                rows[members],
-                None if weights is None else weights[members],
-                bases,
-                rng,
-            )
+            rows = gathered.rows[members]
+            pieces = _Pieces(problem, group, rows, weights[members], bases, rng)
             draws[:, group] = pieces.draws(n_resamples, rng)
-        progress(group + 1, k)
+        if progress is not None:
+            progress(group + 1, k)
     disparities = np.array([problem.disparities(basis) for basis in bases])
     middle, error, doubt = _parts(disparities, draws)
     middle = np.maximum(middle, 0.0)  # as disparities are
@@ -111,7 +101,7 @@ def disparity_intervals(
 
 
 def _parts(estimates: Array, draws: Array) -> tuple[Array, Array, Array]:
-    """The estimates less their bias, their standard errors, and how unsure the bias is."""
+    """The estimates minus their bias, their standard errors, and how unsure the bias is."""
     bias = draws.mean(axis=-1)
     return estimates - bias, draws.std(axis=-1, ddof=1), np.abs(bias) / 2
 
@@ -137,7 +127,7 @@ class _Pieces:
         problem: Problem,
         group: int,
         rows: Any,
-        weights: Array | None,
+        weights: Array,
         bases: Sequence[Array],
         rng: np.random.Generator,
     ) -> None:
@@ -160,20 +150,16 @@ class _Pieces:
             part = rows[members]
             part = np.asarray(part.toarray() if scipy.sparse.issparse(part) else part, np.float64)
             part = part - center
-            self.weight[i] = len(part)
-            self.first[i] = part.sum(axis=0)
-            if weights is not None:
-                self.weight[i] = weights[members].sum()
-                self.first[i] = weights[members] @ part
-                part *= np.sqrt(weights[members])[:, None]
+            self.weight[i] = weights[members].sum()
+            self.first[i] = weights[members] @ part
+            part *= np.sqrt(weights[members])[:, None]
             inside = part @ self._directions
             self.second[i] = (inside.T @ inside).ravel()
-            self.kept[:, i] = (
-                np.square(part @ beside).sum(axis=0).reshape(len(bases), -1).sum(axis=1)
-            )
+            squares = np.square(part @ beside).sum(axis=0)
+            self.kept[:, i] = squares.reshape(len(bases), -1).sum(axis=1)
 
     def draws(self, n_resamples: int, rng: np.random.Generator) -> Array:
-        """Disparities of pieces drawn anew less those of the pieces at hand; (m, n_resamples)."""
+        """Disparities of pieces drawn anew minus those of the pieces at hand; (m, n_resamples)."""
         n = len(self.weight)
         step = max(_LARGEST_STACK // (8 * self.second.shape[1]), 1)
         parts = []

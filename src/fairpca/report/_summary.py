@@ -10,6 +10,7 @@ import numpy as np
 
 from fairpca._rows.text import distinct_texts
 from fairpca._version import __version__
+from fairpca.estimators.axes import solution_axes
 from fairpca.front import ParetoFront
 from fairpca.report._names import shown_names
 from fairpca.report._resampling import Intervals
@@ -102,9 +103,9 @@ def _feature_names(front: ParetoFront) -> list[str]:
 
 def _point(front: ParetoFront, i: int, features: list[str]) -> dict[str, Any]:
     solution = front[i]
-    fair = front.estimator(i)
+    axes = solution_axes(front.problem, solution)
     components = []
-    for component in fair.components_[:_MOST_COMPONENTS]:
+    for component in axes.components[:_MOST_COMPONENTS]:
         largest = np.argsort(-np.abs(component), kind="stable")[:_MOST_LOADINGS]
         components.append([[features[j], component[j]] for j in largest])
     return {
@@ -116,7 +117,7 @@ def _point(front: ParetoFront, i: int, features: list[str]) -> dict[str, Any]:
         "status": solution.certificate.status,
         "relative_gap": solution.certificate.relative_gap,
         "certificate": solution.certificate.sentences(),
-        "explained_variance_ratio": fair.explained_variance_ratio_[:_MOST_COMPONENTS],
+        "explained_variance_ratio": axes.explained_variance_ratio[:_MOST_COMPONENTS],
         "components": components,
     }
 

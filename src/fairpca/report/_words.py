@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +11,7 @@ import numpy as np
 from fairpca._linalg.types import Array
 from fairpca.certificate import rounded
 from fairpca.front import ParetoFront
-from fairpca.report._names import quoted
+from fairpca.report._names import in_quotes
 from fairpca.report._numbers import number, percent, rows, times
 from fairpca.report._resampling import few_rows
 
@@ -55,6 +56,11 @@ class Facts:
         return int(self.pca_disparities.argmin())
 
     @property
+    def worst_and_best(self) -> tuple[str, str]:
+        """The names of these two groups, in quotes."""
+        return in_quotes(self.groups[self.worst]), in_quotes(self.groups[self.best])
+
+    @property
     def pca_spread(self) -> float:
         """Largest difference between the groups with ordinary PCA."""
         return float(np.ptp(self.pca_disparities))
@@ -66,7 +72,7 @@ class Facts:
 
     @property
     def pca_is_fair(self) -> bool:
-        """Whether ordinary PCA treats the groups alike, but for rounding."""
+        """Whether ordinary PCA treats the groups alike, up to rounding."""
         return self.pca_spread <= self.rounding
 
     @property
@@ -97,13 +103,17 @@ def finding(facts: Facts) -> list[str]:
     if facts.front.problem.scale == 0.0:
         return ["The columns do not vary: there is nothing to lose, and nothing to share out."]
     if facts.pca_is_fair:
-        return ["Ordinary PCA already takes the same from every group: nothing has to be changed."]
-    return [_who_pays(facts), _what_fairness_costs(facts), *_on_the_way(facts), *_doubt(facts)]
+        return [
+            "With ordinary PCA every group already has the same disparity: nothing has to be "
+            "changed."
+        ]
+    doubt = [] if facts.difference is None or facts.difference[0] > 0.0 else chance(facts)
+    return [_who_pays(facts), _what_fairness_costs(facts), *_on_the_way(facts), *doubt]
 
 
 def _who_pays(facts: Facts) -> str:
     most, least = facts.pca_disparities[facts.worst], facts.pca_disparities[facts.best]
-    worst, best = quoted(facts.groups[facts.worst]), quoted(facts.groups[facts.best])
+    worst, best = facts.worst_and_best
     if least <= _NEXT_TO_NOTHING * most:
         return (
             f"With ordinary PCA, the group {worst} loses {number(most)} more than it must, the "
@@ -124,19 +134,20 @@ def _what_fairness_costs(facts: Facts) -> str:
     front = facts.front
     certificate = front[-1].certificate
     cost = f"{percent(float(front.extra_loss[-1]))} more loss in total than {facts.baseline}"
+    same = "has the same disparity"
     if facts.equality == "found":
-        if certificate.status == "optimal":
-            proof = ", and it is proven that none is cheaper."
-        else:
+        proof = ", and it is proven that none is cheaper."
+        if certificate.status != "optimal":
             gap = percent(certificate.relative_gap, up=True)
             proof = f"; it is proven that none is cheaper by more than {gap}."
         return (
-            f"A fair subspace of {facts.dimensions} exists, in which every group gives up the "
-            f"same. It costs {cost}{proof}"
+            f"A fair subspace of {facts.dimensions} exists, in which every group {same}. It costs "
+            f"{cost}{proof}"
         )
-    proven = facts.equality == "impossible"
-    word, found = ("It is proven that no", "") if proven else ("No", " was found that")
-    none = f"{word} subspace of {facts.dimensions}{found} takes the same from every group."
+    where = f"subspace of {facts.dimensions} in which every group {same}"
+    none = f"No {where} was found."
+    if facts.equality == "impossible":
+        none = f"It is proven that there is no {where}."
     cut = 1.0 - float(front.spread[-1]) / facts.pca_spread
     if len(front) == 1 or cut <= 0.0:
         return f"{none} None fairer than ordinary PCA was found."
@@ -146,23 +157,14 @@ def _what_fairness_costs(facts: Facts) -> str:
     )
 
 
-def _on_the_way(facts: Facts) -> list[str]:
-    if facts.front.extra_loss[-1] <= 0.01:
-        return []
+def _on_the_way(facts: Facts) -> Iterator[str]:
     point = facts.front.select(max_extra_loss=0.01)
     cut = 1.0 - float(facts.front.spread[point]) / facts.pca_spread
-    if cut < 0.05:
-        return []
-    return [
-        "At most 1 % more loss already cuts the difference between groups by "
-        f"{percent(cut, up=False)}."
-    ]
-
-
-def _doubt(facts: Facts) -> list[str]:
-    if facts.difference is None or facts.difference[0] > 0.0:
-        return []
-    return chance(facts)
+    if facts.front.extra_loss[-1] > 0.01 and cut >= 0.05:
+        yield (
+            "At most 1 % more loss already cuts the difference between groups by "
+            f"{percent(cut, up=False)}."
+        )
 
 
 def chance(facts: Facts) -> list[str]:
@@ -170,7 +172,7 @@ def chance(facts: Facts) -> list[str]:
     if facts.difference is None or facts.pca_is_fair:
         return []
     low, high = facts.difference
-    worst, best = quoted(facts.groups[facts.worst]), quoted(facts.groups[facts.best])
+    worst, best = facts.worst_and_best
     if low > 0.0:
         return [
             f"With ordinary PCA, {worst} loses more than {best}, beyond what each must, by "
@@ -184,101 +186,77 @@ def chance(facts: Facts) -> list[str]:
 
 def warnings(facts: Facts) -> list[dict[str, str]]:
     """What a reader should know before using the result; each with a title and a text."""
+    kinds = [_small_groups, _no_equality, _levelling_down, _sums, _dominant_column]
     if len(facts.groups) == 1:
-        found = _dominant_column(facts)
-    else:
-        found = [
-            *_small_groups(facts),
-            *_no_equality(facts),
-            *_levelling_down(facts),
-            *_sums(facts),
-            *_dominant_column(facts),
-        ]
-    return [{"title": title, "text": text} for title, text in found]
+        kinds = [_dominant_column]
+    return [{"title": title, "text": text} for kind in kinds for title, text in kind(facts)]
 
 
-def _small_groups(facts: Facts) -> list[tuple[str, str]]:
+def _small_groups(facts: Facts) -> Iterator[tuple[str, str]]:
     count = facts.front.problem.moments.count
     few = few_rows(facts.front.problem.n_components)
     small = [int(i) for i in np.argsort(count, kind="stable") if count[i] < few]
-    if not small:
-        return []
-    names = [f"{quoted(facts.groups[i])} ({rows(int(count[i]))})" for i in small[:5]]
+    names = [f"{in_quotes(facts.groups[i])} ({rows(int(count[i]))})" for i in small[:5]]
     more = f" and {len(small) - 5} more" if len(small) > 5 else ""
-    return [
-        (
+    if small:
+        yield (
             "Small groups",
             f"{', '.join(names)}{more}: fewer than {few} rows say little about what a group "
             "loses, and a PCA of its own fits them too well, which makes its disparity look too "
-            "large. No interval is given for them. Think of merging groups.",
+            "large. No interval is given for them. Consider merging groups.",
         )
-    ]
 
 
-def _no_equality(facts: Facts) -> list[tuple[str, str]]:
+def _no_equality(facts: Facts) -> Iterator[tuple[str, str]]:
     end = "the right end of the slider is" if len(facts.front) > 1 else "shown is"
     if facts.equality == "impossible":
-        return [
-            (
-                "Equality is impossible",
-                "In every subspace of this dimension the disparities of two groups differ by at "
-                f"least {rounded(facts.front.spread_bound, 4, up=False)}: this is proven; {end} "
-                "the smallest difference that was found. Another number of dimensions, or other "
-                "groups, may allow equality.",
-            )
-        ]
-    if facts.equality == "unknown":
-        return [
-            (
-                "Equality was not found",
-                "No subspace of this dimension with equal disparities was found, and none is "
-                f"proven impossible; {end} the smallest difference that was found.",
-            )
-        ]
-    return []
-
-
-def _levelling_down(facts: Facts) -> list[tuple[str, str]]:
-    certificate = facts.front[-1].certificate
-    better = certificate.minmax_disparities
-    if better is None:
-        return []
-    gains = certificate.disparities - better
-    everyone = "every group is" if gains.min() > 0 else "no group is worse off, and some are"
-    return [
-        (
-            "Equality levels down" if facts.equality == "found" else "There is an alternative",
-            f"In another subspace {everyone} better off than at the fairest point, by "
-            f"{number(max(float(gains.min()), 0.0))} to {number(float(gains.max()))}, though not "
-            "by the same amount. FairPCA(criterion='minmax') finds it. Whether equality is worth "
-            "this is for people to decide.",
+        yield (
+            "Equality is impossible",
+            "In every subspace of this dimension the disparities of two groups differ by at "
+            f"least {rounded(facts.front.spread_bound, 4, up=False)}: this is proven; {end} "
+            "the smallest difference that was found. Another number of dimensions, or other "
+            "groups, may allow equality.",
         )
-    ]
+    if facts.equality == "unknown":
+        yield (
+            "Equality was not found",
+            "No subspace of this dimension with equal disparities was found, and none is "
+            f"proven impossible; {end} the smallest difference that was found.",
+        )
 
 
-def _sums(facts: Facts) -> list[tuple[str, str]]:
-    if facts.front.problem.loss == "mean":
-        return []
-    return [
-        (
+def _levelling_down(facts: Facts) -> Iterator[tuple[str, str]]:
+    certificate = facts.front[-1].certificate
+    if certificate.minmax_disparities is None:
+        return
+    gains = certificate.disparities - certificate.minmax_disparities
+    everyone = "every group is" if gains.min() > 0 else "no group is worse off, and some are"
+    yield (
+        "Equality levels down" if facts.equality == "found" else "There is an alternative",
+        f"In another subspace {everyone} better off than at the fairest point, by "
+        f"{number(max(float(gains.min()), 0.0))} to {number(float(gains.max()))}, though not "
+        "by the same amount. FairPCA(criterion='minmax') finds it. Whether equality is worth "
+        "this is for people to decide.",
+    )
+
+
+def _sums(facts: Facts) -> Iterator[tuple[str, str]]:
+    if facts.front.problem.loss == "sum":
+        yield (
             "Sums, not averages",
             "Losses are added up over the rows of a group. Equal sums mean that each row of a "
             "small group loses more than each row of a large one.",
         )
-    ]
 
 
-def _dominant_column(facts: Facts) -> list[tuple[str, str]]:
+def _dominant_column(facts: Facts) -> Iterator[tuple[str, str]]:
     variances = np.diag(facts.front.problem.moments.total_covariance())
     total, column = float(variances.sum()), int(variances.argmax())
-    if len(variances) < 3 or not variances[column] > _DOMINANT * total:
-        return []
-    return [
-        (
+    if len(variances) >= 3 and variances[column] > _DOMINANT * total:
+        yield (
             "One column decides",
-            f"The column {quoted(facts.features[column])} has "
+            f"The column {in_quotes(facts.features[column])} has "
             f"{percent(float(variances[column]) / total)} of the variance of all columns together, "
             "so the result is mostly about it. Standardise the columns first, unless they are all "
             "in the same units.",
         )
-    ]

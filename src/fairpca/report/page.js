@@ -191,7 +191,7 @@
       const y = frame.middle(row) - thickness / 2;
       const must = scale(groups[i].own_loss);
       const end = scale(point.losses[i]);
-      frame.label(row, groups[i].name, `${number(point.losses[i])} in all`);
+      frame.label(row, groups[i].name, `${number(point.losses[i])} in total`);
       shape(drawing, "rect", { x: frame.left, y, width: Math.max(must - frame.left, 0),
                                height: thickness, class: "must-fill" });
       // A gap tells the two apart without their colours.

@@ -25,7 +25,7 @@ from fairpca._rows.checks import (
     refuse_text_columns,
 )
 from fairpca._rows.groups import check_number_of_groups, encode_groups
-from fairpca.estimators.base import Projection
+from fairpca._rows.projection import Projection
 from fairpca.moments import GroupMoments
 from fairpca.tables.preparation import require_columns
 

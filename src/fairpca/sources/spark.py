@@ -13,9 +13,9 @@ from typing import Any
 
 from fairpca._rows.checks import check_choice
 from fairpca._rows.groups import check_number_of_groups
+from fairpca._rows.projection import Projection
 from fairpca._rows.sums import one_blas_thread
 from fairpca._rows.text import listed
-from fairpca.estimators.base import Projection
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.tables.preparation import check_column_names, require_columns
 

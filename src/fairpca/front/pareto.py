@@ -1,33 +1,28 @@
-"""pareto_front: every trade-off between total loss and equality, from PCA to the fairest."""
+"""ParetoFront: every trade-off between total loss and equality, from PCA to the fairest."""
 
 from __future__ import annotations
 
 import html
 import operator
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import (
     check_number,
     check_seed,
-    check_whole_number,
     import_pandas,
 )
-from fairpca._rows.text import aligned, distinct_texts, html_row, number_format, shown
+from fairpca._rows.text import distinct_texts, formatted, html_table, number_format, text_table
 from fairpca.estimators.fair_pca import FairPCA
-from fairpca.estimators.gather import pose
+from fairpca.front.options import Progress, check_n_points, check_progress
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers import sweep
-
-Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and how much there is."""
 
 _SHOWN_POINTS = 8
 _FINDING = "finding the points of the front"
@@ -40,7 +35,7 @@ class ParetoFront:
     The *spread* of a subspace is the largest difference between the disparities of two groups. The
     points are evenly spaced in spread; each has the least total loss among the subspaces whose
     spread is no larger, and a certificate that says how surely. `pareto_front` makes one from
-    rows, `ParetoFront.of` from a `Problem`.
+    rows, `ParetoFront.from_problem` from a `Problem`.
 
     With two groups the front is convex, and every point is proven optimal. With more, a point may
     have a gap, and a subspace that a fairer point has found is used wherever it is the best known.
@@ -66,7 +61,7 @@ class ParetoFront:
     >>> X = np.random.default_rng(0).normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1]
     >>> X[:100] = X[:100, ::-1]
     >>> problem = Problem(GroupMoments.from_rows(X, ["a"] * 100 + ["b"] * 200), n_components=2)
-    >>> front = ParetoFront.of(problem, n_points=5)
+    >>> front = ParetoFront.from_problem(problem, n_points=5)
     >>> front
     point   spread  total loss  extra loss  least disparity  largest disparity   status
     -----------------------------------------------------------------------------------
@@ -87,12 +82,13 @@ class ParetoFront:
     random_state: int | None = None
 
     @classmethod
-    def of(
+    def from_problem(
         cls,
         problem: Problem,
         n_points: int = 50,
         random_state: int | None = None,
         *,
+        missing_labels: str = "error",
         progress: Progress | None = None,
     ) -> ParetoFront:
         """The front of a problem.
@@ -105,6 +101,8 @@ class ParetoFront:
             How many points, from the least total loss to the smallest spread; at least 2.
         random_state : int or None, default=None
             Seed of the starts of the search, for more than two groups; None is a fixed seed too.
+        missing_labels : {"error", "group"}, default="error"
+            A parameter of the estimators of points.
         progress : callable, default=None
             Called with ``("finding the points of the front", done, total)`` each time that one
             more point is ready, for a progress bar. `total` is `n_points`, or 1 at the end where
@@ -116,7 +114,7 @@ class ParetoFront:
         """
         check_n_points(n_points)
         check_seed(random_state)
-        _check_progress(progress)
+        check_progress(progress)
         if problem.criterion != "equal":
             raise ValueError(
                 "A front needs a problem with criterion='equal', whose tolerance it varies, got "
@@ -125,7 +123,7 @@ class ParetoFront:
         problem = problem.with_tolerance(0.0)
         told = {} if progress is None else {"report": partial(progress, _FINDING)}
         solutions = sweep(problem, int(n_points), random_state, **told)
-        return cls(problem, tuple(solutions), random_state=random_state)
+        return cls(problem, tuple(solutions), missing_labels, random_state)
 
     def __len__(self) -> int:
         return len(self.solutions)
@@ -184,7 +182,7 @@ class ParetoFront:
         index : int, default=None
             The number itself; negative ones count from the fairest.
         max_spread : float, default=None
-            The cheapest point whose spread is no larger, but for rounding (see `Certificate`).
+            The cheapest point whose spread is no larger, up to rounding (see `Certificate`).
         max_extra_loss : float, default=None
             The fairest point that loses no more than ``1 + max_extra_loss`` times as much as the
             first: 0.01 is one per cent more.
@@ -220,32 +218,18 @@ class ParetoFront:
             return self._cheapest(max_spread)
         if max_extra_loss is not None:
             return self._fairest(max_extra_loss)
-        return self._knee()
+        return int(np.argmax(-_scaled(self.spread) - _scaled(self.total_loss)))
 
-    def estimator(
-        self,
-        index: int | None = None,
-        *,
-        max_spread: float | None = None,
-        max_extra_loss: float | None = None,
-        knee: bool = False,
-    ) -> FairPCA:
-        """A fitted `FairPCA` for one point, chosen as by `select`.
+    def estimator(self, index: int | None = None, **wish: Any) -> FairPCA:
+        """A fitted `FairPCA` for one point.
 
         Its `tolerance` is the spread of the point, so that fitting it to the same rows finds the
         same subspace, or with more than two groups one as good as the certificate says.
 
         Parameters
         ----------
-        index : int, default=None
-            The number itself; negative ones count from the fairest.
-        max_spread : float, default=None
-            The cheapest point whose spread is no larger.
-        max_extra_loss : float, default=None
-            The fairest point that loses no more than ``1 + max_extra_loss`` times as much as the
-            first.
-        knee : bool, default=False
-            The point farthest below the straight line from the first point to the last.
+        index, **wish
+            The point, as for `select`.
 
         Returns
         -------
@@ -261,25 +245,17 @@ class ParetoFront:
         >>> front.estimator(knee=True).transform(adult.data).shape
         (32561, 3)
         """
-        chosen = self.select(index, max_spread=max_spread, max_extra_loss=max_extra_loss, knee=knee)
+        chosen = self.select(index, **wish)
         solution = self.solutions[chosen]
         tolerance = solution.certificate.tolerance
         if self.spread[chosen] < tolerance - self.problem.negligible_spread:
             tolerance = float(self.spread[chosen])  # the subspace of a fairer point
-        problem = self.problem
-        fair = FairPCA(
-            problem.n_components,
-            tolerance=tolerance,
-            loss=problem.loss,
-            centering=problem.centering,
+        return FairPCA.from_solution(
+            self.problem.with_tolerance(tolerance),
+            solution,
             missing_labels=self.missing_labels,
             random_state=self.random_state,
         )
-        fair.n_features_in_ = problem.moments.n_features
-        if problem.moments.feature_names is not None:
-            fair.feature_names_in_ = np.array(problem.moments.feature_names, dtype=object)
-        fair._set_fitted(problem.with_tolerance(tolerance), solution)
-        return fair
 
     def hypervolume(self, reference: tuple[float, float] | None = None) -> float:
         """Area that the points dominate, in spread and extra loss.
@@ -306,17 +282,17 @@ class ParetoFront:
         0.929
         """
         if reference is None:
-            widest, dearest = float(self.spread[0]), float(self.extra_loss[-1])
+            widest, costliest = float(self.spread[0]), float(self.extra_loss[-1])
         else:
             pair = np.asarray(reference, dtype=np.float64)
             if pair.shape != (2,) or not np.isfinite(pair).all():
                 raise ValueError(
                     f"reference must be two numbers, a spread and an extra loss, got {reference!r}."
                 )
-            widest, dearest = float(pair[0]), float(pair[1])
+            widest, costliest = float(pair[0]), float(pair[1])
         order = np.argsort(self.spread, kind="stable")
         edges = np.minimum(np.append(self.spread[order], widest), widest)
-        heights = dearest - np.minimum.accumulate(self.extra_loss[order])
+        heights = costliest - np.minimum.accumulate(self.extra_loss[order])
         return float(np.diff(edges) @ np.maximum(heights, 0.0))
 
     def to_dict(self) -> dict[str, list[Any]]:
@@ -335,8 +311,7 @@ class ParetoFront:
 
     def to_frame(self) -> Any:
         """The points as the rows of a pandas data frame."""
-        pandas = import_pandas()
-        frame = pandas.DataFrame(self.to_dict())
+        frame = import_pandas().DataFrame(self.to_dict())
         frame.index.name = "point"
         return frame
 
@@ -344,45 +319,31 @@ class ParetoFront:
         return str(self)
 
     def __str__(self) -> str:
-        head, *body = self._cells()
-        widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
-        lines = [aligned(row, widths) for row in (head, *body)]
-        rule = "-" * len(lines[0])
-        return "\n".join([lines[0], rule, *lines[1:], rule, *self._sentences()])
+        return "\n".join([text_table(*self._cells()), *self._sentences()])
 
     def _repr_html_(self) -> str:
-        head, *body = self._cells()
-        return (
-            f"<table><thead>{html_row(head, 'th')}</thead>"
-            f"<tbody>{''.join(html_row(row, 'td') for row in body)}</tbody></table>"
-            + "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self._sentences())
-        )
+        sentences = (f"<p>{html.escape(sentence)}</p>" for sentence in self._sentences())
+        return html_table(*self._cells()) + "".join(sentences)
 
-    def _cells(self) -> list[list[str]]:
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
         """Head and a few of the points, the first and the last among them."""
-        n = len(self)
-        few = np.unique(np.linspace(0, n - 1, min(n, _SHOWN_POINTS)).round().astype(int))
-        columns = [
-            self.spread,
-            self.total_loss,
-            self.disparities.min(axis=1),
-            self.disparities.max(axis=1),
-        ]
-        form = number_format([column.tolist() for column in columns])
-        head = ["point", "spread", "total loss", "extra loss"]
+        few = np.linspace(0, len(self) - 1, min(len(self), _SHOWN_POINTS)).round().astype(int)
+        least, largest = self.disparities.min(axis=1), self.disparities.max(axis=1)
+        form = number_format((self.spread, self.total_loss, least, largest))
+        head = ["point", "spread", "total loss", "extra loss", "least disparity"]
         rows = [
             [
                 str(i),
-                shown(self.spread[i], form),
-                shown(self.total_loss[i], form),
-                shown(100 * self.extra_loss[i], ".2f") + " %",
-                shown(columns[2][i], form),
-                shown(columns[3][i], form),
+                formatted(self.spread[i], form),
+                formatted(self.total_loss[i], form),
+                formatted(100 * self.extra_loss[i], ".2f") + " %",
+                formatted(least[i], form),
+                formatted(largest[i], form),
                 self.solutions[i].certificate.status,
             ]
             for i in few
         ]
-        return [[*head, "least disparity", "largest disparity", "status"], *rows]
+        return [*head, "largest disparity", "status"], rows
 
     def _sentences(self) -> list[str]:
         proven = sum(solution.certificate.status == "optimal" for solution in self.solutions)
@@ -417,112 +378,6 @@ class ParetoFront:
         cheap = self.extra_loss <= float(max_extra_loss)
         # Of equally fair points the cheapest.
         return int(np.lexsort((self.total_loss, self.spread, ~cheap))[0])
-
-    def _knee(self) -> int:
-        return int(np.argmax(-_scaled(self.spread) - _scaled(self.total_loss)))
-
-
-def pareto_front(
-    X: Any,
-    *,
-    sensitive_features: Any,
-    n_components: int,
-    n_points: int = 50,
-    loss: str = "mean",
-    centering: str = "global",
-    sample_weight: ArrayLike | None = None,
-    missing_labels: str = "error",
-    random_state: int | None = None,
-    progress: Progress | None = None,
-) -> ParetoFront:
-    """The exact trade-off between total loss and equality.
-
-    Parameters
-    ----------
-    X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-        Numeric and without missing values.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, m)
-        The group of each row; several columns make groups of their intersections.
-    n_components : int
-        Dimension of the subspaces, from 1 to the number of columns.
-    n_points : int, default=50
-        How many points, evenly spaced in spread (the largest difference between the disparities of
-        two groups), from the least total loss to the smallest spread; at least 2.
-    loss : {"mean", "sum"}, default="mean"
-        Whether a group's loss is the mean over its rows or the sum.
-    centering : {"global", "group"}, default="global"
-        Whether losses are measured from the mean of all rows or of each group.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights of the rows.
-    missing_labels : {"error", "group"}, default="error"
-        Whether missing sensitive features are an error or a group of their own.
-    random_state : int or None, default=None
-        Seed of the starts of the search, for more than two groups; None is a fixed seed too.
-    progress : callable, default=None
-        Called with ``("finding the points of the front", done, total)`` each time that one
-        more point is ready, for a progress bar. `total` is `n_points`, or 1 at the end where
-        the first point is as fair as can be.
-
-    Returns
-    -------
-    ParetoFront
-        Print it, choose a point, and take its `FairPCA`.
-
-    Examples
-    --------
-    >>> from fairpca.datasets import load_adult
-    >>> from fairpca.front import pareto_front
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> adult = load_adult(sensitive="race")
-    >>> X = StandardScaler().set_output(transform="pandas").fit_transform(adult.data)
-    >>> front = pareto_front(X, sensitive_features=adult.sensitive_features, n_components=5)
-    >>> print(front)
-    point   spread  total loss  extra loss  least disparity  largest disparity   status
-    -----------------------------------------------------------------------------------
-    0      11.7952      7.0129      0.00 %           0.5036            12.2988  optimal
-    7      10.1102      7.0149      0.03 %           0.5686            10.6788  optimal
-    14      8.4251      7.0207      0.11 %           0.6313             9.0564  optimal
-    21      6.7401      7.0304      0.25 %           0.6921             7.4322  optimal
-    28      5.0551      7.0445      0.45 %           0.7512             5.8063  optimal
-    35      3.3701      7.0640      0.73 %           0.8088             4.1789  optimal
-    42      1.6850      7.1172      1.49 %           0.9049             2.5899  optimal
-    49      0.0000      7.2947      4.02 %           1.1453             1.1453  optimal
-    -----------------------------------------------------------------------------------
-    50 of 50 points proven optimal. The fairest:
-    Proven optimal: all groups have equal disparities at a total loss of 7.29472, and no subspace
-    of this dimension that does the same loses less.
-    Equality levels down here: with criterion='minmax' no group is worse off, and disparities are
-    lower by 0.00381 to 0.0824, though not equal.
-    >>> fair = front.estimator(max_extra_loss=0.01)
-    >>> fair.group_table_.disparity.round(2).tolist()
-    [3.24, 2.39, 0.84, 3.24, 0.84]
-    """
-    check_n_points(n_points)
-    _check_progress(progress)
-    posed = pose(
-        X,
-        sensitive_features=sensitive_features,
-        n_components=n_components,
-        loss=loss,
-        centering=centering,
-        sample_weight=sample_weight,
-        missing_labels=missing_labels,
-        random_state=random_state,
-    )
-    front = ParetoFront.of(posed.problem, n_points, random_state, progress=progress)
-    return replace(front, missing_labels=missing_labels)
-
-
-def check_n_points(n_points: object) -> None:
-    """Raise ValueError unless this is an integer of at least 2."""
-    check_whole_number("n_points", n_points)
-    if n_points == 1:
-        raise ValueError("n_points must be at least 2: the two ends of the front.")
-
-
-def _check_progress(progress: object) -> None:
-    if progress is not None and not callable(progress):
-        raise ValueError(f"progress must be None or a function to call, got {progress!r}.")
 
 
 def _scaled(values: Array) -> Array:

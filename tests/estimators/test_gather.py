@@ -1,0 +1,100 @@
+"""gather: one way from rows to moments, for every estimator and function."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+from fairpca import ExactSolver, FairPCA, GroupMoments, Problem
+from fairpca._rows import row_space
+from fairpca.estimators.gather import Gathered, gather
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((60, 4)) * [3, 2, 1, 1]
+GROUPS = np.array(["a", "b", "c"])[np.arange(60) % 3]
+
+
+@pytest.mark.parametrize("kind", ["array", "frame", "csr"])
+def test_the_record_holds_what_estimators_need(kind):
+    given = {"array": np.asarray, "frame": pd.DataFrame, "csr": scipy.sparse.csr_array}[kind](X)
+    if kind == "frame":
+        given.columns = list("wxyz")
+    weights = np.where(GROUPS == "b", 0.0, 2.0)
+    gathered = gather(given, GROUPS, weights)
+    expected = GroupMoments.from_rows(X, GROUPS, sample_weight=weights)
+    assert gathered.moments.labels == ("a", "c")
+    np.testing.assert_allclose(gathered.moments.scatter, expected.scatter)
+    # The group without weight has no place among the moments.
+    np.testing.assert_array_equal(gathered.codes, np.array([0, -1, 1])[np.arange(60) % 3])
+    np.testing.assert_array_equal(gathered.weights, weights)
+    assert gathered.rows.shape == X.shape
+    assert gathered.space is None
+    assert gathered.n_features == 4
+    names = tuple("wxyz") if kind == "frame" else None
+    assert gathered.moments.feature_names == names
+    problem = gathered.problem(2, loss="sum")
+    assert (problem.n_components, problem.loss, problem.tolerance) == (2, "sum", 0.0)
+
+
+def test_columns_are_recorded_on_the_estimator_or_nowhere():
+    frame = pd.DataFrame(X, columns=list("wxyz"))
+    estimator = FairPCA(2)
+    gather(frame, GROUPS, estimator=estimator)
+    assert list(estimator.feature_names_in_) == list("wxyz")
+    gather(X, GROUPS, estimator=estimator)
+    assert not hasattr(estimator, "feature_names_in_")
+    assert estimator.n_features_in_ == 4
+    with pytest.raises(ValueError, match="expecting 4 features"):
+        gather(X[:, :3], GROUPS, estimator=estimator, reset=False)
+    with pytest.raises(TypeError, match="string"):
+        gather(frame.rename(columns={"w": 0}), GROUPS)
+
+
+def test_far_more_columns_than_rows(monkeypatch):
+    monkeypatch.setattr(row_space, "FEW_COLUMNS", 5)
+    wide = RNG.standard_normal((4, 12))
+    gathered = gather(wide, [0, 0, 1, 1], reduce_wide=True)
+    assert gathered.moments.n_features == 4
+    assert gathered.n_features == 12
+    # Room for a subspace that leaves the span of the rows.
+    assert gathered.problem(3).moments.n_features == 7
+    assert gathered.problem(10).moments.n_features == 12
+    assert gathered.numerical_rank() == 3
+    whole = gather(wide, [0, 0, 1, 1])
+    assert (whole.space, whole.numerical_rank()) == (None, 3)
+
+
+def test_too_few_rows_and_too_many_components():
+    with pytest.raises(ValueError, match="minimum of 2 is required"):
+        gather(X[:1])
+    assert gather(X[:1], least_rows=1).moments.count.tolist() == [1]
+    with pytest.raises(ValueError, match="n_components=5 must be between 1 and n_features=4"):
+        gather(X, n_components=5)
+    gather(X, n_components=0.5)
+
+
+def test_rows_on_a_device_stay_there_or_are_copied():
+    torch = pytest.importorskip("torch")
+    rows = torch.as_tensor(X)
+    stayed, copied = gather(rows, GROUPS, estimator=FairPCA(), in_place=True), gather(rows, GROUPS)
+    assert isinstance(stayed, Gathered)
+    assert stayed.rows is stayed.codes is None
+    np.testing.assert_allclose(copied.rows, X)
+    for gathered in (stayed, copied):
+        np.testing.assert_allclose(gathered.moments.mean, gather(X, GROUPS).moments.mean)
+
+
+@pytest.mark.parametrize(
+    "choices", [{}, {"criterion": "minmax", "loss": "sum"}, {"tolerance": 1.0}]
+)
+def test_an_estimator_from_a_solution_is_that_of_a_fit(choices):
+    frame = pd.DataFrame(X, columns=list("wxyz"))
+    fitted = FairPCA(2, **choices).fit(frame, sensitive_features=GROUPS)
+    problem = Problem(GroupMoments.from_rows(frame, GROUPS), 2, **choices)
+    made = FairPCA.from_solution(problem, ExactSolver().solve(problem), random_state=7)
+    assert made.get_params() == fitted.get_params() | {"random_state": 7}
+    for name in vars(fitted):
+        if isinstance(getattr(fitted, name), np.ndarray):
+            np.testing.assert_array_equal(getattr(made, name), getattr(fitted, name))
+    assert str(made.group_table_) == str(fitted.group_table_)
+    np.testing.assert_array_equal(made.transform(frame), fitted.transform(frame))
