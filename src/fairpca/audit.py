@@ -78,12 +78,7 @@ def audit(
     if isinstance(estimator, BaseEstimator):
         check_is_fitted(estimator)
     gathered = gather(
-        X,
-        sensitive_features,
-        sample_weight,
-        missing_labels=missing_labels,
-        least_rows=1,
-        reduce_wide=True,
+        X, sensitive_features, sample_weight, missing_labels, least_rows=1, reduce_wide=True
     )
     # What groups lose in subspaces of their own is the same in the space that the rows span: that
     # is as large as the rows, and no longer needed.

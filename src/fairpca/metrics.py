@@ -16,12 +16,7 @@ from fairpca._linalg.dense import leading_eigenpairs
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_weights
 
-__all__ = [
-    "disparity_error",
-    "mean_disparity",
-    "mean_pairwise_disparity",
-    "reconstruction_error",
-]
+__all__ = ["disparity_error", "mean_disparity", "mean_pairwise_disparity", "reconstruction_error"]
 
 
 def reconstruction_error(

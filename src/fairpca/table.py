@@ -67,14 +67,8 @@ class GroupTable:
     @classmethod
     def from_problem(cls, problem: Problem, loss: Array, name: str) -> GroupTable:
         """The table for losses that some reduction has on a problem."""
-        return cls(
-            name=name,
-            labels=problem.moments.labels,
-            count=problem.moments.count,
-            own_loss=problem.own_losses,
-            pca_loss=problem.group_losses(problem.pca_basis),
-            loss=loss,
-        )
+        moments, pca_loss = problem.moments, problem.group_losses(problem.pca_basis)
+        return cls(name, moments.labels, moments.count, problem.own_losses, pca_loss, loss)
 
     @property
     def disparity(self) -> Array:

@@ -115,27 +115,15 @@ class VRPCA:
         basis = qr_factor(rows.image(basis) + 1e-12 * size * basis)
         step = self.step_size or min(self.batch_size / np.sqrt(rows.n), 1.0) / size
         for _ in range(self.max_epochs):
-            image = rows.image(basis)
+            snapshot, image = basis, rows.image(basis)
             residual = image - basis @ (basis.T @ image)
             if np.linalg.norm(residual) <= self.tol * np.linalg.norm(image):
                 break
-            basis = self._epoch(rows, basis, image, step, rng)
-        return basis
-
-    def _epoch(
-        self,
-        rows: _CentredRows,
-        snapshot: Array,
-        image: Array,
-        step: float,
-        rng: np.random.Generator,
-    ) -> Array:
-        basis = snapshot
-        for batch in rows.batches(self.batch_size, rng):
-            # The rotation that brings the snapshot nearest to the basis.
-            turn = polar_factor(snapshot.T @ basis)
-            noise = rows.image(basis - snapshot @ turn, batch)
-            basis = qr_factor(basis + step * (image @ turn + noise))
+            for batch in rows.batches(self.batch_size, rng):
+                # The rotation that brings the snapshot nearest to the basis.
+                turn = polar_factor(snapshot.T @ basis)
+                noise = rows.image(basis - snapshot @ turn, batch)
+                basis = qr_factor(basis + step * (image @ turn + noise))
         return basis
 
 

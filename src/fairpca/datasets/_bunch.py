@@ -37,12 +37,11 @@ def make_bunch(
     hidden = set() if keep_sensitive else {table.attributes[name].column for name in names}
     columns = [column for column in table.columns if column.name not in hidden]
     data, feature_names = _encode(columns, rows, encoding)
-    target = table.target[rows]
     groups = np.column_stack([_labels(table, table.attributes[name], rows) for name in names])
 
     bunch = Bunch(
         data=data,
-        target=target,
+        target=table.target[rows],
         sensitive_features=groups if len(names) > 1 else groups[:, 0],
         feature_names=feature_names,
         target_names=list(table.target_names),
@@ -50,7 +49,7 @@ def make_bunch(
     )
     if pandas is not None:
         bunch.data = pandas.DataFrame(data, columns=feature_names)
-        bunch.target = pandas.Series(target, name=table.target_name)
+        bunch.target = pandas.Series(bunch.target, name=table.target_name)
         frame = pandas.DataFrame(groups, columns=list(names))
         bunch.sensitive_features = frame if len(names) > 1 else frame[names[0]]
     return bunch

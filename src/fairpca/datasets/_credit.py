@@ -103,10 +103,7 @@ def _table() -> Table:
     header, *rows = read_rows("UCI_Credit_Card.csv.gz")
     values = np.array(rows, dtype=np.float64)
     target = frozen(values[:, -1], np.int64)
-    codes = {
-        attribute.column: {code: str(code) for code in sorted(attribute.labels)}
-        for attribute in _ATTRIBUTES.values()
-    }
+    codes = {a.column: {code: str(code) for code in sorted(a.labels)} for a in _ATTRIBUTES.values()}
     return Table(
         # The first column is a row number and the last one the target.
         columns=tuple(

@@ -58,8 +58,7 @@ def read_rows(filename: str) -> list[list[str]]:
 
 def read_text(filename: str) -> str:
     """Return the text of a file of this package."""
-    text: str = _packaged(filename).read_text(encoding="ascii")
-    return text
+    return str(_packaged(filename).read_text(encoding="ascii"))
 
 
 def _packaged(filename: str) -> Any:

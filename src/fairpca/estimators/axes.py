@@ -41,9 +41,8 @@ class PrincipalAxes:
 def principal_axes(
     basis: Array,
     moments: GroupMoments,
-    *,
-    retention: Array | None = None,
     covariance: Array | None = None,
+    retention: Array | None = None,
     space: RowSpace | None = None,
 ) -> PrincipalAxes:
     """The axes of the subspace that a basis spans.
@@ -86,10 +85,5 @@ def solution_axes(
 ) -> PrincipalAxes:
     """The axes of a solution; `space` is where the problem is posed, if not in all columns."""
     at_hand = problem.loss == "mean" and problem.centering == "global" and not problem.is_large
-    return principal_axes(
-        solution.basis,
-        problem.moments,
-        retention=solution.retention,
-        covariance=problem.total_matrix if at_hand else None,
-        space=space,
-    )
+    covariance = problem.total_matrix if at_hand else None
+    return principal_axes(solution.basis, problem.moments, covariance, solution.retention, space)

@@ -62,7 +62,7 @@ class LinearReduction(Reduction):
     mean_: Array
     shrinkage_: Array | None = None
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any) -> Any:
         """Project rows on the components.
 
         Parameters
@@ -76,14 +76,10 @@ class LinearReduction(Reduction):
         """
         check_is_fitted(self)
         if device_library(X) is not None:
-            projected: Array = self._projection.on_device(self._check_device_rows(X))
-            return projected
+            return self._projection.on_device(self._check_device_rows(X))
         rows = check_rows(X, self, reset=False)
-        assert_all_finite(
-            rows.data if hasattr(rows, "toarray") else rows,
-            estimator_name=type(self).__name__,
-            input_name="X",
-        )
+        values = rows.data if hasattr(rows, "toarray") else rows
+        assert_all_finite(values, estimator_name=type(self).__name__, input_name="X")
         return self._projection(rows)
 
     def inverse_transform(self, X: ArrayLike) -> Array:
@@ -171,8 +167,8 @@ class LinearReduction(Reduction):
         self, X: Any, sensitive_features: Any, sample_weight: Any, **options: Any
     ) -> Gathered:
         """Rows as this estimator is fitted to them; options are as for `gather`."""
-        options |= {"missing_labels": self.missing_labels, "n_components": self.n_components}
-        return gather(X, sensitive_features, sample_weight, estimator=self, **options)
+        known = (X, sensitive_features, sample_weight, self.missing_labels)
+        return gather(*known, n_components=self.n_components, estimator=self, **options)
 
     def _set_axes(self, axes: PrincipalAxes) -> None:
         """Set what is fitted; subclasses do so with the axes of what they found."""

@@ -20,12 +20,7 @@ from fairpca.estimators.axes import solution_axes
 from fairpca.estimators.base import LinearReduction
 from fairpca.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from fairpca.estimators.distributed import DistributedTransform
-from fairpca.estimators.gather import (
-    Gathered,
-    check_moments,
-    record_columns,
-    warn_of_groups,
-)
+from fairpca.estimators.gather import Gathered, check_moments, record_columns, warn_of_groups
 from fairpca.estimators.partial import PartialFit, Taken
 from fairpca.exceptions import FairnessWarning
 from fairpca.moments import GroupMoments

@@ -14,12 +14,7 @@ from sklearn.utils.validation import _get_feature_names
 from fairpca._linalg.dense import eigh_descending
 from fairpca._linalg.library import cluster_library, device_library, to_host
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import (
-    check_device_rows,
-    check_rows,
-    check_weights,
-    explain_not_finite,
-)
+from fairpca._rows.checks import check_device_rows, check_rows, check_weights, explain_not_finite
 from fairpca._rows.groups import Codes, encode_groups
 from fairpca._rows.row_space import RowSpace, spanned_space
 from fairpca._rows.text import label_text, listed
@@ -76,8 +71,8 @@ def gather(
     X: Any,
     sensitive_features: Any = None,
     sample_weight: ArrayLike | None = None,
-    *,
     missing_labels: str = "error",
+    *,
     n_components: object = None,
     estimator: Any = None,
     reset: bool = True,
@@ -194,10 +189,9 @@ def _most_features(X: Any) -> float:
     return float(shape[1]) if known else float("inf")
 
 
-def _cluster_moments(X: Any, **choices: Any) -> GroupMoments:
+def _cluster_moments(X: Any, **choices: Any) -> Any:
     # Here, so that Dask and Spark are imported for their own data only.
     from fairpca.sources import dask_moments, spark_moments
 
     moments: Any = dask_moments if cluster_library(X) == "dask" else spark_moments
-    gathered: GroupMoments = moments(X, **choices)
-    return gathered
+    return moments(X, **choices)

@@ -12,11 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import (
-    check_number,
-    check_seed,
-    import_pandas,
-)
+from fairpca._rows.checks import check_number, check_seed, import_pandas
 from fairpca._rows.text import distinct_texts, formatted, html_table, number_format, text_table
 from fairpca.estimators.fair_pca import FairPCA
 from fairpca.front.options import Progress, check_n_points, check_progress
@@ -142,8 +138,7 @@ class ParetoFront:
     @cached_property
     def spread(self) -> Array:
         """Largest difference between the disparities of two groups at each point; (n,)."""
-        spread: Array = np.ptp(self.disparities, axis=1)
-        return spread
+        return np.asarray(np.ptp(self.disparities, axis=1))
 
     @cached_property
     def total_loss(self) -> Array:
@@ -154,8 +149,7 @@ class ParetoFront:
     def extra_loss(self) -> Array:
         """How much more each point loses than the first, relative to the first; (n,)."""
         least = self.total_loss[0]
-        extra: Array = (self.total_loss - least) / (least if least > 0 else 1.0)
-        return extra
+        return np.asarray((self.total_loss - least) / (least if least > 0 else 1.0))
 
     @cached_property
     def relative_gap(self) -> Array:
@@ -281,15 +275,13 @@ class ParetoFront:
         >>> round(front.hypervolume(), 3)
         0.929
         """
-        if reference is None:
-            widest, costliest = float(self.spread[0]), float(self.extra_loss[-1])
-        else:
-            pair = np.asarray(reference, dtype=np.float64)
-            if pair.shape != (2,) or not np.isfinite(pair).all():
-                raise ValueError(
-                    f"reference must be two numbers, a spread and an extra loss, got {reference!r}."
-                )
-            widest, costliest = float(pair[0]), float(pair[1])
+        own = (self.spread[0], self.extra_loss[-1])
+        pair = np.asarray(own if reference is None else reference, dtype=np.float64)
+        if pair.shape != (2,) or not np.isfinite(pair).all():
+            raise ValueError(
+                f"reference must be two numbers, a spread and an extra loss, got {reference!r}."
+            )
+        widest, costliest = pair.tolist()
         order = np.argsort(self.spread, kind="stable")
         edges = np.minimum(np.append(self.spread[order], widest), widest)
         heights = costliest - np.minimum.accumulate(self.extra_loss[order])
@@ -383,5 +375,4 @@ class ParetoFront:
 def _scaled(values: Array) -> Array:
     """The values scaled to [0, 1]; zeros where all are equal."""
     width = float(np.ptp(values))
-    scaled: Array = (values - values.min()) / (width if width > 0 else 1.0)
-    return scaled
+    return np.asarray((values - values.min()) / (width if width > 0 else 1.0))

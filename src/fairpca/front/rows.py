@@ -112,11 +112,7 @@ def gathered_front(
     if sensitive_features is None:
         raise ValueError("sensitive_features must name the group of each row, got None.")
     gathered = gather(
-        X,
-        sensitive_features,
-        sample_weight,
-        missing_labels=missing_labels,
-        n_components=n_components,
+        X, sensitive_features, sample_weight, missing_labels, n_components=n_components
     )
     warn_of_groups(gathered.moments, stacklevel=4)
     problem = gathered.problem(int(n_components), loss=loss, centering=centering)

@@ -49,7 +49,7 @@ class LinearParity(LinearReduction):
             warn_of_groups(moments, stacklevel=3)
         covariance = moments.total_covariance()
         basis = self._find_basis(moments, covariance)
-        self._set_axes(principal_axes(basis, moments, covariance=covariance))
+        self._set_axes(principal_axes(basis, moments, covariance))
         self.mean_gap_, self.covariance_gap_ = parity_gaps(moments, basis)
         if not grouped:  # nothing is known of any group
             self.mean_gap_ = self.covariance_gap_ = float("nan")

@@ -151,8 +151,7 @@ class ConvexParityPCA(LinearParity):
             raise relaxation.too_tight()
         inner, _ = relaxation.solve(self.backend)
         self.relaxed_projector_ = space @ inner @ space.T
-        rounded: Array = space @ eigh_descending(inner)[1][:, : relaxation.r]
-        return rounded
+        return np.asarray(space @ eigh_descending(inner)[1][:, : relaxation.r])
 
     def _relaxation(self, moments: GroupMoments, covariance: Array) -> tuple[Relaxation, Array]:
         """The problem in the coordinates of a space, and an orthonormal basis of that space.
@@ -188,5 +187,4 @@ class ConvexParityPCA(LinearParity):
 def _pair_differences(values: Array) -> Array:
     """Differences between the values of every pair of groups."""
     first, second = np.triu_indices(len(values), 1)
-    differences: Array = values[first] - values[second]
-    return differences
+    return np.asarray(values[first] - values[second])

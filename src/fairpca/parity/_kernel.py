@@ -251,14 +251,10 @@ class KernelParityPCA(Reduction):
             options = self.kernel_params or {}
         else:
             options = {"gamma": self.gamma_, "degree": self.degree, "coef0": self.coef0}
-        kernel: Array = pairwise_kernels(
-            rows.astype(np.float64, copy=False),
-            others,
-            metric=self.kernel,
-            filter_params=True,
-            **options,
+        double = rows.astype(np.float64, copy=False)
+        return np.asarray(
+            pairwise_kernels(double, others, metric=self.kernel, filter_params=True, **options)
         )
-        return kernel
 
     def _find_basis(self, coordinates: Array, values: Array, codes: Codes, k: int) -> Array:
         """Orthonormal directions among the training rows' coordinates in the feature space."""

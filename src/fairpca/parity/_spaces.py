@@ -50,14 +50,12 @@ def similar_covariance_space(moments: GroupMoments, space: Array, n_directions: 
     differences = covariances - covariances.mean(axis=0)
     triangle = np.linalg.qr(differences.reshape(-1, space.shape[1]), mode="r")
     directions = np.linalg.svd(triangle)[2]  # by falling difference
-    similar: Array = space @ directions[len(directions) - n_directions :].T
-    return similar
+    return np.asarray(space @ directions[len(directions) - n_directions :].T)
 
 
 def leading_basis(space: Array, covariance: Array, r: int) -> Array:
     """Return the r orthonormal directions of a space that keep the most variance."""
-    basis: Array = space @ leading_eigenpairs(space.T @ covariance @ space, r)[1]
-    return basis
+    return np.asarray(space @ leading_eigenpairs(space.T @ covariance @ space, r)[1])
 
 
 def numerical_rank(space: Array, covariance: Array) -> int:
@@ -86,8 +84,7 @@ def parity_gaps(moments: GroupMoments, basis: Array) -> tuple[float, float]:
 
 def projected_covariances(moments: GroupMoments, basis: Array) -> Array:
     """Covariance of each group about its own mean, in the coordinates of a basis; (k, r, r)."""
-    projected: Array = basis.T @ moments.scatter @ basis / moments.weight[:, None, None]
-    return projected
+    return np.asarray(basis.T @ moments.scatter @ basis / moments.weight[:, None, None])
 
 
 def check_dimensions_left(r: int, left: int, whole: int, source: str, n_groups: int) -> None:

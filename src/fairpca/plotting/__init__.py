@@ -13,10 +13,4 @@ from fairpca.plotting._displays import (
     LossDisplay,
 )
 
-__all__ = [
-    "BiplotDisplay",
-    "ConvergenceDisplay",
-    "DisparityDisplay",
-    "FrontDisplay",
-    "LossDisplay",
-]
+__all__ = ["BiplotDisplay", "ConvergenceDisplay", "DisparityDisplay", "FrontDisplay", "LossDisplay"]

@@ -117,15 +117,11 @@ class BiplotDisplay(Display):
         """Draw the rows and the longest arrows."""
         ax = self._on(ax, height=5.5)
         for i in np.argsort(-np.asarray(self.counts), kind="stable"):  # small groups on top
-            ax.scatter(
-                *self.scores[self.codes == i].T,
-                s=14,
-                alpha=0.5,
-                linewidths=0,
-                color=GROUP_COLORS[i % len(GROUP_COLORS)],
-                marker=_GROUP_MARKERS[i % len(_GROUP_MARKERS)],
-                label=with_rows(self.labels[i], self.counts[i]),
-            )
+            color = GROUP_COLORS[i % len(GROUP_COLORS)]
+            marker = _GROUP_MARKERS[i % len(_GROUP_MARKERS)]
+            style = {"s": 14, "alpha": 0.5, "linewidths": 0, "color": color, "marker": marker}
+            name = with_rows(self.labels[i], self.counts[i])
+            ax.scatter(*self.scores[self.codes == i].T, label=name, **style)
         spans = np.abs(self.scores).max(axis=0, initial=0.0)
         longest = np.abs(self.loadings).max(axis=0, initial=0.0)
         reach = float((spans / np.where(longest > 0, longest, 1.0)).min()) or 1.0

@@ -151,13 +151,9 @@ class LossDisplay:
             dimensions = range(1, check_rows(X).shape[1] + 1)
         for r in dimensions:
             check_whole_number("dimensions", r)
-        tables = [
-            clone(estimator)
-            .set_params(n_components=int(r))
-            .fit(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
-            .group_table_
-            for r in dimensions
-        ]
+        copies = (clone(estimator).set_params(n_components=int(r)) for r in dimensions)
+        known = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        tables = [copy.fit(X, **known).group_table_ for copy in copies]
         return cls(tuple(dimensions), tables).plot(axes=axes)
 
     def plot(self, *, axes: Any = None) -> LossDisplay:

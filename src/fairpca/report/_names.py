@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from itertools import count
 
 from fairpca._rows.text import short_text
 
@@ -23,10 +24,8 @@ def shown_names(names: Sequence[str]) -> list[str]:
     shown = []
     for name in cleaned:
         if looks[_look(name)] > 1:
-            number = 1
-            while _look(f"{name} ({number})") in used:
-                number += 1
-            name = f"{name} ({number})"
+            numbered = (f"{name} ({number})" for number in count(1))
+            name = next(other for other in numbered if _look(other) not in used)
             used.add(_look(name))
         shown.append(name)
     return shown

@@ -76,8 +76,7 @@ class Report:
 
     def open(self) -> None:
         """Show the page in the web browser."""
-        folder = Path(tempfile.mkdtemp(prefix="fairpca-report-"))
-        path = folder / "report.html"
+        path = Path(tempfile.mkdtemp(prefix="fairpca-report-")) / "report.html"
         self.write_html(path)
         webbrowser.open(path.as_uri())
 

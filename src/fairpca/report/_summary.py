@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -24,11 +23,11 @@ def summarise(
     front: ParetoFront, intervals: Intervals | None, *, title: str, code: str
 ) -> dict[str, Any]:
     """Everything that is in a report."""
-    problem = front.problem
-    moments = problem.moments
+    problem, moments = front.problem, front.problem.moments
     groups = shown_names(distinct_texts(moments.labels))
-    features = shown_names(_feature_names(front))
-    facts = _facts(front, intervals, groups, features)
+    named = moments.feature_names or [f"column {j}" for j in range(moments.n_features)]
+    features = shown_names(named)
+    facts = Facts(front, groups, features, intervals)
     summary = {
         "title": title,
         "made_with": f"fairpca {__version__}",
@@ -45,16 +44,11 @@ def summarise(
         "warnings": warnings(facts),
         "equality": facts.equality,
         "groups": [
-            {
-                "name": name,
-                "rows": moments.count[i],
-                "variance": problem.traces[i],
-                "own_loss": problem.own_losses[i],
-            }
-            for i, name in enumerate(groups)
+            dict(zip(("name", "rows", "variance", "own_loss"), group, strict=True))
+            for group in zip(groups, moments.count, problem.traces, problem.own_losses, strict=True)
         ],
         "pca": {
-            "total_loss": facts.pca_total_loss,
+            "total_loss": problem.total_loss(problem.pca_basis),
             "spread": facts.pca_spread,
             "losses": problem.group_losses(problem.pca_basis),
             "disparities": facts.pca_disparities,
@@ -70,7 +64,7 @@ def summarise(
             "fairest": len(front) - 1,
         },
         "spread_bound": front.spread_bound,
-        "rounding": facts.rounding,
+        "rounding": problem.negligible_spread,
         "minmax_disparities": front[-1].certificate.minmax_disparities,
         "resampling": {
             "draws": 0 if intervals is None else intervals.draws.shape[2],
@@ -82,23 +76,6 @@ def summarise(
     }
     plain: dict[str, Any] = _plain(summary)
     return plain
-
-
-def _facts(
-    front: ParetoFront, intervals: Intervals | None, groups: list[str], features: list[str]
-) -> Facts:
-    facts = Facts(front, groups, features, None)
-    if intervals is None or facts.worst == facts.best:
-        return facts
-    difference = intervals.of_difference(facts.pca_disparities, 0, facts.worst, facts.best)
-    return replace(facts, difference=difference) if np.isfinite(difference).all() else facts
-
-
-def _feature_names(front: ParetoFront) -> list[str]:
-    moments = front.problem.moments
-    if moments.feature_names is not None:
-        return list(moments.feature_names)
-    return [f"column {j}" for j in range(moments.n_features)]
 
 
 def _point(front: ParetoFront, i: int, features: list[str]) -> dict[str, Any]:

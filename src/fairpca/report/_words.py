@@ -11,9 +11,10 @@ import numpy as np
 from fairpca._linalg.types import Array
 from fairpca.certificate import rounded
 from fairpca.front import ParetoFront
+from fairpca.problem import Problem
 from fairpca.report._names import in_quotes
 from fairpca.report._numbers import number, percent, rows, times
-from fairpca.report._resampling import few_rows
+from fairpca.report._resampling import Intervals, few_rows
 
 _NEXT_TO_NOTHING = 1e-3
 """Of the largest disparity: a smaller one is not worth a ratio."""
@@ -32,18 +33,25 @@ class Facts:
     front: ParetoFront
     groups: list[str]
     features: list[str]
-    difference: tuple[float, float] | None
-    """Interval of the largest difference with ordinary PCA, if one is known."""
+    intervals: Intervals | None
+
+    @property
+    def problem(self) -> Problem:
+        """What was asked."""
+        return self.front.problem
 
     @cached_property
     def pca_disparities(self) -> Array:
         """Disparities with ordinary PCA."""
-        return self.front.problem.disparities(self.front.problem.pca_basis)
+        return self.problem.disparities(self.problem.pca_basis)
 
     @cached_property
-    def pca_total_loss(self) -> float:
-        """Total loss of ordinary PCA."""
-        return self.front.problem.total_loss(self.front.problem.pca_basis)
+    def difference(self) -> tuple[float, float] | None:
+        """Interval of the largest difference with ordinary PCA, if one is known."""
+        if self.intervals is None or self.worst == self.best:
+            return None
+        found = self.intervals.of_difference(self.pca_disparities, 0, self.worst, self.best)
+        return found if np.isfinite(found).all() else None
 
     @property
     def worst(self) -> int:
@@ -65,34 +73,28 @@ class Facts:
         """Largest difference between the groups with ordinary PCA."""
         return float(np.ptp(self.pca_disparities))
 
-    @cached_property
-    def rounding(self) -> float:
-        """What rounding alone can make of a loss or a difference."""
-        return self.front.problem.negligible_spread
-
     @property
     def pca_is_fair(self) -> bool:
         """Whether ordinary PCA treats the groups alike, up to rounding."""
-        return self.pca_spread <= self.rounding
+        return self.pca_spread <= self.problem.negligible_spread
 
     @property
     def baseline(self) -> str:
         """What the first point is: losses from the groups' own means are another matter."""
-        return (
-            "ordinary PCA" if self.front.problem.centering == "global" else "the least total loss"
-        )
+        return "ordinary PCA" if self.problem.centering == "global" else "the least total loss"
 
     @property
     def equality(self) -> str:
         """Whether equal disparities were found ("found"), are "impossible", or neither."""
-        if self.front.spread[-1] <= self.rounding:
+        level = self.problem.negligible_spread
+        if self.front.spread[-1] <= level:
             return "found"
-        return "impossible" if self.front.spread_bound > self.rounding else "unknown"
+        return "impossible" if self.front.spread_bound > level else "unknown"
 
     @property
     def dimensions(self) -> str:
         """The dimension of the subspaces."""
-        r = self.front.problem.n_components
+        r = self.problem.n_components
         return f"{r} dimension{'s' if r > 1 else ''}"
 
 
@@ -100,7 +102,7 @@ def finding(facts: Facts) -> list[str]:
     """The result in a few sentences for everyone."""
     if len(facts.groups) == 1:
         return ["There is one group only: ordinary PCA is as fair as can be."]
-    if facts.front.problem.scale == 0.0:
+    if facts.problem.scale == 0.0:
         return ["The columns do not vary: there is nothing to lose, and nothing to share out."]
     if facts.pca_is_fair:
         return [
@@ -193,8 +195,7 @@ def warnings(facts: Facts) -> list[dict[str, str]]:
 
 
 def _small_groups(facts: Facts) -> Iterator[tuple[str, str]]:
-    count = facts.front.problem.moments.count
-    few = few_rows(facts.front.problem.n_components)
+    count, few = facts.problem.moments.count, few_rows(facts.problem.n_components)
     small = [int(i) for i in np.argsort(count, kind="stable") if count[i] < few]
     names = [f"{in_quotes(facts.groups[i])} ({rows(int(count[i]))})" for i in small[:5]]
     more = f" and {len(small) - 5} more" if len(small) > 5 else ""
@@ -241,7 +242,7 @@ def _levelling_down(facts: Facts) -> Iterator[tuple[str, str]]:
 
 
 def _sums(facts: Facts) -> Iterator[tuple[str, str]]:
-    if facts.front.problem.loss == "sum":
+    if facts.problem.loss == "sum":
         yield (
             "Sums, not averages",
             "Losses are added up over the rows of a group. Equal sums mean that each row of a "
@@ -250,7 +251,7 @@ def _sums(facts: Facts) -> Iterator[tuple[str, str]]:
 
 
 def _dominant_column(facts: Facts) -> Iterator[tuple[str, str]]:
-    variances = np.diag(facts.front.problem.moments.total_covariance())
+    variances = np.diag(facts.problem.moments.total_covariance())
     total, column = float(variances.sum()), int(variances.argmax())
     if len(variances) >= 3 and variances[column] > _DOMINANT * total:
         yield (
