@@ -119,9 +119,7 @@ def _certificate_seconds(problem: Problem, found: Solution) -> float:
     if found.solver == "exact":  # its proof is part of its search
         return 0.0
     start = time.perf_counter()
-    conclude(
-        problem, found.basis, retention=found.retention, solver="", message="", n_iter=0, n_eigen=0
-    )
+    conclude(ExactSolver(), problem, found.basis, found.retention, message="", n_iter=0)
     return time.perf_counter() - start
 
 

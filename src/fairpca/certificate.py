@@ -135,9 +135,10 @@ class Certificate:
         asked, met = self.requested_tolerance, self.status in ("optimal", "bounded")
         equal, levels_down = self.criterion == "equal", self.minmax_disparities is not None
         apart = self.spread_bound > _SAYS_NOTHING * max(self.spread, self.tolerance)
+        finding = f"{self.criterion}, {self.status}"
         said = {
             "extra dimensions": self.status == "relaxed",
-            f"{self.criterion}, {self.status}": True,
+            finding if finding in _SENTENCES else "equal, unresolved": True,
             "least spread": equal and met and apart,
             "unmet": equal and asked is not None and self.tolerance > asked,
             "levels down": levels_down and met,

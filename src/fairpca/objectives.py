@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Protocol
 
 import numpy as np
@@ -55,8 +56,7 @@ class TotalLoss:
 
     def gradient(self, problem: Problem, basis: Array) -> Array:
         """``-2 A U``."""
-        gradient: Array = -2.0 * (problem.total_matrix @ basis)
-        return gradient
+        return -2.0 * _product(problem.total_matrix, basis)
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,7 @@ class SmallestVariance:
 
     def gradient(self, problem: Problem, basis: Array) -> Array:
         """That of the group which keeps least; where groups tie, of the first of them."""
-        gradient: Array = -2.0 * (problem.matrices[problem.kept(basis).argmin()] @ basis)
-        return gradient
+        return -2.0 * _product(problem.matrices[problem.kept(basis).argmin()], basis)
 
 
 @dataclass(frozen=True)
@@ -87,8 +86,7 @@ class NashObjective:
 
     def gradient(self, problem: Problem, basis: Array) -> Array:
         """``-2 sum_i A_i U / tr(A_i P)``."""
-        gradient: Array = -2.0 * (problem.weighted_sum(1.0 / problem.kept(basis)) @ basis)
-        return gradient
+        return -2.0 * _product(problem.weighted_sum(1.0 / problem.kept(basis)), basis)
 
 
 @dataclass(frozen=True)
@@ -105,10 +103,7 @@ class LossDifference:
     def gradient(self, problem: Problem, basis: Array) -> Array:
         """``-2 k sum_i (loss_i - mean) A_i U``."""
         losses = problem.traces - problem.kept(basis)
-        gradient: Array = (
-            -2.0 * len(losses) * (problem.weighted_sum(losses - losses.mean()) @ basis)
-        )
-        return gradient
+        return -2.0 * len(losses) * _product(problem.weighted_sum(losses - losses.mean()), basis)
 
 
 @dataclass(frozen=True)
@@ -122,10 +117,9 @@ class MeanDistance:
         return float(np.square(self._offsets(problem) @ basis).sum())
 
     def gradient(self, problem: Problem, basis: Array) -> Array:
-        """``2 M^T M U`` with the means, less their average, as rows of ``M / sqrt(k)``."""
+        """``2 M^T M U`` with the means, minus their average, as rows of ``M / sqrt(k)``."""
         offsets = self._offsets(problem)
-        gradient: Array = 2.0 * (offsets.T @ (offsets @ basis))
-        return gradient
+        return 2.0 * _product(offsets.T, offsets @ basis)
 
     @staticmethod
     def _offsets(problem: Problem) -> Array:
@@ -133,6 +127,11 @@ class MeanDistance:
         # Over all pairs, squared differences sum to k times the squared deviations.
         offsets: Array = np.sqrt(len(means)) * (means - means.mean(axis=0))
         return offsets
+
+
+def _product(matrix: Array, basis: Array) -> Array:
+    product: Array = matrix @ basis
+    return product
 
 
 Tangent = Callable[[Array, Array], Array]
@@ -172,13 +171,8 @@ class PaperObjectives:
     def names(self, problem: Problem) -> tuple[str, ...]:
         """Names of the objectives, in order."""
         groups = [str(label) for label in problem.moments.labels]
-        if self.disparity == "single":
-            return ("total loss", *groups)
-        first, second = np.triu_indices(len(groups), 1)
-        return (
-            "total loss",
-            *(f"{groups[i]} - {groups[j]}" for i, j in zip(first, second, strict=True)),
-        )
+        pairs = [f"{first} - {second}" for first, second in combinations(groups, 2)]
+        return ("total loss", *(groups if self.disparity == "single" else pairs))
 
     def values(self, problem: Problem, basis: Array) -> Array:
         """All values; (m,)."""

@@ -46,7 +46,7 @@ def test_the_code_points_to_sections_that_exist_and_the_page_to_modules():
 @pytest.mark.parametrize("kind", ["general", "integer diagonal"])
 def test_the_hessian_as_printed_in_section_5(kind):
     rng = np.random.default_rng(0)
-    forms = Forms.of(random_problem(rng, kind, 4, 7, 3))
+    forms = Forms.from_problem(random_problem(rng, kind, 4, 7, 3))
     weights, mu = np.array([0.5, 1.0, 0.25, 0.25]), 3.0
     values, vectors = np.linalg.eigh(forms.weighted_sum(weights))
     low, high = values[0] - 50, values[-1] + 50
@@ -84,7 +84,7 @@ def test_negative_eigenvalues_are_counted_as_in_section_10():
 
 def test_the_derivative_of_the_slope_in_section_12():
     rng = np.random.default_rng(2)
-    forms = Forms.of(random_problem(rng, "general", 2, 8, 3))
+    forms = Forms.from_problem(random_problem(rng, "general", 2, 8, 3))
     h = 1e-6
     for w in (0.2, 0.5, 0.9):
         here, ahead, behind = (_evaluate(forms, w + step) for step in (0, h, -h))

@@ -14,12 +14,20 @@ from fairpca.solvers._rounding import round_relaxed
 
 
 def conclude(
-    problem: Problem, basis: Array, retention: Array | None = None, **about: Any
+    solver: Any,
+    problem: Problem,
+    basis: Array,
+    retention: Array | None = None,
+    *,
+    message: str,
+    n_iter: int,
+    n_eigen: int | None = None,
+    **history: Any,
 ) -> Solution:
     """The solution that a basis is, with a certificate for the problem's criterion.
 
     For "equal" the certificate measures the distance to the frontier at the spread that was
-    reached. `about` are the solver's own attributes of `Solution`.
+    reached. Unless said, each iteration of the solver took one eigenproblem.
     """
     spread = problem.spread(basis, retention)
     reached = problem.with_tolerance(max(problem.tolerance, spread))
@@ -28,24 +36,19 @@ def conclude(
     certificate = certify(reached, basis, multipliers, retention=retention, known=known)
     if problem.criterion == "equal" and spread > problem.tolerance + problem.negligible_spread:
         certificate = replace(certificate, requested_tolerance=problem.tolerance)
-    return Solution.certified(problem, basis, certificate, retention, **about)
+    n_eigen = problem.n_groups + n_iter if n_eigen is None else n_eigen
+    about = {"solver": solver.name, "n_iter": n_iter, "n_eigen": n_eigen, "message": message}
+    return Solution.certified(problem, basis, certificate, retention, history=history, **about)
 
 
 def conclude_relaxed(
-    solver: Any,
-    problem: Problem,
-    relaxed: Array,
-    *,
-    history: dict[str, Any],
-    offsets: Array | None = None,
-    **about: Any,
+    solver: Any, problem: Problem, relaxed: Array, *, offsets: Array | None = None, **about: Any
 ) -> Solution:
     """The solution that a relaxed projector is, rounded as the solver's attributes say.
 
-    See `round_relaxed` for the offsets.
+    See `round_relaxed` for the offsets, and `conclude` for the rest.
     """
     basis, retention = round_relaxed(
         problem, relaxed, solver.rounding, extra_dimensions=solver.extra_dimensions, offsets=offsets
     )
-    history = {"relaxed": relaxed, **history}
-    return conclude(problem, basis, retention, solver=solver.name, history=history, **about)
+    return conclude(solver, problem, basis, retention, relaxed=relaxed, **about)

@@ -30,6 +30,9 @@ ROUNDINGS = ("lp", "iterative")
 _WHOLE = 1e-6
 """How near to 0 or 1 a retention counts as that: relaxed solutions have no more digits."""
 
+_NO_RISE = 1e-9
+"""Rise of what all groups keep, relative to the largest entry of a matrix, that is rounding."""
+
 
 def round_relaxed(
     problem: Problem,
@@ -152,7 +155,7 @@ def _common_direction(inner: Array) -> Array:
     conditions = np.vstack([coordinates[1:] - coordinates[:1], trace])
     free = np.linalg.svd(conditions)[2][len(conditions) :]
     rise = free @ coordinates[0] if m else np.zeros(len(free))
-    chosen = rise @ free if np.linalg.norm(rise) > 1e-9 else free[-1]
+    chosen = rise @ free if np.linalg.norm(rise) > _NO_RISE else free[-1]
     matrix = np.zeros((f, f))
     matrix[rows, columns] = matrix[columns, rows] = chosen / weights
     return matrix
@@ -166,7 +169,9 @@ def _moved(
     longest = np.inf
     for room, sign in ((inside, -1.0), (1.0 - inside, 1.0)):
         scaled = sign * direction / np.sqrt(np.outer(room, room))
-        longest = min(longest, 1.0 / max(float(np.linalg.eigvalsh(scaled)[-1]), 1e-300))
+        longest = min(
+            longest, 1.0 / max(float(np.linalg.eigvalsh(scaled)[-1]), np.finfo(float).tiny)
+        )
     values, turn = eigh_descending(np.diag(inside) + longest * direction)
     moved = _snapped(np.clip(values, 0.0, 1.0))
     if ((moved > 0.0) & (moved < 1.0)).all():  # rounding kept it from arriving

@@ -88,18 +88,16 @@ class EpsilonConstraint:
             )
         gap = None if found.bound is None else problem.total_loss(found.basis) - found.bound
         return conclude(
+            self,
             problem,
             found.basis,
-            solver=self.name,
             message=found.message,
             n_iter=run.search.n_iter,
             n_eigen=run.n_eigen,
-            history={
-                "epsilon": epsilon,
-                "excess": max(excess, 0.0),
-                "bound": found.bound,
-                "gap": None if gap is None else max(gap, 0.0),
-            },
+            epsilon=epsilon,
+            excess=max(excess, 0.0),
+            bound=found.bound,
+            gap=None if gap is None else max(gap, 0.0),
         )
 
     def _bounds(self, problem: Problem) -> Array:
@@ -130,16 +128,15 @@ class _ConstrainedRun:
         self.n_eigen = problem.n_groups + 1
 
     def find(self) -> _Finding:
-        problem, epsilon = self.problem, self.epsilon
+        problem = self.problem
         plain = problem.least_loss_basis
         if self._is_met(problem.disparities(plain)):
             message = "the least total loss of all meets the bounds"
             return _Finding(plain, problem.total_loss(plain), message)
         self.space = SearchSpace(problem)
-        try:
-            return self._searched(epsilon)
-        finally:
-            self.n_eigen = self.space.n_eigen
+        found = self._searched(self.epsilon)
+        self.n_eigen = self.space.n_eigen
+        return found
 
     def _searched(self, epsilon: Array) -> _Finding:
         problem, limit = self.problem, loss_limit(self.problem)

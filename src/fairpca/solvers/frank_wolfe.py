@@ -22,6 +22,12 @@ from fairpca.solvers._conclude import conclude_relaxed
 from fairpca.solvers._iterating import Progress, check_stopping, iterate
 from fairpca.solvers._rounding import ROUNDINGS, linear_program
 
+_NOTHING = 1e-16
+"""Share of what a group keeps that counts as nothing; it is not zero, to have a logarithm."""
+
+_LENGTH_ERROR = 1e-14
+"""Error of the length of a step: that of rounding."""
+
 
 @dataclass(frozen=True)
 class _Welfare:
@@ -52,13 +58,10 @@ class _Welfare:
             offsets=ascent.offsets,
             message=message,
             n_iter=ascent.n_iter,
-            n_eigen=problem.n_groups + ascent.n_iter,
-            history={
-                "kept": ascent.kept,
-                "welfare": ascent.value,
-                "bound": ascent.bound,
-                "gap": max(ascent.bound - ascent.value, 0.0),
-            },
+            kept=ascent.kept,
+            welfare=ascent.value,
+            bound=ascent.bound,
+            gap=max(ascent.bound - ascent.value, 0.0),
         )
 
     def _ascent(self, problem: Problem) -> _Ascent:
@@ -235,9 +238,9 @@ def _line_search(kept: Array, step: Array) -> float:
 
     def slope(length: float) -> float:
         # At length 1 a group may keep nothing: the slope is then as good as infinite.
-        return float((step / np.maximum(kept + length * step, 1e-16 * kept)).sum())
+        return float((step / np.maximum(kept + length * step, _NOTHING * kept)).sum())
 
-    return 1.0 if slope(1.0) >= 0.0 else float(brentq(slope, 0.0, 1.0, xtol=1e-14))
+    return 1.0 if slope(1.0) >= 0.0 else float(brentq(slope, 0.0, 1.0, xtol=_LENGTH_ERROR))
 
 
 def _best_mixture(kept: Array) -> tuple[Array, Array]:

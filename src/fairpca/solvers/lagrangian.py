@@ -56,12 +56,5 @@ class Lagrangian:
         matrix = problem.weighted_sum(problem.weights + given)
         basis = leading_eigenpairs(matrix, problem.n_components)[1]
         value = problem.total_loss(basis) + float(given @ problem.disparities(basis))
-        return conclude(
-            problem,
-            basis,
-            solver=self.name,
-            message="one weighted PCA",
-            n_iter=1,
-            n_eigen=problem.n_groups + 1,
-            history={"multipliers": given, "objective": value},
-        )
+        found: dict[str, Any] = {"multipliers": given, "objective": value}
+        return conclude(self, problem, basis, message="one weighted PCA", n_iter=1, **found)

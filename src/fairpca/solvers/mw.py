@@ -80,20 +80,16 @@ class MultiplicativeWeights:
         about: dict[str, Any] = {
             "message": message,
             "n_iter": game.n_steps,
-            "n_eigen": problem.n_groups + game.n_steps,
-            "history": {
-                "relaxed": game.average,
-                "relaxed_value": game.value,
-                "bound": game.bound,
-                "gap": game.gap,
-                "weights": game.weights,
-                "gaps": np.array(game.gaps),
-            },
+            "relaxed_value": game.value,
+            "bound": game.bound,
+            "gap": game.gap,
+            "weights": game.weights,
+            "gaps": np.array(game.gaps),
         }
         if self.iterate == "average":
             return conclude_relaxed(self, problem, game.average, **about)
         assert game.basis is not None
-        return conclude(problem, game.basis, solver=self.name, **about)
+        return conclude(self, problem, game.basis, relaxed=game.average, **about)
 
 
 class _Game:

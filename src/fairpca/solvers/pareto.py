@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,10 @@ from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._conclude import conclude
 from fairpca.solvers._descent import Descent, descend
+from fairpca.solvers._iterating import Progress
+
+_ZERO_GRADIENT = 1e-14
+"""Norm of a gradient, relative to tr(A), that is only rounding."""
 
 _RETRACTIONS = {"svd": polar_factor, "qr": qr_factor}
 
@@ -127,22 +130,20 @@ class ParetoDescent:
         """The most steps of all runs together, for progress bars."""
         return self.max_iter * (self.n_restarts if self._is_random else 1)
 
-    def solve(self, problem: Problem, progress: Callable[[], bool] | None = None) -> Solution:
+    def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """Descend from every start and certify the best end point."""
         runs = [self._descend(problem, basis, progress) for basis in self._starts(problem)]
         best = _best(problem, runs)
         return conclude(
+            self,
             problem,
             runs[best].point,
-            solver=self.name,
             message=runs[best].message,
             n_iter=len(runs[best].steps),
             n_eigen=problem.n_groups,
-            history={
-                "objectives": self._vector(problem).names(problem),
-                "runs": tuple(runs),
-                "best": best,
-            },
+            objectives=self._vector(problem).names(problem),
+            runs=tuple(runs),
+            best=best,
         )
 
     @property
@@ -170,9 +171,7 @@ class ParetoDescent:
             )
         return [polar_factor(given)]
 
-    def _descend(
-        self, problem: Problem, basis: Array, progress: Callable[[], bool] | None
-    ) -> Descent:
+    def _descend(self, problem: Problem, basis: Array, progress: Progress | None) -> Descent:
         vector = self._vector(problem)
         tangent = _project if self.geometry == "riemannian" else None
         return descend(
@@ -184,7 +183,7 @@ class ParetoDescent:
             step_size=self.step_size,
             normalize=self.normalize,
             armijo=self.armijo,
-            zero=1e-14 * problem.scale,
+            zero=_ZERO_GRADIENT * problem.scale,
             tol=self.tol if self.normalize else self.tol * problem.scale,
             max_iter=self.max_iter,
             progress=progress,
@@ -237,8 +236,7 @@ def non_dominated(values: Array) -> np.typing.NDArray[np.bool_]:
     """Which rows no other row dominates: is nowhere larger than, and somewhere smaller."""
     no_larger = (values[:, None, :] <= values[None, :, :]).all(axis=2)
     smaller = (values[:, None, :] < values[None, :, :]).any(axis=2)
-    dominated: Any = (no_larger & smaller).any(axis=0)
-    return ~np.asarray(dominated)
+    return ~np.asarray((no_larger & smaller).any(axis=0))
 
 
 def _best(problem: Problem, runs: list[Descent]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +15,13 @@ from fairpca.solution import Solution
 from fairpca.solvers._conclude import conclude
 
 _RATIO = (np.sqrt(5.0) - 1.0) / 2.0
-_LAST_WIDTH = 1e-6
-_SCAN_POINTS = 201
+"""The golden section."""
+
+_LAST_WIDTH, _SCAN_POINTS = 1e-6, 201
+"""Width of the interval at which the search ends, and weights of the grid."""
+
+_ROUNDING = 1e-12
+"""By how much, relatively, a loss may exceed the ceiling of c-FPCA."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +84,9 @@ class PelegrinaFPCA:
         if problem.n_groups == 2:
             low, high = path.scan() if self.search == "scan" else (0.0, 1.0)
             path.golden_section(low, high)
-        return conclude(
-            problem,
-            path.basis,
-            solver=self.name,
-            message=f"weight {path.weight:.6g}",
-            n_iter=path.n_eigen,
-            n_eigen=problem.n_groups + path.n_eigen,
-            history={"weight": path.weight, "difference": path.value},
-        )
+        found: dict[str, Any] = {"weight": path.weight, "difference": path.value}
+        message = f"weight {path.weight:.6g}"
+        return conclude(self, problem, path.basis, message=message, n_iter=path.n_eigen, **found)
 
 
 class _Path:
@@ -97,10 +97,9 @@ class _Path:
         self.n_eigen = 0
         self.value, self.weight, self.basis = np.inf, 1.0, problem.least_loss_basis
         losses = problem.traces - problem.kept(self.basis)
-        self.ceiling = float(losses.max()) * (1 + 1e-12)
+        self.ceiling = float(losses.max()) * (1 + _ROUNDING)
         worse = int(np.argmax(losses))
-        self.total = problem.total_matrix
-        self.difference = self.total
+        self.total = self.difference = problem.total_matrix
         if problem.n_groups == 2:
             self.difference = problem.matrices[worse] - problem.matrices[1 - worse]
         self._keep(1.0, self.basis)
@@ -135,10 +134,8 @@ class _Path:
         losses = self.problem.traces - self.problem.kept(basis)
         if self.options.constrained and losses.max() > self.ceiling:
             return np.inf
-        compared = losses
-        if self.options.measure == "disparity":
-            compared = self.problem.disparities(basis)
-        value = float(np.ptp(compared))
+        own = self.problem.own_losses if self.options.measure == "disparity" else 0.0
+        value = float(np.ptp(losses - own))
         if value < self.value:
             self.value, self.weight, self.basis = value, weight, basis
         return value

@@ -79,14 +79,9 @@ class SDPRelaxation:
         """Solve the relaxation, round it and certify the result."""
         relaxed, message = self._relax(problem)
         disparities = problem.own_gains - np.einsum("kij,ij->k", problem.matrices, relaxed)
+        value = float(disparities.max())
         return conclude_relaxed(
-            self,
-            problem,
-            relaxed,
-            message=message,
-            n_iter=0,
-            n_eigen=problem.n_groups,
-            history={"relaxed_value": float(disparities.max())},
+            self, problem, relaxed, message=message, n_iter=0, relaxed_value=value
         )
 
     def _relax(self, problem: Problem) -> tuple[Array, str]:

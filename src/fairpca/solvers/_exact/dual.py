@@ -14,7 +14,6 @@ bound, and the relaxed projector shows which eigenvectors are tied. docs/exact_s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -115,8 +114,8 @@ def maximise_dual(
     return DualResult(
         search.best_weights,
         search.best,
-        forms.backend.host(search.vectors),
-        search.occupation,
+        forms.backend.host(search.smoothed.spectrum.vectors),
+        search.smoothed.p,
         search.n_eigen,
         search.best > limit,
         smooth_at,
@@ -131,10 +130,7 @@ class _DualAscent:
         self.forms, self.domain = forms, domain
         self.best = -np.inf
         self.best_weights = domain.weights(domain.start)
-        self.vectors: Any = None
-        self.occupation = np.empty(0)
         self.n_eigen = 0
-        self.converged = False
         self._unbalanced = np.linalg.pinv(domain.balance) @ domain.balance
         self._spectrum: Spectrum | None = None
 
@@ -150,10 +146,10 @@ class _DualAscent:
         last = _EXPENSIVE_LAST_MU if self.forms.d > _EXPENSIVE else _LAST_MU
         known: tuple[Array, float] | None = None
         while True:
-            z, saturated = self.newton(z, mu * unit, limit)
-            if self.best > limit or (bold and not self.converged):
+            z, converged = self.newton(z, mu * unit, limit)
+            if self.best > limit or (bold and not converged):
                 return None
-            if self.converged:
+            if converged:
                 known = z, mu
             elif known is not None and factor < _SMALL_STEP and not self.domain.bounded:
                 # Tied eigenvalues turned quickly in between: go back, and on in smaller steps.
@@ -161,7 +157,7 @@ class _DualAscent:
                 z, mu = known[0], max(known[1] * factor, last)
                 continue
             # With no barrier and no eigenvalue near the level nothing depends on mu any more.
-            if saturated and self.converged and not self.domain.bounded:
+            if self.smoothed.is_saturated and converged and not self.domain.bounded:
                 if not polish or self.polish(z, mu * unit) or mu <= last:
                     return mu
             elif mu <= last:
@@ -169,9 +165,8 @@ class _DualAscent:
             mu = max(mu * factor, last)
 
     def newton(self, z: Array, mu: float, limit: float) -> tuple[Array, bool]:
-        """Maximise the smooth function; returns z and whether all eigenvalues are saturated."""
-        noise = VALUE_ROUNDING * self.forms.scale
-        self.converged = False
+        """Maximise the smooth function; returns z and whether it converged."""
+        noise, converged = VALUE_ROUNDING * self.forms.scale, False
         value, smoothed = self._value(z, mu)
         for _ in range(_NEWTON_STEPS):
             gradient, hessian = self._derivatives(z, mu, smoothed)
@@ -180,7 +175,7 @@ class _DualAscent:
             step = self._newton_step(gradient, hessian)
             gain = float(gradient @ step)
             if not gain > max(_NEGLIGIBLE_GAIN * mu, noise):
-                self.converged = True
+                converged = True
                 break
             length = self._longest(z, step)
             # In many dimensions evaluations are expensive: none for what is only rounding.
@@ -195,8 +190,8 @@ class _DualAscent:
             z, value, smoothed = z + length * step, trial, trial_sum
             if self.best > limit:
                 break
-        self.vectors, self.occupation = smoothed.spectrum.vectors, smoothed.p
-        return z, smoothed.is_saturated
+        self.smoothed = smoothed
+        return z, converged
 
     def polish(self, z: Array, mu: float) -> bool:
         """Newton's method for a slope of zero, which still falls when the value no longer rises.
@@ -216,7 +211,7 @@ class _DualAscent:
             if not (smaller < _POLISHING_FACTOR * left and smoothed.is_saturated):
                 break
             z, left = trial, smaller
-            self.vectors, self.occupation = smoothed.spectrum.vectors, smoothed.p
+            self.smoothed = smoothed
         # Values differ by rounding only; those of the last z belong to the vectors.
         self.best_weights = self.domain.weights(z)
         spectrum = self.forms.spectrum(self.best_weights)

@@ -14,20 +14,13 @@ from fairpca._linalg.types import Array
 from fairpca.certificate import Certificate, certify
 from fairpca.problem import KeptBounds, Problem
 from fairpca.solution import Solution
+from fairpca.solvers._exact import relaxed
 from fairpca.solvers._exact.criteria import Equal, MinMax, Spread
 from fairpca.solvers._exact.domains import spread_domain
 from fairpca.solvers._exact.dual import DualResult, maximise_dual
 from fairpca.solvers._exact.forms import Forms
 from fairpca.solvers._exact.local import LocalResult, refine
 from fairpca.solvers._exact.multistart import CLOSED_GAP, MultiStart, enough, loss_limit, own_total
-from fairpca.solvers._exact.relaxed import (
-    plain_multipliers,
-    settle_equal,
-    settle_minmax,
-    settle_two_groups,
-    two_group_multipliers,
-    without_search,
-)
 from fairpca.solvers._exact.space import SearchSpace
 from fairpca.solvers._exact.two_groups import SeenWeights
 
@@ -105,11 +98,7 @@ class _ExactRun:
     """One run on one problem."""
 
     def __init__(
-        self,
-        problem: Problem,
-        n_starts: int,
-        random_state: int | None,
-        shared: Workspace | None,
+        self, problem: Problem, n_starts: int, random_state: int | None, shared: Workspace | None
     ) -> None:
         self.problem, self.shared = problem, shared
         self.search = MultiStart(problem, n_starts, random_state)
@@ -120,9 +109,8 @@ class _ExactRun:
     def find(self, neighbours: Sequence[Solution]) -> Finding:
         """The best subspace that is found, certified."""
         problem = self.problem
-        plain = without_search(problem)
-        if plain is not None:
-            return self._certified(plain[0], plain_multipliers(problem), plain[1])
+        if (plain := relaxed.without_search(problem)) is not None:
+            return self._certified(plain[0], relaxed.plain_multipliers(problem), plain[1])
         before = 0 if self.shared is None else self.shared.space.n_eigen
         self.work = Workspace(problem) if self.shared is None else self.shared
         self.space, self.known = self.work.space, self.work.space.bounds
@@ -144,8 +132,8 @@ class _ExactRun:
         return Finding(basis, certificate, message)
 
     def _two_groups(self) -> Finding:
-        result = settle_two_groups(self.problem, self.space, self.work.seen)
-        multipliers = two_group_multipliers(self.problem, result.weights)
+        result = relaxed.settle_two_groups(self.problem, self.space, self.work.seen)
+        multipliers = relaxed.two_group_multipliers(self.problem, result.weights)
         return self._certified(self.space.lift(result.basis), multipliers, "root found")
 
     def _minmax(self) -> Finding:
@@ -153,7 +141,7 @@ class _ExactRun:
         return self._certified(local.basis, dual.weights, self._searched())
 
     def _least_largest(self, most: int | None = None) -> tuple[DualResult, LocalResult]:
-        dual = settle_minmax(self.space)
+        dual = relaxed.settle_minmax(self.space)
         local = self.search.best(
             self.space,
             MinMax(),
@@ -167,11 +155,10 @@ class _ExactRun:
     def _equal(self, neighbours: Sequence[Solution]) -> Finding:
         problem, near = self.problem, None
         if neighbours:
-            found = self._beside(neighbours[0])
-            if found is not None:
+            if (found := self._beside(neighbours[0])) is not None:
                 return found
             near = problem.weights + neighbours[0].certificate.multipliers
-        dual = settle_equal(self.space, problem.tolerance, loss_limit(problem), near)
+        dual = relaxed.settle_equal(self.space, problem.tolerance, loss_limit(problem), near)
         if not dual.above_limit:
             known = [neighbour.basis for neighbour in neighbours]
             local = self._least_loss(dual, problem.tolerance, known)
@@ -196,11 +183,8 @@ class _ExactRun:
         self.search.record(criterion, local, float(problem.weights @ local.disparities))
         if np.ptp(local.disparities) > problem.tolerance + self.negligible:
             return None
-        found = self._certified(
-            self.space.lift(local.basis),
-            local.weights - problem.weights,
-            "followed from a neighbouring tolerance",
-        )
+        basis, multipliers = self.space.lift(local.basis), local.weights - problem.weights
+        found = self._certified(basis, multipliers, "followed from a neighbouring tolerance")
         return self._compared(found) if found.certificate.status == "optimal" else None
 
     def _fall_back(self) -> Finding:
@@ -217,12 +201,10 @@ class _ExactRun:
         reached = max(float(np.ptp(nearest.disparities)), problem.tolerance)
         allowed = reached + self.negligible / 2
         # At the edge of what is possible the weights grow without bound, and the barrier with them.
-        dual = settle_equal(self.space, allowed, first_mu=_EDGE_MU)
+        dual = relaxed.settle_equal(self.space, allowed, first_mu=_EDGE_MU)
         local = self._least_loss(dual, allowed, [nearest.basis], _EDGE_STARTS)
-        if (
-            np.ptp(local.disparities) > allowed + self.negligible / 2
-            or problem.weights @ local.disparities > problem.weights @ nearest.disparities
-        ):
+        unfair = np.ptp(local.disparities) > allowed + self.negligible / 2
+        if unfair or problem.weights @ local.disparities > problem.weights @ nearest.disparities:
             local = nearest
         return self._finish_equal(local, dual, proof.weights)
 
@@ -268,9 +250,10 @@ class _ExactRun:
         if certificate.status == "optimal" and positive:
             # Then the weights are also a proof for the least largest disparity: nothing to gain.
             return found
-        if self.work.minmax_disparities is None:
-            self.work.minmax_disparities = self._least_largest(_COMPARED_STARTS)[1].disparities
         better = self.work.minmax_disparities
+        if better is None:
+            better = self._least_largest(_COMPARED_STARTS)[1].disparities
+            self.work.minmax_disparities = better
         return replace(found, certificate=with_minmax(self.problem, certificate, better))
 
     def _searched(self) -> str:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from bisect import insort
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -29,6 +30,9 @@ _MAX_STEPS = 100
 
 _SLOPE_TOLERANCE = 1e-14
 """Error of the difference of the disparities that is rounding, relative to the largest trace."""
+
+_TO_ROUNDING: dict[str, Any] = {"xtol": 1e-16, "rtol": 1e-15, "maxiter": 200}
+"""Brent's method, as exact as it can be; bisection alone would take 53 steps."""
 
 _CHECKED_STEPS = 4
 """So many steps have to halve the bracket, or a halving follows."""
@@ -53,6 +57,10 @@ class _Point:
     slope: float
     curvature: float
     """Derivative of the slope; zero when it is not known."""
+
+    def above(self, target: float) -> tuple[float, float]:
+        """Value and slope of the dual minus ``target * w``, of which the maximum is wanted."""
+        return self.dual - target * self.w, self.slope - target
 
 
 class SeenWeights:
@@ -130,15 +138,11 @@ def solve_two_groups(
         point = _evaluate(forms, w)
         seen.add(point)
         n_eigen += 1
-        if point.slope > target:
-            low = point
-        else:
-            high = point
-    if abs(best.slope - target) <= small:
-        basis = best.basis
-    else:
+        low, high = (point, high) if point.slope > target else (low, point)
+    basis = best.basis
+    if abs(best.slope - target) > small:
         basis = _cross(forms, low.basis, high.basis, target)
-    top = max((low, high), key=lambda point: point.dual - target * point.w)
+    top = max((low, high), key=lambda point: point.above(target)[0])
     return TwoGroupResult(basis, size * np.array([top.w, 1.0 - top.w]), n_eigen)
 
 
@@ -182,8 +186,7 @@ def _next_weight(low: _Point, high: _Point, best: _Point, target: float) -> floa
 
 
 def _tangents_meet(low: _Point, high: _Point, target: float) -> float:
-    rise, fall = low.slope - target, high.slope - target
-    at_low, at_high = low.dual - target * low.w, high.dual - target * high.w
+    (at_low, rise), (at_high, fall) = low.above(target), high.above(target)
     return low.w + (at_high - at_low - fall * (high.w - low.w)) / (rise - fall)
 
 
@@ -192,9 +195,8 @@ def _is_kink(low: _Point, high: _Point, target: float, scale: float) -> bool:
     if high.w - low.w <= 4 * np.finfo(float).eps:
         return True
     w = min(max(_tangents_meet(low, high, target), low.w), high.w)
-    ceiling = low.dual - target * low.w + (low.slope - target) * (w - low.w)
-    floor = max(low.dual - target * low.w, high.dual - target * high.w)
-    return bool(ceiling - floor <= VALUE_ROUNDING * scale)
+    (at_low, rise), (at_high, _) = low.above(target), high.above(target)
+    return at_low + rise * (w - low.w) - max(at_low, at_high) <= VALUE_ROUNDING * scale
 
 
 def _cross(forms: Forms, low: Array, high: Array, target: float) -> Array:
@@ -208,4 +210,4 @@ def _cross(forms: Forms, low: Array, high: Array, target: float) -> Array:
     start, end = excess(0.0), excess(1.0)
     if start <= 0 or end >= 0:  # both ends lie within rounding of the target
         return path(0.0) if abs(start) <= abs(end) else path(1.0)
-    return path(float(brentq(excess, 0.0, 1.0, xtol=1e-16, rtol=1e-15, maxiter=200)))
+    return path(float(brentq(excess, 0.0, 1.0, **_TO_ROUNDING)))
