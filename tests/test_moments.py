@@ -474,7 +474,6 @@ def test_rows_are_read_in_blocks():
     assert extra_memory(X, rng.integers(0, 2, len(X))) <= 40e6
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_large_data_are_read_in_blocks(order):
     rng = np.random.default_rng(0)

@@ -30,7 +30,6 @@ def small(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow
 def test_every_figure_is_drawn_as_picture_and_vector(small):
     pictures = {path.stem for path in (small / "figures").glob("*.png")}
     assert pictures == {path.stem for path in (small / "figures").glob("*.svg")}
@@ -40,7 +39,6 @@ def test_every_figure_is_drawn_as_picture_and_vector(small):
         assert (pixels < 0.9).any(axis=2).mean() > 0.005, f"{path.name} is nearly blank"
 
 
-@pytest.mark.slow
 def test_every_claim_gets_a_verdict_and_its_figures_exist(small):
     page = (small / "claims.md").read_text(encoding="utf-8")
     verdicts = re.findall(r"\*Verdict:\* \*\*(.*?)\*\*", page)
@@ -50,7 +48,6 @@ def test_every_claim_gets_a_verdict_and_its_figures_exist(small):
         assert (small / "figures" / f"{name}.png").exists()
 
 
-@pytest.mark.slow
 def test_tables_hold_every_registered_method(small):
     found = pd.read_csv(small / "data" / "methods.csv")
     assert set(found["method"]) == set(methods.methods())

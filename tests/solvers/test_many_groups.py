@@ -152,7 +152,6 @@ def sdp_problems(n):
         yield problem_of(matrices / np.trace(matrices, axis1=1, axis2=2).max(), r)
 
 
-@pytest.mark.slow
 def test_smallest_spread_agrees_with_an_sdp():
     infeasible = 0
     for problem in sdp_problems(100):
@@ -164,7 +163,6 @@ def test_smallest_spread_agrees_with_an_sdp():
     assert 10 <= infeasible <= 90
 
 
-@pytest.mark.slow
 def test_dual_value_agrees_with_an_sdp():
     above = said = 0
     for number, problem in enumerate(sdp_problems(100)):
@@ -190,7 +188,6 @@ def test_dual_value_agrees_with_an_sdp():
     assert said >= above / 2
 
 
-@pytest.mark.slow
 def test_minmax_value_agrees_with_an_sdp():
     for problem in sdp_problems(40):
         forms = Forms.from_problem(problem)

@@ -173,7 +173,6 @@ def test_stationary_points_are_recognised():
 # Where it ends on real data
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("load", [load_adult, load_credit])
 @pytest.mark.parametrize("r", [2, 5, 10])
 def test_ends_on_the_frontier_of_two_groups(load, r):
@@ -188,7 +187,6 @@ def test_ends_on_the_frontier_of_two_groups(load, r):
     assert np.mean(np.array(excess) <= 1e-3) >= 0.9
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("r", [5, 10])
 def test_five_groups_become_nearly_equal(r):
     problem = real_problem(load_adult, "race", r)

@@ -27,7 +27,6 @@ def solved():
     return {grouping: list(exact_cases.solve_all(grouping)) for grouping in exact_cases.GROUPINGS}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("grouping", PROTOTYPES)
 def test_endings_spreads_and_gaps(solved, grouping):
     for case in solved[grouping]:
@@ -43,7 +42,6 @@ def test_endings_spreads_and_gaps(solved, grouping):
         assert certificate.relative_gap <= min(allowed, 3e-2)
 
 
-@pytest.mark.slow
 def test_at_least_three_quarters_have_no_gap(solved):
     gaps = [
         case.relative_gap
@@ -55,7 +53,6 @@ def test_at_least_three_quarters_have_no_gap(solved):
     assert sum(gap <= 1e-7 for gap in gaps) >= 0.75 * len(gaps)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("grouping", PROTOTYPES)
 def test_the_committed_table_is_what_the_script_makes(solved, grouping):
     page = exact_cases.TARGET.read_text(encoding="utf-8")

@@ -212,7 +212,6 @@ def test_ranks_and_disparities_after_rounding_any_point():
         check_rounding(problem, relaxed)
 
 
-@pytest.mark.slow
 def test_ranks_and_disparities_after_rounding_relaxed_optima():
     for _, problem in rounding_problems(150, seed=1):
         r = problem.n_components

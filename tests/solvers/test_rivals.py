@@ -69,7 +69,6 @@ def test_methods_for_parity_have_equal_means_and_others_do_not():
             assert (mean_gap == 0.0) == criterion.startswith("parity"), name
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fairpca.FairnessWarning")
 def test_one_section_of_the_table_comes_out_as_committed():
     shown = committed()["Adult, sex, r = 2"]

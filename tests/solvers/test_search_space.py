@@ -48,7 +48,6 @@ def test_bounds_of_tied_groups_are_those_of_the_whole_space(monkeypatch, kind, c
         assert bounds[0] == pytest.approx(bounds[1], abs=1e-7 * problem.scale)
 
 
-@pytest.mark.slow
 def test_hundreds_of_columns_and_three_groups():
     rng = np.random.default_rng(10)
     falling = np.arange(1, 501) ** -0.8
