@@ -29,9 +29,8 @@ from fairpca import FairPCA, GroupMoments
 from fairpca._linalg.types import Array
 from fairpca._rows.sums import one_blas_thread, worker_threads
 from fairpca.sources import blocks, read_moments
-from fairpca.sources.columns import Choice
-from fairpca.sources.files import TableFile
 from fairpca.sources.pool import in_order
+from fairpca.tables.reading import TableFile
 
 N_COLUMNS, ROW_GROUP, N_COMPONENTS = 60, 250_000, 10
 NAMES = [f"x{j}" for j in range(N_COLUMNS)]
@@ -110,8 +109,7 @@ def fit_file(path: Path) -> FairPCA:
 
 def product_of_rows(path: Path) -> Array:
     """One product of all rows, without groups: the same batches, blocks and threads."""
-    columns = Choice.of(NAMES, None, None)
-    batches = (batch for batch, _ in TableFile.of(path).batches(columns.columns))
+    batches = (batch for batch, _ in TableFile.of(path).open().batches(NAMES))
     total = np.zeros((N_COLUMNS, N_COLUMNS))
     with one_blas_thread():
         for part in in_order(product_of_batch, batches, worker_threads(N_COLUMNS)):

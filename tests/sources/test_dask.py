@@ -20,7 +20,7 @@ from sklearn import config_context
 from sklearn.exceptions import NotFittedError
 
 from fairpca import FairPCA, GroupMoments
-from fairpca.sources import dask_moments
+from fairpca.sources import read_moments, transform_distributed
 
 from clusters import NAMES, people
 from same_fit import assert_same_fit
@@ -107,7 +107,7 @@ def test_a_cluster_gives_the_fit_on_all_rows(client):
     reference = FairPCA(2).fit(FRAME[NAMES], sensitive_features=AGE, sample_weight=FRAME["w"])
     given = FairPCA(2).fit(frame[NAMES], sensitive_features=frame["age"], sample_weight=frame["w"])
     named = FairPCA(2).fit(frame.drop(columns="sex"), sensitive_features=["age"], sample_weight="w")
-    moments = dask_moments(
+    moments = read_moments(
         frame, features=NAMES, sensitive_features="age", sample_weight=frame["w"]
     )
     for fair in (given, named, FairPCA(2).fit_moments(moments)):
@@ -235,9 +235,9 @@ def test_intersections(threads):
     reference = GroupMoments.from_rows(X, both)
     chunks = da.from_array(both.to_numpy(dtype=object), chunks=(170, 1))
     for moments in (
-        dask_moments(lazy_rows(), sensitive_features=chunks),
-        dask_moments(spread(), features=NAMES, sensitive_features=["age", "sex"]),
-        dask_moments(spread()[NAMES], sensitive_features=spread()[["age", "sex"]]),
+        read_moments(lazy_rows(), sensitive_features=chunks),
+        read_moments(spread(), features=NAMES, sensitive_features=["age", "sex"]),
+        read_moments(spread()[NAMES], sensitive_features=spread()[["age", "sex"]]),
     ):
         assert moments.labels == reference.labels
         assert moments.count.tolist() == reference.count.tolist()
@@ -351,10 +351,10 @@ def lazy_rows():
         ),
         (lambda: FairPCA(1).fit(spread()["age"]), "pass a data frame"),
         (lambda: FairPCA(2).fit(dask.delayed(X)), "not a Delayed"),
-        (lambda: dask_moments(X), "not a ndarray"),
-        (lambda: dask_moments(spread(), features=["c", "age"]), "non-numeric columns: 'age'"),
-        (lambda: dask_moments(spread()[["age"]], sensitive_features="age"), "no numeric columns"),
-        (lambda: dask_moments(lazy_rows(), missing_labels="drop"), "missing_labels must be"),
+        (lambda: transform_distributed(FairPCA(2).fit(X), X), "not a ndarray"),
+        (lambda: read_moments(spread(), features=["c", "age"]), "non-numeric columns: 'age'"),
+        (lambda: read_moments(spread()[["age"]], sensitive_features="age"), "no numeric columns"),
+        (lambda: read_moments(lazy_rows(), missing_labels="drop"), "missing_labels must be"),
         (lambda: FairPCA(2).fit(X).transform(lazy_rows()[:, :5]), "X has 5 features, but FairPCA"),
         (lambda: FairPCA(2).fit(FRAME[NAMES]).transform(spread()[NAMES[1:]]), "no column 'a.b'"),
         (lambda: FairPCA(2).fit(X).transform(spread()), "X has 10 features"),
@@ -412,3 +412,19 @@ def test_the_page_prints_what_it_shows(threads, capsys):
     (_, example), (_, shown), _ = re.findall(r"```(\w+)\n(.*?)```", page, re.DOTALL)
     exec(example, {})
     assert capsys.readouterr().out == shown
+
+
+def test_columns_of_a_data_frame_can_be_kept():
+    fair = FairPCA(2).fit(FRAME[NAMES])
+    reduced = transform_distributed(fair, spread(), keep=["sex", "c"])
+    assert list(reduced.columns) == ["sex", "c", "fairpca0", "fairpca1"]
+    found = reduced.compute()
+    np.testing.assert_allclose(found[["fairpca0", "fairpca1"]], fair.transform(FRAME[NAMES]))
+    assert found["sex"].tolist() == FRAME["sex"].tolist()
+    assert found["c"].tolist() == FRAME["c"].tolist()
+    with pytest.raises(ValueError, match="no column 'idd'"):
+        transform_distributed(fair, spread(), keep="idd")
+    with pytest.raises(ValueError, match="names of reduced ones: 'fairpca1'"):
+        transform_distributed(fair, spread().rename(columns={"sex": "FairPCA1"}), keep="FairPCA1")
+    with pytest.raises(ValueError, match="Columns of a Dask array have no names"):
+        transform_distributed(fair, lazy_rows(), keep="sex")

@@ -12,8 +12,8 @@ import pyarrow.parquet
 import pytest
 
 from fairpca import FairPCA, GroupMoments
+from fairpca.sources import read_moments, transform_distributed
 from fairpca.sources import spark as spark_module
-from fairpca.sources import spark_moments, spark_transform
 
 from clusters import NAMES, people
 from same_fit import assert_same_fit
@@ -89,7 +89,7 @@ def test_many_partitions_are_merged_before_the_driver_gets_them(frame, monkeypat
     monkeypatch.setattr(spark_module, "_collected", recording)
     # Sorted by a hash of the number: most partitions are without rows, or without some group.
     spread = frame.where("id <> 'row 7'").repartition(40, "age", "sex")
-    moments = spark_moments(spread, features=NAMES, sensitive_features=["age", "sex"])
+    moments = read_moments(spread, features=NAMES, sensitive_features=["age", "sex"])
     some = FRAME[FRAME["id"] != "row 7"]
     reference = GroupMoments.from_rows(some[NAMES], some[["age", "sex"]])
     assert moments.labels == reference.labels
@@ -103,7 +103,7 @@ def test_many_partitions_are_merged_before_the_driver_gets_them(frame, monkeypat
 
 def test_transform_is_lazy_and_keeps_what_it_is_told(frame):
     fair = FairPCA(2).fit(FRAME[NAMES], sensitive_features=AGE)
-    reduced = spark_transform(fair, frame.repartition(3), keep=["id", "c"])
+    reduced = transform_distributed(fair, frame.repartition(3), keep=["id", "c"])
     assert reduced.columns == ["id", "c", "fairpca0", "fairpca1"]
     rows = {row[0]: row[1:] for row in reduced.collect()}
     found = np.array([rows[name] for name in FRAME["id"]])
@@ -127,11 +127,11 @@ def test_refusals_of_rows_are_one_sentence(frame):
         FairPCA(1).fit(holes, sensitive_features="age")
     labels = frame.selectExpr("c", "e", "if(sex = 'f', null, age) as age")
     with pytest.raises(ValueError, match=r"^Partition \d+: sensitive_features has .* missing"):
-        spark_moments(labels, sensitive_features="age")
-    moments = spark_moments(labels, sensitive_features="age", missing_labels="group")
+        read_moments(labels, sensitive_features="age")
+    moments = read_moments(labels, sensitive_features="age", missing_labels="group")
     assert moments.labels == ("middle", "old", "young", "(missing)")
     with pytest.raises(ValueError, match="no rows, or none with a positive weight"):
-        spark_moments(frame.where("c > 1e9"), features=["c"])
+        read_moments(frame.where("c > 1e9"), features=["c"])
 
 
 def test_refusals_before_any_work(frame, monkeypatch):
@@ -141,13 +141,13 @@ def test_refusals_before_any_work(frame, monkeypatch):
         (lambda: FairPCA(11).fit(frame), "n_components=11 must be between 1 and n_features=10"),
         (lambda: FairPCA(2).fit(frame, sensitive_features="agee"), "no column 'agee'"),
         (lambda: FairPCA(2).fit(frame, sensitive_features=AGE), "must be names of columns"),
-        (lambda: spark_moments(frame, features=["c", "age"]), r"hold no numbers: 'age' \(string\)"),
-        (lambda: spark_moments(FRAME), "not a DataFrame"),
-        (lambda: spark_moments(frame, missing_labels="drop"), "missing_labels must be"),
-        (lambda: spark_transform(fair, frame, keep="idd"), "no column 'idd'"),
+        (lambda: read_moments(frame, features=["c", "age"]), r"hold no numbers: 'age' \(string\)"),
+        (lambda: transform_distributed(fair, FRAME), "not a DataFrame"),
+        (lambda: read_moments(frame, missing_labels="drop"), "missing_labels must be"),
+        (lambda: transform_distributed(fair, frame, keep="idd"), "no column 'idd'"),
         (lambda: fair.transform(frame.drop("c")), "no column 'c'"),
         (
-            lambda: spark_transform(
+            lambda: transform_distributed(
                 fair, frame.withColumnRenamed("id", "FairPCA1"), keep="FairPCA1"
             ),
             "names of reduced ones: 'fairpca1'",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from fairpca import Certificate, FairPCA, GroupTable
 from fairpca._linalg.types import Array
 from fairpca._rows.text import label_text, short_text
+from fairpca.cli._prepared import PreparedTable
 from fairpca.tables.preparation import Preparation
 
 
@@ -70,13 +72,18 @@ def in_options(text: str) -> str:
     return text.replace("criterion='minmax'", "--criterion minmax")
 
 
-def table_as_data(preparation: Preparation, n_rows: int) -> dict[str, Any]:
+def table_as_data(prepared: PreparedTable) -> dict[str, Any]:
     """What was read, for JSON."""
     return {
-        "rows": n_rows,
-        "columns": [column.name for column in preparation.columns],
-        "prepared_columns": list(preparation.feature_names),
+        "rows": prepared.n_rows,
+        "columns": [column.name for column in prepared.preparation.columns],
+        "prepared_columns": list(prepared.preparation.feature_names),
     }
+
+
+def paths_as_data(**paths: Path | None) -> dict[str, str | None]:
+    """The files that were written, for JSON."""
+    return {name: None if path is None else str(path) for name, path in paths.items()}
 
 
 def as_data(fair: FairPCA) -> dict[str, Any]:

@@ -1,55 +1,69 @@
-"""Options that several commands have."""
+"""Options that several commands have, and what they may be."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from fairpca._rows.checks import check_choice, check_number
+from fairpca._rows.groups import MISSING_LABELS
+from fairpca.cli._terminal import BadInputError, refusing
 from fairpca.problem import CRITERIA
 from fairpca.solvers import SOLVERS
 from fairpca.tables.preparation import ENCODINGS
+from fairpca.tables.reading import SUFFIXES
 
-DIMENSION_HELP = (
-    "The number of columns to reduce to, or a share: the fewest at which the worst-off group keeps "
-    "that share of its variance."
+
+def column_option(name: str, words: str) -> Any:
+    """An option that takes the name of a column."""
+    return typer.Option(name, metavar="COLUMN", help=words)
+
+
+def file_option(name: str, words: str) -> Any:
+    """An option that takes a path."""
+    return typer.Option(name, metavar="FILE", help=words)
+
+
+_DIMENSION = typer.Option(
+    "--n-components",
+    metavar="5|0.9",
+    help="The number of columns to reduce to, or a share: the fewest at which the worst-off group "
+    "keeps that share of its variance.",
 )
-SENSITIVE_HELP = "A column that makes the groups; several make groups of their combinations."
+_SENSITIVE = "A column that makes the groups; several make groups of their combinations."
+_KEEP = "Whether the sensitive columns are reduced with the others; new tables then need them too."
+_ENCODE = (
+    "Columns of text become a 0/1 column for each category, or one of codes (positions in sorted "
+    "order), or are an error."
+)
+_CRITERION = "Equal disparities at the least total loss, or the least largest disparity."
+_MISSING = "Whether missing values in a sensitive column are an error or a group."
+_OUTPUT = (
+    "Write the reduced table; the suffix is .csv, .parquet, .arrow or .feather. In a CSV file, "
+    "text that a spreadsheet would run gets a ' in front."
+)
+_STREAM = "Read the table in batches, which takes less memory, even if it is no larger than 1 GiB."
 
 Table = Annotated[
-    Path, typer.Argument(metavar="TABLE", help="A .csv, .parquet, .arrow or .feather file.")
+    Path, typer.Argument(metavar="TABLE", help=f"A file that ends in {', '.join(SUFFIXES)}.")
 ]
-Sensitive = Annotated[list[str], typer.Option("--sensitive", metavar="COLUMN", help=SENSITIVE_HELP)]
-Dimension = Annotated[str, typer.Option("--n-components", metavar="5|0.9", help=DIMENSION_HELP)]
-Drop = Annotated[
-    list[str],
-    typer.Option("--drop", metavar="COLUMN", help="Leave a column out; repeat for several."),
-]
+Sensitive = Annotated[list[str], column_option("--sensitive", _SENSITIVE)]
+Dimension = Annotated[str, _DIMENSION]
+OptionalDimension = Annotated[str | None, _DIMENSION]
+Drop = Annotated[list[str], column_option("--drop", "Leave a column out; repeat for several.")]
 Target = Annotated[
     list[str],
-    typer.Option(
-        "--target",
-        metavar="COLUMN",
-        help="A column to be predicted later, which is left out too; repeat for several.",
-    ),
+    column_option("--target", "A column to be predicted later, which is left out too; repeatable."),
 ]
 Carry = Annotated[
     list[str],
-    typer.Option(
-        "--carry",
-        metavar="COLUMN",
-        help="Copy a column into the output table; repeat for several.",
-    ),
+    column_option("--carry", "Copy a column into the output table; repeat for several."),
 ]
-Encode = Annotated[
-    str,
-    typer.Option(
-        metavar="|".join(ENCODINGS),
-        help="Columns of text become a 0/1 column for each category, or one of codes (positions "
-        "in sorted order), or are an error.",
-    ),
-]
+Encode = Annotated[str, typer.Option(metavar="|".join(ENCODINGS), help=_ENCODE)]
 Standardize = Annotated[
     bool,
     typer.Option(
@@ -57,59 +71,72 @@ Standardize = Annotated[
         help="Bring columns to mean 0 and variance 1 (constant ones to 0).",
     ),
 ]
-KeepSensitive = Annotated[
-    bool,
-    typer.Option(
-        "--keep-sensitive/--drop-sensitive",
-        help="Whether the sensitive columns are reduced with the others; new tables then need "
-        "them too.",
-    ),
-]
-Criterion = Annotated[
-    str,
-    typer.Option(
-        metavar="|".join(CRITERIA),
-        help="Equal disparities at the least total loss, or the least largest disparity.",
-    ),
-]
+KeepSensitive = Annotated[bool, typer.Option("--keep-sensitive/--drop-sensitive", help=_KEEP)]
+Criterion = Annotated[str, typer.Option(metavar="|".join(CRITERIA), help=_CRITERION)]
 Tolerance = Annotated[
     float, typer.Option(help="How far apart disparities may lie, with --criterion equal.")
 ]
 Solver = Annotated[str, typer.Option(metavar="NAME", help=f"One of auto, {', '.join(SOLVERS)}.")]
-MissingLabels = Annotated[
-    str,
-    typer.Option(
-        metavar="error|group",
-        help="Whether missing values in a sensitive column are an error or a group.",
-    ),
-]
-Model = Annotated[
-    Path | None,
-    typer.Option("--model", metavar="FILE", help="Write the model; the suffix is .fairpca."),
-]
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        metavar="FILE",
-        help="Write the reduced table; the suffix is .csv, .parquet, .arrow or .feather. In a CSV "
-        "file, text that a spreadsheet would run gets a ' in front.",
-    ),
-]
+MissingLabels = Annotated[str, typer.Option(metavar="|".join(MISSING_LABELS), help=_MISSING)]
+Model = Annotated[Path | None, file_option("--model", "Write the model; the suffix is .fairpca.")]
+Output = Annotated[Path | None, file_option("--output", _OUTPUT)]
 Report = Annotated[
     Path | None,
-    typer.Option(
-        "--report",
-        metavar="FILE",
-        help="Write a page for everyone, as `fairpca report` does; the suffix is .html.",
-    ),
+    file_option("--report", "Write a page, as `fairpca report` does; the suffix is .html."),
 ]
-Stream = Annotated[
-    bool | None,
-    typer.Option(
-        "--stream/--no-stream",
-        help="Read the table in batches, or all of it into memory; without a word, files of more "
-        "than 1 GiB are read in batches.",
-    ),
-]
+Stream = Annotated[bool, typer.Option("--stream", help=_STREAM)]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What a user can choose about the subspace; the parameters of `FairPCA`."""
+
+    criterion: str = "equal"
+    tolerance: float = 0.0
+    solver: str = "auto"
+    missing_labels: str = "error"
+
+    @refusing()
+    def __post_init__(self) -> None:
+        check_choice("--criterion", self.criterion, CRITERIA)
+        check_number("--tolerance", self.tolerance, least=0.0)
+        check_choice("--solver", self.solver, ("auto", *SOLVERS))
+        check_choice("--missing-labels", self.missing_labels, MISSING_LABELS)
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """What a user can choose about the columns; the parameters of `PreparationLearner`."""
+
+    sensitive: Sequence[str]
+    drop: Sequence[str]
+    encode: str
+    standardize: bool
+    keep_sensitive: bool
+
+    @refusing()
+    def __post_init__(self) -> None:
+        check_choice("--encode", self.encode, ENCODINGS)
+        for name in ("sensitive", "drop"):
+            object.__setattr__(self, name, unique(getattr(self, name)))
+
+
+def unique(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, each once."""
+    return tuple(dict.fromkeys(names))
+
+
+def parse_dimension(text: str) -> int | float:
+    """A number of columns, or a share."""
+    for kind in (int, float):
+        try:
+            value = kind(text)
+        except ValueError:
+            continue
+        if value > 0 and (kind is int or value < 1):
+            return value
+    raise BadInputError(
+        "--n-components must be a whole number of at least 1 such as 5, or a share between 0 and 1 "
+        f"such as 0.9, got {text!r}."
+    )

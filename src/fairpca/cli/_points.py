@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fairpca import ParetoFront
-from fairpca.cli._fitting import require_number
+from fairpca._rows.checks import check_number
 from fairpca.cli._terminal import BadInputError, refusing
 
 
 @dataclass(frozen=True)
-class Choice:
+class PointChoice:
     """What a user wishes of a point; the parameters of `ParetoFront.select`."""
 
     index: int | None
@@ -25,8 +25,10 @@ class Choice:
                 "choose a point by one of --index, --max-spread, --max-extra-loss and --knee, not "
                 "by several."
             )
-        require_number("--max-spread", self.max_spread)
-        require_number("--max-extra-loss", self.max_extra_loss)
+        for name, value in (("spread", self.max_spread), ("extra-loss", self.max_extra_loss)):
+            if value is not None:
+                with refusing():
+                    check_number(f"--max-{name}", value, least=0.0)
         if self.index is not None and not -n_points <= self.index < n_points:
             raise BadInputError(
                 f"--index must be between {-n_points} and {n_points - 1} for {n_points} points, "

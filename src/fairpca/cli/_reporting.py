@@ -10,8 +10,9 @@ from typing import Any
 
 import pandas
 
-from fairpca.cli._fitting import ColumnOptions, FitOptions, PreparedTable
-from fairpca.cli._tables import check_report_destination
+from fairpca.cli._options import ColumnOptions, FitOptions
+from fairpca.cli._paths import check_report_destination
+from fairpca.cli._prepared import PreparedTable
 from fairpca.cli._terminal import BadInputError, refusing, stage
 from fairpca.report import Report, import_jinja2
 from fairpca.report import report as make_report

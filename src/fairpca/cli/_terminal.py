@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import sys
 import threading
@@ -12,7 +13,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from fairpca.cli._status_line import StatusLine, on_a_terminal
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
 from fairpca.exceptions import FairnessWarning
 
 _PATIENCE = 2.0
@@ -21,7 +25,7 @@ _PATIENCE = 2.0
 _PATIENCE_ON_A_TERMINAL = 0.5
 """The same where the words go when the work is done."""
 
-_line: StatusLine | None = None
+_shown: Live | None = None
 """What the terminal shows at the moment."""
 
 
@@ -58,9 +62,11 @@ def say_json(result: dict[str, Any]) -> None:
 
 def complain(message: str) -> None:
     """Print one line on the error stream."""
-    if _line is not None:
-        _line.erase()
-    print(_as_line(" ".join(message.split())), file=sys.stderr, flush=True)
+    line = _as_line(" ".join(message.split()))
+    if _shown is None:
+        print(line, file=sys.stderr, flush=True)
+    else:  # above the line that shows what is being done
+        _shown.console.print(Text(line), soft_wrap=True)
 
 
 def printable(line: str) -> str:
@@ -83,32 +89,42 @@ def stage(doing: str) -> Iterator[Callable[[str, int, int], None]]:
     On a terminal that is a line which goes at the end, and which the body can change with what it
     is given here: a function of what is being done, how much of it is done, and how much there is.
     """
-    if on_a_terminal():
-        with _showing(doing) as line:
-            yield lambda what, done, total: line.say(_as_line(f"{what} {done:,}/{total:,}"))
-        return
+    global _shown
     started = time.monotonic()
-    timer = threading.Timer(_PATIENCE, complain, [f"{doing} …"])
+    if _on_a_terminal():
+        console = Console(file=sys.stderr, force_terminal=True)
+        _shown = Live(_cropped(f"{doing} …"), console=console, transient=True)
+        timer = threading.Timer(_PATIENCE_ON_A_TERMINAL, _shown.start)
+    else:
+        timer = threading.Timer(_PATIENCE, complain, [f"{doing} …"])
     timer.daemon = True
     timer.start()
+
+    def progress(what: str, done: int, total: int) -> None:
+        if _shown is not None:
+            _shown.update(_cropped(f"{what} {done:,}/{total:,}"))
+
     try:
-        yield lambda what, done, total: None
+        yield progress
     finally:
         timer.cancel()
+        timer.join()
+        line, _shown = _shown, None
+        if line is not None:
+            line.stop()
     seconds = time.monotonic() - started
-    if seconds > _PATIENCE:
+    if line is None and seconds > _PATIENCE:
         complain(f"{doing} took {seconds:.0f} s.")
 
 
-@contextmanager
-def _showing(doing: str) -> Iterator[StatusLine]:
-    global _line
-    with StatusLine(_as_line(f"{doing} …"), _PATIENCE_ON_A_TERMINAL) as line:
-        _line = line
-        try:
-            yield line
-        finally:
-            _line = None
+def _on_a_terminal() -> bool:
+    """Whether the error stream is a terminal on which a line can be written again."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _cropped(text: str) -> Text:
+    """The text on one line: of a line that is broken in two only one half would go."""
+    return Text(_as_line(text), no_wrap=True, overflow="crop")
 
 
 def _in_options(message: str) -> str:

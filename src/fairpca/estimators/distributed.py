@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
-
 from fairpca._linalg.library import cluster_library
 
 
@@ -30,14 +28,11 @@ class DistributedTransform:
         array of shape (n_samples, n_components_)
             Of Dask and Spark what was given: nothing is computed until its rows are asked for.
         """
-        library = cluster_library(X)
-        if library is None:
+        if cluster_library(X) is None:
             return super().transform(X)  # type: ignore[misc]
-        check_is_fitted(self)
-        from fairpca.sources import spark_transform
-        from fairpca.sources.dask import dask_transform
+        from fairpca.sources import transform_distributed
 
-        return dask_transform(self, X) if library == "dask" else spark_transform(self, X)
+        return transform_distributed(self, X)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit, and project the same rows on the components.

@@ -162,9 +162,9 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
         ----------
         X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
             Numeric and without missing values. Or an array or data frame of Dask, or a data frame
-            of Spark: nothing but moments leaves the cluster (see `fairpca.sources.dask_moments`
-            and `fairpca.sources.spark_moments`). Or an array of PyTorch or CuPy: the moments, and
-            with many columns the large matrices of the search, stay on its device.
+            of Spark: nothing but moments leaves the cluster (see `fairpca.sources.read_moments`).
+            Or an array of PyTorch or CuPy: the moments, and with many columns the large matrices of
+            the search, stay on its device.
         y : ignored
             Do not pass the groups here: without `sensitive_features` the result is that of
             ordinary PCA.

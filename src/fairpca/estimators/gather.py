@@ -191,7 +191,6 @@ def _most_features(X: Any) -> float:
 
 def _cluster_moments(X: Any, **choices: Any) -> Any:
     # Here, so that Dask and Spark are imported for their own data only.
-    from fairpca.sources import dask_moments, spark_moments
+    from fairpca.sources import read_moments
 
-    moments: Any = dask_moments if cluster_library(X) == "dask" else spark_moments
-    return moments(X, **choices)
+    return read_moments(X, **choices)

@@ -5,8 +5,7 @@ Each source is read once, in batches or partitions, and leaves a `GroupMoments`,
 ``fairpca[dask]`` or ``fairpca[spark]``; none of these is imported before it is used.
 """
 
-from fairpca.sources.dask import dask_moments
+from fairpca.sources.clusters import transform_distributed
 from fairpca.sources.reading import read_moments
-from fairpca.sources.spark import spark_moments, spark_transform
 
-__all__ = ["dask_moments", "read_moments", "spark_moments", "spark_transform"]
+__all__ = ["read_moments", "transform_distributed"]

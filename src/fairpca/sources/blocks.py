@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow
 
 from fairpca._linalg.types import Array
-from fairpca._rows.groups import UNGROUPED, Codes, check_number_of_groups, combine_encoded
+from fairpca._rows.groups import UNGROUPED, Codes, combine_encoded
 from fairpca._rows.sums import NEAR
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.sources.columns import Columns
+from fairpca.tables.columns import encode_labels
 
 _BLOCK_VALUES = 2**20
 """Values in a block: 8 MB, which is large enough that Python's share of the time is small."""
@@ -26,17 +27,21 @@ _BLOCK_VALUES = 2**20
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows, and where they are from: a name for messages and the number of rows before."""
+    """Some rows, which columns count, and where they are from, for messages.
+
+    That is a name, or nothing, and the number of rows before.
+    """
 
     rows: Any
+    columns: Columns
     where: str
     before: int
 
 
-def batch_moments(batch: Batch, columns: Columns, missing_labels: str) -> GroupMoments:
+def batch_moments(batch: Batch, missing_labels: str) -> GroupMoments:
     """Moments of the rows of a batch, by group."""
     try:
-        rows = batch.rows
+        rows, columns = batch.rows, batch.columns
         values = [_numbers(rows, name, batch.before) for name in columns.features]
         weights = _weights(rows, columns.weight, batch.before)
         labels, codes = _groups(rows, columns.sensitive, missing_labels)
@@ -50,8 +55,9 @@ def batch_moments(batch: Batch, columns: Columns, missing_labels: str) -> GroupM
     return replace(moments, feature_names=columns.features)
 
 
-def batch_numbers(batch: Batch, names: tuple[str, ...]) -> Array:
-    """Some columns of a batch as an array of numbers, all of them finite."""
+def batch_numbers(batch: Batch) -> Array:
+    """The features of a batch as an array of numbers, all of them finite."""
+    names = batch.columns.features
     try:
         values = [_numbers(batch.rows, name, batch.before) for name in names]
         table = np.column_stack([np.asarray(column, dtype=np.float64) for column in values])
@@ -144,13 +150,9 @@ def _numbers(rows: Any, name: str, before: int) -> Any:
     if column.null_count:
         _refuse_missing(name, before + int(np.argmax(column.is_null().to_numpy(False))))
     kind = column.type
-    if not (pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind)):
-        column = column.cast(pyarrow.float64()) if not _is_boolean(kind) else column
+    if pyarrow.types.is_decimal(kind):
+        column = column.cast(pyarrow.float64())
     return column.to_numpy(zero_copy_only=False)
-
-
-def _is_boolean(kind: Any) -> bool:
-    return bool(pyarrow.types.is_boolean(kind))
 
 
 def _weights(rows: Any, name: str | None, before: int) -> Array | None:
@@ -172,45 +174,7 @@ def _groups(
     n = rows.num_rows
     if not sensitive:
         return UNGROUPED, np.zeros(n, dtype=np.int8)
-    return combine_encoded(
-        [_encoded(rows.column(name), name) for name in sensitive], n, missing_labels
-    )
-
-
-def _encoded(column: Any, name: str) -> tuple[tuple[Hashable, ...], Codes]:
-    """The labels that occur in a column and the codes, -1 where the label is missing."""
-    if not pyarrow.types.is_dictionary(column.type):
-        try:
-            column = _plain(column).dictionary_encode()
-        except (pyarrow.ArrowNotImplementedError, pyarrow.ArrowInvalid) as error:
-            raise TypeError(
-                f"Column {name!r} must hold plain labels such as text or numbers, not "
-                f"{column.type}."
-            ) from error
-    if column.null_count == len(column):
-        return (), np.full(len(column), -1, dtype=np.int64)
-    codes = column.indices.cast(pyarrow.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    values = _plain(column.dictionary)
-    # A dictionary may hold labels that do not occur here, and some that mean "missing".
-    present = np.flatnonzero(np.bincount(codes + 1, minlength=len(values) + 1)[1:])
-    occurring = values.take(pyarrow.array(present)).to_pylist()
-    labels = dict.fromkeys(label for label in occurring if label is not None and label == label)
-    check_number_of_groups(len(labels))
-    place = {label: i for i, label in enumerate(labels)}
-    table = np.full(len(values) + 1, -1)  # whose last element is that of the code -1
-    table[present] = [place.get(label, -1) for label in occurring]
-    return tuple(labels), table[codes]
-
-
-def _plain(column: Any) -> Any:
-    """The column in a type that Arrow can encode: of views of text, as Polars has them, text."""
-    view = getattr(pyarrow.types, "is_string_view", None)
-    if view is None or not view(column.type):
-        return column
-    try:
-        return column.cast(pyarrow.large_string())
-    except pyarrow.ArrowNotImplementedError:  # in old versions of pyarrow
-        return pyarrow.array(column.to_pylist(), pyarrow.large_string())
+    return combine_encoded(encode_labels(rows, sensitive), n, missing_labels)
 
 
 def _refuse_missing(name: str, row: int) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from fairpca.files import moments_file as _moments_file
 from fairpca.moments import GroupMoments, MomentSum
-from fairpca.sources.columns import Choice, Columns
-from fairpca.sources.files import TableFile
+from fairpca.sources.columns import ColumnChoice, Columns
+from fairpca.tables.reading import TableFile
 
 _PATIENCE = 5.0
 """Seconds between two writes, at the least: large moments are not to be written all the time."""
@@ -22,7 +22,7 @@ class Pass:
     What is written is always the moments of whole files.
     """
 
-    def __init__(self, path: str | Path | None, choice: Choice, missing_labels: str) -> None:
+    def __init__(self, path: str | Path | None, choice: ColumnChoice, missing_labels: str) -> None:
         self.total = MomentSum()
         self.columns: Columns | None = None
         self._path = path
@@ -85,7 +85,7 @@ class Pass:
         self._written, self._dirty = time.monotonic(), False
 
 
-def _as_data(record: Choice | Columns) -> dict[str, Any]:
+def _as_data(record: ColumnChoice | Columns) -> dict[str, Any]:
     """The record as JSON has it."""
     return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(record).items()}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,16 +9,12 @@ from typing import Any
 import pyarrow
 
 from fairpca._rows.text import listed
-from fairpca.tables.preparation import check_column_names, require_columns
-
-INDEX = re.compile(r"__index_level_\d+__")
-"""What pandas calls an index without a name in Parquet and Arrow files: it is no data."""
-
-_MOST_NAMES = 5
+from fairpca.tables.columns import MOST_NAMES, check_column_names, is_numeric, require_columns
+from fairpca.tables.reading import INDEX
 
 
 @dataclass(frozen=True)
-class Choice:
+class ColumnChoice:
     """What the user says of the columns; `features` is None for all numeric ones."""
 
     features: tuple[str, ...] | None
@@ -32,7 +27,7 @@ class Choice:
         features: Sequence[str] | None,
         sensitive_features: str | Sequence[str] | None,
         sample_weight: str | None,
-    ) -> Choice:
+    ) -> ColumnChoice:
         """Check names as the user gives them."""
         sensitive = _names("sensitive_features", sensitive_features)
         chosen = None if features is None else _names("features", features)
@@ -42,10 +37,13 @@ class Choice:
             raise TypeError("sample_weight must be the name of a column.")
         return cls(chosen, sensitive, sample_weight)
 
-    def columns(self, schema: Any) -> Columns:
-        """Settle on the columns of a table with this schema."""
+    def columns(self, schema: Any, known: Columns | None = None) -> Columns:
+        """The columns of a table with this schema; those of the first, where they are known."""
+        if known is not None:
+            known.check(schema)
+            return known
         names = check_column_names(schema.names)
-        others = {*self.sensitive, *(() if self.weight is None else (self.weight,))}
+        others = {name for name in (*self.sensitive, self.weight) if name is not None}
         require_columns(names, [*others, *(self.features or ())])
         features = self.features
         if features is None:
@@ -73,13 +71,20 @@ class Columns:
     @property
     def names(self) -> list[str]:
         """Each column that is read, once."""
-        weight = () if self.weight is None else (self.weight,)
-        return list(dict.fromkeys((*self.features, *self.sensitive, *weight)))
+        return list(dict.fromkeys((*self.features, *self.sensitive, *self.numbers)))
 
     @property
     def numbers(self) -> set[str]:
         """The columns that must hold numbers."""
-        return {*self.features, *(() if self.weight is None else (self.weight,))}
+        return {*self.features, *([self.weight] if self.weight is not None else [])}
+
+    def types(self, schema: Any) -> dict[str, Any]:
+        """The types to read a CSV file in: features and weights as numbers, labels as text."""
+        kinds = dict.fromkeys(self.sensitive, pyarrow.string())
+        for name in self.numbers:
+            boolean = pyarrow.types.is_boolean(schema.field(name).type)
+            kinds[name] = pyarrow.bool_() if boolean else pyarrow.float64()
+        return kinds
 
     def check(self, schema: Any) -> None:
         """Raise ValueError unless a table with this schema has these columns, with numbers."""
@@ -87,9 +92,9 @@ class Columns:
         require_columns(names, self.names)
         text = [n for n in names if n in self.numbers and not is_numeric(schema.field(n).type)]
         if text:
-            kinds = ", ".join(str(schema.field(name).type) for name in text[:_MOST_NAMES])
+            kinds = ", ".join(str(schema.field(name).type) for name in text[:MOST_NAMES])
             raise ValueError(
-                f"Columns hold no numbers: {listed(text, _MOST_NAMES)} ({kinds}); encode them or "
+                f"Columns hold no numbers: {listed(text, MOST_NAMES)} ({kinds}); encode them or "
                 "leave them out."
             )
         if self.all_numeric:
@@ -98,30 +103,15 @@ class Columns:
             if more:
                 raise ValueError(
                     f"The table has numeric columns that the first one has not: "
-                    f"{listed(more, _MOST_NAMES)}; name the features to leave them out."
+                    f"{listed(more, MOST_NAMES)}; name the features to leave them out."
                 )
 
 
-def is_numeric(kind: Any) -> bool:
-    """Whether a column of this type can be a feature; one without any value can."""
-    types = pyarrow.types
-    return bool(
-        types.is_integer(kind)
-        or types.is_floating(kind)
-        or types.is_decimal(kind)
-        or types.is_boolean(kind)
-        or types.is_null(kind)
-    )
-
-
 def _numeric(schema: Any, *, nulls: bool = True) -> list[str]:
-    return [
-        field.name
-        for field in schema
-        if is_numeric(field.type)
-        and (nulls or not pyarrow.types.is_null(field.type))
-        and not INDEX.fullmatch(field.name)
+    found = [
+        field for field in schema if is_numeric(field.type) and not INDEX.fullmatch(field.name)
     ]
+    return [f.name for f in found if nulls or not pyarrow.types.is_null(f.type)]
 
 
 def _names(what: str, names: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -132,5 +122,5 @@ def _names(what: str, names: str | Sequence[str] | None) -> tuple[str, ...]:
         raise TypeError(f"{what} must be names of columns, not the values themselves.")
     repeated = [name for name in dict.fromkeys(chosen) if chosen.count(name) > 1]
     if repeated:
-        raise ValueError(f"{what} names columns twice: {listed(repeated, _MOST_NAMES)}.")
+        raise ValueError(f"{what} names columns twice: {listed(repeated, MOST_NAMES)}.")
     return chosen

@@ -16,7 +16,6 @@ from sklearn.utils import assert_all_finite
 
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import (
-    check_choice,
     check_rows,
     check_weights,
     column_names,
@@ -27,61 +26,23 @@ from fairpca._rows.checks import (
 from fairpca._rows.groups import check_number_of_groups, encode_groups
 from fairpca._rows.projection import Projection
 from fairpca.moments import GroupMoments
-from fairpca.tables.preparation import require_columns
+from fairpca.tables.columns import require_columns
 
 _FAN_IN = 8
 """How many moments are merged in one task."""
 
 
-def dask_moments(
+def moments(
     X: Any,
-    *,
-    sensitive_features: Any = None,
-    features: Sequence[str] | None = None,
-    sample_weight: Any = None,
-    missing_labels: str = "error",
-) -> GroupMoments:
-    """Moments of a Dask array or data frame, by group.
+    sensitive_features: Any,
+    features: Sequence[str] | None,
+    sample_weight: Any,
+    missing_labels: str,
+) -> list[GroupMoments]:
+    """Moments of a Dask array or data frame, in one part; `read_moments` has the parameters.
 
-    Nothing but moments leaves the workers. ``FairPCA.fit_moments`` makes the model; ``FairPCA.fit``
-    does both.
-
-    Parameters
-    ----------
-    X : Dask array or data frame of shape (n, d)
-        Numeric and without missing values. Arrays may be chunked along both axes, and lengths of
-        chunks may be unknown.
-    sensitive_features : str, list of str, or Dask collection, default=None
-        Names of columns of the data frame; or an array, series or data frame with the same rows
-        in the same partitions. Several columns make groups of their intersections. None puts all
-        rows in one group.
-    features : sequence of str, default=None
-        The columns of a data frame to reduce. None takes all; where groups or weights are given by
-        name, all numeric ones that are not named otherwise.
-    sample_weight : str or Dask collection, default=None
-        Non-negative weights of the rows: the name of a column, or an array or series.
-    missing_labels : {"error", "group"}, default="error"
-        Whether missing sensitive features are an error or a group of their own.
-
-    Returns
-    -------
-    GroupMoments
-
-    Examples
-    --------
-    >>> import dask.dataframe
-    >>> from fairpca import FairPCA
-    >>> from fairpca.datasets import load_credit
-    >>> from fairpca.sources import dask_moments
-    >>> credit = load_credit()
-    >>> frame = credit.data.assign(group=credit.sensitive_features)
-    >>> spread = dask.dataframe.from_pandas(frame, npartitions=4)
-    >>> fair = FairPCA(3).fit_moments(dask_moments(spread, sensitive_features="group"))
-    >>> fair.certificate_.status
-    'optimal'
+    Arrays may be chunked along both axes, and lengths of chunks may be unknown.
     """
-    _require_dask()
-    check_choice("missing_labels", missing_labels, ("error", "group"))
     rows, sensitive, weights = _chosen(X, sensitive_features, features, sample_weight)
     names = column_names(rows) if _is_frame(rows) else None
     work = partial(partition_moments, missing_labels=missing_labels, names=names)
@@ -91,28 +52,26 @@ def dask_moments(
         parts = _over_arrays(
             work, _as_array(rows), _as_array(sensitive, object), _as_array(weights)
         )
-    moments: GroupMoments = _tree(parts).compute()
-    if not moments.labels:
-        raise ValueError("There are no rows, or none with a positive weight.")
-    return moments
+    return [_tree(parts).compute()]
 
 
-def dask_transform(fair: Any, X: Any) -> Any:
+def transform(fair: Any, X: Any, keep: Sequence[str]) -> Any:
     """The rows of a Dask array or data frame, projected on the components where they lie, lazily.
 
     A data frame keeps its index and divisions, an array its chunks of rows.
     """
-    _require_dask()
     projection: Projection = fair._projection
     if _is_frame(X):
-        known = getattr(fair, "feature_names_in_", None)
-        if known is not None:
-            _require_columns(X, known)
-            X = X[list(known)]
-        _check_width(fair, len(X.columns))
-        refuse_text_columns(X._meta)
-        work = partial(_reduced_frame, projection=projection, names=fair.get_feature_names_out())
+        known = list(getattr(fair, "feature_names_in_", [n for n in X.columns if n not in keep]))
+        require_columns([str(name) for name in X.columns], [*keep, *known])
+        _check_width(fair, len(known))
+        refuse_text_columns(X._meta[known])
+        names = fair.get_feature_names_out()
+        work = partial(_reduced_frame, projection=projection, names=names, known=known, keep=keep)
+        X = X[list(dict.fromkeys([*keep, *known]))]
         return X.map_partitions(work, meta=work(X._meta))
+    if keep:
+        raise ValueError("Columns of a Dask array have no names: pass a Dask data frame.")
     _check_array(X)
     _check_width(fair, X.shape[1])
     import dask.array
@@ -124,7 +83,7 @@ def dask_transform(fair: Any, X: Any) -> Any:
         "ir",
         X,
         "ij",
-        new_axes={"r": len(projection.components)},
+        new_axes={"r": fair.n_components_},
         concatenate=True,
         dtype=made.dtype,
         meta=made,
@@ -165,10 +124,14 @@ def reduced_rows(X: Any, *, projection: Projection) -> Array:
     return projection(rows)
 
 
-def _reduced_frame(X: Any, *, projection: Projection, names: Any) -> Any:
+def _reduced_frame(
+    X: Any, *, projection: Projection, names: Any, known: Sequence[str], keep: Sequence[str]
+) -> Any:
     import pandas
 
-    return pandas.DataFrame(reduced_rows(X, projection=projection), index=X.index, columns=names)
+    rows = reduced_rows(X[known], projection=projection)
+    reduced = pandas.DataFrame(rows, index=X.index, columns=names)
+    return pandas.concat([X[list(keep)], reduced], axis="columns") if keep else reduced
 
 
 def _chosen(
@@ -179,7 +142,7 @@ def _chosen(
         if X.ndim != 2:
             raise ValueError("X is a series of Dask, not a table: pass a data frame.")
         named = _names(sensitive) + _names(weights)
-        _require_columns(X, [*named, *(features or ())])
+        require_columns([str(name) for name in X.columns], [*named, *(features or ())])
         if features is not None:
             chosen = list(features)
         elif named:
@@ -332,14 +295,3 @@ def _check_width(fair: Any, width: int) -> None:
             f"X has {width} features, but {type(fair).__name__} is expecting "
             f"{fair.n_features_in_} features as input."
         )
-
-
-def _require_columns(X: Any, names: Sequence[str]) -> None:
-    require_columns([str(name) for name in X.columns], names)
-
-
-def _require_dask() -> None:
-    try:
-        import dask  # noqa: F401
-    except ImportError as error:
-        raise ImportError("Dask collections need dask: install `fairpca[dask]`.") from error

@@ -1,4 +1,4 @@
-"""read_moments: one pass over a source, on all cores, in little memory."""
+"""read_moments: one pass over a source, in little memory: on all cores here, or on a cluster."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from fairpca._linalg.library import cluster_library
 from fairpca._rows.checks import check_choice
-from fairpca._rows.groups import check_number_of_groups
+from fairpca._rows.groups import MISSING_LABELS, check_number_of_groups
 from fairpca._rows.sums import one_blas_thread, worker_threads
 from fairpca.moments import GroupMoments, MomentSum
 
@@ -20,16 +21,17 @@ Progress = Callable[[str, int, int], None]
 def read_moments(
     source: Any,
     *,
-    sensitive_features: str | Sequence[str] | None = None,
+    sensitive_features: Any = None,
     features: Sequence[str] | None = None,
-    sample_weight: str | None = None,
+    sample_weight: Any = None,
     missing_labels: str = "error",
     checkpoint: str | Path | None = None,
     progress: Progress | None = None,
 ) -> GroupMoments:
     """Moments of a table that need not fit into memory, by group.
 
-    The source is read once, a batch of rows at a time, while the cores sum those before it.
+    The source is read once, a batch of rows at a time, while the cores sum those before it. Of what
+    is on a cluster, each partition is summed where it lies, and nothing but moments leaves it.
     ``FairPCA.fit_moments`` makes the model; it is that of ``FairPCA.fit`` on all rows.
 
     Parameters
@@ -39,14 +41,17 @@ def read_moments(
         in subfolders too (names that begin with "." or "_" are left out); a data frame of pandas
         or Polars, also a lazy one; a Table, RecordBatchReader, Dataset or Scanner of pyarrow;
         a DuckDB relation or anything else with ``__arrow_c_stream__``; or an iterable of these.
+        Or an array or data frame of Dask, or a data frame of Spark (classic or Connect).
     sensitive_features : str or sequence of str, default=None
         The column that makes the groups; several make groups of their intersections. In CSV files
-        labels are text, as nothing there says otherwise, and only nothing is missing.
+        labels are text, as nothing there says otherwise, and only an empty cell is missing. With
+        Dask also an array, series or data frame with the same rows in the same partitions.
     features : sequence of str, default=None
-        The columns to reduce. None takes all numeric ones of the first table that are not named
-        otherwise, and refuses further tables with more.
+        The columns to reduce, numeric and without missing values. None takes all numeric ones of
+        the first table that are not named otherwise, and refuses further tables with more; of a
+        Dask data frame all columns, where groups and weights are not given by name.
     sample_weight : str, default=None
-        The column with non-negative weights of the rows.
+        The column with non-negative weights of the rows. With Dask also an array or series.
     missing_labels : {"error", "group"}, default="error"
         Whether missing sensitive features are an error or a group of their own.
     checkpoint : str or Path, default=None
@@ -55,7 +60,7 @@ def read_moments(
         finds one goes on from there. Files it has must be there unchanged; further ones may come.
     progress : callable, default=None
         Called as ``progress(what, done, total)``: bytes where the source is files, else rows, with
-        a total of 0 where that is not known.
+        a total of 0 where that is not known. Clusters have their own ways to show it.
 
     Returns
     -------
@@ -65,7 +70,7 @@ def read_moments(
     ------
     ValueError
         If a table cannot be read, lacks a column, has other columns than the first, text where
-        numbers belong, or missing values; the sentence names the file.
+        numbers belong, or missing values; the sentence names the file or the partition.
 
     Examples
     --------
@@ -80,17 +85,28 @@ def read_moments(
     >>> fair.certificate_.status
     'optimal'
     """
-    _require_pyarrow()
-    from fairpca.sources.columns import Choice
-
-    check_choice("missing_labels", missing_labels, ("error", "group"))
-    choice = Choice.of(features, sensitive_features, sample_weight)
-    if _is_files(source):
-        total = _read_files(source, choice, missing_labels, checkpoint, progress)
-    elif checkpoint is not None:
+    check_choice("missing_labels", missing_labels, MISSING_LABELS)
+    is_files = _is_files(source)
+    if checkpoint is not None and not is_files:
         raise ValueError("A checkpoint can only be kept of files.")
+    library = cluster_library(source)
+    if library is not None:
+        from fairpca.sources import dask, spark
+
+        gather: Any = (dask if library == "dask" else spark).moments
+        total = MomentSum()
+        for part in gather(source, sensitive_features, features, sample_weight, missing_labels):
+            total.add(part)
+            check_number_of_groups(total.n_groups)
     else:
-        total = _read_stream(source, choice, missing_labels, progress)
+        _require_pyarrow()
+        from fairpca.sources.columns import ColumnChoice
+
+        choice = ColumnChoice.of(features, sensitive_features, sample_weight)
+        if is_files:
+            total = _read_files(source, choice, missing_labels, checkpoint, progress)
+        else:
+            total = _read_stream(source, choice, missing_labels, progress)
     if total.n_groups == 0:
         raise ValueError("There are no rows, or none with a positive weight.")
     return total.moments()
@@ -112,7 +128,8 @@ def _read_files(
 ) -> MomentSum:
     from fairpca.sources.blocks import Batch
     from fairpca.sources.checkpoint import Pass
-    from fairpca.sources.files import TableFile, list_files
+    from fairpca.sources.files import list_files
+    from fairpca.tables.reading import TableFile
 
     files = list_files(source)
     if not files:
@@ -122,20 +139,22 @@ def _read_files(
     size = sum(file.size for file in files)
     read = size - sum(file.size for file in left)
 
-    def settle(schema: Any) -> Any:
-        if reading.columns is None:
-            reading.columns = choice.columns(schema)
-        else:
-            reading.columns.check(schema)
-        return reading.columns
+    def batches(file: TableFile) -> Iterator[tuple[Any, Any, float]]:
+        table = file.open()
+        with file.naming():
+            if table.is_empty:  # a head alone does not say which columns are numeric
+                return
+            reading.columns = columns = choice.columns(table.schema, reading.columns)
+            for batch, share in table.batches(columns.names, columns.types(table.schema)):
+                yield batch, columns, share
 
     def items() -> Iterator[Batch | TableFile]:
         """Batches, and each file after its last one."""
         nonlocal read
         for file in left:
             rows = 0
-            for batch, share in file.batches(settle):
-                yield Batch(batch, file.shown, rows)
+            for batch, columns, share in batches(file):
+                yield Batch(batch, columns, file.shown, rows)
                 rows += batch.num_rows
                 if progress is not None:
                     progress(f"reading {file.path.name}", read + int(share * file.size), size)
@@ -145,7 +164,7 @@ def _read_files(
 
     part = MomentSum()
     try:
-        for item in _summed(items(), lambda: reading.columns, missing_labels):
+        for item in _summed(items(), missing_labels):
             if isinstance(item, TableFile):
                 if part.n_groups:
                     reading.add(item, part.moments())
@@ -164,51 +183,40 @@ def _read_stream(
     from fairpca.sources.blocks import Batch
     from fairpca.sources.streams import stream_batches
 
-    columns = None
     batches, total = stream_batches(source)
 
     def items() -> Iterator[Batch]:
-        nonlocal columns
-        done = 0
+        columns, done = None, 0
         for batch in batches:
-            if columns is None:
-                columns = choice.columns(batch.schema)
-            else:
-                columns.check(batch.schema)
-            yield Batch(batch.select(columns.names), "", done)
+            columns = choice.columns(batch.schema, columns)
+            yield Batch(batch.select(columns.names), columns, "", done)
             done += batch.num_rows
             if progress is not None:
                 progress("reading rows", done, total)
 
     found = MomentSum()
-    for moments in _summed(items(), lambda: columns, missing_labels):
+    for moments in _summed(items(), missing_labels):
         found.add(moments)
         check_number_of_groups(found.n_groups)
     return found
 
 
-def _summed(items: Iterator[Any], columns: Callable[[], Any], missing_labels: str) -> Iterator[Any]:
+def _summed(items: Iterator[Any], missing_labels: str) -> Iterator[Any]:
     """Moments in place of the batches among the items; other items as they are."""
     from fairpca.sources.blocks import Batch, batch_moments
     from fairpca.sources.pool import in_order
 
     def work(item: Any) -> Any:
-        if not isinstance(item, Batch):
-            return item
-        return batch_moments(item, columns(), missing_labels)
+        return batch_moments(item, missing_labels) if isinstance(item, Batch) else item
 
-    leading = []  # to the first batch: then the columns are known
-    for item in items:
-        leading.append(item)
-        if isinstance(item, Batch):
-            break
-    else:
-        yield from leading
+    first = next(items, None)
+    if first is None:
         return
-    n_threads = worker_threads(len(columns().features))
+    d = len(first.columns.features) if isinstance(first, Batch) else 1
+    n_threads = worker_threads(d)
     with (
         one_blas_thread() if n_threads > 1 else nullcontext(),
-        closing(in_order(work, chain(leading, items), n_threads)) as results,
+        closing(in_order(work, chain([first], items), n_threads)) as results,
     ):
         yield from results
 

@@ -11,13 +11,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from fairpca._rows.checks import check_choice
 from fairpca._rows.groups import check_number_of_groups
-from fairpca._rows.projection import Projection
 from fairpca._rows.sums import one_blas_thread
-from fairpca._rows.text import listed
 from fairpca.moments import GroupMoments, MomentSum
-from fairpca.tables.preparation import check_column_names, require_columns
+from fairpca.tables.columns import check_column_names, require_columns
 
 _SENT = "task long, moments binary"
 """What a task sends: its number, or the first of those that it merged, and moments."""
@@ -26,144 +23,78 @@ _REFUSAL = re.compile(r"^(?:\w+\.)*(ValueError|TypeError): (Partition \d+: .*)$"
 """The sentence with which a task refuses its rows, in all that Spark says of a failed task."""
 
 
-def spark_moments(
+def moments(
     frame: Any,
-    *,
-    sensitive_features: str | Sequence[str] | None = None,
-    features: Sequence[str] | None = None,
-    sample_weight: str | None = None,
-    missing_labels: str = "error",
-) -> GroupMoments:
-    """Moments of a Spark data frame, by group.
+    sensitive_features: str | Sequence[str] | None,
+    features: Sequence[str] | None,
+    sample_weight: str | None,
+    missing_labels: str,
+) -> list[GroupMoments]:
+    """Moments of parts of a Spark data frame; `read_moments` has the parameters.
 
-    Nothing but moments leaves the executors, which need fairpca too. ``FairPCA.fit_moments`` makes
-    the model; ``FairPCA.fit`` does both.
-
-    Parameters
-    ----------
-    frame : pyspark.sql.DataFrame
-        Of a classic session or of Spark Connect.
-    sensitive_features : str or sequence of str, default=None
-        The column that makes the groups; several make groups of their intersections.
-    features : sequence of str, default=None
-        The columns to reduce, numeric and without missing values. None takes all numeric ones that
-        are not named otherwise.
-    sample_weight : str, default=None
-        The column with non-negative weights of the rows.
-    missing_labels : {"error", "group"}, default="error"
-        Whether missing sensitive features are an error or a group of their own.
-
-    Returns
-    -------
-    GroupMoments
-
-    Raises
-    ------
-    ValueError
-        If a column is lacking, holds text where numbers belong, or has missing values; the sentence
-        names the partition.
-
-    Examples
-    --------
-    >>> from fairpca import FairPCA
-    >>> from fairpca.sources import spark_moments
-    >>> frame = spark.read.parquet("people/")  # doctest: +SKIP
-    >>> moments = spark_moments(frame, sensitive_features="sex")  # doctest: +SKIP
-    >>> fair = FairPCA(5).fit_moments(moments)  # doctest: +SKIP
+    Nothing but moments leaves the executors, which need fairpca too.
     """
     _require_spark(frame)
-    from fairpca.sources.columns import Choice
+    from fairpca.sources.columns import ColumnChoice
 
-    check_choice("missing_labels", missing_labels, ("error", "group"))
     if any(hasattr(given, "shape") for given in (sensitive_features, sample_weight)):
         raise TypeError(
             "sensitive_features and sample_weight must be names of columns of the data frame."
         )
-    columns = Choice.of(features, sensitive_features, sample_weight).columns(_schema(frame))
+    columns = ColumnChoice.of(features, sensitive_features, sample_weight).columns(_schema(frame))
 
     def sum_partition(batches: Iterable[Any]) -> Iterator[Any]:
-        return _sum_partition(batches, columns, missing_labels)
+        """One row with the moments of all batches of a partition, or none if it has no rows."""
+        from fairpca.sources.blocks import batch_moments
+
+        total = MomentSum()
+        with one_blas_thread():  # a task has one core
+            for batch in _parts(batches, columns.names, columns):
+                total.add(batch_moments(batch, missing_labels))
+                check_number_of_groups(total.n_groups)
+        if total.n_groups:
+            yield _sent(_task(), total.moments())
 
     sums = _selected(frame, columns.names).mapInArrow(sum_partition, _SENT)
     # By a column and without a number of partitions, so that Spark settles on one by their sizes.
     merged = sums.repartition("task").sortWithinPartitions("task").mapInArrow(_merge, _SENT)
     rows = sorted(_collected(merged), key=lambda row: row.task)
-    if not rows:
-        raise ValueError("There are no rows, or none with a positive weight.")
-    moments = GroupMoments.merge(GroupMoments.from_bytes(bytes(row.moments)) for row in rows)
-    check_number_of_groups(len(moments.labels))
-    return moments
+    return [GroupMoments.from_bytes(bytes(row.moments)) for row in rows]
 
 
-def spark_transform(fair: Any, frame: Any, *, keep: str | Sequence[str] = ()) -> Any:
-    """The rows of a Spark data frame, projected on the components where they lie.
-
-    Nothing is computed until the rows are asked for. ``fair.transform(frame)`` is the same with no
-    other columns.
-
-    Parameters
-    ----------
-    fair : FairPCA
-        Fitted to columns with names; these are taken from the data frame.
-    frame : pyspark.sql.DataFrame
-        Of a classic session or of Spark Connect.
-    keep : str or sequence of str, default=()
-        Other columns to keep, before the reduced ones.
-
-    Returns
-    -------
-    pyspark.sql.DataFrame
-        The columns to keep, and those that ``fair.get_feature_names_out()`` names.
-
-    Examples
-    --------
-    >>> from fairpca.sources import spark_transform
-    >>> reduced = spark_transform(fair, frame, keep="id")  # doctest: +SKIP
-    """
+def transform(fair: Any, frame: Any, keep: Sequence[str]) -> Any:
+    """The rows of a Spark data frame, projected on the components where they lie, lazily."""
     _require_spark(frame)
-    from sklearn.utils.validation import check_is_fitted
-
     from fairpca.sources.columns import Columns
 
-    check_is_fitted(fair)
     if not hasattr(fair, "feature_names_in_"):
         raise ValueError(
             f"This {type(fair).__name__} was fitted to columns without names, so it is not known "
             "which columns of the data frame they are: fit it to a data frame."
         )
-    features = tuple(map(str, fair.feature_names_in_))
-    kept = [keep] if isinstance(keep, str) else list(keep)
+    columns = Columns(tuple(map(str, fair.feature_names_in_)), (), None, False)
     made = [str(name) for name in fair.get_feature_names_out()]
-    require_columns(check_column_names(frame.columns), [*kept, *features])
-    taken = [name for name in made if name.lower() in {name.lower() for name in kept}]
-    if taken:
-        raise ValueError(f"Columns to keep have names of reduced ones: {listed(taken, 5)}.")
-    Columns(features, (), None, False).check(_schema(frame))
-    projection: Projection = fair._projection
-    needed = list(dict.fromkeys([*kept, *features]))
+    require_columns(check_column_names(frame.columns), [*keep, *columns.features])
+    columns.check(_schema(frame))
+    projection = fair._projection
+    needed = list(dict.fromkeys([*keep, *columns.features]))
 
     def reduce_partition(batches: Iterable[Any]) -> Iterator[Any]:
-        return _reduce_partition(batches, needed, features, kept, projection, made)
+        import pyarrow
+
+        from fairpca.sources.blocks import batch_numbers
+
+        for batch in _parts(batches, needed, columns):
+            parts = [batch.rows.column(name) for name in keep]
+            parts += [pyarrow.array(column) for column in projection(batch_numbers(batch)).T]
+            yield pyarrow.RecordBatch.from_arrays(parts, names=[*keep, *made])
 
     from pyspark.sql.types import DoubleType, StructField, StructType
 
     kinds = {field.name: field for field in frame.schema.fields}
-    fields = [kinds[name] for name in kept]
+    fields = [kinds[name] for name in keep]
     fields += [StructField(name, DoubleType(), False) for name in made]
     return _selected(frame, needed).mapInArrow(reduce_partition, StructType(fields))
-
-
-def _sum_partition(batches: Iterable[Any], columns: Any, missing_labels: str) -> Iterator[Any]:
-    """One row with the moments of all batches of a partition, or none if it has no rows."""
-    from fairpca.sources.blocks import batch_moments
-
-    total = MomentSum()
-    with one_blas_thread():  # a task has one core
-        for batch in _parts(batches, columns.names):
-            total.add(batch_moments(batch, columns, missing_labels))
-            check_number_of_groups(total.n_groups)
-    if total.n_groups:
-        yield _sent(_task(), total.moments())
 
 
 def _merge(batches: Iterable[Any]) -> Iterator[Any]:
@@ -177,36 +108,17 @@ def _merge(batches: Iterable[Any]) -> Iterator[Any]:
         yield _sent(first, total.moments())
 
 
-def _reduce_partition(
-    batches: Iterable[Any],
-    names: list[str],
-    features: tuple[str, ...],
-    kept: list[str],
-    projection: Projection,
-    made: list[str],
-) -> Iterator[Any]:
-    import pyarrow
-
-    from fairpca.sources.blocks import batch_numbers
-
-    for batch in _parts(batches, names):
-        reduced = projection(batch_numbers(batch, features))
-        columns = [batch.rows.column(name) for name in kept]
-        columns += [pyarrow.array(column) for column in reduced.T]
-        yield pyarrow.RecordBatch.from_arrays(columns, names=[*kept, *made])
-
-
-def _parts(batches: Iterable[Any], names: list[str]) -> Iterator[Any]:
+def _parts(batches: Iterable[Any], names: list[str], columns: Any) -> Iterator[Any]:
     """The batches of a partition, in parts that are not too large, with names for the columns."""
     import pyarrow
 
     from fairpca.sources.blocks import Batch
-    from fairpca.sources.files import cut
+    from fairpca.tables.reading import cut
 
     where, before = f"Partition {_task()}", 0
     for batch in batches:
         for part in cut(pyarrow.RecordBatch.from_arrays(batch.columns, names=names)):
-            yield Batch(part, where, before)
+            yield Batch(part, columns, where, before)
             before += part.num_rows
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow
 
-from fairpca.sources.files import batch_rows, cut
+from fairpca.tables.reading import batch_rows, cut
 
 
 def stream_batches(source: Any) -> tuple[Iterator[Any], int]:

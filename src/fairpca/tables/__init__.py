@@ -1,1 +1,1 @@
-"""From a table of numbers and text to the columns that PCA works on."""
+"""Tables: CSV, Parquet and Arrow files in batches of rows, and what becomes of their columns."""

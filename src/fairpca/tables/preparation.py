@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.preprocessing import StandardScaler
 
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_choice
 from fairpca._rows.groups import Codes, encode_column
-from fairpca._rows.text import listed, short_text
+from fairpca.tables.columns import (
+    MOST_NAMES,
+    column_values,
+    encode_arrow,
+    encoded_text,
+    numbers,
+    quoted,
+    require_columns,
+    table_columns,
+)
+from fairpca.tables.summaries import ColumnSummary
 
 ENCODINGS = ("onehot", "codes", "error")
 """What can be made of columns of text."""
@@ -23,11 +29,8 @@ ENCODINGS = ("onehot", "codes", "error")
 KINDS = ("number", "onehot", "codes")
 """What a column of the table can become."""
 
-MOST_CATEGORIES = 1000
+_MOST_CATEGORIES = 1000
 """How many texts a column may have of which each becomes a column."""
-
-_MOST_NAMES = 5
-"""How many names a message lists."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,8 @@ class Preparation:
     """Which columns of a table enter, how text is encoded, and how columns are scaled.
 
     It is learned from one table and applied to others, which need the same columns, in any order.
-    A table is a data frame of pandas or Polars, or a dictionary of columns.
+    A table is a data frame of pandas or Polars, a dictionary of columns, or an Arrow table or
+    record batch.
 
     Attributes
     ----------
@@ -95,24 +99,15 @@ class Preparation:
     @classmethod
     def of_numbers(cls, names: Iterable[str]) -> Preparation:
         """The one that takes columns of numbers by their names and leaves them as they are."""
-        return cls.unscaled([InputColumn(name) for name in names])
+        return cls._unscaled([InputColumn(name) for name in names])
 
     @classmethod
-    def learn(
-        cls,
-        table: Any,
-        *,
-        sensitive: Sequence[str] = (),
-        drop: Sequence[str] = (),
-        encode: str = "onehot",
-        standardize: bool = True,
-        keep_sensitive: bool = False,
-    ) -> Preparation:
+    def learn(cls, table: Any, **options: Any) -> Preparation:
         """Learn categories, means and scales from a table.
 
         Parameters
         ----------
-        table : data frame or dict of columns
+        table : data frame, dict of columns, or Arrow table
             Without missing values in the columns that enter.
         sensitive : sequence of str, default=()
             The columns that make the groups.
@@ -130,27 +125,16 @@ class Preparation:
         -------
         Preparation
         """
-        check_choice("encode", encode, ENCODINGS)
-        names = table_columns(table)
-        used = columns_to_reduce(names, sensitive, drop, keep_sensitive)
-        plain = cls.unscaled(
-            settle_columns(
-                {name: text_categories(column_values(table, name), name) for name in used}, encode
-            ),
-            ignored=tuple(name for name in names if name not in used),
-            sensitive=tuple(sensitive),
-        )
-        if not standardize:
-            return plain
-        means, scales = _means_and_scales(plain.apply(table), plain.feature_names)
-        return cls(plain.columns, means, scales, plain.ignored, plain.sensitive)
+        learner = PreparationLearner(table_columns(table), **options)
+        learner.see(table)
+        return learner.preparation()
 
     @classmethod
-    def unscaled(cls, columns: Iterable[InputColumn], **names: tuple[str, ...]) -> Preparation:
+    def _unscaled(cls, columns: Iterable[InputColumn]) -> Preparation:
         """The one that encodes columns and leaves them in their own units."""
         columns = tuple(columns)
         d = sum(len(column.output_names) for column in columns)
-        return cls(columns, np.zeros(d), np.ones(d), **names)
+        return cls(columns, np.zeros(d), np.ones(d))
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -167,7 +151,7 @@ class Preparation:
 
         Parameters
         ----------
-        table : data frame or dict of columns
+        table : data frame, dict of columns, or Arrow table
             With all of `columns`, in any order. The `ignored` ones may be there; others not, since
             nothing is known of them: they may be misspelt, or of another table.
 
@@ -217,7 +201,11 @@ class Preparation:
         for column, source in zip(self.columns, sources, strict=True):
             stop = start + len(column.output_names)
             if column.kind == "number":
-                encoded[:, start] = _numbers(source, column.name)
+                if encoded_text(source, column.name) is not None:
+                    raise ValueError(
+                        f"Column {quoted([column.name])} holds text where the model needs numbers."
+                    )
+                encoded[:, start] = numbers(source)
                 bad = int(np.count_nonzero(~np.isfinite(encoded[:, start])))
             else:
                 codes = _positions(source, column)
@@ -233,118 +221,106 @@ class Preparation:
         return encoded, not_there
 
 
-def table_columns(table: Any) -> list[str]:
-    """Names of a table's columns, which must be texts and differ."""
-    return check_column_names(list(table.columns if hasattr(table, "columns") else table))
+class PreparationLearner:
+    """Learns a `Preparation` from a table in one pass over its batches.
 
+    The parameters are those of `Preparation.learn`, with the names of the table's columns.
 
-def check_column_names(names: list[Any]) -> list[str]:
-    """Return the names, or raise ValueError unless they are texts that differ."""
-    odd = [name for name in names if not isinstance(name, str)]
-    if odd:
-        raise ValueError(f"Names of columns must be text, got {listed(odd, _MOST_NAMES)}.")
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise ValueError(f"Columns have the same name: {quoted(repeated)}.")
-    return names
+    Attributes
+    ----------
+    used : list of str
+        The columns that enter, which each batch needs.
+    """
 
-
-def require_columns(names: Sequence[str], wanted: Iterable[str]) -> None:
-    """Raise ValueError unless all that is wanted is among the names."""
-    absent = [name for name in dict.fromkeys(wanted) if name not in names]
-    if absent:
-        raise ValueError(f"The table has no column {quoted(absent)}; it has {quoted(names)}.")
-
-
-def quoted(names: Sequence[str]) -> str:
-    """Names for a message: short ones, and not too many."""
-    return listed([short_text(name) for name in names], _MOST_NAMES)
-
-
-def columns_to_reduce(
-    names: Sequence[str], sensitive: Sequence[str], drop: Sequence[str], keep_sensitive: bool
-) -> list[str]:
-    """The columns that enter, or ValueError if there are none, or one has no name."""
-    require_columns(names, [*sensitive, *drop])
-    unused = {*drop, *(() if keep_sensitive else sensitive)}
-    used = [name for name in names if name not in unused]
-    if not used:
-        raise ValueError("No columns are left to reduce: all are sensitive or dropped.")
-    if "" in used:
-        raise ValueError(
-            "A column has no name, as an index that was written into the table has: name it, "
-            "or drop the column ''."
-        )
-    return used
-
-
-def settle_columns(
-    categories: Mapping[str, tuple[str, ...] | None], encode: str
-) -> list[InputColumn]:
-    """What becomes of columns with these texts, or of numbers, for which there is None."""
-    columns, texts = [], []
-    for name, found in categories.items():
-        if found is None:
-            columns.append(InputColumn(name))
-            continue
-        texts.append(name)
-        if encode == "onehot" and len(found) > MOST_CATEGORIES:
+    def __init__(
+        self,
+        names: Sequence[str],
+        *,
+        sensitive: Sequence[str] = (),
+        drop: Sequence[str] = (),
+        encode: str = "onehot",
+        standardize: bool = True,
+        keep_sensitive: bool = False,
+    ) -> None:
+        check_choice("encode", encode, ENCODINGS)
+        require_columns(names, [*sensitive, *drop])
+        unused = {*drop, *(() if keep_sensitive else sensitive)}
+        self.used = [name for name in names if name not in unused]
+        if not self.used:
+            raise ValueError("No columns are left to reduce: all are sensitive or dropped.")
+        if "" in self.used:
             raise ValueError(
-                f"Column {quoted([name])} has {len(found):,} different texts, too many for a "
-                "column each: drop it, or encode text as codes."
+                "A column has no name, as an index that was written into the table has: name it, "
+                "or drop the column ''."
             )
-        columns.append(InputColumn(name, encode, found))
-    if texts and encode == "error":
-        raise ValueError(
-            f"Columns hold text where numbers belong: {quoted(texts)}; encode or drop them."
+        self._ignored = tuple(name for name in names if name in unused)
+        self._sensitive = tuple(sensitive)
+        self._encode, self._standardize = encode, standardize
+        self._summaries = {name: ColumnSummary() for name in self.used}
+
+    def see(self, batch: Any) -> None:
+        """Take in a batch of rows."""
+        for name, summary in self._summaries.items():
+            summary.see(column_values(batch, name), name)
+            # At once, as the texts of a column that names each row may not fit into memory.
+            if self._encode == "onehot" and len(summary.texts or ()) > _MOST_CATEGORIES:
+                raise ValueError(
+                    f"Column {quoted([name])} has more than {_MOST_CATEGORIES:,} different texts, "
+                    "too many for a column each: drop it, or encode text as codes."
+                )
+
+    def preparation(self) -> Preparation:
+        """The preparation for the rows that have been seen, or ValueError if there is none."""
+        texts = [name for name, summary in self._summaries.items() if summary.texts is not None]
+        if texts and self._encode == "error":
+            raise ValueError(
+                f"Columns hold text where numbers belong: {quoted(texts)}; encode or drop them."
+            )
+        missing = {n: s.n_missing for n, s in self._summaries.items() if s.n_missing}
+        if missing:
+            raise ValueError(missing_sentence(missing))
+        columns, means, scales = [], [], []
+        for name, summary in self._summaries.items():
+            column = InputColumn(name)
+            if summary.texts is not None:
+                column = InputColumn(name, self._encode, tuple(sorted(summary.texts)))
+            columns.append(column)
+            mean, scale = summary.scaling(column.kind, column.categories)
+            means.append(mean)
+            scales.append(scale)
+        huge = [c.name for c, scale in zip(columns, scales, strict=True) if not _finite(scale)]
+        if huge:
+            raise ValueError(
+                f"Columns have values that are too large to be squared: {quoted(huge)}."
+            )
+        plain = Preparation._unscaled(columns)
+        return Preparation(
+            plain.columns,
+            np.concatenate(means) if self._standardize else plain.means,
+            np.concatenate(scales) if self._standardize else plain.scales,
+            self._ignored,
+            self._sensitive,
         )
-    return columns
 
 
-def column_values(table: Any, name: str) -> Any:
-    """A column as a pandas Series, for its quick factorize, or as an array."""
-    column = table[name]
-    if hasattr(column, "factorize"):
-        return column
-    return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+def missing_sentence(counts: Mapping[str, int]) -> str:
+    """What is said of columns with so many values that are missing."""
+    shown = [f"{quoted([name])} ({count:,})" for name, count in counts.items()]
+    more = f" and {len(shown) - MOST_NAMES} more columns" if len(shown) > MOST_NAMES else ""
+    return (
+        f"Values are missing or infinite in {', '.join(shown[:MOST_NAMES])}{more}: fill them in, "
+        "or leave out those rows or columns."
+    )
 
 
-def text_categories(source: Any, name: str) -> tuple[str, ...] | None:
-    """The sorted texts of a column, or None if it holds numbers."""
-    kind = getattr(source.dtype, "kind", "O")
-    if kind in "biuf":
-        return None
-    labels: tuple[Any, ...] = ()
-    if kind not in "cmMV":
-        try:
-            labels, _ = encode_column(source)
-        except TypeError:  # lists and the like
-            kind = "V"
-    if kind in "cmMV" or not (_all_numbers(labels) or all(isinstance(v, str) for v in labels)):
-        raise ValueError(
-            f"Column {quoted([name])} holds neither numbers alone nor text alone (its type is "
-            f"{source.dtype}): turn it into one of them, or drop it."
-        )
-    return None if _all_numbers(labels) else tuple(sorted(labels))
-
-
-def _all_numbers(labels: Iterable[Any]) -> bool:
-    return all(isinstance(label, Real | Decimal) for label in labels)
-
-
-def _numbers(source: Any, name: str) -> Array:
-    """The values as floats, NaN where they are missing."""
-    if text_categories(source, name) is not None:
-        raise ValueError(f"Column {quoted([name])} holds text where the model needs numbers.")
-    if hasattr(source, "factorize"):  # pandas, whose own types may hold its NA
-        numbers: Array = source.to_numpy(dtype=np.float64, na_value=np.nan)
-        return numbers
-    return source.astype(np.float64)  # type: ignore[no-any-return]
+def _finite(scales: Array) -> bool:
+    return bool(np.isfinite(scales).all())
 
 
 def _positions(source: Any, column: InputColumn) -> Codes:
     """The position of each row's category, -1 where it is missing."""
-    labels, codes = encode_column(source)
+    encode = encode_arrow if hasattr(source, "dictionary_encode") else encode_column
+    labels, codes = encode(source)
     place = {category: i for i, category in enumerate(column.categories)}
     texts = [_as_text(label) for label in labels]
     unknown = [text for text in texts if text not in place]
@@ -359,32 +335,3 @@ def _positions(source: Any, column: InputColumn) -> Codes:
 def _as_text(label: Any) -> str:
     # Text such as "2" that is alone in a new table may have been read as a number.
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
-
-
-def _means_and_scales(encoded: Array, names: Sequence[str]) -> tuple[Array, Array]:
-    with np.errstate(over="ignore", invalid="ignore"):
-        scaler = StandardScaler().fit(encoded)
-        # The mean of equal numbers may differ from them by rounding; their difference should not.
-        constant = np.ptp(encoded, axis=0) == 0.0
-    # The variance, as the scale is 1 where that is infinite.
-    huge = ~constant & ~np.isfinite(scaler.var_)
-    refuse_huge(names, huge)
-    means = np.where(constant, encoded[0], scaler.mean_)
-    return means, np.where(constant, 1.0, scaler.scale_)
-
-
-def refuse_huge(names: Sequence[str], huge: Iterable[bool]) -> None:
-    """Raise ValueError if the squares of some columns are too large."""
-    large = [name for name, bad in zip(names, huge, strict=True) if bad]
-    if large:
-        raise ValueError(f"Columns have values that are too large to be squared: {quoted(large)}.")
-
-
-def missing_sentence(counts: Mapping[str, int]) -> str:
-    """What is said of columns with so many values that are missing."""
-    shown = [f"{quoted([name])} ({count:,})" for name, count in counts.items()]
-    more = f" and {len(shown) - _MOST_NAMES} more columns" if len(shown) > _MOST_NAMES else ""
-    return (
-        f"Values are missing or infinite in {', '.join(shown[:_MOST_NAMES])}{more}: fill them in, "
-        "or leave out those rows or columns."
-    )

@@ -8,24 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from fairpca import FairPCA, GroupTable
-from fairpca import audit as audit_reduction
 from fairpca.cli import _findings as findings
 from fairpca.cli import _options as options
-from fairpca.cli._fitting import (
-    ColumnOptions,
-    FitOptions,
-    fit_fair,
-    fit_fair_moments,
-    groups_of,
-    parse_dimension,
-    prepare_table,
-    unique,
-)
-from fairpca.cli._models import apply_preparation, read_model
+from fairpca.cli._fitting import audit_prepared, fit_fair
+from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension, unique
+from fairpca.cli._paths import read_model
+from fairpca.cli._prepared import prepare_table, prepare_with_model
 from fairpca.cli._reporting import check_report, commands_for, report_on, write_report
-from fairpca.cli._streaming import audit_batches, open_batches, reads_in_batches
-from fairpca.cli._tables import read_table
-from fairpca.cli._terminal import BadInputError, refusing, say, say_json, stage
+from fairpca.cli._terminal import BadInputError, say, say_json
 
 EXAMPLES = (
     "fairpca audit people.csv --sensitive sex --n-components 5",
@@ -37,28 +27,14 @@ EXAMPLES = (
 def audit(
     context: typer.Context,
     table: options.Table,
-    sensitive: Annotated[
-        list[str],
-        typer.Option(
-            "--sensitive",
-            metavar="COLUMN",
-            help=f"{options.SENSITIVE_HELP} Those of the fit, where a model is audited.",
-        ),
-    ] = [],  # noqa: B006 (typer reads it, nobody changes it)
-    n_components: Annotated[
-        str | None,
-        typer.Option(
-            "--n-components",
-            metavar="5|0.9",
-            help=f"{options.DIMENSION_HELP} That of the model, where one is audited.",
-        ),
-    ] = None,
+    sensitive: options.Sensitive = [],  # noqa: B006 (typer reads it, nobody changes it)
+    n_components: options.OptionalDimension = None,
     model: Annotated[
         Path | None,
-        typer.Option(
+        options.file_option(
             "--model",
-            metavar="FILE",
-            help="Audit this model instead of ordinary PCA; it also says how columns are prepared.",
+            "Audit this model instead of ordinary PCA; it also says how columns are prepared, and "
+            "without --sensitive which make the groups.",
         ),
     ] = None,
     target: options.Target = [],  # noqa: B006
@@ -71,7 +47,7 @@ def audit(
     solver: options.Solver = "auto",
     missing_labels: options.MissingLabels = "error",
     report: options.Report = None,
-    stream: options.Stream = None,
+    stream: options.Stream = False,
     json: options.Json = False,
 ) -> None:
     """Show who pays for ordinary PCA, or for a model, and what a fair subspace would cost.
@@ -80,8 +56,7 @@ def audit(
     rows; its disparity is what it loses beyond a PCA of its own. Nothing but a report is written.
     """
     choices = FitOptions(criterion, tolerance, solver, missing_labels)
-    names, unused = unique(sensitive), unique([*target, *drop])
-    in_batches = reads_in_batches(table, stream, report)
+    names, unused = unique(sensitive), [*target, *drop]
     if model is not None:
         if n_components is not None:
             raise BadInputError(
@@ -91,7 +66,7 @@ def audit(
             raise BadInputError(
                 "a report is about ordinary PCA and fair subspaces: leave out --report or --model."
             )
-        audited, fair = _audit_model(table, model, names, unused, choices, in_batches)
+        audited, fair = _audit_model(table, model, names, unused, choices, stream)
     elif not names or n_components is None:
         raise BadInputError("an audit needs --sensitive and --n-components, or a --model.")
     else:
@@ -99,19 +74,17 @@ def audit(
         dimension = parse_dimension(n_components)
         check_report(report, choices, table)
         audited = None
-        if in_batches:
-            moments = open_batches(table, columns, missing_labels).moments
-            fair = fit_fair_moments(moments, dimension, choices)
-        else:
-            prepared = prepare_table(read_table(table), columns, missing_labels)
-            fair = fit_fair(prepared.rows, prepared.groups, dimension, choices)
+        prepared = prepare_table(
+            table, columns, missing_labels, stream=stream, whole=report is not None
+        )
+        fair = fit_fair(prepared, dimension, choices)
         if report is not None:
             r = int(fair.n_components_)
             code = commands_for(context.obj, table, columns, r, missing_labels)
             page = report_on(prepared, r, missing_labels, code=code, warn=False)
             write_report(page, report)
     if json:
-        say_json(_as_data(audited, fair) | {"report": None if report is None else str(report)})
+        say_json(_as_data(audited, fair) | findings.paths_as_data(report=report))
         return
     say(_in_words(audited, fair))
     if report is not None:
@@ -122,9 +95,9 @@ def _audit_model(
     table: Path,
     path: Path,
     sensitive: tuple[str, ...],
-    unused: tuple[str, ...],
+    unused: list[str],
     choices: FitOptions,
-    in_batches: bool,
+    stream: bool,
 ) -> tuple[GroupTable, FairPCA]:
     """What the groups of a table lose with a model, and a fair subspace of as many dimensions."""
     model, preparation = read_model(path)
@@ -132,23 +105,11 @@ def _audit_model(
     if not names:
         raise BadInputError(f"{str(path)!r} does not say what is sensitive: use --sensitive.")
     r = model.fair_pca.certificate_.n_components
-    if in_batches:
-        audited, moments = audit_batches(
-            table, model.reduction, preparation, names, unused, choices.missing_labels
-        )
-        return audited, fit_fair_moments(moments, r, choices)
-    frame = read_table(table, preparation.text_columns)
-    groups = groups_of(frame, names, choices.missing_labels)
-    rows = apply_preparation(preparation, frame, unused, carry=names)
-    fair = fit_fair(rows, groups, r, choices)
-    with stage("auditing the model"), refusing():
-        audited = audit_reduction(
-            model.reduction,
-            rows,
-            sensitive_features=groups,
-            missing_labels=choices.missing_labels,
-        )
-    return audited, fair
+    prepared = prepare_with_model(
+        table, preparation, unused, names, choices.missing_labels, stream=stream
+    )
+    audited = audit_prepared(prepared, model.reduction, choices.missing_labels)
+    return audited, fit_fair(prepared, r, choices)
 
 
 def _as_data(audited: GroupTable | None, fair: FairPCA) -> dict[str, Any]:

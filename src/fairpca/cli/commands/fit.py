@@ -6,24 +6,11 @@ import typer
 
 from fairpca.cli import _findings as findings
 from fairpca.cli import _options as options
-from fairpca.cli._fitting import (
-    ColumnOptions,
-    FitOptions,
-    fit_fair,
-    fit_fair_moments,
-    parse_dimension,
-    prepare_table,
-    unique,
-)
-from fairpca.cli._reduced import check_carried, reduced_table
+from fairpca.cli._fitting import fit_fair
+from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension
+from fairpca.cli._paths import check_model_destination, check_table_destination
+from fairpca.cli._prepared import prepare_table, reduce_table
 from fairpca.cli._reporting import check_report, commands_for, report_on, write_report
-from fairpca.cli._streaming import open_batches, reads_in_batches, reduce_batches
-from fairpca.cli._tables import (
-    check_model_destination,
-    check_table_destination,
-    read_table,
-    write_table,
-)
 from fairpca.cli._terminal import say, say_json
 from fairpca.files.model_file import save_model
 
@@ -53,7 +40,7 @@ def fit(
     output: options.Output = None,
     carry: options.Carry = [],  # noqa: B006
     report: options.Report = None,
-    stream: options.Stream = None,
+    stream: options.Stream = False,
     json: options.Json = False,
 ) -> None:
     """Find a subspace in which every group gives up the same.
@@ -62,49 +49,39 @@ def fit(
     reduced table, a report, or all of them.
     """
     dimension = parse_dimension(n_components)
-    columns = ColumnOptions(
-        unique(sensitive), unique([*target, *drop]), encode, standardize, keep_sensitive
-    )
+    columns = ColumnOptions(sensitive, [*target, *drop], encode, standardize, keep_sensitive)
     choices = FitOptions(criterion, tolerance, solver, missing_labels)
     check_model_destination(model, table, output)
     check_table_destination(output, table)
     check_report(report, choices, table)
-    if reads_in_batches(table, stream, report):
-        streamed = open_batches(table, columns, missing_labels, carry, output)
-        preparation, n_rows = streamed.preparation, streamed.n_rows
-        fair = fit_fair_moments(streamed.moments, dimension, choices)
-        if output is not None:
-            reduce_batches(streamed.batches, fair, preparation, carry, output)
-        if model is not None:
-            save_model(fair, model, preparation=preparation)
-    else:
-        frame = read_table(table)
-        check_carried(list(frame.columns), carry, output)
-        prepared = prepare_table(frame, columns, missing_labels)
-        preparation, n_rows = prepared.preparation, len(frame)
-        fair = fit_fair(prepared.rows, prepared.groups, dimension, choices)
-        # Before anything is written, as it may yet be refused.
-        reduced = None if output is None else reduced_table(fair, prepared.rows, frame, carry)
-        page = None
-        if report is not None:
-            r = int(fair.n_components_)
-            code = commands_for(context.obj, table, columns, r, missing_labels)
-            page = report_on(prepared, r, missing_labels, code=code, warn=False)
-        if model is not None:
-            save_model(fair, model, preparation=preparation)
-        if output is not None:
-            write_table(reduced, output)
-        if page is not None and report is not None:
-            write_report(page, report)
+    prepared = prepare_table(
+        table,
+        columns,
+        missing_labels,
+        carry=carry,
+        output=output,
+        stream=stream,
+        whole=report is not None,
+    )
+    preparation = prepared.preparation
+    fair = fit_fair(prepared, dimension, choices)
+    page = None
+    if report is not None:  # before anything is written, as it may yet be refused
+        code = commands_for(context.obj, table, columns, int(fair.n_components_), missing_labels)
+        page = report_on(prepared, int(fair.n_components_), missing_labels, code=code, warn=False)
+    if output is not None:
+        reduce_table(prepared, fair, carry, output)
+    if model is not None:
+        save_model(fair, model, preparation=preparation)
+    if page is not None and report is not None:
+        write_report(page, report)
     if json:
         say_json(
             {
                 "command": "fit",
-                **findings.table_as_data(preparation, n_rows),
+                **findings.table_as_data(prepared),
                 **findings.as_data(fair),
-                "model": None if model is None else str(model),
-                "output": None if output is None else str(output),
-                "report": None if report is None else str(report),
+                **findings.paths_as_data(model=model, output=output, report=report),
             }
         )
         return

@@ -5,36 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+import pyarrow
 import typer
 
-from fairpca import FairPCA, ParetoFront, pareto_front
+from fairpca import FairPCA, ParetoFront
 from fairpca.cli import _findings as findings
 from fairpca.cli import _options as options
-from fairpca.cli._fitting import (
-    ColumnOptions,
-    PreparedTable,
-    check_missing_labels,
-    find_dimension,
-    parse_dimension,
-    prepare_table,
-    unique,
-)
-from fairpca.cli._points import Choice
-from fairpca.cli._reduced import check_carried, reduced_table
-from fairpca.cli._streaming import (
-    front_of_batches,
-    open_batches,
-    reads_in_batches,
-    reduce_batches,
-)
-from fairpca.cli._tables import (
-    check_model_destination,
-    check_table_destination,
-    read_table,
-    write_table,
-)
-from fairpca.cli._terminal import BadInputError, refusing, say, say_json, stage
+from fairpca.cli._fitting import find_front
+from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension
+from fairpca.cli._paths import check_model_destination, check_table_destination
+from fairpca.cli._points import PointChoice
+from fairpca.cli._prepared import prepare_table, reduce_table
+from fairpca.cli._terminal import BadInputError, say, say_json, stage
 from fairpca.files.model_file import save_model
+from fairpca.tables.writing import write_batches
 
 EXAMPLES = (
     "fairpca front people.csv --sensitive sex --n-components 5",
@@ -87,13 +71,9 @@ def front(
     carry: options.Carry = [],  # noqa: B006
     points_output: Annotated[
         Path | None,
-        typer.Option(
-            "--points-output",
-            metavar="FILE",
-            help="Write the table of all points, by suffix as for --output.",
-        ),
+        options.file_option("--points-output", "Write the table of all points, as for --output."),
     ] = None,
-    stream: options.Stream = None,
+    stream: options.Stream = False,
     json: options.Json = False,
 ) -> None:
     """Find every trade-off between total loss and equality, from PCA to the fairest subspace.
@@ -105,73 +85,46 @@ def front(
     dimension = parse_dimension(n_components)
     if points < 2:
         raise BadInputError(f"--points must be at least 2, the two ends, got {points}.")
-    choice = Choice(index, max_spread, max_extra_loss, knee)
+    choice = PointChoice(index, max_spread, max_extra_loss, knee)
     choice.check(points)
-    check_missing_labels(missing_labels)
+    FitOptions(missing_labels=missing_labels)  # which refuses a wrong one
     check_model_destination(model, table, output, points_output)
     check_table_destination(output, table, points_output)
     check_table_destination(points_output, table)
-    columns = ColumnOptions(
-        unique(sensitive), unique([*target, *drop]), encode, standardize, keep_sensitive
-    )
+    columns = ColumnOptions(sensitive, [*target, *drop], encode, standardize, keep_sensitive)
     needed = model is not None or output is not None
-    if reads_in_batches(table, stream):
-        streamed = open_batches(table, columns, missing_labels, carry, output)
-        preparation, n_rows = streamed.preparation, streamed.n_rows
-        found = front_of_batches(streamed, dimension, points, missing_labels)
-        chosen = choice.among(found, needed)
-        fair = None if chosen is None else found.estimator(chosen)
-        if fair is not None and output is not None:
-            reduce_batches(streamed.batches, fair, preparation, carry, output)
-    else:
-        frame = read_table(table)
-        check_carried(list(frame.columns), carry, output)
-        prepared = prepare_table(frame, columns, missing_labels)
-        preparation, n_rows = prepared.preparation, len(frame)
-        found = _find(prepared, dimension, points, missing_labels)
-        chosen = choice.among(found, needed)
-        fair = None if chosen is None else found.estimator(chosen)
-        if fair is not None and output is not None:
-            write_table(reduced_table(fair, prepared.rows, frame, carry), output)
+    prepared = prepare_table(
+        table, columns, missing_labels, carry=carry, output=output, stream=stream
+    )
+    found = find_front(prepared, dimension, points, missing_labels)
+    chosen = choice.among(found, needed)
+    fair = None if chosen is None else found.estimator(chosen)
+    if fair is not None and output is not None:
+        reduce_table(prepared, fair, carry, output)
     if fair is not None and model is not None:
-        save_model(fair, model, preparation=preparation)
+        save_model(fair, model, preparation=prepared.preparation)
     if points_output is not None:
-        write_table(found.to_frame().reset_index(), points_output)
+        with stage(f"writing {points_output.name}"):
+            columns_of = {"point": list(range(len(found))), **found.to_dict()}
+            write_batches(pyarrow.table(columns_of).to_batches(), points_output)
     if json:
         say_json(
             {
                 "command": "front",
-                **findings.table_as_data(preparation, n_rows),
+                **findings.table_as_data(prepared),
                 **_as_data(found),
                 "chosen": None if fair is None else {"point": chosen, **findings.as_data(fair)},
-                "model": None if model is None else str(model),
-                "output": None if output is None else str(output),
-                "points_output": None if points_output is None else str(points_output),
+                **findings.paths_as_data(model=model, output=output, points_output=points_output),
             }
         )
         return
-    say(findings.columns_sentence(preparation))
+    say(findings.columns_sentence(prepared.preparation))
     say(f"\n{findings.in_options(str(found))}")
     if fair is not None and chosen is not None:
         say(_chosen_in_words(found, chosen, fair))
     for written in (model, output, points_output):
         if written is not None:
             say(f"Written: {written}")
-
-
-def _find(
-    prepared: PreparedTable, dimension: int | float, points: int, missing_labels: str
-) -> ParetoFront:
-    r = find_dimension(prepared.rows, prepared.groups, dimension, missing_labels)
-    with stage("finding the points of the front") as progress, refusing():
-        return pareto_front(
-            prepared.rows,
-            sensitive_features=prepared.groups,
-            n_components=r,
-            n_points=points,
-            missing_labels=missing_labels,
-            progress=progress,
-        )
 
 
 def _as_data(found: ParetoFront) -> dict[str, Any]:

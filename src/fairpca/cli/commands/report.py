@@ -9,16 +9,10 @@ import typer
 
 from fairpca.cli import _findings as findings
 from fairpca.cli import _options as options
-from fairpca.cli._fitting import (
-    ColumnOptions,
-    FitOptions,
-    find_dimension,
-    parse_dimension,
-    prepare_table,
-    unique,
-)
+from fairpca.cli._fitting import find_dimension
+from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension
+from fairpca.cli._prepared import prepare_table
 from fairpca.cli._reporting import check_report, commands_for, report_on, write_report
-from fairpca.cli._tables import read_table
 from fairpca.cli._terminal import say, say_json
 
 EXAMPLES = (
@@ -35,7 +29,7 @@ def report(
     n_components: options.Dimension,
     report: Annotated[
         Path,
-        typer.Option("--report", metavar="FILE", help="Where to; the suffix is .html."),
+        options.file_option("--report", "Where to; the suffix is .html."),
     ],
     title: Annotated[str | None, typer.Option(help="Head of the page.")] = None,
     target: options.Target = [],  # noqa: B006 (typer reads it, nobody changes it)
@@ -52,13 +46,10 @@ def report(
     slider from ordinary PCA to the fairest subspace, and the proof.
     """
     dimension = parse_dimension(n_components)
-    check_report(report, FitOptions("equal", 0.0, "auto", missing_labels), table)
-    columns = ColumnOptions(
-        unique(sensitive), unique([*target, *drop]), encode, standardize, keep_sensitive
-    )
-    frame = read_table(table)
-    prepared = prepare_table(frame, columns, missing_labels)
-    r = find_dimension(prepared.rows, prepared.groups, dimension, missing_labels)
+    check_report(report, FitOptions(missing_labels=missing_labels), table)
+    columns = ColumnOptions(sensitive, [*target, *drop], encode, standardize, keep_sensitive)
+    prepared = prepare_table(table, columns, missing_labels, whole=True)
+    r = find_dimension(prepared, dimension, missing_labels)
     code = commands_for(context.obj, table, columns, r, missing_labels)
     made = report_on(prepared, r, missing_labels, code=code, title=title)
     write_report(made, report)
@@ -67,7 +58,7 @@ def report(
         say_json(
             {
                 "command": "report",
-                **findings.table_as_data(prepared.preparation, len(frame)),
+                **findings.table_as_data(prepared),
                 **findings.as_data(fair),
                 "summary": made.summary,
                 "report": str(report),

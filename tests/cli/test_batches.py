@@ -1,7 +1,6 @@
-"""The command line on tables in batches: the same as in memory, in little memory."""
+"""Tables in batches: the same as in one batch, in little memory."""
 
 import json
-import os
 import subprocess
 import sys
 from decimal import Decimal
@@ -13,13 +12,22 @@ import pyarrow
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
-from pandas._libs.parsers import STR_NA_VALUES
 
-from fairpca.cli import _batches, _csv_batches, _streaming, _tables, _terminal, main
+from fairpca.cli import main
 from fairpca.files.model_file import load_model
+from fairpca.tables import batches, csv_files, reading
+from fairpca.tables.batches import Table
+from fairpca.tables.preparation import PreparationLearner
+
+from people import contents, read_table
 
 SUFFIXES = ["csv", "parquet", "arrow"]
+
+
 ROWS = 120
+
+
+FIT = ["--sensitive", "sex", "--n-components", "2", "--target", "rich", "--drop", "word"]
 
 
 def people(n=ROWS, seed=0):
@@ -52,11 +60,16 @@ def write(frame, path):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_terminal, "_PATIENCE", 1e6)
-    monkeypatch.setattr(_batches, "_MOST_ROWS", 17)
     for suffix in SUFFIXES:
         write(people(), f"people.{suffix}")
     return tmp_path
+
+
+@pytest.fixture
+def small_batches(monkeypatch):
+    """Batches of a few rows."""
+    monkeypatch.setattr(reading, "_MOST_ROWS", 17)
+    monkeypatch.setattr(csv_files, "BLOCK", 1000)
 
 
 def run(capsys, *arguments):
@@ -66,10 +79,13 @@ def run(capsys, *arguments):
 
 
 def both(capsys, *arguments):
-    """The results in memory and in batches, which must be the same."""
-    in_memory, first = run(capsys, *arguments, "--no-stream")
+    """The results of one batch and of many, which must be the same."""
+    in_memory, first = run(capsys, *arguments)
     contents = {path.name: read(path) for path in written()}
-    streamed, second = run(capsys, *arguments, "--stream")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "_MOST_ROWS", 17)
+        patch.setattr(csv_files, "BLOCK", 1000)
+        streamed, second = run(capsys, *arguments, "--stream")
     assert first == second
     assert_same(streamed, in_memory)
     for name, content in contents.items():
@@ -84,7 +100,7 @@ def written():
 
 def read(path):
     if path.suffix != ".fairpca":
-        frame = _tables.read_table(path)
+        frame = read_table(path)
         schema = None
         if path.suffix == ".parquet":
             schema = pyarrow.parquet.read_schema(path)
@@ -122,12 +138,6 @@ def assert_same(a, b, within=1e-9):
         assert a == b
 
 
-FIT = ["--sensitive", "sex", "--n-components", "2", "--target", "rich", "--drop", "word"]
-
-
-# The same as in memory
-
-
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize(
     "more",
@@ -155,7 +165,11 @@ def test_transform_and_audit_with_a_model(folder, capsys, suffix):
         assert both(capsys, "transform", *arguments, *carried, "--output", output)["rows"] == 90
     both(capsys, "audit", *arguments)
     labels = both(capsys, "audit", *arguments, "--sensitive", "race", "--missing-labels", "group")
-    assert [group["group"] for group in labels["groups"]] == ["1.0", "2.0", "(missing)"]
+    assert [group["group"] for group in labels["groups"]] == [
+        "1.0",
+        "2.0",
+        "(missing)",
+    ]
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -166,93 +180,26 @@ def test_an_audit_and_a_front(folder, capsys, suffix):
     both(capsys, "front", f"people.{suffix}", *FIT, *chosen, *files)
 
 
-def test_words_are_the_same(folder, capsys):
+def test_words_are_the_same(folder, capsys, small_batches):
     said = []
-    for stream in ("--stream", "--no-stream"):
-        assert main(["fit", "people.csv", *FIT, "--output", "made.csv", stream]) == 0
+    for stream in (["--stream"], []):
+        assert main(["fit", "people.csv", *FIT, "--output", "made.csv", *stream]) == 0
         said.append(capsys.readouterr())
     assert said[0] == said[1]
 
 
 def test_large_files_are_read_in_batches_unless_a_report_needs_them(folder, capsys, monkeypatch):
-    asked = []
-    monkeypatch.setattr(_streaming, "TableBatches", lambda *a: asked.append(a) or 1 / 0)
-    path = Path("people.csv")
+    kept = []
+    settled = Table.settled
+    monkeypatch.setattr(
+        Table, "settled", lambda self, work: kept.append(self.in_memory) or settled(self, work)
+    )
     assert main(["audit", "people.csv", *FIT]) == 0
-    monkeypatch.setattr(_streaming, "STREAM_BYTES", path.stat().st_size - 1)
-    assert not _streaming.reads_in_batches(path, None, Path("r.html"))
-    assert not _streaming.reads_in_batches(path, False)
-    assert not asked
-    assert main(["audit", "people.csv", *FIT]) == 1
-    assert len(asked) == 1
+    monkeypatch.setattr(batches, "IN_MEMORY", Path("people.csv").stat().st_size - 1)
+    assert main(["audit", "people.csv", *FIT]) == 0
+    assert main(["audit", "people.csv", *FIT, "--report", "r.html"]) == 0
+    assert kept == [True, False, True]
     capsys.readouterr()
-
-
-# Types in CSV files
-
-HUGE = "99999999999999999999"
-BIG = "9999999999999999999"
-TOKENS = [
-    ["1", "2", "3", "4"],
-    ["1", "", "3", "4"],
-    ["1", "2", "3", "NA"],
-    ["1", "2", "3.5", "1e3"],
-    ["1", "2", "x", "4"],
-    ["1", "2", "  ", "4"],
-    ["True", "False", "true", "FALSE"],
-    ["True", "NA", "False", ""],
-    ["True", "False", "1", "0"],
-    ["True", "False", "yes", "NA"],
-    ["NA", "", "NULL", "nan"],
-    ["NA", "cook", "", "None"],
-    ["cook", "7", "8", "9"],
-    ["1", "1e30", "2.5", "inf"],
-    ["0x1F", "1", "1_000", "2"],
-    [" 1", "2 ", "+3", "-0"],
-    ["123456789012345678", "", "1", "2"],
-    ["0.1", "0.30000000000000004", "1e-320", "2"],
-    [HUGE, "a", "1", "2"],
-    ['"1"', '"2"', '""', '"x"'],
-]
-UNCERTAIN = [["1", HUGE, "2", "3"], ["1.5", BIG, "2", "3"], ["-1", BIG, "2", "3"], [HUGE] * 4]
-
-
-@pytest.mark.parametrize("step", [1, 2, 3])
-@pytest.mark.parametrize("tokens", TOKENS, ids=" ".join)
-@pytest.mark.parametrize("text_columns", [[], ["x"]])
-def test_csv_types_are_those_of_the_whole(tmp_path, monkeypatch, tokens, step, text_columns):
-    monkeypatch.setattr(_batches, "_MOST_ROWS", step)
-    path = tmp_path / "t.csv"
-    path.write_text("\n".join(["x,y", *(f"{token},1" for token in tokens)]) + "\n", "utf-8")
-    table = _batches.TableBatches(path, text_columns)
-    table.learn_types(["x", "y"], ["x", "y"])
-    parts = list(table.frames(lambda *_: None, "", ["y", "x"]))
-    assert [len(part) for part in parts] == [min(step, 4 - i) for i in range(0, 4, step)]
-    whole = _tables.read_table(path, text_columns)
-    for part in parts:
-        assert part.dtypes.to_dict() == whole.dtypes.to_dict()
-    pd.testing.assert_frame_equal(pd.concat(parts), whole[["y", "x"]])
-
-
-@pytest.mark.parametrize("tokens", UNCERTAIN, ids=" ".join)
-def test_whole_numbers_of_uncertain_type_are_refused(folder, monkeypatch, tokens):
-    monkeypatch.setattr(_batches, "_MOST_ROWS", 1)
-    Path("t.csv").write_text("\n".join(["x,y", *(f"{token},1" for token in tokens)]), "utf-8")
-    table = _batches.TableBatches(Path("t.csv"))
-    table.learn_types(["y"], [])
-    with pytest.raises(_terminal.BadInputError, match=r"'x' holds whole numbers of 19 digits"):
-        table.learn_types(["x", "y"], [])
-
-
-def test_the_words_for_missing_numbers_are_those_of_pandas():
-    assert set(_csv_batches.MISSING_WORDS) == set(STR_NA_VALUES)
-
-
-# Wrong input
-
-
-def contents():
-    return {name: Path(name).read_bytes() for name in sorted(os.listdir())}
 
 
 def changed(**values):
@@ -298,16 +245,10 @@ def cut(path, share=0.6):
             "'id' has more than 1,000 different texts",
         ),
         ("parquet", people().assign(when=pd.Timestamp(0)), [], "'when' holds neither numbers"),
-        (
-            "parquet",
-            people().assign(when=pd.Timestamp(0)),
-            ["--drop", "when", "--carry", "when"],
-            "the column 'when' cannot be carried over in batches",
-        ),
         ("csv", people(), ["--report", "r.html"], "leave out --report or --stream"),
     ],
 )
-def test_wrong_input(folder, capsys, suffix, frame, more, message):
+def test_wrong_input(folder, small_batches, capsys, suffix, frame, more, message):
     write(frame, f"bad.{suffix}")
     before = contents()
     files = ["--model", "made.fairpca", "--output", "made.csv"]
@@ -321,7 +262,7 @@ def test_wrong_input(folder, capsys, suffix, frame, more, message):
 
 @pytest.mark.parametrize("command", ["fit", "transform"])
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_files_that_are_cut_short(folder, capsys, suffix, command):
+def test_files_that_are_cut_short(folder, small_batches, capsys, suffix, command):
     run(capsys, "fit", "people.csv", *FIT, "--drop", "race", "--model", "m.fairpca")
     if suffix == "csv":
         with open("people.csv", "a", encoding="utf-8") as file:
@@ -351,7 +292,7 @@ def test_files_that_are_cut_short(folder, capsys, suffix, command):
     ],
 )
 def test_a_transform_that_fails_in_the_middle_leaves_the_old_table(
-    folder, capsys, frame, message, output
+    folder, small_batches, capsys, frame, message, output
 ):
     run(capsys, "fit", "people.csv", *FIT, "--drop", "race", "--model", "m.fairpca")
     write(frame, "bad.csv")
@@ -368,62 +309,71 @@ def test_a_transform_that_fails_in_the_middle_leaves_the_old_table(
 
 
 def test_a_file_that_changes_between_two_passes_is_refused(folder, capsys, monkeypatch):
-    learn = _batches.TableBatches.learn_types
+    learned = PreparationLearner.preparation
 
-    def learn_and_change(self, read, shown):
-        learn(self, read, shown)
+    def learn_and_change(self):
         write(people(seed=3), "people.csv")
+        return learned(self)
 
-    monkeypatch.setattr(_batches.TableBatches, "learn_types", learn_and_change)
+    monkeypatch.setattr(PreparationLearner, "preparation", learn_and_change)
     assert main(["audit", "people.csv", *FIT, "--stream"]) == 2
     assert "changed while it was read" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("output", ["made.csv", "made.parquet"])
-def test_types_that_depend_on_all_values_are_not_carried(folder, capsys, output):
+def test_columns_of_all_types_are_carried(folder, capsys):
+    """Arrow files keep their types, except for dictionaries, whose values are written."""
     run(capsys, "fit", "people.csv", *FIT, "--drop", "race", "--model", "m.fairpca")
     kinds = {
         "price": pyarrow.array([Decimal("1.5")] * ROWS),
         "days": pyarrow.array([19_000] * ROWS, pyarrow.date32()),
-        "time": pyarrow.array([0] * ROWS, pyarrow.timestamp("us")),
-        "kind": pyarrow.array(["x"] * ROWS).dictionary_encode(),
+        "time": pyarrow.array([0] * (ROWS - 1) + [3], pyarrow.timestamp("us")),
+        "kind": pyarrow.array(["x", "y", None, "z"] * (ROWS // 4)).dictionary_encode(),
+        "whole": pyarrow.array([1, None] * (ROWS // 2)),
     }
     table = pyarrow.Table.from_pandas(people())
     for name, column in kinds.items():
         table = table.append_column(name, column)
     pyarrow.parquet.write_table(table, "t.parquet")
     others = [word for name in kinds for word in ("--drop", name)]
-    arguments = ["transform", "t.parquet", "--model", "m.fairpca", *others, "--output", output]
-    refused = []
-    for name in kinds:
-        code = main([*arguments, "--carry", name, "--stream"])
-        said = capsys.readouterr().err
-        if code == 0:
-            both(capsys, *arguments, "--carry", name)
-        else:
-            assert f"the column '{name}' cannot be carried" in said
-            refused.append(name)
-    assert refused == (["time"] if output.endswith(".csv") else ["price", "kind"])
+    carried = [word for name in kinds for word in ("--carry", name)]
+    for output in ("made.csv", "made.parquet", "made.arrow"):
+        arguments = ["t.parquet", "--model", "m.fairpca", *others, "--output", output]
+        both(capsys, "transform", *arguments, *carried)
+    for output in ("made.csv", "made.parquet"):
+        arguments = ["t.parquet", "--model", "m.fairpca", *others, "--output", output]
+        run(capsys, "transform", *arguments, *carried)
+    written = pyarrow.parquet.read_schema("made.parquet")
+    for name, column in kinds.items():
+        kind = pyarrow.string() if name == "kind" else column.type
+        assert written.field(name).type == kind
+    head, first = Path("made.csv").read_text("utf-8").splitlines()[:2]
+    assert head == "price,days,time,kind,whole,fairpca0,fairpca1"
+    assert first.startswith('1.5,2022-01-08,1970-01-01 00:00:00.000000,"x",1,')
+    table = table.append_column("list", pyarrow.array([[1]] * ROWS))
+    pyarrow.parquet.write_table(table, "t.parquet")
+    arguments = ["t.parquet", "--model", "m.fairpca", *others, "--carry", "list"]
+    assert main(["transform", *arguments, "--output", "made.csv"]) == 2
+    assert "A CSV file cannot hold all columns" in capsys.readouterr().err
 
 
 # Progress and memory
 
 
-def test_rows_are_counted_on_a_terminal(folder, monkeypatch, capsys):
+def test_rows_are_counted(folder, small_batches):
     told = []
-    table = _batches.TableBatches(Path("people.parquet"))
-    for _ in table.frames(lambda *a: told.append(a), "reading", ["a", "sex"]):
+    table = Table(Path("people.parquet"), in_memory=False)
+    for _ in table.batches(["a", "sex"], tell=lambda *a: told.append(a)):
         pass
-    assert told[-1] == ("reading: 120 rows, megabyte", 1, 1)
-    assert [words.split()[1] for words, _, _ in told[:3]] == ["17", "34", "51"]
+    assert told[-1] == (120, 1.0)
+    assert [rows for rows, _ in told[:3]] == [17, 34, 51]
 
 
 MEASURE = """
 import re
 from pathlib import Path
-from fairpca.cli import _batches, main
-from fairpca.sources import files
-_batches._MOST_ROWS = files._MOST_ROWS = 2**11
+from fairpca.cli import main
+from fairpca.tables import csv_files, reading
+reading._MOST_ROWS, csv_files.BLOCK = 2**11, 2**17
 for size in ("small", "large"):
     for suffix in ("csv", "parquet", "arrow"):
         files = [f"{size}.{suffix}", "--output", f"out.{suffix}", "--stream"]
@@ -435,7 +385,7 @@ for size in ("small", "large"):
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="says how much memory there was")
 def test_memory_does_not_grow_with_the_rows(tmp_path):
-    columns, few, many = [*"abcdefghijklmnop"], 2, 20
+    columns, few, many = [*"abcdefghijklmnop"], 5, 40
     rng = np.random.default_rng(0)
     part = pd.DataFrame(rng.integers(0, 1000, (5_000, len(columns))), columns=columns)
     part["job"] = rng.choice(["cook", "smith"], len(part))

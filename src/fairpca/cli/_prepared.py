@@ -1,0 +1,225 @@
+"""From the batches of a table to prepared columns and groups, and to the reduced table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+
+from fairpca import FairPCA, GroupMoments
+from fairpca._linalg.types import Array
+from fairpca._rows.groups import check_number_of_groups, combine_encoded
+from fairpca.cli._options import ColumnOptions, unique
+from fairpca.cli._paths import open_table
+from fairpca.cli._terminal import BadInputError, refusing, stage
+from fairpca.moments import MomentSum
+from fairpca.tables.batches import Table
+from fairpca.tables.columns import Encoded, encode_labels, require_columns
+from fairpca.tables.preparation import Preparation, PreparationLearner, missing_sentence
+from fairpca.tables.writing import write_batches
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedTable:
+    """The columns of numbers that a table became, and the groups of its rows.
+
+    A table in memory has `rows` and `groups`, as `FairPCA.fit` takes them; of one that is read in
+    batches there are the `moments`; and of one that has not been read there is nothing yet.
+    """
+
+    table: Table
+    preparation: Preparation
+    sensitive: Sequence[str] = ()
+    n_rows: int = 0
+    rows: Array | None = None
+    groups: dict[str, Any] | None = None
+    moments: GroupMoments | None = None
+
+    def batches(self, doing: str, columns: Sequence[str] = ()) -> Iterator[tuple[Any, Array]]:
+        """Batches of some columns, each with the prepared rows."""
+        if self.rows is None:
+            for batch, rows, _ in _prepared(self.table, self.preparation, doing, columns):
+                yield batch, rows
+            return
+        start = 0
+        for batch in self.table.batches(columns or self.table.names[:1]):
+            yield batch, self.rows[start : start + batch.num_rows]
+            start += batch.num_rows
+
+
+@refusing()
+def prepare_table(
+    path: Path,
+    options: ColumnOptions,
+    missing_labels: str,
+    *,
+    carry: Sequence[str] = (),
+    output: Path | None = None,
+    stream: bool = False,
+    whole: bool = False,
+) -> PreparedTable:
+    """Learn how to prepare a table, and do it; `carry` are other columns that will be needed."""
+    text = () if options.keep_sensitive else options.sensitive
+    table = open_table(path, text=text, stream=stream, whole=whole)
+    check_carried(table.names, carry, output)
+    learner = partial(PreparationLearner, table.names, **vars(options))
+    used = learner().used
+    table.need(unique([*used, *options.sensitive, *carry]))
+
+    def prepare() -> PreparedTable:
+        learning = learner()
+        doing = "learning the columns"
+        with stage(doing) as progress:
+            for batch in table.batches(used, tell=partial(_tell, progress, doing)):
+                learning.see(batch)
+        return _gathered(table, learning.preparation(), options.sensitive, missing_labels)
+
+    return table.settled(prepare)
+
+
+@refusing()
+def prepare_with_model(
+    path: Path,
+    preparation: Preparation,
+    drop: Sequence[str],
+    sensitive: tuple[str, ...],
+    missing_labels: str,
+    *,
+    stream: bool = False,
+) -> PreparedTable:
+    """Prepare a new table as that of a model was."""
+    opened = open_with_model(path, preparation, drop, sensitive, labels=sensitive, stream=stream)
+    table = opened.table
+    return table.settled(lambda: _gathered(table, preparation, sensitive, missing_labels))
+
+
+@refusing()
+def open_with_model(
+    path: Path,
+    preparation: Preparation,
+    drop: Sequence[str],
+    others: Sequence[str],
+    *,
+    labels: Sequence[str] = (),
+    stream: bool = False,
+) -> PreparedTable:
+    """The same, of which nothing is read yet; `others` are further columns that will be needed."""
+    needed = [column.name for column in preparation.columns]
+    numbers = {*needed} - {*preparation.text_columns}
+    text = {*preparation.text_columns, *preparation.sensitive, *labels} - numbers
+    table = open_table(path, text=text, stream=stream)
+    require_columns(table.names, [*others, *drop])
+    unused = {*drop, *(name for name in others if name not in needed)}
+    preparation.check_names([name for name in table.names if name not in unused])
+    table.need(unique([*needed, *others]))
+    return PreparedTable(table, preparation)
+
+
+def check_carried(names: Sequence[str], carry: Sequence[str], output: Path | None) -> None:
+    """Refuse columns to carry over that are not there, or have nowhere to go."""
+    if carry and output is None:
+        raise BadInputError("--carry needs --output, the table to carry columns into.")
+    require_columns(names, carry)
+
+
+@refusing()
+def reduce_table(prepared: PreparedTable, fair: FairPCA, carry: Sequence[str], path: Path) -> int:
+    """Write the reduced rows, behind the columns that are carried over; returns how many."""
+    doing, carried = f"reducing the rows into {path.name}", unique(carry)
+
+    def write() -> int:
+        batches = prepared.batches(doing, carried)
+        return write_batches((_reduced(fair, *part, carried) for part in batches), path)
+
+    return prepared.table.settled(write)
+
+
+def _reduced(fair: FairPCA, batch: Any, rows: Array, carried: Sequence[str]) -> Any:
+    names = [str(name) for name in fair.get_feature_names_out()]
+    for name in carried:
+        if name in names:
+            raise BadInputError(
+                f"the column {name!r} cannot be carried over: a reduced one has its name."
+            )
+    columns = [batch.column(name) for name in carried]
+    columns += [pyarrow.array(column) for column in fair.transform(rows).T]
+    return pyarrow.RecordBatch.from_arrays(columns, names=[*carried, *names])
+
+
+def _gathered(
+    table: Table, preparation: Preparation, sensitive: Sequence[str], missing_labels: str
+) -> PreparedTable:
+    """The prepared rows of a table in memory, or the moments of one that is read in batches."""
+    n_rows, total = 0, MomentSum()
+    kept: list[Array] = []
+    labels: dict[str, list[Any]] = {name: [] for name in sensitive}
+    for _, rows, encoded in _prepared(
+        table, preparation, "preparing the columns", (), sensitive, missing_labels
+    ):
+        n_rows += len(rows)
+        if table.in_memory:
+            kept.append(rows)
+            for name, (values, codes) in zip(sensitive, encoded, strict=True):
+                labels[name].append(np.array([*values, None], dtype=object)[codes])
+            continue
+        groups, codes = combine_encoded(encoded, len(rows), missing_labels)
+        with np.errstate(over="ignore", invalid="ignore"):
+            total.add(GroupMoments.from_codes(rows, codes, groups))
+        check_number_of_groups(total.n_groups)
+    if not table.in_memory:
+        moments = total.moments()
+        if not moments.is_finite:
+            raise ValueError("Values are too large to be squared.")
+        return PreparedTable(table, preparation, sensitive, n_rows, moments=moments)
+    rows = kept[0] if len(kept) == 1 else np.concatenate(kept)
+    groups_of = {name: np.concatenate(parts) for name, parts in labels.items()}
+    return PreparedTable(table, preparation, sensitive, n_rows, rows, groups_of)
+
+
+def _prepared(
+    table: Table,
+    preparation: Preparation,
+    doing: str,
+    columns: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    missing_labels: str = "group",
+) -> Iterator[tuple[Any, Array, list[Encoded]]]:
+    """Batches, each with its prepared rows and the labels and codes of its sensitive columns.
+
+    From the first that lacks values on there are none: what the table lacks is counted to its end,
+    and then refused.
+    """
+    names = [column.name for column in preparation.columns]
+    missing: Counter[str] = Counter()
+    n_rows = unlabelled = 0
+    with stage(doing) as progress:
+        for batch in table.batches(
+            unique([*names, *sensitive, *columns]),
+            len(preparation.means),
+            partial(_tell, progress, doing),
+        ):
+            rows, lacking = preparation.apply_counting(batch.select(names))
+            missing.update(lacking)
+            encoded = encode_labels(batch, sensitive)
+            n_rows += len(rows)
+            if missing_labels == "error" and encoded:
+                unlabelled += int(np.any([codes < 0 for _, codes in encoded], axis=0).sum())
+            if not missing and not unlabelled:
+                yield batch, rows, encoded
+    if unlabelled:
+        raise BadInputError(
+            f"the sensitive columns have no value in {unlabelled:,} of {n_rows:,} rows: leave "
+            "those rows out, or make them a group with --missing-labels group."
+        )
+    if missing:
+        raise ValueError(missing_sentence({name: missing[name] for name in names if missing[name]}))
+
+
+def _tell(progress: Any, doing: str, rows: int, share: float) -> None:
+    progress(f"{doing}: {rows:,} rows, per cent", round(100 * share), 100)

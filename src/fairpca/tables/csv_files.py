@@ -1,0 +1,174 @@
+"""CSV files by pyarrow: one set of rules for the program and for `fairpca.sources`.
+
+The file is text in UTF-8, with or without a byte order mark, and its first line has the names. A
+column holds truth values (True and False in usual spellings), whole numbers, numbers or text,
+whichever is the first that all its values are; dates are text. In columns of numbers and truth
+values the words of `MISSING_WORDS` are missing values. In text only an empty cell is missing, as
+"NA" or "None" may well be words. Rows of other lengths than the first line are refused.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.compute
+import pyarrow.csv
+
+from fairpca.tables.columns import check_column_names, quoted
+
+MISSING_WORDS = (
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+)
+"""What is a missing number, as pandas has it."""
+
+BLOCK = 2**22
+"""Bytes that are read at a time."""
+
+_NOTHING, _WHOLE, _REAL, _TEXT = (
+    pyarrow.null(),
+    pyarrow.int64(),
+    pyarrow.float64(),
+    pyarrow.string(),
+)
+_KNOWN = (_NOTHING, pyarrow.bool_(), _WHOLE, _REAL, _TEXT)
+_WRONG_COLUMN = re.compile(r"In CSV column #(\d+): CSV conversion error")
+
+
+class OtherTypeError(ValueError):
+    """A column holds something else than its type says; has its name and the rows before."""
+
+    def __init__(self, name: str, before: int, words: str) -> None:
+        super().__init__(
+            f"After row {before:,}, column {quoted([name])} changes its type: {words}."
+        )
+        self.name, self.before = name, before
+
+
+class CsvFile:
+    """A CSV file, and the types of its columns as far as they are known.
+
+    Parameters
+    ----------
+    path : Path
+        The file; one that ends in .gz is decompressed.
+    text : collection of str, default=()
+        Columns that are text, whatever they look like.
+
+    Attributes
+    ----------
+    is_empty : bool
+        Whether there are no rows, which would say something about types.
+    """
+
+    def __init__(self, path: Path, text: Collection[str] = ()) -> None:
+        self._path, self._text, self._size = path, frozenset(text), path.stat().st_size
+        with self._open(sample=3 * BLOCK) as (_, reader):
+            names = check_column_names(reader.schema.names)
+            self.is_empty = next((len(batch) for batch in reader), 0) == 0
+            self._types = dict(zip(names, map(_known, reader.schema.types), strict=True))
+        self._types |= dict.fromkeys(self._text.intersection(names), _TEXT)
+
+    @property
+    def schema(self) -> Any:
+        """Names and types of the columns: by the first block of rows, and by `widen`."""
+        return pyarrow.schema(self._types)
+
+    def batches(
+        self, columns: Sequence[str], types: Mapping[str, Any] | None = None
+    ) -> Iterator[tuple[Any, float]]:
+        """Record batches of some columns, each with the share of the file that has been read.
+
+        The types are those of the schema unless others are given. OtherTypeError says that a column
+        does not have its type.
+        """
+        kinds = self._types | dict(types or {})
+        convert = _converting(column_types=kinds, include_columns=list(columns))
+        done = 0
+        try:
+            with self._open(convert) as (handle, reader):
+                for batch in reader:
+                    done += len(batch)
+                    yield _without_blanks(batch), os.lseek(handle.fileno(), 0, 1) / self._size
+        except pyarrow.ArrowInvalid as error:
+            self._explain(error, done)
+
+    def widen(self, error: OtherTypeError) -> None:
+        """Give columns types that also hold what is in the block in which one had another."""
+        before = self._types[error.name]
+        with self._open(skip=error.before) as (_, reader):
+            for name, kind in zip(reader.schema.names, reader.schema.types, strict=True):
+                if name not in self._text:
+                    self._types[name] = _joined(self._types[name], _known(kind))
+        if self._types[error.name] == before:  # what is there lies in a later block
+            self._types[error.name] = _REAL if before == _WHOLE else _TEXT
+
+    @contextmanager
+    def _open(
+        self, convert: Any = None, *, skip: int = 0, sample: int = 0
+    ) -> Iterator[tuple[Any, Any]]:
+        with open(self._path, "rb") as handle:
+            packed = self._path.name.lower().endswith(".gz")
+            stream = pyarrow.CompressedInputStream(handle, "gzip") if packed else handle
+            if sample:  # more would be read ahead; the first rows end in the first two blocks
+                stream = io.BytesIO(stream.read(sample))
+            with pyarrow.csv.open_csv(
+                stream,
+                read_options=pyarrow.csv.ReadOptions(block_size=BLOCK, skip_rows_after_names=skip),
+                parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+                convert_options=convert or _converting(),
+            ) as reader:
+                yield handle, reader
+
+    def _explain(self, error: Exception, done: int) -> None:
+        words = " ".join(str(error).split())
+        found = _WRONG_COLUMN.match(words)
+        if "invalid UTF8" in words:
+            raise UnicodeError(words) from error
+        if found is None:
+            raise error
+        raise OtherTypeError([*self._types][int(found[1])], done, words) from error
+
+
+def _converting(**options: Any) -> Any:
+    return pyarrow.csv.ConvertOptions(
+        null_values=list(MISSING_WORDS),
+        # Without pyarrow's 1 and 0, which are numbers.
+        true_values=["true", "True", "TRUE"],
+        false_values=["false", "False", "FALSE"],
+        **options,
+    )
+
+
+def _known(kind: Any) -> Any:
+    """The type, or text for one that has no rule of its own, such as dates."""
+    return kind if kind in _KNOWN else _TEXT
+
+
+def _joined(a: Any, b: Any) -> Any:
+    """The narrowest type that holds the values of both."""
+    if a == b or b == _NOTHING:
+        return a
+    if a == _NOTHING:
+        return b
+    return _REAL if {a, b} == {_WHOLE, _REAL} else _TEXT
+
+
+def _without_blanks(batch: Any) -> Any:
+    """The batch with empty text as missing."""
+    for i, field in enumerate(batch.schema):
+        if field.type == _TEXT:
+            blank = pyarrow.compute.equal(batch.column(i), "")
+            if blank.true_count:
+                filled = pyarrow.compute.if_else(
+                    blank, pyarrow.scalar(None, _TEXT), batch.column(i)
+                )
+                batch = batch.set_column(i, field.name, filled)
+    return batch

@@ -1,0 +1,157 @@
+"""Files of tables: CSV, Parquet and Arrow, by suffix, as record batches of pyarrow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.ipc
+import pyarrow.parquet
+
+from fairpca.tables.columns import is_text
+from fairpca.tables.csv_files import CsvFile
+
+INDEX = re.compile(r"__index_level_\d+__")
+"""What pandas calls an index without a name in Parquet and Arrow files: it is no data."""
+
+_PARQUET_BYTES = 2**26
+"""Bytes that are read at a time, of all columns; all of a row group's would be much memory."""
+
+_BATCH_VALUES, _MOST_ROWS = 2**22, 2**17
+_MAGIC = b"ARROW1"
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A file as it was when it was listed."""
+
+    path: Path
+    size: int
+    changed_ns: int
+
+    @classmethod
+    def of(cls, path: Path) -> TableFile:
+        """The file under this path."""
+        status = path.stat()
+        return cls(path, status.st_size, status.st_mtime_ns)
+
+    @property
+    def shown(self) -> str:
+        """Its name in messages."""
+        return repr(str(self.path))
+
+    def check_unchanged(self) -> None:
+        """Raise ValueError if it has changed since it was listed."""
+        if TableFile.of(self.path) != self:
+            raise ValueError(f"{self.shown} changed while it was read: start again.")
+
+    def open(self, text: Collection[str] = ()) -> CsvFile | ParquetFile | ArrowFile:
+        """The file by its suffix, with a `schema` and `batches`; `text` is for CSV files."""
+        if self.size == 0:
+            raise ValueError(f"{self.shown} is empty.")
+        with self.naming():
+            if suffix_of(self.path).startswith(".csv"):
+                return CsvFile(self.path, text)
+            return ParquetFile(self) if suffix_of(self.path) == ".parquet" else ArrowFile(self)
+
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """Name the file in whatever goes wrong with it in the body, in one sentence."""
+        try:
+            yield
+        except UnicodeError as error:
+            raise ValueError(f"{self.shown} is not in UTF-8: save it in that encoding.") from error
+        except (pyarrow.ArrowException, OSError) as error:
+            words = " ".join(str(error).split())
+            raise ValueError(
+                f"{self.shown} cannot be read, it may be damaged or cut short: {words}"
+            ) from error
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{self.shown}: {error}") from error
+
+
+SUFFIXES = (".csv", ".parquet", ".arrow", ".feather", ".csv.gz")
+"""How files of tables end."""
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix that says how a file is read, or nothing."""
+    return next((end for end in SUFFIXES if path.name.lower().endswith(end)), "")
+
+
+def batch_rows(n_columns: int) -> int:
+    """How many rows a batch should have."""
+    return min(max(_BATCH_VALUES // max(n_columns, 1), 3 * n_columns), _MOST_ROWS)
+
+
+def cut(batch: Any, n_columns: int = 0) -> Iterator[Any]:
+    """A batch in parts that are not too large, for rows that become so many columns."""
+    step = batch_rows(max(batch.num_columns, n_columns))
+    for start in range(0, batch.num_rows, step):
+        yield batch.slice(start, step)
+
+
+class ParquetFile:
+    """A Parquet file."""
+
+    is_empty = False
+
+    def __init__(self, file: TableFile) -> None:
+        self._path = file.path
+        with pyarrow.parquet.ParquetFile(file.path) as parquet:
+            self._metadata = parquet.metadata
+            self.schema = parquet.schema_arrow
+
+    def batches(
+        self, columns: Sequence[str], types: Mapping[str, Any] | None = None
+    ) -> Iterator[tuple[Any, float]]:
+        """Record batches of some columns, each with the share of the rows that has been read.
+
+        Types are those of the file. Text for which `types` has one comes as codes, which is much
+        quicker where the file has it so.
+        """
+        text = [name for name in types or () if is_text(self.schema.field(name).type)]
+        done, total = 0, self._metadata.num_rows
+        with pyarrow.parquet.ParquetFile(
+            self._path,
+            metadata=self._metadata,
+            read_dictionary=text,
+            pre_buffer=False,
+            buffer_size=min(max(_PARQUET_BYTES // len(columns), 2**16), 2**20),
+        ) as parquet:
+            for batch in parquet.iter_batches(batch_rows(len(columns)), columns=list(columns)):
+                done += len(batch)
+                yield batch, done / total
+
+
+class ArrowFile:
+    """A file or a stream of Arrow: both may have the same suffix."""
+
+    is_empty = False
+
+    def __init__(self, file: TableFile) -> None:
+        self._file = file
+        with pyarrow.OSFile(str(file.path), "rb") as handle:
+            self._is_file = handle.read(len(_MAGIC)) == _MAGIC
+            handle.seek(0)
+            self._start = pyarrow.ipc.open_file if self._is_file else pyarrow.ipc.open_stream
+            self.schema = self._start(handle).schema
+
+    def batches(
+        self, columns: Sequence[str], types: Mapping[str, Any] | None = None
+    ) -> Iterator[tuple[Any, float]]:
+        """Record batches of some columns, each with the share of the file that has been read."""
+        chosen = [i for i, name in enumerate(self.schema.names) if name in set(columns)]
+        options = pyarrow.ipc.IpcReadOptions(included_fields=chosen)
+        with pyarrow.OSFile(str(self._file.path), "rb") as handle:
+            reader = self._start(handle, options=options)
+            if self._is_file:
+                reader = map(reader.get_batch, range(reader.num_record_batches))
+            for batch in reader:
+                for part in cut(batch):
+                    yield part, handle.tell() / self._file.size

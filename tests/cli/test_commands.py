@@ -1,0 +1,286 @@
+"""The commands: what they print and write is what Python gives."""
+
+import html
+import json
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from pyarrow import feather
+
+from fairpca import FairPCA, pareto_front
+from fairpca.cli import _options, _terminal, main
+from fairpca.files.model_file import load_model
+from fairpca.report import report
+
+from people import BAD, FIT, ON, nameless_groups, people, prepared_by_hand, read_table
+
+
+def run(capsys, *arguments):
+    """What the program prints."""
+    assert main([*arguments]) == 0, arguments
+    said = capsys.readouterr()
+    assert said.err == ""
+    return said.out
+
+
+def test_a_point_of_the_front_is_what_python_gives(folder, capsys):
+    frame, new = people(), people(seed=1)
+    out = run(
+        capsys,
+        *["front", "people.csv", *FIT, "--points", "7", "--max-extra-loss", "0.02"],
+        *["--model", "m.fairpca", "--output", "r.parquet", "--points-output", "points.arrow"],
+    )
+    rows, new_rows = prepared_by_hand(frame, new)
+    front = pareto_front(rows, sensitive_features=frame["sex"], n_components=2, n_points=7)
+    chosen = front.select(max_extra_loss=0.02)
+    assert 0 < chosen < 6
+    fair = front.estimator(chosen)
+    assert f"\n{front}\n" in out
+    assert f"\nPoint {chosen}, of 7:\n\n{fair.group_table_}\n" in out
+    assert str(fair.certificate_) in out
+    reduced = pd.read_parquet("r.parquet")
+    np.testing.assert_allclose(reduced, fair.transform(rows), rtol=0, atol=1e-12)
+    points = feather.read_feather("points.arrow")
+    assert points["point"].tolist() == list(range(7))
+    pd.testing.assert_frame_equal(points.set_index("point"), front.to_frame(), rtol=0, atol=1e-9)
+    run(capsys, "transform", "new.csv", "--model", "m.fairpca", "--output", "new.feather")
+    written = feather.read_feather("new.feather")
+    np.testing.assert_allclose(written, fair.transform(new_rows), rtol=0, atol=1e-12)
+
+
+def test_a_report_is_what_python_gives(folder, capsys):
+    arguments = ["report", "people.parquet", *FIT, "--report", "r.html", "--title", "<Who>"]
+    out = run(capsys, *arguments)
+    rows, _ = prepared_by_hand(people(), people())
+    columns = pd.DataFrame(rows, columns=[*"abcd", "job==smith", "job=NA", "job=cook"])
+    made = report(columns, sensitive_features=people()["sex"], n_components=2)
+    assert f"\n{made.front.estimator(-1).group_table_}\n" in out
+    assert "\n".join(made.summary["finding"]) in out
+    assert str(made.front[-1].certificate) in out
+    assert out.endswith("\nReport: r.html\n")
+    page = Path("r.html").read_text("utf-8")
+    assert "<title>&lt;Who&gt;</title>" in page
+    assert "job=cook" in page
+    code = html.unescape(re.search(r'<code id="code">(.*?)</code>', page, re.DOTALL)[1])
+    again, model = [line for line in code.splitlines() if line.startswith("fairpca ")]
+    assert shlex.split(again) == ["fairpca", *arguments]
+    # What the page shows for its slider makes the model of that point.
+    assert model.endswith(" --index 49 --model model.fairpca")
+    assert main(shlex.split(model)[1:]) == 0
+    fair = made.front.estimator(49)
+    np.testing.assert_allclose(
+        load_model("model.fairpca").transform(people()), fair.transform(columns), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
+def test_every_command_reads_and_writes_every_format(folder, suffix, capsys):
+    table, model = f"people.{suffix}", ["--model", "m.fairpca"]
+    steps = [
+        ["fit", table, *FIT, *model, "--output", f"r.{suffix}"],
+        ["transform", table, *model, "--output", f"again.{suffix}"],
+        ["audit", table, *model],
+        ["front", table, *FIT, "--points", "3", "--output", f"fairest.{suffix}"],
+        ["report", table, *FIT, "--report", "r.html"],
+    ]
+    for step in steps:
+        run(capsys, *step)
+    rows, _ = prepared_by_hand(people(), people())
+    expected = FairPCA(2).fit(rows, sensitive_features=people()["sex"]).transform(rows)
+    read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "arrow": feather.read_feather}[suffix]
+    for name in ("r", "again", "fairest"):
+        np.testing.assert_allclose(read(f"{name}.{suffix}"), expected, rtol=0, atol=1e-12)
+    assert Path("r.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
+def test_all_formats_give_the_same(model, suffix, capsys):
+    """All are read alike, and what is written can be read again."""
+    expected = load_model(model).transform(people())
+    output = f"reduced.{suffix}"
+    assert main(["transform", f"people.{suffix}", "--model", str(model), "--output", output]) == 0
+    assert capsys.readouterr().out == f"Reduced 120 rows to 2 columns.\nWritten: {output}\n"
+    np.testing.assert_allclose(read_table(output), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
+def test_fronts_and_reports_of_all_formats(folder, suffix, capsys):
+    source, points = f"people.{suffix}", f"points.{suffix}"
+    arguments = [*FIT, "--points", "3", "--points-output", points, "--json"]
+    assert main(["front", source, *arguments]) == 0
+    found = json.loads(capsys.readouterr().out)
+    rows, _ = prepared_by_hand(people(), people())
+    front = pareto_front(rows, sensitive_features=people()["sex"], n_components=2, n_points=3)
+    assert found["groups"] == ["f", "m"]
+    assert found["n_components"] == 2
+    assert found["chosen"] is None
+    disparities = [point["disparities"] for point in found["points"]]
+    np.testing.assert_allclose(disparities, front.disparities, rtol=0, atol=1e-9)
+    written = read_table(points)
+    assert written.columns.tolist() == ["point", *front.to_dict()]
+    np.testing.assert_allclose(written["total loss"], front.total_loss, rtol=1e-12)
+    assert main(["report", source, *FIT, "--report", "r.html", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["report"] == "r.html"
+    np.testing.assert_allclose(found["total_loss"], front.total_loss[-1], rtol=1e-10)
+    assert found["summary"]["dimensions"] == 2
+    assert Path("r.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_a_share_finds_the_dimension_first(folder, capsys):
+    share = [*FIT[:3], "0.6", *FIT[4:]]
+    rows, _ = prepared_by_hand(people(), people())
+    r = FairPCA(0.6).fit(rows, sensitive_features=people()["sex"]).n_components_
+    assert r == 4
+    arguments = ["front", "people.csv", *share, "--points", "2", "--output", "r.csv", "--json"]
+    assert main([*arguments, "--carry", "rich"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["n_components"], found["chosen"]["point"]) == (r, 1)  # the fairest
+    assert pd.read_csv("r.csv").columns.tolist() == ["rich", *(f"fairpca{i}" for i in range(r))]
+    assert main(["report", "people.csv", *share, "--report", "r.html"]) == 0
+    assert f"fair subspace of {r} dimensions" in capsys.readouterr().out
+
+
+def test_every_way_to_choose_a_point(folder, capsys):
+    rows, _ = prepared_by_hand(people(), people())
+    front = pareto_front(rows, sensitive_features=people()["sex"], n_components=2, n_points=9)
+    for wish, expected in [
+        (["--index", "-2"], 7),
+        (["--max-spread", "1.0"], front.select(max_spread=1.0)),
+        (["--knee"], front.select(knee=True)),
+    ]:
+        assert main(["front", "people.csv", *FIT, "--points", "9", *wish, "--json"]) == 0
+        chosen = json.loads(capsys.readouterr().out)["chosen"]
+        assert chosen["point"] == expected
+        np.testing.assert_allclose(chosen["total_loss"], front.total_loss[expected], rtol=1e-10)
+
+
+def test_fit_and_audit_write_reports_too(folder, capsys):
+    for command in ("fit", "audit"):
+        assert main([command, "people.arrow", *FIT, "--report", f"{command}.html"]) == 0
+        assert capsys.readouterr().out.endswith(f"\nReport: {command}.html\n")
+        page = Path(f"{command}.html").read_text("utf-8")
+        assert f"fairpca {command} people.arrow --sensitive sex" in page
+        assert main([command, "people.arrow", *FIT, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["report"] is None
+
+
+def test_options_reach_the_fit(folder, capsys):
+    arguments = ["--sensitive", "sex", "--sensitive", "race", "--n-components", "0.6", "--json"]
+    arguments += ["--criterion", "minmax", "--no-standardize", "--encode", "codes"]
+    arguments += ["--keep-sensitive", "--drop", "rich", "--model", "m.fairpca"]
+    assert main(["fit", "people.parquet", *arguments]) == 0
+    result = json.loads(capsys.readouterr().out)
+    frame = people()
+    codes = {
+        name: frame[name].astype("category").cat.codes.astype(float)
+        for name in ("job", "sex", "race")
+    }
+    rows = frame.drop(columns="rich").assign(**codes).to_numpy(float)
+    fair = FairPCA(0.6, criterion="minmax").fit(rows, sensitive_features=frame[["sex", "race"]])
+    assert [group["group"] for group in result["groups"]] == fair.group_table_.to_dict()["group"]
+    assert result["n_components"] == fair.n_components_
+    assert result["certificate"]["text"] == str(fair.certificate_)
+    assert result["columns"] == [*"abcd", "job", "sex", "race"]
+    assert load_model("m.fairpca").fair_pca.get_params() == fair.get_params()
+
+
+def test_a_tolerance_and_a_solver_reach_the_fit(folder, capsys):
+    arguments = ["fit", "people.csv", *FIT, "--tolerance", "0.25", "--solver", "pareto", "--json"]
+    assert main(arguments) == 0
+    certificate = json.loads(capsys.readouterr().out)["certificate"]
+    assert certificate["requested_tolerance"] == 0.25
+
+
+def test_the_results_as_data(model, capsys):
+    fair = load_model(model).fair_pca
+    assert main(["audit", "people.csv", "--model", "m.fairpca", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["rows"] == 120
+    np.testing.assert_allclose(result["model"]["total_loss"], fair.solution_.total_loss)
+    assert main(["audit", "people.csv", *FIT, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["model"] is None
+    assert result["groups"][0]["group"] == "f"
+    disparities = [group["fair_disparity"] for group in result["groups"]]
+    np.testing.assert_allclose(disparities, fair.group_table_.disparity, atol=1e-9)
+    arguments = ["transform", "new.csv", "--model", "m.fairpca", "--output", "r.csv", "--json"]
+    assert main(arguments) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "command": "transform",
+        "rows": 120,
+        "n_components": 2,
+        "model": "m.fairpca",
+        "output": "r.csv",
+    }
+
+
+def test_one_group_is_ordinary_pca(folder, capsys):
+    people().assign(sex="f").to_csv("bad.csv", index=False)
+    assert main(["audit", BAD, *ON]) == 0
+    shown = capsys.readouterr()
+    assert "There is one group" in shown.out
+    assert shown.err.startswith("fairpca: warning: --sensitive has one group only, 'f'")
+
+
+def test_an_audit_in_words(model, capsys):
+    assert main(["audit", "people.csv", *FIT]) == 0
+    out = capsys.readouterr().out
+    assert "PCA disparity" in out
+    assert "With ordinary PCA, " in out
+    assert "% more than ordinary PCA." in out
+    assert "Proven optimal" in out
+    arguments = ["audit", "new.csv", "--model", "m.fairpca", "--sensitive", "race"]
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "audited disparity" in out
+    assert "fair disparity" in out
+    assert "\nx " in out  # a group by race, not by sex
+
+
+def test_columns_that_do_not_belong_can_be_dropped_or_carried(model, capsys):
+    people().assign(id=range(120), other="x").to_csv("other.csv", index=False)
+    arguments = ["transform", "other.csv", "--model", "m.fairpca", "--output", "r.csv"]
+    assert main([*arguments, "--drop", "other", "--carry", "id", "--carry", "a"]) == 0
+    written = pd.read_csv("r.csv")
+    assert written.columns.tolist() == ["id", "a", "fairpca0", "fairpca1"]
+    assert written["id"].tolist() == list(range(120))
+
+
+def test_missing_labels_can_be_a_group(folder, capsys):
+    nameless_groups()
+    assert main(["fit", BAD, *ON, "--missing-labels", "group"]) == 0
+    assert "(missing)" in capsys.readouterr().out
+
+
+def test_warnings_are_one_line_and_not_said_twice(folder, capsys):
+    frame = people()
+    frame.loc[0, "sex"] = "only one"
+    frame.to_csv("bad.csv", index=False)
+    assert main(["fit", BAD, *ON, "--solver", "lagrangian"]) == 0
+    shown = capsys.readouterr()
+    assert "fairpca: warning: Groups with a single row: 'only one'." in shown.err
+    assert shown.err.count("\n") == 1
+    assert "groups" in shown.out
+    frame.loc[1:, "sex"] = "f"
+    frame.to_csv("bad.csv", index=False)
+    for arguments in (["front", BAD, *ON[:3], "0.5"], ["fit", BAD, *ON, "--report", "r.html"]):
+        assert main(arguments) == 0
+        shown = capsys.readouterr()
+        assert shown.err.count("Groups with a single row: 'only one'.") == 1
+        assert shown.err.count("\n") == 1
+
+
+def test_numbers_that_json_does_not_have_are_null(capsys):
+    _terminal.say_json({"a": [np.inf, 1.0], "b": (float("nan"),)})
+    assert json.loads(capsys.readouterr().out) == {"a": [None, 1.0], "b": [None]}
+
+
+@pytest.mark.parametrize(("text", "value"), [("5", 5), ("0.9", 0.9), ("1e-1", 0.1)])
+def test_dimensions(text, value):
+    assert _options.parse_dimension(text) == value
+    assert type(_options.parse_dimension(text)) is type(value)

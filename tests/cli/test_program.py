@@ -1,0 +1,165 @@
+"""The program in a process of its own: exit codes, streams and signals."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import threading
+from importlib.abc import MetaPathFinder
+
+import numpy as np
+import pandas as pd
+import pytest
+from pyarrow import feather
+
+from fairpca import FairPCA, audit
+from fairpca.cli import main
+from fairpca.files.model_file import load_model
+
+from people import FIT, people, prepared_by_hand
+
+SCRIPT = shutil.which("fairpca", path=sysconfig.get_path("scripts"))
+
+
+def said_by(done):
+    """The error stream without signs of life."""
+    lines = done.stderr.splitlines(keepends=True)
+    return "".join(line for line in lines if not re.search(r" (…|took \d+ s\.)$", line))
+
+
+def program(*arguments, command=(sys.executable, "-m", "fairpca"), **options):
+    return subprocess.run(
+        [*command, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        **options,
+    )
+
+
+def test_fit_transform_and_audit_are_what_python_gives(folder):
+    """Each step by another way of starting it, from and to another format."""
+    frame, new = people(), people(seed=1)
+    script = [SCRIPT] if SCRIPT else [sys.executable, "-m", "fairpca"]
+    done = program("fit", "people.csv", *FIT, "--model", "m.fairpca", "--output", "r.parquet")
+    assert (done.returncode, said_by(done)) == (0, "")
+    rows, new_rows = prepared_by_hand(frame, new)
+    fair = FairPCA(2).fit(rows, sensitive_features=frame["sex"])
+    assert f"\n{fair.group_table_}\n" in done.stdout
+    assert str(fair.certificate_) in done.stdout
+    np.testing.assert_allclose(pd.read_parquet("r.parquet"), fair.transform(rows), atol=1e-12)
+    done = program(
+        *["transform", "new.csv", "--model", "m.fairpca", "--output", "new.feather"],
+        *["--carry", "job", "--json"],
+        command=script,
+    )
+    assert (done.returncode, said_by(done)) == (0, "")
+    assert json.loads(done.stdout)["rows"] == 120
+    written = feather.read_feather("new.feather")
+    assert written.columns.tolist() == ["job", "fairpca0", "fairpca1"]
+    assert written["job"].tolist() == new["job"].tolist()
+    expected = fair.transform(new_rows)
+    np.testing.assert_allclose(written[["fairpca0", "fairpca1"]], expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(load_model("m.fairpca").transform(new), expected, atol=1e-12)
+    done = program("audit", "people.arrow", "--model", "m.fairpca", "--json")
+    assert (done.returncode, said_by(done)) == (0, "")
+    result = json.loads(done.stdout)
+    table = audit(fair, rows, sensitive_features=frame["sex"])
+    losses = [group["audited_loss"] for group in result["model"]["groups"]]
+    np.testing.assert_allclose(losses, table.loss, rtol=1e-10)
+    assert result["certificate"]["status"] == "optimal"
+    np.testing.assert_allclose(result["total_loss"], fair.solution_.total_loss, rtol=1e-10)
+    done = program("fit", "people.csv", "--sensitive", "gender", "--n-components", "2")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said_by(done).startswith("fairpca: The table has no column 'gender'")
+    assert said_by(done).count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent in another way there")
+def test_ctrl_c_while_writing_leaves_nothing_behind(folder):
+    code = (
+        "import sys, time\n"
+        "from fairpca.cli import main\n"
+        "from fairpca.tables import writing\n"
+        "def slow(suffix, file, schema):\n"
+        "    file.write(b'half')\n"
+        "    print('writing', flush=True)\n"
+        "    time.sleep(60)\n"
+        "writing._writer = slow\n"
+        f"sys.exit(main(['fit', 'people.csv', *{FIT!r}, '--output', 'r.csv']))\n"
+    )
+    before = sorted(os.listdir())
+    running = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert running.stdout.readline() == "writing\n"
+    assert len(os.listdir()) == len(before) + 1
+    running.send_signal(signal.SIGINT)
+    out, said = running.communicate(timeout=30)
+    assert (running.returncode, out) == (130, "")
+    assert said.strip() == "fairpca: interrupted; nothing was left half-written."
+    assert sorted(os.listdir()) == before
+
+
+def test_without_the_extra_one_line_names_it(monkeypatch, capsys):
+    class Missing(MetaPathFinder):
+        def find_spec(self, name, path=None, target=None):
+            if name in ("typer", "pandas", "pyarrow"):
+                raise ImportError(name)
+
+    monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
+    for name in ("typer", "pandas", "pyarrow"):
+        monkeypatch.delitem(sys.modules, name)
+    assert main([]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == (
+        "fairpca: the command line needs typer, pandas, pyarrow: install `fairpca[cli]`.\n"
+    )
+
+
+def test_help_has_examples_and_the_version_is_printed(capsys):
+    assert main([]) == 0
+    assert "fairpca audit people.csv" in capsys.readouterr().out
+    for command in ("audit", "fit", "front", "report", "transform"):
+        assert main([command, "--help"]) == 0
+        shown = capsys.readouterr().out
+        assert "Examples:" in shown
+        assert f"fairpca {command} " in shown.split("Examples:")[1]
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("fairpca ")
+
+
+def test_it_can_run_outside_the_main_thread(folder):
+    codes = []
+    thread = threading.Thread(target=lambda: codes.append(main(["--version"])))
+    thread.start()
+    thread.join()
+    assert codes == [0]
+
+
+def _raise(failure):
+    raise failure
+
+
+def test_what_fails_inside_ends_with_code_1(folder, capsys, monkeypatch):
+    def fail(*_, **__):
+        raise KeyError("odd")
+
+    monkeypatch.setattr(FairPCA, "fit", fail)
+    assert main(["fit", "people.csv", *FIT]) == 1
+    shown = capsys.readouterr().err
+    assert shown == "fairpca: internal error, KeyError: 'odd' (--debug shows where)\n"
+    assert main(["fit", "--debug", "people.csv", *FIT]) == 1
+    assert "Traceback" in capsys.readouterr().err
+    for failure, code, said in [
+        (MemoryError(), 1, "not enough memory"),
+        (ImportError("Semidefinite programs need cvxpy: install `fairpca[sdp]`."), 2, "[sdp]"),
+    ]:
+        monkeypatch.setattr(FairPCA, "fit", lambda *_, failure=failure, **__: _raise(failure))
+        assert main(["fit", "people.csv", *FIT]) == code
+        assert said in capsys.readouterr().err

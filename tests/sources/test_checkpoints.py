@@ -1,0 +1,102 @@
+"""Checkpoints: a pass that is interrupted goes on, and files that changed are refused."""
+
+import os
+
+import pytest
+
+from fairpca import GroupMoments
+from fairpca.sources import checkpoint as checkpoint_module
+from fairpca.sources import read_moments
+
+from moments_of import (
+    READ,
+    assert_same,
+    expected,
+    write_parquet,
+)
+
+pytestmark = pytest.mark.usefixtures("small_batches")
+
+
+def test_a_damaged_file_leaves_the_others_in_the_checkpoint(folder):
+    path, frame = folder
+    checkpoint = path.parent / f"{path.name}.moments"
+    whole = (path / "3.parquet").read_bytes()
+    (path / "3.parquet").write_bytes(whole[: len(whole) // 2])
+    options = {"sensitive_features": "sex", "checkpoint": checkpoint, **READ}
+    with pytest.raises(ValueError, match=r"3\.parquet' cannot be read"):
+        read_moments(path, **options)
+    assert_same(GroupMoments.load(checkpoint), expected(frame.iloc[:300]))
+    (path / "3.parquet").write_bytes(whole)
+    read = []
+    moments = read_moments(path, progress=lambda what, *_: read.append(what), **options)
+    assert_same(moments, expected(frame))
+    assert set(read) == {"reading 3.parquet", "reading 4.parquet"}
+    read.clear()
+    again = read_moments(path, progress=lambda what, *_: read.append(what), **options)
+    assert_same(again, expected(frame))
+    assert not read
+
+
+@pytest.mark.parametrize("place", [1, 4, 7, 9])
+def test_a_pass_that_is_interrupted_goes_on(place, folder):
+    path, frame = folder
+    checkpoint = path.parent / f"{path.name}.moments"
+    options = {"sensitive_features": ["sex", "class"], "sample_weight": "weight", **READ}
+    calls = []
+
+    def interrupt(*what):
+        calls.append(what)
+        if len(calls) == place:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        read_moments(path, checkpoint=checkpoint, progress=interrupt, **options)
+    done = int(calls[-1][0].removeprefix("reading ")[0])  # the files before the one at hand
+    reference = expected(frame.iloc[: 100 * done], ["sex", "class"], True) if done else None
+    if reference is None:
+        assert not checkpoint.exists()
+    else:
+        assert_same(GroupMoments.load(checkpoint), reference)
+    moments = read_moments(path, checkpoint=checkpoint, **options)
+    assert_same(moments, expected(frame, ["sex", "class"], True))
+
+
+def test_the_checkpoint_is_written_during_the_pass(folder, monkeypatch):
+    monkeypatch.setattr(checkpoint_module, "_PATIENCE", -1.0)
+    path, _ = folder
+    checkpoint = path.parent / f"{path.name}.moments"
+    counts = []
+
+    def look(*what):
+        if checkpoint.exists():
+            counts.append(int(GroupMoments.load(checkpoint).count.sum()))
+
+    read_moments(path, checkpoint=checkpoint, progress=look)
+    assert counts == sorted(counts)
+    assert {100, 200, 300} <= set(counts)
+
+
+def test_new_files_may_come_and_old_ones_must_stay(folder):
+    path, frame = folder
+    checkpoint = path.parent / f"{path.name}.moments"
+    options = {"sensitive_features": "sex", "checkpoint": checkpoint, **READ}
+    last = (path / "4.parquet").read_bytes()
+    os.unlink(path / "4.parquet")
+    assert_same(read_moments(path, **options), expected(frame.iloc[:400]))
+    (path / "4.parquet").write_bytes(last)
+    assert_same(read_moments(path, **options), expected(frame))
+    with pytest.raises(ValueError, match="with other columns or options"):
+        read_moments(path, **{**options, "sensitive_features": "class"})
+    write_parquet(frame.iloc[:90], path / "1.parquet")
+    with pytest.raises(ValueError, match=r"1\.parquet' has changed since the checkpoint"):
+        read_moments(path, **options)
+    os.unlink(path / "1.parquet")
+    with pytest.raises(ValueError, match=r"1\.parquet', which is not among the files now"):
+        read_moments(path, **options)
+    expected(frame).save(checkpoint)
+    with pytest.raises(ValueError, match="is no checkpoint of a pass"):
+        read_moments(path, **options)
+    checkpoint.write_bytes(b"PK")
+    with pytest.raises(ValueError, match="damaged or cut short"):
+        read_moments(path, **options)
