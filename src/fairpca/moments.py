@@ -176,11 +176,7 @@ class GroupMoments:
         n, eps = float(self.count.sum()), float(np.finfo(float).eps)
         constant = variance <= n * eps * variance + (n * mean * eps) ** 2
         factors = np.where(constant, 0.0, 1.0 / np.sqrt(np.where(constant, 1.0, variance)))
-        return replace(
-            self,
-            mean=offsets * factors,
-            scatter=rescaled(self.scatter, factors),
-        )
+        return replace(self, mean=offsets * factors, scatter=rescaled(self.scatter, factors))
 
     def padded(self, n_columns: int) -> GroupMoments:
         """The same moments with columns of zeros added, n_columns in all."""

@@ -26,12 +26,7 @@ class ScatterMatrices:
     """
 
     def __init__(
-        self,
-        scatter: Any,
-        offsets: Array,
-        scales: Array,
-        shares: Array,
-        backend: Backend = NUMPY,
+        self, scatter: Any, offsets: Array, scales: Array, shares: Array, backend: Backend = NUMPY
     ) -> None:
         self.scatter, self.scales, self.shares, self.backend = scatter, scales, shares, backend
         self.k, self.d = offsets.shape

@@ -6,12 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fairpca._linalg.krylov import (
-    Pairs,
-    leading_eigenpairs,
-    leading_sum_bound,
-    proven_pairs,
-)
+from fairpca._linalg.krylov import Pairs, leading_eigenpairs, leading_sum_bound, proven_pairs
 from fairpca._linalg.types import Array, GroupMatrices
 
 

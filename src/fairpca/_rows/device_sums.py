@@ -23,9 +23,9 @@ from fairpca._rows.sums import NEAR
 _BLOCK_BYTES = 2**30
 """Size of the blocks of rows in float64."""
 
-_PANEL = 256
-"""Columns of a panel: a product of rows with themselves is formed panel by panel, its upper half
-only, as long as panels are wide enough for the device to be busy."""
+_PANEL, _MOST_PANELS = 256, 8
+"""Least columns of a panel, and most panels: a product of rows with themselves is formed panel by
+panel, its upper half only, as long as panels are wide enough for the device to be busy."""
 
 
 def device_sums(
@@ -72,7 +72,7 @@ def device_sums(
     offsets[some] = to_host(first)[some] / weight[some, None]
     for group in np.flatnonzero(some).tolist():
         part = second[group]
-        _mirror(part, xp)
+        part[...] = xp.triu(part) + xp.triu(part, k=1).T  # the upper triangle to the lower
         offset = xp.asarray(offsets[group], device=X.device)
         part -= float(weight[group]) * (offset[:, None] * offset[None, :])
     mean = offsets if shift is None else offsets + to_host(shift)
@@ -136,12 +136,7 @@ def _shift(X: Any) -> Any:
 def _add_product(total: Any, block: Any) -> None:
     """Add ``block^T block`` to the upper panels of a matrix."""
     d = block.shape[1]
-    for begin in range(0, d, max(_PANEL, -(-d // 8))):
-        end = min(begin + max(_PANEL, -(-d // 8)), d)
+    step = max(_PANEL, -(-d // _MOST_PANELS))
+    for begin in range(0, d, step):
+        end = min(begin + step, d)
         total[begin:end, begin:] += block[:, begin:end].T @ block[:, begin:]
-
-
-def _mirror(matrix: Any, xp: Any) -> None:
-    """Copy the upper triangle to the lower."""
-    upper = xp.triu(matrix)
-    matrix[...] = upper + xp.triu(matrix, k=1).T

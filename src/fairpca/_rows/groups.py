@@ -13,6 +13,9 @@ from fairpca._rows.checks import check_choice
 
 Codes = NDArray[np.integer[Any]]
 
+Encoded = tuple[tuple[Hashable, ...], Codes]
+"""Labels, and for each row the position of its label among them."""
+
 MISSING = "(missing)"
 """Label of the group of rows whose sensitive feature is missing."""
 
@@ -26,9 +29,7 @@ _MOST_GROUPS = 1000
 _FEW_LABELS = 4
 
 
-def encode_groups(
-    sensitive_features: Any, n_rows: int, missing_labels: str = "error"
-) -> tuple[tuple[Hashable, ...], Codes]:
+def encode_groups(sensitive_features: Any, n_rows: int, missing_labels: str = "error") -> Encoded:
     """Return the sorted group labels and, for each row, the position of its label among them.
 
     One column gives its values as labels; several give tuples, one for each combination that
@@ -57,9 +58,7 @@ def encode_groups(
     return combine_encoded(encoded, n_rows, missing_labels)
 
 
-def combine_encoded(
-    encoded: list[tuple[tuple[Hashable, ...], Codes]], n_rows: int, missing_labels: str
-) -> tuple[tuple[Hashable, ...], Codes]:
+def combine_encoded(encoded: list[Encoded], n_rows: int, missing_labels: str) -> Encoded:
     """Groups from one or several columns as `encode_column` gives them."""
     _check_missing(encoded, n_rows, missing_labels)
     if len(encoded) == 1:
@@ -149,7 +148,7 @@ def _as_array(values: Any) -> NDArray[Any]:
     return np.asarray(values, dtype=object) if array.dtype.kind in "US" else array
 
 
-def encode_column(column: Any) -> tuple[tuple[Hashable, ...], Codes]:
+def encode_column(column: Any) -> Encoded:
     """Return the sorted labels of one column and the codes, -1 where the label is missing."""
     if hasattr(column, "factorize"):  # pandas
         codes, uniques = column.factorize()
@@ -192,7 +191,7 @@ def _encode_few_strings(array: NDArray[Any]) -> tuple[list[Any], Codes] | None:
     return labels, codes
 
 
-def _encode_integers(array: NDArray[Any]) -> tuple[tuple[Hashable, ...], Codes]:
+def _encode_integers(array: NDArray[Any]) -> Encoded:
     # Counting is much faster than sorting when the values lie close together, as codes do.
     if array.dtype.kind == "b":
         array = array.view(np.int8)
@@ -220,7 +219,7 @@ def _encode_integers(array: NDArray[Any]) -> tuple[tuple[Hashable, ...], Codes]:
     return tuple(unique.tolist()), codes
 
 
-def _in_order(values: list[Any], codes: Codes) -> tuple[tuple[Hashable, ...], Codes]:
+def _in_order(values: list[Any], codes: Codes) -> Encoded:
     """Renumber codes so that the labels are sorted; -1 stays."""
     labels = sorted_labels(values)
     if list(labels) == values:
@@ -229,7 +228,7 @@ def _in_order(values: list[Any], codes: Codes) -> tuple[tuple[Hashable, ...], Co
     return labels, np.array([*(rank[v] for v in values), -1], dtype=np.int32)[codes]
 
 
-def _name_missing(labels: tuple[Hashable, ...], codes: Codes) -> tuple[tuple[Hashable, ...], Codes]:
+def _name_missing(labels: tuple[Hashable, ...], codes: Codes) -> Encoded:
     """Give the codes -1 a label; one of that name in the data is the same group."""
     if not (codes < 0).any():
         return labels, codes
@@ -238,9 +237,7 @@ def _name_missing(labels: tuple[Hashable, ...], codes: Codes) -> tuple[tuple[Has
     return labels, np.where(codes < 0, labels.index(MISSING), codes)
 
 
-def _cross(
-    encoded: list[tuple[tuple[Hashable, ...], Codes]],
-) -> tuple[tuple[Hashable, ...], Codes]:
+def _cross(encoded: list[Encoded]) -> Encoded:
     """Groups from the combinations of several columns that occur."""
     flat = np.zeros(len(encoded[0][1]), dtype=np.int64)
     for labels, codes in encoded:
@@ -253,9 +250,7 @@ def _cross(
     return tuple(zip(*reversed(parts), strict=True)), codes
 
 
-def _check_missing(
-    encoded: list[tuple[tuple[Hashable, ...], Codes]], n_rows: int, missing_labels: str
-) -> None:
+def _check_missing(encoded: list[Encoded], n_rows: int, missing_labels: str) -> None:
     if missing_labels == "group":
         return
     missing = np.count_nonzero(np.any([codes < 0 for _, codes in encoded], axis=0))

@@ -8,13 +8,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import scipy.linalg
 
-from fairpca._linalg.krylov import (
-    Pairs,
-    all_pairs,
-    confirmed_pairs,
-    found_pairs,
-    proven_pairs,
-)
+from fairpca._linalg.krylov import Pairs, all_pairs, confirmed_pairs, found_pairs, proven_pairs
 from fairpca._linalg.types import Array
 from fairpca.problem import KeptBounds, Problem, group_matrices
 from fairpca.solvers._exact.forms import Forms
