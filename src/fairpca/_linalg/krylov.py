@@ -22,10 +22,21 @@ FEW_COLUMNS = 300
 """Up to so many columns a matrix is no trouble: all eigenvectors are as quick as some."""
 
 _EXTRA_VECTORS = 8
-_NARROWEST, _WIDEST = 8, 16
-_BLOCKS = 6
-_MOST_RESTARTS = 60
-_MOST_PROOFS = 4
+"""Vectors that are kept beside those that are wanted, so that the gap below these is seen."""
+
+_NARROWEST, _WIDEST, _BLOCKS = 8, 16, 6
+"""Columns of a block, and blocks between restarts, at the least: fewer leave memory unread, more
+reach lower powers of the matrix with as many products."""
+
+_MOST_RESTARTS, _MOST_PROOFS = 60, 4
+"""After so many the matrix is one that all eigenvalues at once are the answer to."""
+
+_CLEARLY = 1e3
+"""Times the estimated error by which a sum has to be beyond a level."""
+
+_SPENT, _UNTOUCHED = 1e-13, 0.5
+"""What is left of a column, relative to the largest before and to itself: at most so much is
+rounding; at least so much has lost no digits."""
 
 _ERROR = 1e-14
 """Error of the sum of the eigenvalues that counts as rounding, relative to the matrix's size."""
@@ -243,7 +254,7 @@ class _Iteration:
 
     def is_beyond(self, level: float) -> bool:
         """Whether the sum of the eigenvalues is above a level, by far more than its error."""
-        return float(self.values[: self._r].sum()) - level > 1e3 * self._error()
+        return float(self.values[: self._r].sum()) - level > _CLEARLY * self._error()
 
     def _error(self) -> float:
         """Estimated error of the sum of the eigenvalues."""
@@ -280,10 +291,12 @@ class _Iteration:
             block, triangle = self._backend.qr(block)
             left = np.abs(np.diag(triangle))
             size = size or float(left.max())
-            spent = np.flatnonzero(left <= 1e-13 * size)
+            spent = np.flatnonzero(left <= _SPENT * size)
             if len(spent):
                 block[:, spent] = self._random(len(spent))
-            elif size == 1.0 and left.min() > 0.5:  # no digits were lost: this was the last time
+            elif (
+                size == 1.0 and left.min() > _UNTOUCHED
+            ):  # no digits were lost: this was the last time
                 break
             size = 1.0
         return block

@@ -22,7 +22,11 @@ _MORE_VECTORS = 8
 _NEW = 1e-10
 """Distance from the span of others at which a vector is a direction of its own."""
 
+_MISSING = 1e-13
+"""What the eigenvalues in the search space may lack, relative to what is weighed: rounding."""
+
 _MAX_ROUNDS = 30
+"""Rounds after which the last dual solution is taken as it is; a handful is usual."""
 
 _POLISHING_ROUNDS = 3
 """Rounds that only bring the eigenvectors nearer, not the sum of the eigenvalues."""
@@ -147,7 +151,7 @@ class SearchSpace:
 
     def _enough(self, weights: Array) -> float:
         inside = self.forms.spectrum(weights).values[: self._problem.n_components]
-        return float(inside.sum()) + 1e-13 * self._scale * max(1.0, float(np.abs(weights).sum()))
+        return float(inside.sum()) + _MISSING * self._scale * max(1.0, float(np.abs(weights).sum()))
 
     def _add(self, vectors: Any) -> bool:
         """Let the basis span the vectors as well; returns whether it did not before."""
