@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairpca._linalg.dense import eigh_descending
 from fairpca._linalg.types import Array
 from fairpca.solvers._exact.criteria import Criterion
 from fairpca.solvers._exact.dual import ARMIJO, SHORTEST_STEP, VALUE_ROUNDING
@@ -130,9 +129,12 @@ class _SubspaceDescent:
         net = self.criterion.net(self.moved)
         backend = self.forms.backend
         matrix = backend.host(self.forms.weighted_sum(net))
-        inside, turn = eigh_descending(self.basis.T @ matrix @ self.basis)
+        # Smallest first: the order decides how sums are rounded, and by that which of several
+        # equally good subspaces is found. The tables in the documentation were made with this one.
+        inside, turn = np.linalg.eigh(self.basis.T @ matrix @ self.basis)
         outside, turn_rest = backend.eigh(backend.put(self.rest.T @ matrix @ self.rest))
-        self.basis, self.rest = self.basis @ turn, self.rest @ backend.host(turn_rest)
+        outside = outside[::-1]
+        self.basis, self.rest = self.basis @ turn, self.rest @ backend.host(turn_rest)[:, ::-1]
         self.jacobian = -2.0 * (self.rest.T @ (self.forms.matrices @ self.basis)).reshape(
             self.forms.k, -1
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -77,10 +78,15 @@ class MultiStart:
         self, problem: Problem, n_starts: int, random_state: int | None, *, near: bool = True
     ) -> None:
         self.problem, self.n_starts, self.near = problem, n_starts, near
-        # None is a fixed seed too: an exact solver should repeat itself.
-        self.rng = np.random.default_rng(random_state or 0)
+        self.random_state = random_state
         self.n_iter = 0
         self.history: list[dict[str, Any]] = []
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """What random starts are drawn from, made when the first is."""
+        # None is a fixed seed too: an exact solver should repeat itself.
+        return np.random.default_rng(self.random_state or 0)
 
     def best(
         self,
