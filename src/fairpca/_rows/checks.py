@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,6 +14,9 @@ from sklearn.utils.validation import validate_data
 from fairpca._linalg.library import CLUSTER_LIBRARIES, cluster_library, namespace
 from fairpca._linalg.types import Array
 from fairpca._rows.text import listed
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and how much there is."""
 
 _ACCEPT: dict[str, Any] = {
     "accept_sparse": "csr",
@@ -46,6 +49,12 @@ def check_number(name: str, value: object, *, least: float) -> None:
     """Raise ValueError unless this is a finite number of at least so much."""
     if not (isinstance(value, Real) and least <= float(value) < np.inf):
         raise ValueError(f"{name} must be a number of at least {least:g}, got {value!r}.")
+
+
+def check_progress(progress: object) -> None:
+    """Raise ValueError unless this is None or can be called."""
+    if progress is not None and not callable(progress):
+        raise ValueError(f"progress must be None or a function to call, got {progress!r}.")
 
 
 def import_pandas() -> Any:

@@ -134,8 +134,7 @@ class LinearReduction(Reduction):
         if device_library(X) is None:
             rows = check_rows(X, self, reset=False)
             return -self._mean_error(rows, check_weights(sample_weight, rows.shape[0]))
-        rows = self._check_device_rows(X)
-        moments = GroupMoments.from_rows(rows, sample_weight=sample_weight)
+        moments = GroupMoments.from_rows(self._check_device_rows(X), sample_weight=sample_weight)
         offset = moments.mean[0] - self.mean_
         matrix = moments.scatter[0] / moments.weight[0] + np.outer(offset, offset)
         kept = np.einsum("ij,ij->i", self.components_ @ matrix, self.components_)

@@ -127,11 +127,8 @@ def gather(
     if len(moments.labels) < len(labels):
         position = {label: i for i, label in enumerate(moments.labels)}
         codes = np.array([position.get(label, -1) for label in labels])[codes]
-    names = (
-        _get_feature_names(X)
-        if estimator is None
-        else getattr(estimator, "feature_names_in_", None)
-    )
+    recorded = getattr(estimator, "feature_names_in_", None)
+    names = _get_feature_names(X) if estimator is None else recorded
     if names is not None and space is None:
         moments = replace(moments, feature_names=tuple(names))
     return Gathered(moments, rows, codes, weights, space)

@@ -1,7 +1,6 @@
 """Every trade-off between total loss and equality, from PCA to the fairest subspace."""
 
-from fairpca.front.options import Progress, check_n_points
 from fairpca.front.pareto import ParetoFront
 from fairpca.front.rows import gathered_front, pareto_front
 
-__all__ = ["ParetoFront", "Progress", "check_n_points", "gathered_front", "pareto_front"]
+__all__ = ["ParetoFront", "gathered_front", "pareto_front"]

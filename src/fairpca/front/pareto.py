@@ -12,10 +12,16 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_number, check_seed, import_pandas
+from fairpca._rows.checks import (
+    Progress,
+    check_number,
+    check_progress,
+    check_seed,
+    check_whole_number,
+    import_pandas,
+)
 from fairpca._rows.text import distinct_texts, formatted, html_table, number_format, text_table
 from fairpca.estimators.fair_pca import FairPCA
-from fairpca.front.options import Progress, check_n_points, check_progress
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers import sweep
@@ -370,6 +376,13 @@ class ParetoFront:
         cheap = self.extra_loss <= float(max_extra_loss)
         # Of equally fair points the cheapest.
         return int(np.lexsort((self.total_loss, self.spread, ~cheap))[0])
+
+
+def check_n_points(n_points: object) -> None:
+    """Raise ValueError unless this is an integer of at least 2."""
+    check_whole_number("n_points", n_points)
+    if n_points == 1:
+        raise ValueError("n_points must be at least 2: the two ends of the front.")
 
 
 def _scaled(values: Array) -> Array:

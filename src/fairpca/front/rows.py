@@ -6,10 +6,15 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from fairpca._rows.checks import check_choice, check_seed, check_whole_number
+from fairpca._rows.checks import (
+    Progress,
+    check_choice,
+    check_progress,
+    check_seed,
+    check_whole_number,
+)
 from fairpca.estimators.gather import Gathered, gather, warn_of_groups
-from fairpca.front.options import Progress, check_n_points, check_progress
-from fairpca.front.pareto import ParetoFront
+from fairpca.front.pareto import ParetoFront, check_n_points
 from fairpca.problem import CENTERINGS, LOSSES
 
 

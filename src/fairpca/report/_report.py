@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairpca._rows.checks import check_whole_number
+from fairpca._rows.checks import Progress, check_whole_number
 from fairpca.files.atomic import replacing
-from fairpca.front import ParetoFront, Progress, check_n_points, gathered_front
+from fairpca.front import ParetoFront, gathered_front
 from fairpca.report._names import harmless
 from fairpca.report._page import import_jinja2, render
 from fairpca.report._resampling import Intervals, disparity_intervals
@@ -153,7 +153,6 @@ def report(
     >>> found.write_html("report.html")  # doctest: +SKIP
     """
     import_jinja2()
-    check_n_points(n_points)
     check_whole_number("n_resamples", n_resamples, least=0)
     if n_resamples == 1:
         raise ValueError("n_resamples must be 0 or at least 2: one draw has no spread.")

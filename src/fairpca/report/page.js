@@ -203,7 +203,7 @@
     });
     legend(drawing, [
       [square(drawing, "must"), "must lose"],
-      [square(drawing, "chosen"), "beyond that"],
+      [square(drawing, "chosen"), "disparity"],
       [(x, y) => shape(drawing, "line", { x1: x, x2: x, y1: y - 8, y2: y + 8, class: "pca", "stroke-width": 2.5 }),
        "ordinary PCA"],
     ]);
