@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments, Problem
 from fairpca.datasets import load_adult, load_credit
 from fairpca.front import ParetoFront, pareto_front
+from fairpca.report import report
 from fairpca.solvers._exact.run import Workspace
 from fairpca.solvers._exact.sweep import _come_back
 
@@ -470,3 +471,20 @@ def test_bad_problems_are_refused():
         ParetoFront.from_problem(problem, random_state="seed")
     with pytest.raises(ValueError, match="progress"):
         ParetoFront.from_problem(problem, progress="bar")
+
+
+def test_warnings_of_groups_point_at_the_caller():
+    X, _ = rows_and_groups()
+    one_row = np.where(np.arange(len(X)) == 0, "few", "many")
+    for make in (pareto_front, report):
+        with pytest.warns(FairnessWarning, match="single row: 'few'") as caught:
+            make(X, sensitive_features=one_row, n_components=2, n_points=2)
+        assert caught[0].filename == __file__
+
+
+def test_rows_on_a_device_are_copied():
+    torch = pytest.importorskip("torch")
+    X, groups = rows_and_groups()
+    options = {"sensitive_features": groups, "n_components": 2, "n_points": 3}
+    copied = pareto_front(torch.as_tensor(X).requires_grad_(), **options)
+    np.testing.assert_allclose(copied.total_loss, pareto_front(X, **options).total_loss)
