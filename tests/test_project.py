@@ -34,6 +34,27 @@ def test_version_agrees_everywhere():
     assert f"## {fairpca.__version__}" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
+def test_private_modules_of_other_packages_are_found():
+    grimp = pytest.importorskip("grimp", reason="import-linter comes with the tools to develop")
+    from tools.contracts import PrivateModulesContract
+
+    graph = grimp.ImportGraph()
+    for importer, imported in (
+        ("p.cli.app", "p.cli._words"),
+        ("p.cli.app", "p._rows.checks"),
+        ("p.solvers.exact", "p.solvers._exact.dual"),
+        ("p.front", "p.solvers._exact.dual"),
+        ("p.cli.app", "p.report._page"),
+    ):
+        graph.add_import(importer=importer, imported=imported)
+    options = {"name": "private", "open": ["p._rows"]}
+    contract = PrivateModulesContract("private", {"root_packages": ["p"]}, options)
+    assert contract.check(graph, verbose=False).metadata["broken"] == [
+        "p.cli.app -> p.report._page",
+        "p.front -> p.solvers._exact.dual",
+    ]
+
+
 def test_importing_needs_no_extra():
     # scikit-learn imports pandas by itself where it is installed, so the extras are made missing.
     extras = "pandas polars duckdb pyarrow cvxpy fairlearn matplotlib typer jinja2 dask pyspark"
@@ -46,8 +67,8 @@ def test_importing_needs_no_extra():
         f"        if name.split('.')[0] in {extras!r}:\n"
         "            raise ImportError(name)\n"
         "sys.meta_path.insert(0, Missing())\n"
-        "import fairpca, fairpca.cli, fairpca.datasets, fairpca.metrics, fairpca.files.model_file\n"
-        "import fairpca.sources\n"
+        "import fairpca, fairpca.cli, fairpca.datasets, fairpca.metrics, fairpca.sources\n"
+        "import fairpca.estimators.model_file\n"
         "adult = fairpca.datasets.load_adult(as_frame=False)\n"
         "groups = adult.sensitive_features\n"
         "fair = fairpca.FairPCA(2).fit(adult.data, sensitive_features=groups)\n"

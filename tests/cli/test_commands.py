@@ -13,7 +13,7 @@ from pyarrow import feather
 
 from fairpca import FairPCA, pareto_front
 from fairpca.cli import _options, _terminal, main
-from fairpca.files.model_file import load_model
+from fairpca.estimators.model_file import load_model
 from fairpca.report import report
 
 from people import BAD, FIT, ON, nameless_groups, people, prepared_by_hand, read_table

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fairpca.cli import main
-from fairpca.files.model_file import load_model
+from fairpca.estimators.model_file import load_model
 
 from hostile import HOSTILE
 

@@ -18,7 +18,7 @@ from pyarrow import feather
 
 from fairpca import FairPCA, audit
 from fairpca.cli import main
-from fairpca.files.model_file import load_model
+from fairpca.estimators.model_file import load_model
 
 from people import FIT, people, prepared_by_hand
 

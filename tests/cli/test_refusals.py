@@ -12,7 +12,7 @@ import pytest
 from fairpca import FairPCA
 from fairpca.cli import main
 from fairpca.cli.commands import fit as fit_command
-from fairpca.files.model_file import save_model
+from fairpca.estimators.model_file import save_model
 from fairpca.tables import writing
 
 from people import BAD, FIT, ON, contents, nameless_groups, people

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fairpca._rows.text import listed
 from fairpca.cli._terminal import BadInputError, refusing
-from fairpca.files.model_file import FairModel, load_model
+from fairpca.estimators.model_file import FairModel, load_model
 from fairpca.tables import reading, writing
 from fairpca.tables.batches import Table
 from fairpca.tables.preparation import Preparation

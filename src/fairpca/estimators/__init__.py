@@ -1,1 +1,1 @@
-"""Estimators in the manner of scikit-learn, and how rows become what they are fitted to."""
+"""FairPCA, how rows become what it is fitted to, and the file that keeps a fitted one."""

@@ -1,1 +1,1 @@
-"""Files that hold no code: an archive, files of moments and of models."""
+"""Files that hold no code: an archive with checksums, atomic writes, and files of moments."""

@@ -12,7 +12,7 @@ from fairpca.cli._paths import check_model_destination, check_table_destination
 from fairpca.cli._prepared import prepare_table, reduce_table
 from fairpca.cli._reporting import check_report, commands_for, report_on, write_report
 from fairpca.cli._terminal import say, say_json
-from fairpca.files.model_file import save_model
+from fairpca.estimators.model_file import save_model
 
 EXAMPLES = (
     "fairpca fit people.csv --sensitive sex --n-components 5 --model people.fairpca",

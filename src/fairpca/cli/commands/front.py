@@ -17,7 +17,7 @@ from fairpca.cli._paths import check_model_destination, check_table_destination
 from fairpca.cli._points import PointChoice
 from fairpca.cli._prepared import prepare_table, reduce_table
 from fairpca.cli._terminal import BadInputError, say, say_json, stage
-from fairpca.files.model_file import save_model
+from fairpca.estimators.model_file import save_model
 from fairpca.tables.writing import write_batches
 
 EXAMPLES = (

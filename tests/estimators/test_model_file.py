@@ -15,8 +15,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from fairpca import ExactSolver, FairPCA, audit
+from fairpca.estimators.model_file import VERSION, load_model, save_model
 from fairpca.files.atomic import replacing
-from fairpca.files.model_file import VERSION, load_model, save_model
 from fairpca.tables.preparation import Preparation
 
 from hostile import HOSTILE

@@ -37,9 +37,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.types import Array
+from fairpca.estimators._model_parts import arrays_of, header_of, restored
 from fairpca.estimators.fair_pca import FairPCA
 from fairpca.files.archive import FileFormat, taking_for_damage
-from fairpca.files.model_parts import arrays_of, header_of, restored
 from fairpca.table import GroupTable
 from fairpca.tables.preparation import Preparation
 
@@ -186,7 +186,7 @@ def load_model(path: str | Path) -> FairModel:
     >>> import tempfile
     >>> import numpy as np
     >>> from fairpca import FairPCA
-    >>> from fairpca.files.model_file import load_model, save_model
+    >>> from fairpca.estimators.model_file import load_model, save_model
     >>> from fairpca.tables.preparation import Preparation
     >>> rng = np.random.default_rng(0)
     >>> table = {"a": rng.normal(size=50), "b": rng.normal(size=50), "sex": ["f", "m"] * 25}
