@@ -12,7 +12,7 @@ orthogonal to all that it began with stays hidden. So where a result has to be c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,8 +46,7 @@ _ANGLE, _RESIDUAL = 1e-8, 5e-13
 the largest eigenvalue, below which no better one is asked for."""
 
 
-@dataclass(frozen=True, eq=False)
-class Pairs:
+class Pairs(NamedTuple):
     """The r largest eigenvalues that were found, largest first, and their eigenvectors.
 
     `bound` is at least the sum of the r largest eigenvalues there are; None if that is not proven.
@@ -160,10 +159,10 @@ def proven_pairs(
         rounding = 4 * np.finfo(float).eps * np.sqrt(matrix.d) * abs(float(values[-1]))
         margin = _ERROR * matrix.size + float(rounding)
         if margin == 0.0:
-            return replace(found, bound=0.0)
+            return found._replace(bound=0.0)
         missed = matrix.disproof(found.vectors, values - values[-1], float(values[-1]) + margin)
         if missed is None:
-            return replace(found, bound=float(values.sum()) + r * margin)
+            return found._replace(bound=float(values.sum()) + r * margin)
         start = matrix.backend.empty(matrix.d, r + 1)
         start[:, :1], start[:, 1:] = missed, found.vectors
         found = None
