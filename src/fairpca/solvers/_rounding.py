@@ -15,8 +15,6 @@ Both can be cut to exactly r directions, at a cost to the groups.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
@@ -74,30 +72,35 @@ def project_on_fantope(matrix: Array, r: int) -> Array:
     return nearest
 
 
-def linear_program(costs: Array, **constraints: Any) -> Any:
-    """A vertex with the least cost, by the dual simplex method of HiGHS."""
-    found = linprog(costs, method="highs-ds", **constraints)
+def least_largest(
+    kept: Array, offsets: Array, total: float, most: float | None
+) -> tuple[Array, Array]:
+    """A vertex x that minimises the largest ``offsets - kept @ x``, and its multipliers.
+
+    The entries of x are from 0 to `most` and sum to the total; by the dual simplex method of HiGHS.
+    """
+    k, n = kept.shape
+    found = linprog(
+        np.append(np.zeros(n), 1.0),
+        A_ub=np.column_stack([-kept, -np.ones(k)]),
+        b_ub=-offsets,
+        A_eq=np.append(np.ones(n), 0.0)[None],
+        b_eq=[total],
+        bounds=[(0.0, most)] * n + [(None, None)],
+        method="highs-ds",
+    )
     if found.x is None:
         raise RuntimeError(f"A linear program could not be solved: {found.message}")
-    return found
+    return found.x[:n], -found.ineqlin.marginals
 
 
 def _lp_vertex(problem: Problem, relaxed: Array, offsets: Array) -> tuple[Array, Array]:
     """Retention of the eigenvectors at a vertex that minimises the largest ``offset - kept``."""
     _, vectors = eigh_descending(relaxed)
-    d = len(vectors)
     unit = float(problem.traces.max()) or 1.0
     kept = np.einsum("kia,ia->ka", problem.matrices @ vectors, vectors) / unit
-    # Variables: the retention, and the largest value t.
-    found = linear_program(
-        np.append(np.zeros(d), 1.0),
-        A_ub=np.column_stack([-kept, -np.ones(problem.n_groups)]),
-        b_ub=-offsets / unit,
-        A_eq=np.append(np.ones(d), 0.0)[None],
-        b_eq=[problem.n_components],
-        bounds=[(0.0, 1.0)] * d + [(None, None)],
-    )
-    return vectors, _snapped(found.x[:d])
+    retention, _ = least_largest(kept, offsets / unit, problem.n_components, 1.0)
+    return vectors, _snapped(retention)
 
 
 def _extreme_point(

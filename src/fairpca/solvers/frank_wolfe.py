@@ -20,7 +20,7 @@ from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._conclude import conclude_relaxed
 from fairpca.solvers._iterating import Progress, check_stopping, iterate
-from fairpca.solvers._rounding import ROUNDINGS, linear_program
+from fairpca.solvers._rounding import ROUNDINGS, least_largest
 
 _NOTHING = 1e-16
 """Share of what a group keeps that counts as nothing; it is not zero, to have a logarithm."""
@@ -245,15 +245,6 @@ def _line_search(kept: Array, step: Array) -> float:
 
 def _best_mixture(kept: Array) -> tuple[Array, Array]:
     """Weights of the rows whose mixture has the largest least entry, and its multipliers."""
-    n, k = kept.shape
-    found = linear_program(
-        np.append(np.zeros(n), -1.0),
-        A_ub=np.column_stack([-kept.T, np.ones(k)]),
-        b_ub=np.zeros(k),
-        A_eq=np.append(np.ones(n), 0.0)[None],
-        b_eq=[1.0],
-        bounds=[(0.0, None)] * n + [(None, None)],
-    )
-    multipliers = np.maximum(-found.ineqlin.marginals, 0.0)
-    mixture = np.maximum(found.x[:n], 0.0)
+    found = least_largest(kept.T, np.zeros(kept.shape[1]), 1.0, None)
+    mixture, multipliers = (np.maximum(part, 0.0) for part in found)
     return mixture / mixture.sum(), multipliers / multipliers.sum()

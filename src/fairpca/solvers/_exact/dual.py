@@ -228,7 +228,7 @@ class _DualAscent:
             self.n_eigen += 1
         smoothed = smoothed_sum(spectrum, self.forms.r, mu)
         linear = float(weights @ self.forms.gains - self.domain.least_cost(weights))
-        exact = linear - float(smoothed.values[: self.forms.r].sum())
+        exact = linear - float(spectrum.values[: self.forms.r].sum())
         if exact > self.best:
             self.best, self.best_weights = exact, weights
         smooth = float(weights @ self.forms.gains - self.domain.cost @ z) - smoothed.sigma

@@ -83,7 +83,7 @@ def refine(forms: Forms, criterion: Criterion, basis: Array, weights: Array) -> 
         if now > _FALLS_WELL * residual:
             search.rho = min(_RHO_FACTOR * search.rho, last_rho)
         residual = now
-        search.move_weights()
+        search.move_weights(search.moved)
     return LocalResult(search.basis, criterion.net(search.moved), search.disparities, steps)
 
 
@@ -106,18 +106,17 @@ class _SubspaceDescent:
     """A basis that moves, with the smoothed criterion at it."""
 
     def __init__(self, forms: Forms, criterion: Criterion, basis: Array, state: Array) -> None:
-        self.forms, self.criterion, self.state = forms, criterion, state
+        self.forms, self.criterion = forms, criterion
         self.rho = _FIRST_RHO / forms.scale
         self.basis, self.rest = forms.backend.complement(basis)
         self.disparities = forms.disparities(self.basis)
-        self.moved, self.value, self.factor = criterion.smooth(self.disparities, state, self.rho)
+        self.move_weights(state)
 
-    def move_weights(self) -> None:
-        """Take over the weights that the smoothed criterion proposes."""
-        self.state = self.moved
-        self.moved, self.value, self.factor = self.criterion.smooth(
-            self.disparities, self.state, self.rho
-        )
+    def move_weights(self, state: Array) -> None:
+        """Smooth the criterion at another dual state."""
+        self.state = state
+        smooth = self.criterion.smooth(self.disparities, state, self.rho)
+        self.moved, self.value, self.factor = smooth
 
     @property
     def residual(self) -> float:

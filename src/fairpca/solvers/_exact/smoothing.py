@@ -43,11 +43,6 @@ class SmoothedSum:
     mu: float
 
     @property
-    def values(self) -> Array:
-        """Eigenvalues, largest first."""
-        return self.spectrum.values
-
-    @property
     def is_saturated(self) -> bool:
         """Whether every eigenvector is occupied fully or not at all."""
         return bool((np.abs(self.x) > _SATURATED).all())
@@ -56,7 +51,7 @@ class SmoothedSum:
     def sigma(self) -> float:
         """The smoothed sum of the r largest eigenvalues: section 4."""
         entropy = float((xlogy(self.p, self.p) + xlogy(self.q, self.q)).sum())
-        return float(self.p @ self.values) - self.mu * entropy
+        return float(self.p @ self.spectrum.values) - self.mu * entropy
 
     def derivatives(self, forms: Forms) -> tuple[Array, Array]:
         """First and second derivatives of sigma by the weights, (k,) and (k, k): section 5."""
@@ -64,7 +59,7 @@ class SmoothedSum:
         # Pairs of empty eigenvectors have no slope, so that only the others' rows are needed.
         n = int(np.count_nonzero(self.p > _EMPTY))
         rows = self.spectrum.rows(n)
-        values, p, q = forms.backend.put(np.array([self.values, self.p, self.q]))
+        values, p, q = forms.backend.put(np.array([self.spectrum.values, self.p, self.q]))
         # (p_a - p_b) / (value_a - value_b) = p_a q_b (1 - exp(-x)) / x / mu for value_a > value_b.
         x = abs(values[:n, None] - values[None, :]) / -self.mu - np.finfo(float).tiny
         slopes = xp.expm1(x) / x

@@ -105,17 +105,13 @@ def _come_back(problem: Problem, points: list[Solution], shared: Workspace) -> N
 
         bases = [point.basis, fairer.basis]
         if point.certificate.status != "optimal":
-            bases.append(_followed(within, fairer.basis, point, shared))
+            # Where the local search ends from the neighbour's subspace.
+            criterion = Equal(problem.weights, tolerance)
+            weights = problem.weights + point.certificate.multipliers
+            bases.append(refine_in(shared.space, criterion, fairer.basis, weights).basis)
         best = min(bases, key=loss)
         if best is not point.basis:
             points[i] = _at(within, best, [point, fairer], shared)
-
-
-def _followed(problem: Problem, start: Array, point: Solution, shared: Workspace) -> Array:
-    """Where the local search ends from a neighbour's subspace."""
-    criterion = Equal(problem.weights, problem.tolerance)
-    weights = problem.weights + point.certificate.multipliers
-    return refine_in(shared.space, criterion, start, weights).basis
 
 
 def _at(
