@@ -299,7 +299,7 @@ class Problem:
         For "equal", multipliers prove that no subspace whose disparities differ by at most
         `tolerance` (the problem's own when None) has a smaller total loss; their mean is taken
         out first. For "minmax", non-negative multipliers prove that in no subspace all
-        disparities are smaller; they are scaled to sum to one.
+        disparities are smaller; they are scaled to sum to one: docs/exact_solver.md, section 16.
 
         With many columns, `start`, a basis near the minimiser of the Lagrangian, saves time, and so
         do bounds that are `known`.

@@ -7,7 +7,7 @@ are thought to be nearly right can be put in at the start.
 
 No such iteration can know that it has seen every large eigenvalue: one whose eigenvector is
 orthogonal to all that it began with stays hidden. So where a result has to be certain,
-`proven_pairs` factorises what is left of the matrix; see there.
+`proven_pairs` factorises what is left of the matrix: docs/exact_solver.md, section 15.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Where the search takes place: the whole space, or for many columns a subspace that suffices."""
+"""Where the search takes place: the whole space, or for many columns a subspace that suffices.
+
+docs/exact_solver.md, section 14.
+"""
 
 from __future__ import annotations
 
