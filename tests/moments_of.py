@@ -5,11 +5,12 @@ import gzip
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.dataset
 import pyarrow.parquet
+import pytest
 
 from fairpca import GroupMoments
+from fairpca.sources import blocks
+from fairpca.tables import csv_files, reading
 
 FEATURES = ["u", "v", "w"]
 
@@ -83,3 +84,19 @@ WRITERS = {
 
 
 READ = {"features": FEATURES, "missing_labels": "group"}
+
+
+@pytest.fixture
+def small_batches(monkeypatch):
+    """Many batches and blocks from few rows."""
+    monkeypatch.setattr(reading, "_MOST_ROWS", 64)
+    monkeypatch.setattr(csv_files, "BLOCK", 4096)
+    monkeypatch.setattr(blocks, "_BLOCK_VALUES", 60)
+
+
+def five_files(folder):
+    """Write five files into a folder; returns it, and the frame that they hold."""
+    frame = table_of(500)
+    for i in range(5):
+        write_parquet(frame.iloc[100 * i : 100 * (i + 1)], folder / f"{i}.parquet")
+    return folder, frame

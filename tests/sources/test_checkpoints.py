@@ -12,14 +12,16 @@ from moments_of import (
     READ,
     assert_same,
     expected,
+    five_files,
     write_parquet,
 )
+from moments_of import small_batches as small_batches
 
 pytestmark = pytest.mark.usefixtures("small_batches")
 
 
-def test_a_damaged_file_leaves_the_others_in_the_checkpoint(folder):
-    path, frame = folder
+def test_a_damaged_file_leaves_the_others_in_the_checkpoint(tmp_path):
+    path, frame = five_files(tmp_path)
     checkpoint = path.parent / f"{path.name}.moments"
     whole = (path / "3.parquet").read_bytes()
     (path / "3.parquet").write_bytes(whole[: len(whole) // 2])
@@ -39,8 +41,8 @@ def test_a_damaged_file_leaves_the_others_in_the_checkpoint(folder):
 
 
 @pytest.mark.parametrize("place", [1, 4, 7, 9])
-def test_a_pass_that_is_interrupted_goes_on(place, folder):
-    path, frame = folder
+def test_a_pass_that_is_interrupted_goes_on(place, tmp_path):
+    path, frame = five_files(tmp_path)
     checkpoint = path.parent / f"{path.name}.moments"
     options = {"sensitive_features": ["sex", "class"], "sample_weight": "weight", **READ}
     calls = []
@@ -62,9 +64,9 @@ def test_a_pass_that_is_interrupted_goes_on(place, folder):
     assert_same(moments, expected(frame, ["sex", "class"], True))
 
 
-def test_the_checkpoint_is_written_during_the_pass(folder, monkeypatch):
+def test_the_checkpoint_is_written_during_the_pass(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint_module, "_PATIENCE", -1.0)
-    path, _ = folder
+    path, _ = five_files(tmp_path)
     checkpoint = path.parent / f"{path.name}.moments"
     counts = []
 
@@ -77,8 +79,8 @@ def test_the_checkpoint_is_written_during_the_pass(folder, monkeypatch):
     assert {100, 200, 300} <= set(counts)
 
 
-def test_new_files_may_come_and_old_ones_must_stay(folder):
-    path, frame = folder
+def test_new_files_may_come_and_old_ones_must_stay(tmp_path):
+    path, frame = five_files(tmp_path)
     checkpoint = path.parent / f"{path.name}.moments"
     options = {"sensitive_features": "sex", "checkpoint": checkpoint, **READ}
     last = (path / "4.parquet").read_bytes()

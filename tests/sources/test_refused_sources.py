@@ -17,9 +17,11 @@ from moments_of import (
     WRITERS,
     assert_same,
     expected,
+    five_files,
     table_of,
     write_parquet,
 )
+from moments_of import small_batches as small_batches
 
 pytestmark = pytest.mark.usefixtures("small_batches")
 
@@ -30,8 +32,8 @@ def refuse(source, words, error=ValueError, **options):
     assert "\n" not in str(caught.value)
 
 
-def test_other_columns(folder):
-    path, frame = folder
+def test_other_columns(tmp_path):
+    path, frame = five_files(tmp_path)
     part = frame.iloc[200:300]
     write_parquet(part.drop(columns="v"), path / "2.parquet")
     refuse(path, r"2\.parquet': The table has no column 'v'; it has 'u'")
@@ -53,8 +55,8 @@ def test_other_columns(folder):
 
 
 @pytest.mark.parametrize("value", [None, np.nan, np.inf])
-def test_missing_values(value, folder):
-    path, frame = folder
+def test_missing_values(value, tmp_path):
+    path, frame = five_files(tmp_path)
     part = frame.iloc[200:300].copy()
     part.iloc[86, 1] = value
     write_parquet(part, path / "2.parquet")
@@ -62,8 +64,8 @@ def test_missing_values(value, folder):
     refuse(part, "^The value in column 'v' is missing or infinite in row 87 ")
 
 
-def test_missing_labels_and_weights(folder):
-    path, frame = folder
+def test_missing_labels_and_weights(tmp_path):
+    path, frame = five_files(tmp_path)
     part = frame.iloc[200:300].copy()
     part.iloc[86, 3] = None
     write_parquet(part, path / "2.parquet")
@@ -130,8 +132,8 @@ def test_files_cut_short(name, tmp_path):
     refuse(tmp_path / name, rf"{name}' is empty")
 
 
-def test_a_file_that_changes_while_it_is_read(folder):
-    path, _ = folder
+def test_a_file_that_changes_while_it_is_read(tmp_path):
+    path, _ = five_files(tmp_path)
 
     def change(what, *_):
         if what == "reading 2.parquet":

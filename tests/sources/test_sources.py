@@ -25,6 +25,7 @@ from moments_of import (
     write_csv,
     write_parquet,
 )
+from moments_of import small_batches as small_batches
 from same_fit import assert_same_fit
 
 pytestmark = pytest.mark.usefixtures("small_batches")
