@@ -72,12 +72,13 @@ def solve(setting: Setting, r: int, method: str) -> list[dict[str, Any]]:
     start = time.perf_counter()
     found = methods()[method](problem)
     seconds = time.perf_counter() - start
-    shares, status = None, ""
+    retention, status = None, ""
     if isinstance(found, Solution):
-        basis, shares, status = found.basis, found.retention, found.certificate.status
+        basis, retention, status = found.basis, found.retention, found.certificate.status
     else:
         basis = found
-    losses, disparities = problem.group_losses(basis, shares), problem.disparities(basis, shares)
+    losses = problem.group_losses(basis, retention)
+    disparities = problem.disparities(basis, retention)
     common = {
         "data": setting.data,
         "sensitive": setting.sensitive,
@@ -88,7 +89,7 @@ def solve(setting: Setting, r: int, method: str) -> list[dict[str, Any]]:
         "method": method,
         "dimensions": basis.shape[1],
         "status": status,
-        "total loss": problem.total_loss(basis, shares),
+        "total loss": problem.total_loss(basis, retention),
         "mean disparity": mean_disparity(disparities),
         "mean pairwise": mean_pairwise_disparity(disparities),
         "largest disparity": float(disparities.max()),

@@ -257,24 +257,24 @@ class Problem:
         """Return ``sum_i weights_i * A_i``."""
         return self._spectra.matrices.dense(weights)
 
-    def kept(self, basis: Array, shares: Array | None = None) -> Array:
+    def kept(self, basis: Array, retention: Array | None = None) -> Array:
         """What each group keeps in a subspace, ``tr(A_i P)``; (k,).
 
-        With `shares`, P is the relaxed projector ``basis @ diag(shares) @ basis.T``.
+        With `retention`, P is the relaxed projector ``basis @ diag(retention) @ basis.T``.
         """
-        return self._spectra.matrices.kept(basis, basis if shares is None else basis * shares)
+        return self._spectra.matrices.kept(basis, basis if retention is None else basis * retention)
 
-    def group_losses(self, basis: Array, shares: Array | None = None) -> Array:
+    def group_losses(self, basis: Array, retention: Array | None = None) -> Array:
         """Reconstruction loss of each group; (k,)."""
-        return np.maximum(self.traces - self.kept(basis, shares), 0.0)
+        return np.maximum(self.traces - self.kept(basis, retention), 0.0)
 
-    def total_loss(self, basis: Array, shares: Array | None = None) -> float:
+    def total_loss(self, basis: Array, retention: Array | None = None) -> float:
         """Weighted sum of the groups' losses."""
-        return float(self.weights @ (self.traces - self.kept(basis, shares)))
+        return float(self.weights @ (self.traces - self.kept(basis, retention)))
 
-    def disparities(self, basis: Array, shares: Array | None = None) -> Array:
+    def disparities(self, basis: Array, retention: Array | None = None) -> Array:
         """What each group loses beyond its own best subspace, E_i; (k,)."""
-        disparities: Array = self.own_gains - self.kept(basis, shares)
+        disparities: Array = self.own_gains - self.kept(basis, retention)
         return disparities
 
     def pairwise_disparities(self, basis: Array) -> Array:
@@ -282,9 +282,9 @@ class Problem:
         disparities = self.disparities(basis)
         return disparities[:, None] - disparities[None, :]
 
-    def spread(self, basis: Array, shares: Array | None = None) -> float:
+    def spread(self, basis: Array, retention: Array | None = None) -> float:
         """Largest difference between the disparities of two groups."""
-        return float(np.ptp(self.disparities(basis, shares)))
+        return float(np.ptp(self.disparities(basis, retention)))
 
     def dual_bound(
         self,

@@ -164,19 +164,19 @@ def check_rounding(problem, relaxed):
     most = {"lp": r + k - 1, "iterative": r + math.floor(math.sqrt(2 * k + 0.25) - 1.5)}
     allowed = relaxed_value(problem, relaxed) + 1e-5 * problem.traces.max()
     for rounding, dimensions in most.items():
-        basis, shares = round_relaxed(problem, relaxed, rounding, extra_dimensions=True)
+        basis, retention = round_relaxed(problem, relaxed, rounding, extra_dimensions=True)
         n = basis.shape[1]
         assert r <= n <= dimensions
-        assert (shares is None) == (n == r)
+        assert (retention is None) == (n == r)
         assert_allclose(basis.T @ basis, np.eye(n), atol=1e-11)
-        if shares is not None:
-            assert shares.sum() == pytest.approx(r, abs=1e-5)
-            assert shares.min() > 0
-            assert shares.max() <= 1
-        assert problem.disparities(basis, shares).max() <= allowed
-        basis, shares = round_relaxed(problem, relaxed, rounding, extra_dimensions=False)
+        if retention is not None:
+            assert retention.sum() == pytest.approx(r, abs=1e-5)
+            assert retention.min() > 0
+            assert retention.max() <= 1
+        assert problem.disparities(basis, retention).max() <= allowed
+        basis, retention = round_relaxed(problem, relaxed, rounding, extra_dimensions=False)
         assert basis.shape[1] == r
-        assert shares is None
+        assert retention is None
         assert_allclose(basis.T @ basis, np.eye(r), atol=1e-11)
 
 
@@ -189,20 +189,20 @@ def rounding_problems(n, seed):
 
 
 def random_shares(rng, d, r):
-    shares = rng.dirichlet(np.full(d, rng.choice([0.2, 1.0, 5.0]))) * r
-    while shares.max() > 1 and r < d:
-        over = np.maximum(shares - 1, 0).sum()
-        shares = np.minimum(shares, 1)
-        shares[shares < 1] += over / (shares < 1).sum()
-    return shares if r < d else np.ones(d)
+    retention = rng.dirichlet(np.full(d, rng.choice([0.2, 1.0, 5.0]))) * r
+    while retention.max() > 1 and r < d:
+        over = np.maximum(retention - 1, 0).sum()
+        retention = np.minimum(retention, 1)
+        retention[retention < 1] += over / (retention < 1).sum()
+    return retention if r < d else np.ones(d)
 
 
 def test_ranks_and_disparities_after_rounding_any_point():
     for number, (rng, problem) in enumerate(rounding_problems(350, seed=0)):
         d, r = problem.moments.n_features, problem.n_components
         if number % 2 or r == d:
-            vectors, shares = random_basis(rng, d, d), random_shares(rng, d, r)
-            relaxed = (vectors * shares) @ vectors.T
+            vectors, retention = random_basis(rng, d, d), random_shares(rng, d, r)
+            relaxed = (vectors * retention) @ vectors.T
         else:  # an average of weighted PCAs, as multiplicative weights have it
             relaxed = np.zeros((d, d))
             for _ in range(20):

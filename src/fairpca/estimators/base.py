@@ -138,18 +138,18 @@ class LinearReduction(Reduction):
         offset = moments.mean[0] - self.mean_
         matrix = moments.scatter[0] / moments.weight[0] + np.outer(offset, offset)
         kept = np.einsum("ij,ij->i", self.components_ @ matrix, self.components_)
-        return -max(float(np.trace(matrix) - kept @ self._kept_shares), 0.0)
+        return -max(float(np.trace(matrix) - kept @ self._retention), 0.0)
 
     @property
-    def _kept_shares(self) -> Array:
+    def _retention(self) -> Array:
         """What is kept of the rows' variance along each component."""
         shrinkage = np.ones(self.n_components_) if self.shrinkage_ is None else self.shrinkage_
-        shares: Array = 1.0 - (1.0 - shrinkage) ** 2
-        return shares
+        retention: Array = 1.0 - (1.0 - shrinkage) ** 2
+        return retention
 
     def _mean_error(self, rows: Any, weights: Array | None) -> float:
         """The mean reconstruction error of rows, in blocks."""
-        total, kept = 0.0, self.components_.T * np.sqrt(self._kept_shares)
+        total, kept = 0.0, self.components_.T * np.sqrt(self._retention)
         for part in gen_batches(rows.shape[0], max(1, _BLOCK_VALUES // rows.shape[1])):
             block = rows[part].toarray() if hasattr(rows, "toarray") else rows[part]
             centred = block - self.mean_
