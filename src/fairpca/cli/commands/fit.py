@@ -43,7 +43,7 @@ def fit(
     stream: options.Stream = False,
     json: options.Json = False,
 ) -> None:
-    """Find a subspace in which every group gives up the same.
+    """Find a subspace in which every group has the same disparity.
 
     Prints what each group loses and how good the subspace provably is, and writes the model, the
     reduced table, a report, or all of them.
