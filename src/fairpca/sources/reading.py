@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from fairpca._linalg.library import cluster_library
-from fairpca._rows.checks import check_choice
+from fairpca._rows.checks import Progress, check_choice
 from fairpca._rows.groups import MISSING_LABELS, check_number_of_groups
 from fairpca._rows.sums import one_blas_thread, worker_threads
 from fairpca.moments import GroupMoments, MomentSum
-
-Progress = Callable[[str, int, int], None]
 
 
 def read_moments(
