@@ -1,7 +1,5 @@
 """audit: who pays for a reduction that is already in use."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import Any

@@ -3,8 +3,6 @@
 What the bounds are computed from: docs/exact_solver.md, section 16.
 """
 
-from __future__ import annotations
-
 import decimal
 import html
 from dataclasses import dataclass

@@ -5,8 +5,6 @@
 largest pairwise one.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import pdist

@@ -5,8 +5,6 @@ An objective is anything with a `name` and two methods, ``value(problem, basis)`
 basis U, of the same shape. `ParetoDescent` takes a list of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Linear algebra with NumPy's arrays: matrices that are whole, paths between subspaces, signs."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

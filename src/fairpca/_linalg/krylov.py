@@ -10,8 +10,6 @@ orthogonal to all that it began with stays hidden. So where a result has to be c
 `proven_pairs` factorises what is left of the matrix: docs/exact_solver.md, section 15.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

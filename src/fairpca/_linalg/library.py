@@ -5,8 +5,6 @@ imported here: an object shows where it is from by the module of its class. What
 on a device is what the array API standard has, by array-api-compat.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Semidefinite programs: which solvers there are, and what becomes of their failures."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What disparities are measured from: eigenpairs of the groups' matrices and of their total."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

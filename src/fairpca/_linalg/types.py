@@ -1,7 +1,5 @@
 """What matrices are to those who use them: a group's, a weighted sum, all of a problem's."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, Protocol
 

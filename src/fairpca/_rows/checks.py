@@ -1,7 +1,5 @@
 """Checks of the user's input, made before any work."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any

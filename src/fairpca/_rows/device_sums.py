@@ -5,8 +5,6 @@ products in float64 are where nearly all the time goes; on a GPU for data centre
 no faster.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From sensitive features to groups: labels and an integer code for each row."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable
 from typing import Any
 

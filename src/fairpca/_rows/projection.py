@@ -1,7 +1,5 @@
 """Projection: what `transform` does to checked rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Names of groups and numbers as text, for messages and tables."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Hashable, Iterable, Sequence
 

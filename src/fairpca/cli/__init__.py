@@ -5,8 +5,6 @@ input is at fault, 1 when the program is, and 130 when it was interrupted. Error
 the error stream.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """The program: its commands, and how its failures end."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """What was found, in words and as data."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any

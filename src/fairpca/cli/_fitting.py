@@ -1,7 +1,5 @@
 """From prepared columns and options to a fair subspace, a front, or an audit."""
 
-from __future__ import annotations
-
 import warnings
 from collections import defaultdict
 from collections.abc import Hashable

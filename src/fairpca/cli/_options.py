@@ -1,7 +1,5 @@
 """Options that several commands have, and what they may be."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

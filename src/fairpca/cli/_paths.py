@@ -1,7 +1,5 @@
 """Files that are named on the command line, looked at before any work."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Choosing a point of a front."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from fairpca import ParetoFront

@@ -1,7 +1,5 @@
 """From the batches of a table to prepared columns and groups, and to the reduced table."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Reports on the command line."""
 
-from __future__ import annotations
-
 import shlex
 import warnings
 from collections.abc import Sequence

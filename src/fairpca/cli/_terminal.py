@@ -1,7 +1,5 @@
 """What is said to the user: results, one-line errors, warnings, and signs of life."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

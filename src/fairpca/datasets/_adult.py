@@ -1,7 +1,5 @@
 """UCI Adult."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """From a table and the user's options to the Bunch that a loader returns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """UCI Default of Credit Card Clients."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

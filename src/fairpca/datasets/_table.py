@@ -1,7 +1,5 @@
 """Reading a packaged file into a table of numeric columns."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -1,7 +1,5 @@
 """What a model file keeps of a fitted FairPCA and its preparation, and how they come back."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable
 from dataclasses import asdict, fields

@@ -1,7 +1,5 @@
 """The axes of a subspace: a basis turned, ordered and signed as PCA does it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """LinearReduction: what every estimator that projects rows on components has in common."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import Any, ClassVar
 

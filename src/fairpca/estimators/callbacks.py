@@ -1,7 +1,5 @@
 """Who is told of a solver's steps: scikit-learn's callbacks (from 1.9 on), and a listener."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

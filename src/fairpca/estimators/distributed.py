@@ -1,7 +1,5 @@
 """A transform that leaves the rows of Dask and Spark on their cluster."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fairpca._linalg.library import cluster_library

@@ -1,7 +1,5 @@
 """gather: rows, wherever they are, as moments by group and what else is fitted to."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass, replace
 from numbers import Integral

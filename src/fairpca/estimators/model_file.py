@@ -26,8 +26,6 @@ where there are any, ``shrinkage``, ``retention``, ``spread_multipliers``, ``min
 `history` is not kept. Groups whose labels are neither text nor numbers come back as text.
 """
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """partial_fit: a fit to rows that come in batches."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self

@@ -5,8 +5,6 @@ wrote the file) and ``checksums`` (SHA-256 of each array's ``.npy`` file, by nam
 Each array is a ``.npy`` file of float64 or int64, so ``numpy.load(path)`` reads them too.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

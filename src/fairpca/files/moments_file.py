@@ -14,8 +14,6 @@ The header (see `fairpca.files.archive`) has these keys beside the common ones:
 The arrays are ``count`` (int64), ``weight``, ``mean`` and ``scatter``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """pareto_front: the front of rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from numpy.typing import ArrayLike

@@ -1,7 +1,5 @@
 """What the two estimators that project the rows themselves have in common."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """ConvexParityPCA: means within a tolerance and a price on covariances, by convex relaxation."""
 
-from __future__ import annotations
-
 from numbers import Real
 
 import numpy as np

@@ -1,7 +1,5 @@
 """KernelParityPCA: the same means for all groups in the feature space of a kernel."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from numbers import Real

@@ -1,7 +1,5 @@
 """ParityPCA: PCA among the directions in which all groups have the same mean."""
 
-from __future__ import annotations
-
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_choice, check_whole_number
 from fairpca.moments import GroupMoments

@@ -1,7 +1,5 @@
 """The semidefinite program of Olfat and Aswani, scaled for the solvers; their results checked."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Subspaces in which groups look alike, and how much they still differ in a projection."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fairpca._linalg.dense import complement, leading_eigenpairs

@@ -1,7 +1,5 @@
 """Text from outside as it is shown: on one line, short, harmless and distinct."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Numbers in words: the page's script has the same rules."""
 
-from __future__ import annotations
-
 from fairpca.certificate import rounded
 
 

@@ -1,7 +1,5 @@
 """From a summary to a page: templates filled in, everything from the data escaped."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """report, and the Report that it makes."""
 
-from __future__ import annotations
-
 import html
 import json
 import tempfile

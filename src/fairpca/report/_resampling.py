@@ -7,8 +7,6 @@ minus the bootstrap's estimate of its bias (Efron and Tibshirani, 1993), and the
 1.96 standard errors and half that bias, which is itself only known roughly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

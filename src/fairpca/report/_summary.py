@@ -1,7 +1,5 @@
 """All that a report shows, as plain data."""
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Any
 

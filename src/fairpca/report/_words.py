@@ -1,7 +1,5 @@
 """What a report says in words: the finding, the part of chance, and what to be warned of."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The algorithms, by name: each is a small dataclass with one method, ``solve(problem)``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol

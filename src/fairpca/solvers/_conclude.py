@@ -1,7 +1,5 @@
 """How a solver with a criterion of its own ends: judged by what the exact solver can prove."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

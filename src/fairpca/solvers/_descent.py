@@ -4,8 +4,6 @@ It knows nothing of PCA: objectives and retraction are given, so it also runs in
 the paper's theorems can be checked.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

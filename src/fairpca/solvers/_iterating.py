@@ -1,7 +1,5 @@
 """What solvers of many steps share: how they report progress, and how they end."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Numbers that a user gives for each group."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

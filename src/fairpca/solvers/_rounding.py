@@ -13,8 +13,6 @@ whatever `offsets` measures) was before:
 Both can be cut to exactly r directions, at a cost to the groups.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog

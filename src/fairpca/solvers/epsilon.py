@@ -1,7 +1,5 @@
 """The constrained form: least total loss with every group's disparity below a given number."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The exact solver: global optimum for two groups, and a certificate for any number."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from fairpca._rows.checks import check_seed, check_whole_number

@@ -1,7 +1,5 @@
 """Lagrangian scalarisation: the groups' disparities added to the total loss, with given weights."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

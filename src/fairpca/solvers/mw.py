@@ -1,7 +1,5 @@
 """Multiplicative weights for the relaxation of Samadi et al. (2018): one eigenproblem a step."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

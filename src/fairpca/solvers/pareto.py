@@ -1,7 +1,5 @@
 """The paper's algorithm: gradient descent along a direction that improves every objective."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

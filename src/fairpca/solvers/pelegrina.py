@@ -1,7 +1,5 @@
 """u-FPCA and c-FPCA of Pelegrina and Duarte: a search over one weight between two groups."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The semidefinite relaxation of Samadi et al. (2018), handed to a convex solver, and rounded."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from typing import Any

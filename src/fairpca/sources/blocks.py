@@ -5,8 +5,6 @@ then one gather for each column, within the processor's cache, and no row is eve
 Blocks are centred only where a mean is so far from zero that digits would be lost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Checkpoints: the moments of the files that have been read, and which files these are."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """transform_distributed: a transform that leaves the rows of Dask and Spark where they are."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Each partition becomes moments where it lies (of data frames in one task with wh
 moments are merged in a tree: no worker holds many of them, and the client gets one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

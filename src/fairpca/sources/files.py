@@ -1,7 +1,5 @@
 """Which files a path, a folder or a list of them means."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Work on items in threads while further items are being read, with results in their order."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """read_moments: one pass over a source, in little memory: on all cores here, or on a cluster."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext

@@ -5,8 +5,6 @@ Each partition sends one row with its moments, as the bytes of a file of moments
 merges these, so that the driver does not get as many matrices as there are partitions.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any

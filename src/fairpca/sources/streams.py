@@ -1,7 +1,5 @@
 """Tables that are no files: whatever gives Arrow record batches, a part at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Table: the rows of a file in batches, as often as needed; a small table is a single batch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar

@@ -4,8 +4,6 @@ A table is a data frame of pandas or Polars, a dictionary of columns, or a recor
 pyarrow.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from decimal import Decimal

@@ -7,8 +7,6 @@ values the words of `MISSING_WORDS` are missing values. In text only an empty ce
 "NA" or "None" may well be words. Rows of other lengths than the first line are refused.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import re

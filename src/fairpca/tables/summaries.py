@@ -1,7 +1,5 @@
 """What is kept of a column as its batches pass by: enough to encode and to standardise it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Writing tables in batches: CSV, Parquet and Arrow files, whole or not there."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable

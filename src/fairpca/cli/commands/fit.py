@@ -1,7 +1,5 @@
 """``fairpca fit``."""
 
-from __future__ import annotations
-
 import typer
 
 from fairpca.cli import _findings as findings

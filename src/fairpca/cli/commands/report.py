@@ -1,7 +1,5 @@
 """``fairpca report``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

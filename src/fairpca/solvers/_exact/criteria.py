@@ -6,8 +6,6 @@ weights, and solved in closed form: docs/exact_solver.md, section 9. `smooth` re
 the value, and a factor R of the derivative ``R R^T`` of the maximiser by E.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 

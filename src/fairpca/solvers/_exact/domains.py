@@ -3,8 +3,6 @@
 docs/exact_solver.md, section 3.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

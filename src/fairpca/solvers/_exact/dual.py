@@ -11,8 +11,6 @@ bound, and the relaxed projector shows which eigenvectors are tied. docs/exact_s
 2 to 8, derives all of it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

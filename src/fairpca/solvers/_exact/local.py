@@ -8,8 +8,6 @@ eigendecompositions and an m x m system, m at most twice the number of groups:
 docs/exact_solver.md, section 10.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -3,8 +3,6 @@
 docs/exact_solver.md, section 11.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property

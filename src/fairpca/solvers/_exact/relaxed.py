@@ -3,8 +3,6 @@
 docs/exact_solver.md, sections 2, 3 and 12.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

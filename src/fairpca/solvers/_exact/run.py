@@ -3,8 +3,6 @@
 docs/exact_solver.md, sections 11 and 13.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

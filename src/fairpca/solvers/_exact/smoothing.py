@@ -3,8 +3,6 @@
 docs/exact_solver.md, sections 4 to 6.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

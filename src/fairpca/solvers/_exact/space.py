@@ -3,8 +3,6 @@
 docs/exact_solver.md, section 14.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 

@@ -7,8 +7,6 @@ ends with do not prove the optimum is the dual searched too, and the subspaces f
 docs/exact_solver.md, section 13.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

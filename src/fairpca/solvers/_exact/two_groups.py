@@ -10,8 +10,6 @@ the same w, and so is every point of the geodesic between them; one of them has 
 docs/exact_solver.md, section 12.
 """
 
-from __future__ import annotations
-
 from bisect import insort
 from dataclasses import dataclass
 from itertools import pairwise
