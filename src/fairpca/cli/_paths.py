@@ -1,15 +1,18 @@
 """Files that are named on the command line, looked at before any work."""
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from fairpca._rows.text import listed
 from fairpca.cli._terminal import BadInputError, refusing
 from fairpca.estimators.model_file import FairModel, load_model
-from fairpca.tables import reading, writing
+from fairpca.tables import reading
 from fairpca.tables.batches import Table
 from fairpca.tables.preparation import Preparation
+
+MODEL, REPORT = (".fairpca",), (".html",)
+"""How files of models and of reports end."""
 
 
 @refusing()
@@ -45,26 +48,14 @@ def read_model(path: Path) -> tuple[FairModel, Preparation]:
     return model, model.preparation
 
 
-def check_table_destination(path: Path | None, *others: Path | None) -> None:
-    """Refuse a table that could not be written, or is one of the others, before any work."""
-    if path is not None:
-        _check_destination(path, writing.SUFFIXES, others)
+def check_destination(path: Path | None, suffixes: Sequence[str], *others: Path | None) -> None:
+    """Refuse a file that could not be written, or is one of the others, before any work.
 
-
-def check_model_destination(path: Path | None, *others: Path | None) -> None:
-    """The same for a model."""
-    if path is not None:
-        # Another suffix would be that of a file with something else, which should not be lost.
-        _check_destination(path, [".fairpca"], others)
-
-
-def check_report_destination(path: Path, *others: Path | None) -> None:
-    """The same for a report."""
-    _check_destination(path, [".html"], others)
-
-
-def _check_destination(path: Path, known: Collection[str], others: Iterable[Path | None]) -> None:
-    _check_suffix(path, known)
+    Another suffix would be that of a file with something else, which should not be lost.
+    """
+    if path is None:
+        return
+    _check_suffix(path, suffixes)
     folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
         raise BadInputError(f"there is no folder {str(folder)!r} to write {path.name!r} to.")

@@ -9,7 +9,7 @@ from typing import Any
 import pandas
 
 from fairpca.cli._options import ColumnOptions, FitOptions
-from fairpca.cli._paths import check_report_destination
+from fairpca.cli._paths import REPORT, check_destination
 from fairpca.cli._prepared import PreparedTable
 from fairpca.cli._terminal import BadInputError, refusing, stage
 from fairpca.report import Report, import_jinja2
@@ -20,7 +20,7 @@ def check_report(path: Path | None, choices: FitOptions, *others: Path | None) -
     """Refuse a report that could not be written, or would not be about what was asked."""
     if path is None:
         return
-    check_report_destination(path, *others)
+    check_destination(path, REPORT, *others)
     with refusing():
         import_jinja2()
     exact = choices.solver in ("auto", "exact")

@@ -6,11 +6,12 @@ from fairpca.cli import _findings as findings
 from fairpca.cli import _options as options
 from fairpca.cli._fitting import fit_fair
 from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension
-from fairpca.cli._paths import check_model_destination, check_table_destination
+from fairpca.cli._paths import MODEL, check_destination
 from fairpca.cli._prepared import prepare_table, reduce_table
 from fairpca.cli._reporting import check_report, commands_for, report_on, write_report
 from fairpca.cli._terminal import say, say_json
 from fairpca.estimators.model_file import save_model
+from fairpca.tables.writing import SUFFIXES
 
 EXAMPLES = (
     "fairpca fit people.csv --sensitive sex --n-components 5 --model people.fairpca",
@@ -49,8 +50,8 @@ def fit(
     dimension = parse_dimension(n_components)
     columns = ColumnOptions(sensitive, [*target, *drop], encode, standardize, keep_sensitive)
     choices = FitOptions(criterion, tolerance, solver, missing_labels)
-    check_model_destination(model, table, output)
-    check_table_destination(output, table)
+    check_destination(model, MODEL, table, output)
+    check_destination(output, SUFFIXES, table)
     check_report(report, choices, table)
     prepared = prepare_table(
         table,

@@ -11,12 +11,12 @@ from fairpca.cli import _findings as findings
 from fairpca.cli import _options as options
 from fairpca.cli._fitting import find_front
 from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension
-from fairpca.cli._paths import check_model_destination, check_table_destination
+from fairpca.cli._paths import MODEL, check_destination
 from fairpca.cli._points import PointChoice
 from fairpca.cli._prepared import prepare_table, reduce_table
 from fairpca.cli._terminal import BadInputError, say, say_json, stage
 from fairpca.estimators.model_file import save_model
-from fairpca.tables.writing import write_batches
+from fairpca.tables.writing import SUFFIXES, write_batches
 
 EXAMPLES = (
     "fairpca front people.csv --sensitive sex --n-components 5",
@@ -86,9 +86,9 @@ def front(
     choice = PointChoice(index, max_spread, max_extra_loss, knee)
     choice.check(points)
     FitOptions(missing_labels=missing_labels)  # which refuses a wrong one
-    check_model_destination(model, table, output, points_output)
-    check_table_destination(output, table, points_output)
-    check_table_destination(points_output, table)
+    check_destination(model, MODEL, table, output, points_output)
+    check_destination(output, SUFFIXES, table, points_output)
+    check_destination(points_output, SUFFIXES, table)
     columns = ColumnOptions(sensitive, [*target, *drop], encode, standardize, keep_sensitive)
     needed = model is not None or output is not None
     prepared = prepare_table(

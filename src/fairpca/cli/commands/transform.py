@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 from fairpca.cli import _options as options
-from fairpca.cli._paths import check_table_destination, read_model
+from fairpca.cli._paths import check_destination, read_model
 from fairpca.cli._prepared import open_with_model, reduce_table
 from fairpca.cli._terminal import say, say_json
+from fairpca.tables.writing import SUFFIXES
 
 EXAMPLES = (
     "fairpca transform new.csv --model people.fairpca --output reduced.csv",
@@ -31,7 +32,7 @@ def transform(
     The table needs the columns of the fit, in any order. Those that were sensitive, targets or
     dropped then may be there; others are refused unless they are dropped or carried here.
     """
-    check_table_destination(output, table, model)
+    check_destination(output, SUFFIXES, table, model)
     fitted, preparation = read_model(model)
     opened = open_with_model(table, preparation, drop, carry, stream=stream)
     n_rows = reduce_table(opened, fitted.reduction, carry, output)
