@@ -412,19 +412,3 @@ def test_the_page_prints_what_it_shows(threads, capsys):
     (_, example), (_, shown), _ = re.findall(r"```(\w+)\n(.*?)```", page, re.DOTALL)
     exec(example, {})
     assert capsys.readouterr().out == shown
-
-
-def test_columns_of_a_data_frame_can_be_kept():
-    fair = FairPCA(2).fit(FRAME[NAMES])
-    reduced = transform_distributed(fair, spread(), keep=["sex", "c"])
-    assert list(reduced.columns) == ["sex", "c", "fairpca0", "fairpca1"]
-    found = reduced.compute()
-    np.testing.assert_allclose(found[["fairpca0", "fairpca1"]], fair.transform(FRAME[NAMES]))
-    assert found["sex"].tolist() == FRAME["sex"].tolist()
-    assert found["c"].tolist() == FRAME["c"].tolist()
-    with pytest.raises(ValueError, match="no column 'idd'"):
-        transform_distributed(fair, spread(), keep="idd")
-    with pytest.raises(ValueError, match="names of reduced ones: 'fairpca1'"):
-        transform_distributed(fair, spread().rename(columns={"sex": "FairPCA1"}), keep="FairPCA1")
-    with pytest.raises(ValueError, match="Columns of a Dask array have no names"):
-        transform_distributed(fair, lazy_rows(), keep="sex")
