@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import InitVar, dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fairpca._linalg import krylov
 from fairpca._linalg.dense import DenseMatrices, polar_factor
 from fairpca._linalg.device import scatter_matrices
-from fairpca._linalg.krylov import is_large, leading_sum_bound
-from fairpca._linalg.spectra import GroupSpectra
 from fairpca._linalg.types import Array, GroupMatrices
 from fairpca._rows.checks import check_choice, check_number
 from fairpca.moments import GroupMoments
@@ -28,6 +28,7 @@ _SAME_WEIGHTS = 1e-14
 """Difference between weights, relative to what they weigh, at which they share a proof."""
 
 
+@dataclass(frozen=True, eq=False)
 class KeptBounds:
     """The most that weighted sums of the matrices can keep, as far as it has been proven.
 
@@ -36,8 +37,7 @@ class KeptBounds:
     which looks there first and adds what it proves.
     """
 
-    def __init__(self) -> None:
-        self._known: list[tuple[Array, float]] = []
+    _known: list[tuple[Array, float]] = field(default_factory=list)
 
     def add(self, weights: Array, bound: float) -> None:
         """Remember a bound."""
@@ -84,9 +84,6 @@ class Problem:
         Each group's own subspace, found in some other way than by eigenvalues; disparities are
         measured from these. `own_errors` bounds what they miss, and the bounds of certificates
         allow for it.
-    spectra : GroupSpectra, default=None
-        What another problem has computed that differs in `criterion` and `tolerance` at most: see
-        `with_tolerance`.
 
     Examples
     --------
@@ -106,10 +103,8 @@ class Problem:
     loss: str = "mean"
     centering: str = "global"
     own_bases: tuple[Array, ...] | None = None
-    spectra: InitVar[GroupSpectra | None] = None
-    _spectra: GroupSpectra = field(init=False, repr=False)
 
-    def __post_init__(self, spectra: GroupSpectra | None) -> None:
+    def __post_init__(self) -> None:
         check_choice("criterion", self.criterion, CRITERIA)
         check_choice("loss", self.loss, LOSSES)
         check_choice("centering", self.centering, CENTERINGS)
@@ -120,25 +115,8 @@ class Problem:
                 f"{self.moments.n_features}, got {self.n_components}."
             )
         check_number("tolerance", self.tolerance, least=0.0)
-        if self.own_bases is not None and spectra is None:
+        if self.own_bases is not None:
             object.__setattr__(self, "own_bases", self._checked_own_bases(self.own_bases))
-        object.__setattr__(self, "_spectra", spectra or self._new_spectra())
-
-    def _new_spectra(self) -> GroupSpectra:
-        moments = self.moments
-        if self.is_large:
-            matrices: GroupMatrices = scatter_matrices(
-                moments.scatter, moments.offsets, moments.weight, self.loss, self.centering
-            )
-        else:
-            stack = moments.second_moments(self.centering)
-            if self.loss == "sum":
-                stack *= moments.weight[:, None, None]
-            matrices = DenseMatrices(stack)
-        weights = np.ones(self.n_groups)
-        if self.loss == "mean":
-            weights = moments.weight / moments.weight.sum()
-        return GroupSpectra(matrices, weights, self.n_components, self.own_bases)
 
     def _checked_own_bases(self, given: tuple[Array, ...]) -> tuple[Array, ...]:
         shape = (self.moments.n_features, self.n_components)
@@ -161,7 +139,21 @@ class Problem:
     @property
     def is_large(self) -> bool:
         """Whether there are so many columns that eigenpairs come from an iteration and a proof."""
-        return is_large(self.moments.n_features, self.n_components)
+        d = self.moments.n_features
+        return d > krylov.FEW_COLUMNS and krylov.is_large(d, self.n_components)
+
+    @cached_property
+    def _matrices(self) -> GroupMatrices:
+        """The one object that is asked for the matrices."""
+        moments = self.moments
+        if self.is_large:
+            return scatter_matrices(
+                moments.scatter, moments.offsets, moments.weight, self.loss, self.centering
+            )
+        stack = moments.second_moments(self.centering)
+        if self.loss == "sum":
+            stack *= moments.weight[:, None, None]
+        return DenseMatrices(stack)
 
     @property
     def matrices(self) -> Array:
@@ -169,24 +161,25 @@ class Problem:
 
         With many columns this makes a copy of all scatters, which solving does without.
         """
-        return self._spectra.matrices.stack
+        return self._matrices.stack
 
-    @property
+    @cached_property
     def weights(self) -> Array:
         """What the groups' losses are multiplied with in the total loss; (k,)."""
-        return self._spectra.weights
+        weight = self.moments.weight
+        return np.ones(self.n_groups) if self.loss == "sum" else np.asarray(weight / weight.sum())
 
-    @property
+    @cached_property
     def total_matrix(self) -> Array:
         """The matrix A with total loss ``tr(A) - tr(A P)``; (d, d)."""
-        return self._spectra.total_matrix
+        return self.weighted_sum(self.weights)
 
-    @property
+    @cached_property
     def traces(self) -> Array:
         """Trace of each group's matrix: its loss when nothing is kept; (k,)."""
-        return self._spectra.matrices.traces
+        return self._matrices.traces
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """The total loss when nothing is kept, tr(A): tolerances are relative to it."""
         return float(self.weights @ self.traces)
@@ -205,28 +198,41 @@ class Problem:
         matrix[np.arange(len(first)), second] = -1.0
         return matrix
 
-    @property
+    @cached_property
     def own_subspaces(self) -> tuple[Array, ...]:
         """Each group's own best basis, (d, r)."""
-        return self._spectra.subspaces
+        if self.own_bases is not None:
+            return self.own_bases
+        return tuple(vectors for _, vectors in self._own_pairs)
 
-    @property
+    @cached_property
     def own_gains(self) -> Array:
         """Sum of the r largest eigenvalues of each group's matrix, c_i; (k,).
 
         With `own_bases`, what each group keeps in its basis.
         """
-        return self._spectra.gains
+        if self.own_bases is None:
+            return np.array([values.sum() for values, _ in self._own_pairs])
+        return np.array([self.kept(basis)[i] for i, basis in enumerate(self.own_bases)])
 
-    @property
+    @cached_property
     def own_errors(self) -> Array:
         """How much more each group could keep than `own_gains`, at the most; (k,)."""
-        return self._spectra.errors
+        if self.own_bases is None:
+            return np.zeros(self.n_groups)
+        most, units = self._matrices.leading_sum_bound, np.eye(self.n_groups)
+        pairs = zip(units, self.own_bases, strict=True)
+        bounds = np.array([most(unit, self.n_components, basis) for unit, basis in pairs])
+        return np.maximum(bounds - self.own_gains, 0.0)
 
-    @property
+    @cached_property
+    def _own_pairs(self) -> list[tuple[Array, Array]]:
+        return self._matrices.own_pairs(self.n_components, self.least_loss_basis)
+
+    @cached_property
     def total_eigenpairs(self) -> tuple[Array, Array]:
         """Leading eigenpairs of the total matrix: all where that is as quick as only r of them."""
-        return self._spectra.total
+        return self._matrices.leading(self.weights, self.n_components)
 
     @property
     def least_loss_basis(self) -> Array:
@@ -251,18 +257,21 @@ class Problem:
 
     def with_tolerance(self, tolerance: float) -> Problem:
         """The same problem with another tolerance; what has been computed is shared."""
-        return replace(self, tolerance=tolerance, spectra=self._spectra)
+        check_number("tolerance", tolerance, least=0.0)
+        other = copy(self)
+        object.__setattr__(other, "tolerance", tolerance)
+        return other
 
     def weighted_sum(self, weights: Array) -> Array:
         """Return ``sum_i weights_i * A_i``."""
-        return self._spectra.matrices.dense(weights)
+        return self._matrices.dense(weights)
 
     def kept(self, basis: Array, retention: Array | None = None) -> Array:
         """What each group keeps in a subspace, ``tr(A_i P)``; (k,).
 
         With `retention`, P is the relaxed projector ``basis @ diag(retention) @ basis.T``.
         """
-        return self._spectra.matrices.kept(basis, basis if retention is None else basis * retention)
+        return self._matrices.kept(basis, basis if retention is None else basis * retention)
 
     def group_losses(self, basis: Array, retention: Array | None = None) -> Array:
         """Reconstruction loss of each group; (k,)."""
@@ -347,12 +356,11 @@ class Problem:
         self, weights: Array, start: Array | None, known: KeptBounds | None
     ) -> float:
         """Least value of ``sum_i weights_i * E_i`` over all subspaces, rounded downwards."""
+        known = known if self.is_large else None  # few columns are as quick as a look-up
         kept = None if known is None else known.find(weights, self.traces)
         if kept is None:
-            matrices = self._spectra.matrices
-            begin = None if start is None else matrices.backend.put(start)
-            kept = leading_sum_bound(matrices.weighted_sum(weights), self.n_components, begin)
-            if known is not None and self.is_large:  # few columns are as quick as a look-up
+            kept = self._matrices.leading_sum_bound(weights, self.n_components, start)
+            if known is not None:
                 known.add(weights, kept)
         # Rounding in the sums and the eigenvalues, so that the bound holds as printed.
         sizes = 16 * float(np.abs(weights) @ self.traces) + 4 * self.scale
@@ -361,4 +369,4 @@ class Problem:
 
 def group_matrices(problem: Problem) -> GroupMatrices:
     """The object that a problem asks for its matrices: for solvers, which ask it for more."""
-    return problem._spectra.matrices
+    return problem._matrices

@@ -19,8 +19,8 @@ from fairpca.solvers import MultiplicativeWeights, SDPRelaxation
 from fairpca.solvers._exact.domains import minmax_domain
 from fairpca.solvers._exact.dual import maximise_dual
 from fairpca.solvers._exact.forms import Forms
-from fairpca.solvers._exact.relaxed import best_multipliers
 from fairpca.solvers._rounding import project_on_fantope, round_relaxed
+from fairpca.solvers.exact import best_multipliers
 
 from problems import KINDS, problem_of, random_basis, random_problem
 

@@ -5,7 +5,7 @@ import pytest
 
 from fairpca import ExactSolver
 from fairpca.solvers._exact import space
-from fairpca.solvers._exact.relaxed import best_multipliers
+from fairpca.solvers.exact import best_multipliers
 
 from problems import problem_of, random_matrices
 

@@ -1,5 +1,6 @@
 """Linear algebra with NumPy's arrays: matrices that are whole, paths between subspaces, signs."""
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -27,7 +28,7 @@ class DenseMatrix:
 
     @property
     def at_once(self) -> bool:
-        return krylov.has_few_columns(self.d)
+        return self.d <= krylov.FEW_COLUMNS
 
     @cached_property
     def size(self) -> float:
@@ -45,38 +46,40 @@ class DenseMatrix:
         return failed_pivot(rest, vectors, drops, level)
 
     def leading(self, r: int) -> tuple[Array, Array]:
-        if self.at_once:
-            # NumPy's, as everything else then: SciPy's threads and NumPy's wait for each other.
-            return eigh_descending(self._array)
-        return some_eigenpairs(self._array.copy(), r)
+        return _all_or_some(self._array, r)
 
     def leading_sum(self, r: int) -> float:
         return float(np.linalg.eigvalsh(self._array)[-r:].sum())
 
 
+@dataclass(frozen=True, eq=False)
 class DenseMatrices:
     """The groups' matrices as one array, (k, d, d): for few columns."""
 
+    stack: Array
     backend = NUMPY
-
-    def __init__(self, stack: Array) -> None:
-        self.stack = stack
-        self.k, self.d, _ = stack.shape
 
     @cached_property
     def traces(self) -> Array:
         traces: Array = np.trace(self.stack, axis1=1, axis2=2)
         return traces
 
-    def group(self, i: int) -> DenseMatrix:
-        return DenseMatrix(self.stack[i])
+    def own_pairs(self, r: int, near: Array) -> list[tuple[Array, Array]]:
+        pairs = [_all_or_some(matrix, r) for matrix in self.stack]
+        return [(values[:r], vectors[:, :r]) for values, vectors in pairs]
+
+    def leading(self, weights: Array, r: int) -> tuple[Array, Array]:
+        return _all_or_some(self.dense(weights), r)
+
+    def leading_sum_bound(self, weights: Array, r: int, near: Array | None = None) -> float:
+        return float(np.linalg.eigvalsh(self.dense(weights))[-r:].sum())
 
     def weighted_sum(self, weights: Array) -> DenseMatrix:
         return DenseMatrix(self.dense(weights), float(np.abs(weights) @ self.traces))
 
     def dense(self, weights: Array) -> Array:
-        matrix: Array = (weights @ self.stack.reshape(self.k, -1)).reshape(self.d, self.d)
-        return matrix
+        matrix: Array = weights @ self.stack.reshape(len(weights), -1)
+        return matrix.reshape(self.stack.shape[1:])
 
     def images(self, block: Array) -> Array:
         images: Array = self.stack @ block
@@ -100,6 +103,15 @@ def leading_eigenpairs(matrix: Array, r: int, start: Array | None = None) -> tup
     """
     values, vectors = krylov.leading_eigenpairs(DenseMatrix(matrix), r, start)
     return values[:r], vectors[:, :r]
+
+
+def _all_or_some(matrix: Array, r: int) -> tuple[Array, Array]:
+    """At least the r largest eigenvalues and their eigenvectors: all where that is as quick."""
+    if len(matrix) > krylov.FEW_COLUMNS:
+        return some_eigenpairs(matrix.copy(), r)
+    # NumPy's, as everything else then: SciPy's threads and NumPy's wait for each other.
+    values, vectors = np.linalg.eigh(matrix)
+    return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
 
 
 def some_eigenpairs(matrix: Array, r: int) -> tuple[Array, Array]:

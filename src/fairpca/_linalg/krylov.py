@@ -57,14 +57,9 @@ class Pairs(NamedTuple):
     bound: float | None = None
 
 
-def has_few_columns(d: int) -> bool:
-    """Whether all eigenpairs of a matrix of this size are as quick as some."""
-    return d <= FEW_COLUMNS
-
-
 def is_large(d: int, r: int) -> bool:
     """Whether r eigenpairs of a matrix of this size are found by iteration, not all at once."""
-    return not has_few_columns(d) and _fits(d, r)
+    return d > FEW_COLUMNS and _fits(d, r)
 
 
 def leading_eigenpairs(matrix: Matrix, r: int, start: Tall | None = None) -> tuple[Array, Tall]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
+from fairpca._linalg import krylov
 from fairpca._linalg.dense import failed_pivot, some_eigenpairs
 from fairpca._linalg.library import NUMPY, Backend
 from fairpca._linalg.types import Array, Tall
@@ -43,8 +44,20 @@ class ScatterMatrices:
     def stack(self) -> Array:
         return np.array([self.dense(unit) for unit in np.eye(self.k)])
 
-    def group(self, i: int) -> ScatterSum:
-        return self.weighted_sum(np.eye(self.k)[i])
+    def own_pairs(self, r: int, near: Array) -> list[tuple[Array, Array]]:
+        # Disparities are measured from these, so that they are the best has to be certain.
+        start, host = self.backend.put(near), self.backend.host
+        groups = (self.weighted_sum(unit) for unit in np.eye(self.k))
+        pairs = (krylov.proven_pairs(group, r, start) for group in groups)
+        return [(found.values, host(found.vectors)) for found in pairs]
+
+    def leading(self, weights: Array, r: int) -> tuple[Array, Array]:
+        values, vectors = krylov.leading_eigenpairs(self.weighted_sum(weights), r)
+        return values, self.backend.host(vectors)
+
+    def leading_sum_bound(self, weights: Array, r: int, near: Array | None = None) -> float:
+        start = None if near is None else self.backend.put(near)
+        return krylov.leading_sum_bound(self.weighted_sum(weights), r, start)
 
     def weighted_sum(self, weights: Array) -> ScatterSum:
         return ScatterSum(self, weights)
@@ -53,7 +66,7 @@ class ScatterMatrices:
         return self.backend.host(self.weighted_sum(weights).whole())
 
     def images(self, block: Tall) -> list[Tall]:
-        return [self.group(i).image(block) for i in range(self.k)]
+        return [self.weighted_sum(unit).image(block) for unit in np.eye(self.k)]
 
     def kept(self, basis: Array, weighted: Array) -> Array:
         backend, xp = self.backend, self.backend.xp

@@ -53,14 +53,6 @@ class GroupMatrices(Protocol):
     """The matrices of all groups: the one object that a Problem asks."""
 
     @property
-    def k(self) -> int:
-        """Number of groups."""
-
-    @property
-    def d(self) -> int:
-        """Number of rows and columns."""
-
-    @property
     def backend(self) -> Backend:
         """What their tall arrays are made with."""
 
@@ -72,8 +64,17 @@ class GroupMatrices(Protocol):
     def stack(self) -> Array:
         """The matrices as one NumPy array, (k, d, d), which may have to be made."""
 
-    def group(self, i: int) -> Matrix:
-        """The matrix of one group."""
+    def own_pairs(self, r: int, near: Array) -> list[tuple[Array, Array]]:
+        """The r largest eigenvalues of each matrix, proven, and eigenvectors, as NumPy arrays.
+
+        The columns of `near` are where an iteration begins.
+        """
+
+    def leading(self, weights: Array, r: int) -> tuple[Array, Array]:
+        """The same of a weighted sum, not proven; more than r where that is as quick."""
+
+    def leading_sum_bound(self, weights: Array, r: int, near: Array | None = None) -> float:
+        """The sum of the r largest eigenvalues of a weighted sum, or a little more, not less."""
 
     def weighted_sum(self, weights: Array) -> Matrix:
         """``sum_i weights_i * A_i``; memory that it takes is given back with the object."""

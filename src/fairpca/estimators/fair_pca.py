@@ -16,8 +16,7 @@ from fairpca._rows.checks import check_choice, check_number, check_seed
 from fairpca._rows.groups import UNGROUPED
 from fairpca._rows.row_space import RowSpace
 from fairpca.certificate import Certificate
-from fairpca.estimators.axes import solution_axes
-from fairpca.estimators.base import LinearReduction
+from fairpca.estimators.base import LinearReduction, solution_axes
 from fairpca.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from fairpca.estimators.distributed import DistributedTransform
 from fairpca.estimators.gather import Gathered, check_moments, record_columns, warn_of_groups
@@ -311,33 +310,34 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def _run(self, gathered: Gathered, solver: Solver) -> tuple[Problem, Solution]:
-        task, n = FitTask(self, getattr(solver, "n_steps", 0)), self.n_components
+        n_steps, n = getattr(solver, "n_steps", 0), self.n_components
+        task = FitTask(self, n_steps) if n_steps else None
         share = None if n is None or isinstance(n, Integral) else float(n)
-        for r in self._dimensions(gathered):
-            problem, progress = self._problem(gathered, r), task.steps()
+        choices = {name: getattr(self, name) for name in _CHOICES}
+        choices["tolerance"] = float(self.tolerance)
+        for r in self._dimensions(gathered, choices):
+            problem = gathered.problem(r, **choices)
+            progress = None if task is None else task.steps()
             # Solvers without steps need not know of progress.
             solution = solver.solve(problem, progress) if progress else solver.solve(problem)
             kept = problem.traces - solution.group_losses
             if share is None or (kept >= share * problem.traces).all():
                 break
-        task.end()
+        if task is not None:
+            task.end()
         return problem, solution
 
-    def _dimensions(self, gathered: Gathered) -> Sequence[int]:
+    def _dimensions(self, gathered: Gathered, choices: dict[str, Any]) -> Sequence[int]:
         """The dimensions to try: the first in which every group keeps its share is the answer."""
         n = self.n_components
         if n is None or isinstance(n, Integral):
             return [gathered.numerical_rank() if n is None else int(n)]
         # In no subspace does a group keep more than in its own, so start where that is enough.
-        problem = self._problem(gathered, 1)
+        problem = gathered.problem(1, **choices)
         values = np.maximum(np.linalg.eigvalsh(problem.matrices)[:, ::-1], 0.0)
         needed = (1 - _ROUNDING) * float(n) * problem.traces[:, None]
         enough = (np.cumsum(values, axis=1) >= needed).all(axis=0)
         return range(int(np.argmax(enough)) + 1, gathered.moments.n_features + 1)
-
-    def _problem(self, gathered: Gathered, r: int) -> Problem:
-        choices = {name: getattr(self, name) for name in _CHOICES}
-        return gathered.problem(r, **choices | {"tolerance": float(self.tolerance)})
 
     def _set_fitted(
         self, problem: Problem, solution: Solution, space: RowSpace | None = None

@@ -118,7 +118,8 @@ def gather(
     check_dimension(n_components, rows.shape[1])
     labels, codes = encode_groups(sensitive_features, rows.shape[0], missing_labels)
     weights = check_weights(sample_weight, rows.shape[0])
-    space = spanned_space(rows, weights, estimator) if reduce_wide else None
+    wide = reduce_wide and rows.shape[1] > rows.shape[0]
+    space = spanned_space(rows, weights, estimator) if wide else None
     moments = GroupMoments.from_codes(rows if space is None else space.rows, codes, labels, weights)
     if not moments.is_finite:
         explain_not_finite(rows, estimator)
@@ -159,20 +160,21 @@ def record_columns(estimator: Any, moments: GroupMoments) -> None:
 
 def warn_of_groups(moments: GroupMoments, *, stacklevel: int) -> None:
     """Warn of groups of which a result says little."""
-    names, messages = [label_text(label) for label in moments.labels], []
-    if len(names) == 1:
-        messages.append(
-            f"sensitive_features has one group only, {names[0]!r}: the result is that of "
-            "ordinary PCA."
+    if len(moments.labels) == 1:
+        warnings.warn(
+            f"sensitive_features has one group only, {label_text(moments.labels[0])!r}: the result "
+            "is that of ordinary PCA.",
+            FairnessWarning,
+            stacklevel=stacklevel,
         )
-    single = [name for name, count in zip(names, moments.count, strict=True) if count == 1]
-    if single:
-        messages.append(
+    if (moments.count == 1).any():
+        single = [label_text(moments.labels[i]) for i in np.flatnonzero(moments.count == 1)]
+        warnings.warn(
             f"Groups with a single row: {listed(single, 5)}. What is found of such a group says "
-            "little; consider merging it with another."
+            "little; consider merging it with another.",
+            FairnessWarning,
+            stacklevel=stacklevel,
         )
-    for message in messages:
-        warnings.warn(message, FairnessWarning, stacklevel=stacklevel)
 
 
 def _most_features(X: Any) -> float:

@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike
 
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_whole_number
-from fairpca.estimators.axes import principal_axes
-from fairpca.estimators.base import LinearReduction
+from fairpca.estimators.base import LinearReduction, principal_axes
 from fairpca.estimators.gather import warn_of_groups
 from fairpca.moments import GroupMoments
 from fairpca.parity._spaces import check_dimensions_left, numerical_rank, parity_gaps

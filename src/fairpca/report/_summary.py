@@ -7,7 +7,7 @@ import numpy as np
 
 from fairpca._rows.text import distinct_texts
 from fairpca._version import __version__
-from fairpca.estimators.axes import solution_axes
+from fairpca.estimators.base import solution_axes
 from fairpca.front import ParetoFront
 from fairpca.report._names import shown_names
 from fairpca.report._resampling import Intervals

@@ -6,7 +6,6 @@ from typing import Any, Protocol
 
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers._exact.sweep import sweep
 from fairpca.solvers._iterating import Progress
 from fairpca.solvers.epsilon import EpsilonConstraint
 from fairpca.solvers.exact import ExactSolver
@@ -16,6 +15,7 @@ from fairpca.solvers.mw import MultiplicativeWeights
 from fairpca.solvers.pareto import ParetoDescent, pareto_starts
 from fairpca.solvers.pelegrina import PelegrinaFPCA
 from fairpca.solvers.sdp import SDPRelaxation
+from fairpca.solvers.tolerance_sweep import sweep
 
 
 class Solver(Protocol):

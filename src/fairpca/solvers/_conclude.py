@@ -7,8 +7,8 @@ from fairpca._linalg.types import Array
 from fairpca.certificate import certify
 from fairpca.problem import KeptBounds, Problem
 from fairpca.solution import Solution
-from fairpca.solvers._exact.relaxed import best_multipliers
 from fairpca.solvers._rounding import round_relaxed
+from fairpca.solvers.exact import best_multipliers
 
 
 def conclude(

@@ -90,7 +90,7 @@ class EpsilonConstraint:
             problem,
             found.basis,
             message=found.message,
-            n_iter=run.search.n_iter,
+            n_iter=sum(record["steps"] for record in run.search.history),
             n_eigen=run.n_eigen,
             epsilon=epsilon,
             excess=max(excess, 0.0),
@@ -122,7 +122,7 @@ class _ConstrainedRun:
 
     def __init__(self, problem: Problem, epsilon: Array, solver: EpsilonConstraint) -> None:
         self.problem, self.epsilon = problem, epsilon
-        self.search = MultiStart(problem, solver.n_starts, solver.random_state, near=False)
+        self.search = MultiStart(problem, solver.n_starts, solver.random_state, [], near=False)
         self.n_eigen = problem.n_groups + 1
 
     def find(self) -> _Finding:

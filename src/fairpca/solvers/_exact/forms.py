@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +24,7 @@ class Forms:
     weights: Array
     r: int
     backend: Backend = NUMPY
+    _spectra: dict[bytes, Spectrum] = field(default_factory=dict, init=False)
 
     @classmethod
     def from_problem(cls, problem: Problem) -> Forms:
@@ -59,8 +60,8 @@ class Forms:
 
     def weighted_sum(self, weights: Array) -> Any:
         """Return ``sum_i weights_i * A_i``, in the library of the matrices."""
-        flat = self.backend.put(weights) @ self.stored.reshape(self.k, -1)
-        return flat.reshape(self.d, self.d)
+        flat = self.backend.put(weights) @ self.stored.reshape(len(weights), -1)
+        return flat.reshape(self.stored.shape[1:])
 
     def image(self, weights: Array, basis: Array) -> Array:
         """Return ``sum_i weights_i * A_i @ basis``."""
@@ -75,10 +76,6 @@ class Forms:
             self._spectra[key] = Spectrum(self.stored, *pairs)
         return self._spectra[key]
 
-    @cached_property
-    def _spectra(self) -> dict[bytes, Spectrum]:
-        return {}
-
     def disparities(self, basis: Array) -> Array:
         """Disparity of each group in the span of the basis."""
         there = self.backend.put(basis)
@@ -87,16 +84,17 @@ class Forms:
         return disparities
 
 
+@dataclass(eq=False)
 class Spectrum:
     """Eigenpairs of a weighted sum, largest first, and the groups' matrices in their basis.
 
     The values are a NumPy array; the vectors are stored as the matrices are.
     """
 
-    def __init__(self, stored: Any, values: Array, vectors: Any) -> None:
-        self.values, self.vectors = values, vectors
-        self._stored = stored
-        self._rows: Any = None
+    _stored: Any
+    values: Array
+    vectors: Any
+    _rows: Any = None
 
     def rows(self, n: int) -> Any:
         """``V_n^T A_i V``, where V_n are the first n vectors; (k, n, d)."""

@@ -67,18 +67,22 @@ def refine_in(
 
 
 class MultiStart:
-    """Local searches on one problem, with a record of each.
+    """Local searches on one problem, with a record of each added to a history.
 
     With `near`, the first half of the random starts lies near the relaxed solution.
     """
 
     def __init__(
-        self, problem: Problem, n_starts: int, random_state: int | None, *, near: bool = True
+        self,
+        problem: Problem,
+        n_starts: int,
+        random_state: int | None,
+        history: list[dict[str, Any]],
+        *,
+        near: bool = True,
     ) -> None:
         self.problem, self.n_starts, self.near = problem, n_starts, near
-        self.random_state = random_state
-        self.n_iter = 0
-        self.history: list[dict[str, Any]] = []
+        self.random_state, self.history = random_state, history
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -118,7 +122,6 @@ class MultiStart:
 
     def record(self, criterion: Criterion, local: LocalResult, reached: float) -> None:
         """Add a local search to the history."""
-        self.n_iter += local.n_iter
         self.history.append(
             {
                 "criterion": type(criterion).__name__,

@@ -64,8 +64,7 @@ class SearchSpace:
     """
 
     def __init__(self, problem: Problem, bounds: KeptBounds | None = None) -> None:
-        self._problem, self._matrices = problem, group_matrices(problem)
-        self._backend = self._matrices.backend
+        self._problem = problem
         self._basis: Any = None
         self._images: list[Any] = []
         self.bounds = KeptBounds() if bounds is None else bounds
@@ -73,6 +72,8 @@ class SearchSpace:
         self.n_eigen = problem.n_groups + 1
         r = problem.n_components
         if problem.moments.n_features > max(_WHOLE_LIMIT, 2 * (problem.n_groups + 1) * r):
+            self._matrices = group_matrices(problem)
+            self._backend = self._matrices.backend
             self._basis = self._backend.put(problem.least_loss_basis)
             self._images = list(self._matrices.images(self._basis))
             self._add(self._backend.put(np.hstack(problem.own_subspaces)))

@@ -11,7 +11,7 @@ docs/exact_solver.md, section 12.
 """
 
 from bisect import insort
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -20,8 +20,10 @@ from scipy.optimize import brentq
 
 from fairpca._linalg.dense import Geodesic
 from fairpca._linalg.types import Array
+from fairpca.problem import Problem
 from fairpca.solvers._exact.dual import VALUE_ROUNDING
 from fairpca.solvers._exact.forms import Forms
+from fairpca.solvers._exact.space import SearchSpace
 
 _MAX_STEPS = 100
 """The most eigenproblems: 8 to 12 are usual, and halving alone takes 50."""
@@ -61,16 +63,16 @@ class _Point:
         return self.dual - target * self.w, self.slope - target
 
 
+@dataclass(eq=False)
 class SeenWeights:
     """Weights that were tried for one tolerance, to bracket the root for the next.
 
     What was found holds for the forms that it was found with, and is forgotten with others.
     """
 
-    def __init__(self) -> None:
-        self._forms: Forms | None = None
-        self.middle: _Point | None = None
-        self._points: list[_Point] = []
+    _forms: Forms | None = None
+    middle: _Point | None = None
+    _points: list[_Point] = field(default_factory=list)
 
     def look_at(self, forms: Forms) -> None:
         """Forget what was found with other forms."""
@@ -88,6 +90,30 @@ class SeenWeights:
             if low.slope > target >= high.slope:
                 return low, high
         return None
+
+
+def settle_two_groups(
+    problem: Problem, space: SearchSpace, seen: SeenWeights | None = None
+) -> TwoGroupResult:
+    """The optimum for two groups; min-max and equality have the same."""
+    tolerance = 0.0 if problem.criterion == "minmax" else problem.tolerance
+    total = problem.total_eigenpairs if space.is_whole else None
+    if total is not None and len(total[0]) < problem.moments.n_features:
+        total = None
+
+    def solve(forms: Forms) -> TwoGroupResult:
+        first, second = problem.own_subspaces
+        own = (space.lower(first), space.lower(second))
+        return solve_two_groups(forms, tolerance, own, total, seen)
+
+    return space.settle(solve)
+
+
+def two_group_multipliers(problem: Problem, weights: Array) -> Array:
+    """What proves the bound at the best weights of two groups."""
+    if problem.criterion == "minmax":
+        return np.asarray(weights / weights.sum())
+    return weights - problem.weights
 
 
 def solve_two_groups(

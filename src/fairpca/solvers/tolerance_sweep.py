@@ -19,7 +19,8 @@ from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._exact.criteria import Equal
 from fairpca.solvers._exact.multistart import refine_in
-from fairpca.solvers._exact.run import MOST_STARTS, Workspace, solve_near, with_minmax
+from fairpca.solvers._exact.space import SearchSpace
+from fairpca.solvers.exact import MOST_STARTS, Workspace, solve_near, with_minmax
 
 _MORE_STARTS = 5
 """Starts beside the neighbours, where following them leaves a gap."""
@@ -67,7 +68,7 @@ def sweep(
         report(1, 1)
         return [first]
     report(1, n_points)
-    shared = Workspace(problem)
+    shared = Workspace(SearchSpace(problem))
     last = solve_near(problem.with_tolerance(0.0), MOST_STARTS, random_state, shared)
     least = 0.0
     if last.certificate.status not in ("optimal", "bounded"):
