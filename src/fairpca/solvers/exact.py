@@ -34,8 +34,9 @@ from fairpca.solvers._exact.two_groups import (
 MOST_STARTS = 40
 """The most starts, unless said otherwise: random ones near the end rarely find better."""
 
-_EDGE_MU = 0.3
-"""Where mu begins at a tolerance that is only just possible."""
+_EDGE_MUS = (0.3, 0.1)
+"""Where mu begins, in turn, at a tolerance that is only just possible: there rounding decides how
+far an ascent comes, and the better one counts."""
 
 _EDGE_STARTS = 5
 """Starts for the least loss at the smallest spread, which leaves little room to search."""
@@ -292,23 +293,23 @@ class _ExactRun:
 
     def _fall_back(self) -> Finding:
         """No equal subspace was found: the smallest spread, then the least loss at that spread."""
-        problem = self.problem
+        problem, negligible = self.problem, self.problem.negligible_spread
         proof = self.space.settle(lambda forms: maximise_dual(forms, spread_domain(forms)))
         nearest = self.search.best(
             self.space,
             Spread(),
             proof,
             value=lambda disparities: float(np.ptp(disparities)),
-            enough=max(proof.value, problem.tolerance) + self.problem.negligible_spread,
+            enough=max(proof.value, problem.tolerance) + negligible,
         )
         reached = max(float(np.ptp(nearest.disparities)), problem.tolerance)
-        allowed = reached + self.problem.negligible_spread / 2
+        allowed = reached + negligible / 2
         # At the edge of what is possible the weights grow without bound, and the barrier with them.
-        dual = settle_equal(self.space, allowed, first_mu=_EDGE_MU)
-        local = self._least_loss(dual, allowed, [nearest.basis], _EDGE_STARTS)
-        unfair = np.ptp(local.disparities) > allowed + self.problem.negligible_spread / 2
-        if unfair or problem.weights @ local.disparities > problem.weights @ nearest.disparities:
-            local = nearest
+        duals = [settle_equal(self.space, allowed, first_mu=mu) for mu in _EDGE_MUS]
+        near = [self._least_loss(dual, allowed, [nearest.basis], _EDGE_STARTS) for dual in duals]
+        dual = max(duals, key=lambda found: found.value)
+        fair = [local for local in near if np.ptp(local.disparities) <= allowed + negligible / 2]
+        local = min([nearest, *fair], key=lambda found: float(problem.weights @ found.disparities))
         return self._finish_equal(local, dual, proof.weights)
 
     def _least_loss(
