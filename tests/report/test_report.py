@@ -16,9 +16,15 @@ from fairpca.datasets import load_adult
 from fairpca.estimators.gather import Gathered
 from fairpca.report import _resampling as resampling
 from fairpca.report import report
-from fairpca.report._names import harmless, in_quotes, shown_names
-from fairpca.report._numbers import number, percent, times
 from fairpca.report._resampling import disparity_intervals
+from fairpca.report._text import (
+    harmless,
+    in_quotes,
+    number,
+    percent,
+    shown_names,
+    times,
+)
 from fairpca.report._words import Facts, finding, warnings
 
 from hostile import HOSTILE

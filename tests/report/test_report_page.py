@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fairpca.report import report
-from fairpca.report._names import shown_names
+from fairpca.report._text import shown_names
 
 from browser import Visit, running_browser
 from hostile import HOSTILE

@@ -1,11 +1,14 @@
-"""report, and the Report that it makes."""
+"""report, and the Report that it makes: templates filled in, everything from the data escaped."""
 
+import base64
+import hashlib
 import html
 import json
 import tempfile
 import webbrowser
 from dataclasses import dataclass
 from functools import cached_property, partial
+from importlib.resources import files
 from inspect import signature
 from numbers import Integral
 from pathlib import Path
@@ -17,13 +20,15 @@ from numpy.typing import ArrayLike
 from fairpca._rows.checks import Progress, check_whole_number
 from fairpca.files.atomic import replacing
 from fairpca.front import ParetoFront, gathered_front
-from fairpca.report._names import harmless
-from fairpca.report._page import import_jinja2, render
 from fairpca.report._resampling import Intervals, disparity_intervals
 from fairpca.report._summary import summarise
+from fairpca.report._text import harmless, number, rows
 
 _TITLE = "Who pays for PCA?"
 _FRAME_HEIGHT = 900
+
+_FIGURES = 7
+"""Significant figures of the numbers that charts are drawn from."""
 
 _SEED = 0
 """Of the draws, where none is given."""
@@ -58,7 +63,28 @@ class Report:
 
     def html(self) -> str:
         """The report as one HTML page that needs nothing else, neither files nor a network."""
-        return render(self.summary)
+        jinja2 = import_jinja2()
+        environment = jinja2.Environment(
+            autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        )
+        environment.filters["number"] = partial(number, rounding=self.summary["rounding"])
+        environment.filters["rows"] = rows
+        templates = files("fairpca.report") / "templates"
+        page, style, script = (
+            (templates / name).read_text(encoding="utf-8")
+            for name in ("page.html", "page.css", "page.js")
+        )
+        safe = jinja2.utils.markupsafe.Markup
+        filled: str = environment.from_string(page).render(
+            summary=self.summary,
+            fairest=self.summary["points"][-1],
+            style=safe(style),
+            script=safe(script),
+            # The browser runs this one script and none that data could smuggle in.
+            script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            data=safe(_script_json(self.summary)),
+        )
+        return filled
 
     def write_html(self, path: str | Path) -> None:
         """Write the page; a file that is there already is replaced only once all is written.
@@ -179,6 +205,15 @@ def report(
     return Report(front, intervals, harmless(title), harmless(code))
 
 
+def import_jinja2() -> Any:
+    """Return jinja2, or say which extra brings it."""
+    try:
+        import jinja2
+    except ImportError as error:
+        raise ImportError("Reports need jinja2: install `fairpca[report]`.") from error
+    return jinja2
+
+
 def _python_code(options: dict[str, Any], n_resamples: int, title: str, weighted: bool) -> str:
     """Code that makes the same report, and the model of a point."""
     defaults = {name: option.default for name, option in signature(report).parameters.items()}
@@ -201,3 +236,12 @@ def _python_code(options: dict[str, Any], n_resamples: int, title: str, weighted
         "fair = front.estimator({point})\n"
         "reduced = fair.transform(X)"
     )
+
+
+def _script_json(value: Any) -> str:
+    """JSON with short numbers that cannot end the script element it stands in."""
+    short = json.loads(
+        json.dumps(value), parse_float=lambda text: float(f"{float(text):.{_FIGURES}g}")
+    )
+    text = json.dumps(short, allow_nan=False, separators=(",", ":"))  # in ASCII
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

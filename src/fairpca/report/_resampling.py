@@ -66,7 +66,16 @@ class Intervals:
         """
         draws = self.draws[subspace]
         middle, error, doubt = _parts(disparities[i] - disparities[j], draws[i] - draws[j])
-        reach = _largest_deviation(draws) * float(error) + float(doubt)
+        # Over draws, the largest deviation of any difference between two groups.
+        known = draws[np.isfinite(draws).all(axis=1)]
+        largest = np.zeros(draws.shape[1])
+        for k in range(len(known) - 1):
+            others = known[k] - known[k + 1 :]
+            errors = others.std(axis=1, ddof=1, keepdims=True)
+            deviations = np.abs(others - others.mean(axis=1, keepdims=True))
+            np.divide(deviations, errors, where=errors > 0, out=deviations)
+            largest = np.maximum(largest, deviations.max(axis=0))
+        reach = max(float(np.quantile(largest, 0.95)), _QUANTILE) * float(error) + float(doubt)
         return float(middle) - reach, float(middle) + reach
 
 
@@ -104,19 +113,6 @@ def _parts(estimates: Array, draws: Array) -> tuple[Array, Array, Array]:
     return estimates - bias, draws.std(axis=-1, ddof=1), np.abs(bias) / 2
 
 
-def _largest_deviation(draws: Array) -> float:
-    """The quantile, over draws, of the largest deviation of any difference between two groups."""
-    known = draws[np.isfinite(draws).all(axis=1)]
-    largest = np.zeros(draws.shape[1])
-    for i in range(len(known) - 1):
-        differences = known[i] - known[i + 1 :]
-        errors = differences.std(axis=1, ddof=1, keepdims=True)
-        deviations = np.abs(differences - differences.mean(axis=1, keepdims=True))
-        relative = np.divide(deviations, errors, where=errors > 0, out=np.zeros_like(deviations))
-        largest = np.maximum(largest, relative.max(axis=0))
-    return max(float(np.quantile(largest, 0.95)), _QUANTILE)
-
-
 class _Pieces:
     """Parts of a group's rows that are drawn as a whole, as sums about the problem's center."""
 
@@ -132,8 +128,11 @@ class _Pieces:
         self._r, self._bases = problem.n_components, bases
         self._moving_center = problem.centering == "group"
         self._scale = problem.moments.weight[group] if problem.loss == "sum" else 1.0
-        self._directions = _leading_directions(problem, group)
         center = problem.moments.total_mean
+        width = max(_COLUMNS, 2 * problem.n_components + _MORE_COLUMNS)
+        self._directions = np.eye(len(center))
+        if len(center) > width:
+            self._directions = leading_eigenpairs(problem.matrices[group], width)[1]
         width = self._directions.shape[1]
         most = int(np.clip(_LARGEST_STACK // (8 * width**2), _FEWEST_PIECES, _PIECES))
         n = rows.shape[0]
@@ -181,12 +180,3 @@ class _Pieces:
         own = np.linalg.eigvalsh(matrices)[:, -self._r :].sum(axis=1)
         disparities: Array = self._scale * (own - kept)
         return disparities
-
-
-def _leading_directions(problem: Problem, group: int) -> Array:
-    """Orthonormal columns among which a group's own subspace is looked for."""
-    d = problem.moments.n_features
-    width = max(_COLUMNS, 2 * problem.n_components + _MORE_COLUMNS)
-    if d <= width:
-        return np.eye(d)
-    return leading_eigenpairs(problem.matrices[group], width)[1]

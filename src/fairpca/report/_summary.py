@@ -9,8 +9,8 @@ from fairpca._rows.text import distinct_texts
 from fairpca._version import __version__
 from fairpca.estimators.base import solution_axes
 from fairpca.front import ParetoFront
-from fairpca.report._names import shown_names
 from fairpca.report._resampling import Intervals
+from fairpca.report._text import shown_names
 from fairpca.report._words import Facts, chance, finding, warnings
 
 _MOST_COMPONENTS, _MOST_LOADINGS = 10, 8
@@ -26,6 +26,10 @@ def summarise(
     named = moments.feature_names or [f"column {j}" for j in range(moments.n_features)]
     features = shown_names(named)
     facts = Facts(front, groups, features, intervals)
+    ends: list[dict[str, Any]] = [{"low": None, "high": None}] * (len(front) + 1)
+    if intervals is not None:
+        pairs = zip(intervals.low, intervals.high, strict=True)
+        ends = [{"low": low, "high": high} for low, high in pairs]
     summary = {
         "title": title,
         "made_with": f"fairpca {__version__}",
@@ -50,11 +54,9 @@ def summarise(
             "spread": facts.pca_spread,
             "losses": problem.group_losses(problem.pca_basis),
             "disparities": facts.pca_disparities,
-            **_interval(intervals, 0),
+            **ends[0],
         },
-        "points": [
-            _point(front, i, features) | _interval(intervals, i + 1) for i in range(len(front))
-        ],
+        "points": [_point(front, i, features) | ends[i + 1] for i in range(len(front))],
         "choices": {
             "least_loss": 0,
             "one_percent": front.select(max_extra_loss=0.01),
@@ -95,12 +97,6 @@ def _point(front: ParetoFront, i: int, features: list[str]) -> dict[str, Any]:
         "explained_variance_ratio": axes.explained_variance_ratio[:_MOST_COMPONENTS],
         "components": components,
     }
-
-
-def _interval(intervals: Intervals | None, subspace: int) -> dict[str, Any]:
-    if intervals is None:
-        return {"low": None, "high": None}
-    return {"low": intervals.low[subspace], "high": intervals.high[subspace]}
 
 
 def _plain(value: Any) -> Any:

@@ -1,18 +1,13 @@
 """What a report says in words: the finding, the part of chance, and what to be warned of."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from fairpca._linalg.types import Array
 from fairpca.certificate import rounded
 from fairpca.front import ParetoFront
-from fairpca.problem import Problem
-from fairpca.report._names import in_quotes
-from fairpca.report._numbers import number, percent, rows, times
 from fairpca.report._resampling import Intervals, few_rows
+from fairpca.report._text import in_quotes, number, percent, rows, times
 
 _NEXT_TO_NOTHING = 1e-3
 """Of the largest disparity: a smaller one is not worth a ratio."""
@@ -24,76 +19,59 @@ _DOMINANT = 0.5
 """Share of the total variance above which one column decides nearly everything."""
 
 
-@dataclass(frozen=True, eq=False)
 class Facts:
-    """What the words are made from."""
+    """What the words are made from.
 
-    front: ParetoFront
-    groups: list[str]
-    features: list[str]
-    intervals: Intervals | None
+    Parameters
+    ----------
+    front : ParetoFront
+        What was found.
+    groups, features : list of str
+        Names as they are shown.
+    intervals : Intervals or None
+        Of the disparities with ordinary PCA and at each point.
 
-    @property
-    def problem(self) -> Problem:
-        """What was asked."""
-        return self.front.problem
+    Attributes
+    ----------
+    pca_disparities : array of shape (k,)
+        Disparities with ordinary PCA; `pca_spread` is the largest difference between them, and
+        `pca_is_fair` says that there is none, up to rounding.
+    worst, best : int
+        The groups that lose most and least with ordinary PCA beyond what they must.
+    difference : pair of float, or None
+        Interval of the difference between these two, if one is known.
+    equality : {"found", "impossible", "unknown"}
+        Whether equal disparities were found, or are proven impossible.
+    baseline : str
+        What the first point is: losses from the groups' own means are another matter.
+    """
 
-    @cached_property
-    def pca_disparities(self) -> Array:
-        """Disparities with ordinary PCA."""
-        return self.problem.disparities(self.problem.pca_basis)
-
-    @cached_property
-    def difference(self) -> tuple[float, float] | None:
-        """Interval of the largest difference with ordinary PCA, if one is known."""
-        if self.intervals is None or self.worst == self.best:
-            return None
-        found = self.intervals.of_difference(self.pca_disparities, 0, self.worst, self.best)
-        return found if np.isfinite(found).all() else None
-
-    @property
-    def worst(self) -> int:
-        """The group that loses most with ordinary PCA beyond what it must."""
-        return int(self.pca_disparities.argmax())
-
-    @property
-    def best(self) -> int:
-        """The group that loses least with ordinary PCA beyond what it must."""
-        return int(self.pca_disparities.argmin())
-
-    @property
-    def worst_and_best(self) -> tuple[str, str]:
-        """The names of these two groups, in quotes."""
-        return in_quotes(self.groups[self.worst]), in_quotes(self.groups[self.best])
-
-    @property
-    def pca_spread(self) -> float:
-        """Largest difference between the groups with ordinary PCA."""
-        return float(np.ptp(self.pca_disparities))
-
-    @property
-    def pca_is_fair(self) -> bool:
-        """Whether ordinary PCA treats the groups alike, up to rounding."""
-        return self.pca_spread <= self.problem.negligible_spread
-
-    @property
-    def baseline(self) -> str:
-        """What the first point is: losses from the groups' own means are another matter."""
-        return "ordinary PCA" if self.problem.centering == "global" else "the least total loss"
-
-    @property
-    def equality(self) -> str:
-        """Whether equal disparities were found ("found"), are "impossible", or neither."""
-        level = self.problem.negligible_spread
-        if self.front.spread[-1] <= level:
-            return "found"
-        return "impossible" if self.front.spread_bound > level else "unknown"
-
-    @property
-    def dimensions(self) -> str:
-        """The dimension of the subspaces."""
-        r = self.problem.n_components
-        return f"{r} dimension{'s' if r > 1 else ''}"
+    def __init__(
+        self,
+        front: ParetoFront,
+        groups: list[str],
+        features: list[str],
+        intervals: Intervals | None,
+    ) -> None:
+        self.front, self.groups, self.features = front, groups, features
+        self.problem = problem = front.problem
+        self.pca_disparities = problem.disparities(problem.pca_basis)
+        self.worst, self.best = (
+            int(self.pca_disparities.argmax()),
+            int(self.pca_disparities.argmin()),
+        )
+        self.pca_spread = float(np.ptp(self.pca_disparities))
+        self.pca_is_fair = self.pca_spread <= problem.negligible_spread
+        self.difference = None
+        if intervals is not None and self.worst != self.best:
+            found = intervals.of_difference(self.pca_disparities, 0, self.worst, self.best)
+            self.difference = found if np.isfinite(found).all() else None
+        self.equality = "unknown"
+        if front.spread[-1] <= problem.negligible_spread:
+            self.equality = "found"
+        elif front.spread_bound > problem.negligible_spread:
+            self.equality = "impossible"
+        self.baseline = "ordinary PCA" if problem.centering == "global" else "the least total loss"
 
 
 def finding(facts: Facts) -> list[str]:
@@ -107,13 +85,22 @@ def finding(facts: Facts) -> list[str]:
             "With ordinary PCA every group already has the same disparity: nothing has to be "
             "changed."
         ]
-    doubt = [] if facts.difference is None or facts.difference[0] > 0.0 else chance(facts)
-    return [_who_pays(facts), _what_fairness_costs(facts), *_on_the_way(facts), *doubt]
+    found = [_who_pays(facts), _what_fairness_costs(facts)]
+    cheap = facts.front.select(max_extra_loss=0.01)
+    cut = 1.0 - float(facts.front.spread[cheap]) / facts.pca_spread
+    if facts.front.extra_loss[-1] > 0.01 and cut >= 0.05:
+        found.append(
+            "At most 1 % more loss already cuts the difference between groups by "
+            f"{percent(cut, up=False)}."
+        )
+    if facts.difference is not None and facts.difference[0] <= 0.0:
+        found += chance(facts)
+    return found
 
 
 def _who_pays(facts: Facts) -> str:
     most, least = facts.pca_disparities[facts.worst], facts.pca_disparities[facts.best]
-    worst, best = facts.worst_and_best
+    worst, best = (in_quotes(facts.groups[i]) for i in (facts.worst, facts.best))
     if least <= _NEXT_TO_NOTHING * most:
         return (
             f"With ordinary PCA, the group {worst} loses {number(most)} more than it must, the "
@@ -131,8 +118,9 @@ def _who_pays(facts: Facts) -> str:
 
 
 def _what_fairness_costs(facts: Facts) -> str:
-    front = facts.front
+    front, r = facts.front, facts.problem.n_components
     certificate = front[-1].certificate
+    dimensions = f"{r} dimension{'s' if r > 1 else ''}"
     cost = f"{percent(float(front.extra_loss[-1]))} more loss in total than {facts.baseline}"
     same = "has the same disparity"
     if facts.equality == "found":
@@ -141,10 +129,10 @@ def _what_fairness_costs(facts: Facts) -> str:
             gap = percent(certificate.relative_gap, up=True)
             proof = f"; it is proven that none is cheaper by more than {gap}."
         return (
-            f"A fair subspace of {facts.dimensions} exists, in which every group {same}. It costs "
+            f"A fair subspace of {dimensions} exists, in which every group {same}. It costs "
             f"{cost}{proof}"
         )
-    where = f"subspace of {facts.dimensions} in which every group {same}"
+    where = f"subspace of {dimensions} in which every group {same}"
     none = f"No {where} was found."
     if facts.equality == "impossible":
         none = f"It is proven that there is no {where}."
@@ -157,22 +145,12 @@ def _what_fairness_costs(facts: Facts) -> str:
     )
 
 
-def _on_the_way(facts: Facts) -> Iterator[str]:
-    point = facts.front.select(max_extra_loss=0.01)
-    cut = 1.0 - float(facts.front.spread[point]) / facts.pca_spread
-    if facts.front.extra_loss[-1] > 0.01 and cut >= 0.05:
-        yield (
-            "At most 1 % more loss already cuts the difference between groups by "
-            f"{percent(cut, up=False)}."
-        )
-
-
 def chance(facts: Facts) -> list[str]:
     """Whether the rows at hand can tell who loses most; nothing where that is not known."""
     if facts.difference is None or facts.pca_is_fair:
         return []
     low, high = facts.difference
-    worst, best = facts.worst_and_best
+    worst, best = (in_quotes(facts.groups[i]) for i in (facts.worst, facts.best))
     if low > 0.0:
         return [
             f"With ordinary PCA, {worst} loses more than {best}, beyond what each must, by "
@@ -186,10 +164,19 @@ def chance(facts: Facts) -> list[str]:
 
 def warnings(facts: Facts) -> list[dict[str, str]]:
     """What a reader should know before using the result; each with a title and a text."""
-    kinds = [_small_groups, _no_equality, _levelling_down, _sums, _dominant_column]
-    if len(facts.groups) == 1:
-        kinds = [_dominant_column]
-    return [{"title": title, "text": text} for kind in kinds for title, text in kind(facts)]
+    found: list[tuple[str, str]] = []
+    if len(facts.groups) > 1:
+        found += [*_small_groups(facts), *_about_equality(facts)]
+        if facts.problem.loss == "sum":
+            found.append(
+                (
+                    "Sums, not averages",
+                    "Losses are added up over the rows of a group. Equal sums mean that each row "
+                    "of a small group loses more than each row of a large one.",
+                )
+            )
+    found += _dominant_column(facts)
+    return [{"title": title, "text": text} for title, text in found]
 
 
 def _small_groups(facts: Facts) -> Iterator[tuple[str, str]]:
@@ -206,7 +193,7 @@ def _small_groups(facts: Facts) -> Iterator[tuple[str, str]]:
         )
 
 
-def _no_equality(facts: Facts) -> Iterator[tuple[str, str]]:
+def _about_equality(facts: Facts) -> Iterator[tuple[str, str]]:
     end = "the right end of the slider is" if len(facts.front) > 1 else "shown is"
     if facts.equality == "impossible":
         yield (
@@ -222,9 +209,6 @@ def _no_equality(facts: Facts) -> Iterator[tuple[str, str]]:
             "No subspace of this dimension with equal disparities was found, and none is "
             f"proven impossible; {end} the smallest difference that was found.",
         )
-
-
-def _levelling_down(facts: Facts) -> Iterator[tuple[str, str]]:
     certificate = facts.front[-1].certificate
     if certificate.minmax_disparities is None:
         return
@@ -237,15 +221,6 @@ def _levelling_down(facts: Facts) -> Iterator[tuple[str, str]]:
         "by the same amount. FairPCA(criterion='minmax') finds it. Whether equality is worth "
         "this is for people to decide.",
     )
-
-
-def _sums(facts: Facts) -> Iterator[tuple[str, str]]:
-    if facts.problem.loss == "sum":
-        yield (
-            "Sums, not averages",
-            "Losses are added up over the rows of a group. Equal sums mean that each row of a "
-            "small group loses more than each row of a large one.",
-        )
 
 
 def _dominant_column(facts: Facts) -> Iterator[tuple[str, str]]:
