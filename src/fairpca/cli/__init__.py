@@ -7,6 +7,7 @@ the error stream.
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 
 _EXTRA = ("typer", "pandas", "pyarrow")
@@ -31,7 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     fairpca 0.1.0
     0
     """
-    missing = [name for name in _EXTRA if not _is_installed(name)]
+    missing = list(_EXTRA)
+    for name in _EXTRA:
+        with suppress(ImportError, ValueError):  # which say that it is there in part only
+            if find_spec(name) is not None:
+                missing.remove(name)
     if missing:
         print(
             f"fairpca: the command line needs {', '.join(missing)}: install `fairpca[cli]`.",
@@ -41,10 +46,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from fairpca.cli._app import run
 
     return run(sys.argv[1:] if arguments is None else arguments)
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except (ImportError, ValueError):  # it is there in part only
-        return False

@@ -16,7 +16,7 @@ import typer
 
 from fairpca._version import __version__
 from fairpca.cli import commands
-from fairpca.cli._terminal import BadInputError, complain, prepare_streams, show_warning
+from fairpca.cli._terminal import BadInputError, complain, show_warning
 from fairpca.exceptions import FairnessWarning
 
 FINE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -39,7 +39,9 @@ def run(arguments: Sequence[str]) -> int:
     """Run a command and return the exit code; nothing is raised."""
     # It may stand anywhere, and has to be known before anything can fail.
     debug = "--debug" in arguments
-    prepare_streams()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # so that what it cannot show is written as escapes
+            stream.reconfigure(errors="backslashreplace")
     with warnings.catch_warnings(), _cleaning_up_when_ended():
         warnings.showwarning = show_warning
         warnings.simplefilter("always", FairnessWarning)

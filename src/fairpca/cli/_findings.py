@@ -1,7 +1,6 @@
 """What was found, in words and as data."""
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,11 @@ def who_pays(table: GroupTable) -> str:
         f"With ordinary PCA, {name[worst]} loses {table.pca_disparity[worst]:.4g} more than with a "
         f"PCA of its own, {name[best]} {table.pca_disparity[best]:.4g}."
     )
+
+
+def of_subspace(fair: FairPCA) -> list[str]:
+    """Who pays for ordinary PCA, what the fair subspace costs, and how good it is."""
+    return [who_pays(fair.group_table_), cost(fair), in_options(str(fair.certificate_))]
 
 
 def cost(fair: FairPCA) -> str:
@@ -77,11 +81,6 @@ def table_as_data(prepared: PreparedTable) -> dict[str, Any]:
         "columns": [column.name for column in prepared.preparation.columns],
         "prepared_columns": list(prepared.preparation.feature_names),
     }
-
-
-def paths_as_data(**paths: Path | None) -> dict[str, str | None]:
-    """The files that were written, for JSON."""
-    return {name: None if path is None else str(path) for name, path in paths.items()}
 
 
 def as_data(fair: FairPCA) -> dict[str, Any]:

@@ -1,23 +1,29 @@
-"""From prepared columns and options to a fair subspace, a front, or an audit."""
+"""From prepared columns and options to a fair subspace, a front, an audit, or a report."""
 
+import shlex
 import warnings
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas
 
 from fairpca import FairPCA, GroupTable, ParetoFront, pareto_front
 from fairpca import audit as audit_rows
 from fairpca._rows.groups import combine_encoded
 from fairpca.audit import audited_table, squared_errors
-from fairpca.cli._options import FitOptions
+from fairpca.cli._options import REPORT, ColumnOptions, FitOptions, check_destination
 from fairpca.cli._prepared import PreparedTable
 from fairpca.cli._terminal import BadInputError, refusing, show_warning, stage
 from fairpca.estimators.callbacks import listening
 from fairpca.estimators.gather import warn_of_groups
 from fairpca.problem import Problem
+from fairpca.report import Report, import_jinja2
+from fairpca.report import report as make_report
 from fairpca.tables.columns import encode_labels
 
 
@@ -85,6 +91,58 @@ def audit_prepared(prepared: PreparedTable, reduction: FairPCA, missing_labels: 
     return audited_table(reduction, prepared.moments, losses, r)
 
 
+def check_report(path: Path | None, choices: FitOptions, *others: Path | None) -> None:
+    """Refuse a report that could not be written, or would not be about what was asked."""
+    if path is None:
+        return
+    check_destination(path, REPORT, *others)
+    with refusing():
+        import_jinja2()
+    exact = choices.solver in ("auto", "exact")
+    if choices.criterion != "equal" or choices.tolerance != 0.0 or not exact:
+        raise BadInputError(
+            "a report shows every tolerance, solved exactly: leave out --criterion, --tolerance "
+            "and --solver, or --report."
+        )
+
+
+def report_on(
+    prepared: PreparedTable,
+    n_components: int,
+    missing_labels: str,
+    columns: ColumnOptions,
+    table: Path,
+    arguments: Sequence[str],
+    *,
+    title: str | None = None,
+    warn: bool = True,
+) -> Report:
+    """Make the report on a prepared table; `warn` unless its warnings have been said already.
+
+    The page shows the arguments that the program was called with.
+    """
+    named: dict[str, Any] = {} if title is None else {"title": title}
+    rows = pandas.DataFrame(prepared.rows, columns=list(prepared.preparation.feature_names))
+    with stage("making the report") as progress, refusing(), warnings.catch_warnings():
+        if not warn:
+            warnings.simplefilter("ignore")
+        return make_report(
+            rows,
+            sensitive_features=prepared.groups,
+            n_components=n_components,
+            missing_labels=missing_labels,
+            code=_commands_for(arguments, table, columns, n_components, missing_labels),
+            progress=progress,
+            **named,
+        )
+
+
+def write_report(report: Report, path: Path) -> None:
+    """Write a report to a file, which is whole or not there."""
+    with stage(f"writing {path.name}"):
+        report.write_html(path)
+
+
 def _check_shape(prepared: PreparedTable, n_components: int | float) -> None:
     """Refuse more dimensions than there are columns, and a single row."""
     d = len(prepared.preparation.means)
@@ -115,3 +173,28 @@ def _fit(
         else:
             fair.fit_moments(prepared.moments)
     return fair, caught
+
+
+def _commands_for(
+    arguments: Sequence[str],
+    table: Path,
+    columns: ColumnOptions,
+    n_components: int,
+    missing_labels: str,
+) -> str:
+    """What a reader can type to make the report again, and the model of the point at its slider."""
+    # The words "{point}" are the report's, for the number of the point.
+    model = " --index {point} --model model.fairpca"
+    options: list[Any] = [table]
+    options += [word for name in columns.sensitive for word in ("--sensitive", name)]
+    options += ["--n-components", n_components]
+    options += [word for name in columns.drop for word in ("--drop", name)]
+    options += ["--encode", columns.encode] if columns.encode != "onehot" else []
+    options += [] if columns.standardize else ["--no-standardize"]
+    options += ["--keep-sensitive"] if columns.keep_sensitive else []
+    options += ["--missing-labels", missing_labels] if missing_labels != "error" else []
+    return (
+        f"{shlex.join(['fairpca', *arguments])}\n\n"
+        "# the subspace at the slider, as a model to keep\n"
+        f"{shlex.join(['fairpca', 'front', *map(str, options)])}{model}"
+    )

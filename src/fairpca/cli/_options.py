@@ -1,31 +1,28 @@
 """Options that several commands have, and what they may be."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from fairpca._rows.checks import check_choice, check_number
 from fairpca._rows.groups import MISSING_LABELS
+from fairpca._rows.text import listed
 from fairpca.cli._terminal import BadInputError, refusing
 from fairpca.problem import CRITERIA
 from fairpca.solvers import SOLVERS
 from fairpca.tables.preparation import ENCODINGS
 from fairpca.tables.reading import SUFFIXES
 
+MODEL, REPORT = (".fairpca",), (".html",)
+"""How files of models and of reports end."""
 
-def column_option(name: str, words: str) -> Any:
-    """An option that takes the name of a column."""
-    return typer.Option(name, metavar="COLUMN", help=words)
-
-
-def file_option(name: str, words: str) -> Any:
-    """An option that takes a path."""
-    return typer.Option(name, metavar="FILE", help=words)
-
-
+column_option = partial(typer.Option, metavar="COLUMN")
+file_option = partial(typer.Option, metavar="FILE")
 _DIMENSION = typer.Option(
     "--n-components",
     metavar="5|0.9",
@@ -49,17 +46,19 @@ _STREAM = "Read the table in batches, which takes less memory, even if it is no 
 Table = Annotated[
     Path, typer.Argument(metavar="TABLE", help=f"A file that ends in {', '.join(SUFFIXES)}.")
 ]
-Sensitive = Annotated[list[str], column_option("--sensitive", _SENSITIVE)]
+Sensitive = Annotated[list[str], column_option("--sensitive", help=_SENSITIVE)]
 Dimension = Annotated[str, _DIMENSION]
 OptionalDimension = Annotated[str | None, _DIMENSION]
-Drop = Annotated[list[str], column_option("--drop", "Leave a column out; repeat for several.")]
+Drop = Annotated[list[str], column_option("--drop", help="Leave a column out; repeat for several.")]
 Target = Annotated[
     list[str],
-    column_option("--target", "A column to be predicted later, which is left out too; repeatable."),
+    column_option(
+        "--target", help="A column to be predicted later, which is left out too; repeatable."
+    ),
 ]
 Carry = Annotated[
     list[str],
-    column_option("--carry", "Copy a column into the output table; repeat for several."),
+    column_option("--carry", help="Copy a column into the output table; repeat for several."),
 ]
 Encode = Annotated[str, typer.Option(metavar="|".join(ENCODINGS), help=_ENCODE)]
 Standardize = Annotated[
@@ -76,11 +75,13 @@ Tolerance = Annotated[
 ]
 Solver = Annotated[str, typer.Option(metavar="NAME", help=f"One of auto, {', '.join(SOLVERS)}.")]
 MissingLabels = Annotated[str, typer.Option(metavar="|".join(MISSING_LABELS), help=_MISSING)]
-Model = Annotated[Path | None, file_option("--model", "Write the model; the suffix is .fairpca.")]
-Output = Annotated[Path | None, file_option("--output", _OUTPUT)]
+Model = Annotated[
+    Path | None, file_option("--model", help="Write the model; the suffix is .fairpca.")
+]
+Output = Annotated[Path | None, file_option("--output", help=_OUTPUT)]
 Report = Annotated[
     Path | None,
-    file_option("--report", "Write a page, as `fairpca report` does; the suffix is .html."),
+    file_option("--report", help="Write a page, as `fairpca report` does; the suffix is .html."),
 ]
 Stream = Annotated[bool, typer.Option("--stream", help=_STREAM)]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -138,3 +139,29 @@ def parse_dimension(text: str) -> int | float:
         "--n-components must be a whole number of at least 1 such as 5, or a share between 0 and 1 "
         f"such as 0.9, got {text!r}."
     )
+
+
+def check_destination(path: Path | None, suffixes: Sequence[str], *others: Path | None) -> None:
+    """Refuse a file that could not be written, or is one of the others, before any work.
+
+    Another suffix would be that of a file with something else, which should not be lost.
+    """
+    if path is None:
+        return
+    check_suffix(path, suffixes)
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.is_dir():
+        raise BadInputError(f"there is no folder {str(folder)!r} to write {path.name!r} to.")
+    if path.is_dir():
+        raise BadInputError(f"{str(path)!r} is a folder, not a file.")
+    if not os.access(folder, os.W_OK):
+        raise BadInputError(f"the folder {str(folder)!r} cannot be written to.")
+    for other in others:
+        if other is not None and os.path.realpath(path) == os.path.realpath(other):
+            raise BadInputError(f"{str(path)!r} is named twice: it would be overwritten.")
+
+
+def check_suffix(path: Path, known: Sequence[str]) -> None:
+    """Refuse a file that does not end in one of these."""
+    if not path.name.lower().endswith(tuple(known)):
+        raise BadInputError(f"{str(path)!r} must end in one of {listed(known)}.")

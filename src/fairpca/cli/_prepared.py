@@ -1,7 +1,7 @@
 """From the batches of a table to prepared columns and groups, and to the reduced table."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,13 +13,14 @@ import pyarrow
 from fairpca import FairPCA, GroupMoments
 from fairpca._linalg.types import Array
 from fairpca._rows.groups import check_number_of_groups, combine_encoded
-from fairpca.cli._options import ColumnOptions, unique
-from fairpca.cli._paths import open_table
+from fairpca.cli._options import ColumnOptions, check_suffix, unique
 from fairpca.cli._terminal import BadInputError, refusing, stage
+from fairpca.estimators.model_file import FairModel, load_model
 from fairpca.moments import MomentSum
 from fairpca.tables.batches import Table
 from fairpca.tables.columns import Encoded, encode_labels, require_columns
 from fairpca.tables.preparation import Preparation, PreparationLearner, missing_sentence
+from fairpca.tables.reading import SUFFIXES
 from fairpca.tables.writing import write_batches
 
 
@@ -64,8 +65,10 @@ def prepare_table(
 ) -> PreparedTable:
     """Learn how to prepare a table, and do it; `carry` are other columns that will be needed."""
     text = () if options.keep_sensitive else options.sensitive
-    table = open_table(path, text=text, stream=stream, whole=whole)
-    check_carried(table.names, carry, output)
+    table = _open_table(path, text=text, stream=stream, whole=whole)
+    if carry and output is None:
+        raise BadInputError("--carry needs --output, the table to carry columns into.")
+    require_columns(table.names, carry)
     learner = partial(PreparationLearner, table.names, **vars(options))
     used = learner().used
     table.need(unique([*used, *options.sensitive, *carry]))
@@ -111,7 +114,7 @@ def open_with_model(
     needed = [column.name for column in preparation.columns]
     numbers = {*needed} - {*preparation.text_columns}
     text = {*preparation.text_columns, *preparation.sensitive, *labels} - numbers
-    table = open_table(path, text=text, stream=stream)
+    table = _open_table(path, text=text, stream=stream)
     require_columns(table.names, [*others, *drop])
     unused = {*drop, *(name for name in others if name not in needed)}
     preparation.check_names([name for name in table.names if name not in unused])
@@ -119,11 +122,20 @@ def open_with_model(
     return PreparedTable(table, preparation)
 
 
-def check_carried(names: Sequence[str], carry: Sequence[str], output: Path | None) -> None:
-    """Refuse columns to carry over that are not there, or have nowhere to go."""
-    if carry and output is None:
-        raise BadInputError("--carry needs --output, the table to carry columns into.")
-    require_columns(names, carry)
+def read_model(path: Path) -> tuple[FairModel, Preparation]:
+    """Read a model file; also its preparation, which tables cannot do without."""
+    try:
+        with refusing():
+            model = load_model(path)
+    except FileNotFoundError as error:
+        raise BadInputError(f"there is no file {str(path)!r}.") from error
+    except OSError as error:
+        raise BadInputError(f"cannot read {str(path)!r}: {error}") from error
+    if model.preparation is None:
+        raise BadInputError(
+            f"{str(path)!r} was fitted on columns without names: tables cannot be used."
+        )
+    return model, model.preparation
 
 
 @refusing()
@@ -136,6 +148,22 @@ def reduce_table(prepared: PreparedTable, fair: FairPCA, carry: Sequence[str], p
         return write_batches((_reduced(fair, *part, carried) for part in batches), path)
 
     return prepared.table.settled(write)
+
+
+def _open_table(
+    path: Path, *, text: Collection[str] = (), stream: bool = False, whole: bool = False
+) -> Table:
+    """Open the file of a table; `stream` wants batches of it, and `whole` all rows in memory."""
+    if not path.exists():
+        raise BadInputError(f"there is no file {str(path)!r}.")
+    if path.is_dir():
+        raise BadInputError(f"{str(path)!r} is a folder, not a file.")
+    check_suffix(path, SUFFIXES)
+    if stream and whole:
+        raise BadInputError(
+            "a report resamples the rows, which it needs in memory: leave out --report or --stream."
+        )
+    return Table(path, text=text, in_memory=True if whole else False if stream else None)
 
 
 def _reduced(fair: FairPCA, batch: Any, rows: Array, carried: Sequence[str]) -> Any:

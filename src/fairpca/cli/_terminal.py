@@ -7,8 +7,9 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -41,13 +42,6 @@ def refusing(where: str = "") -> Iterator[None]:
         raise BadInputError(f"{where}: {said}" if where else said) from error
 
 
-def prepare_streams() -> None:
-    """Let characters that the terminal cannot show be written as escapes."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-
-
 def say(text: str) -> None:
     """Print lines of a result."""
     print("\n".join(printable(line) for line in text.split("\n")))
@@ -56,6 +50,21 @@ def say(text: str) -> None:
 def say_json(result: dict[str, Any]) -> None:
     """Print a result as JSON, in ASCII."""
     print(json.dumps(_finite(result), indent=2, allow_nan=False))
+
+
+def show(
+    as_json: bool, result: dict[str, Any], words: Iterable[str], **written: Path | None
+) -> None:
+    """Print a result, as JSON or in words, and the files that were written."""
+    if as_json:
+        paths = {name: None if path is None else str(path) for name, path in written.items()}
+        say_json(result | paths)
+        return
+    for text in words:
+        say(text)
+    for name, path in written.items():
+        if path is not None:
+            say(f"{'Report' if name == 'report' else 'Written'}: {path}")
 
 
 def complain(message: str) -> None:
@@ -89,7 +98,7 @@ def stage(doing: str) -> Iterator[Callable[[str, int, int], None]]:
     """
     global _shown
     started = time.monotonic()
-    if _on_a_terminal():
+    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         console = Console(file=sys.stderr, force_terminal=True)
         _shown = Live(_cropped(f"{doing} …"), console=console, transient=True)
         timer = threading.Timer(_PATIENCE_ON_A_TERMINAL, _shown.start)
@@ -113,11 +122,6 @@ def stage(doing: str) -> Iterator[Callable[[str, int, int], None]]:
     seconds = time.monotonic() - started
     if line is None and seconds > _PATIENCE:
         complain(f"{doing} took {seconds:.0f} s.")
-
-
-def _on_a_terminal() -> bool:
-    """Whether the error stream is a terminal on which a line can be written again."""
-    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def _cropped(text: str) -> Text:

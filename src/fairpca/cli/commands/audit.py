@@ -1,19 +1,23 @@
 """``fairpca audit``."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from fairpca import FairPCA, GroupTable
 from fairpca.cli import _findings as findings
 from fairpca.cli import _options as options
-from fairpca.cli._fitting import audit_prepared, fit_fair
+from fairpca.cli._fitting import (
+    audit_prepared,
+    check_report,
+    fit_fair,
+    report_on,
+    write_report,
+)
 from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension, unique
-from fairpca.cli._paths import read_model
-from fairpca.cli._prepared import prepare_table, prepare_with_model
-from fairpca.cli._reporting import check_report, commands_for, report_on, write_report
-from fairpca.cli._terminal import BadInputError, say, say_json
+from fairpca.cli._prepared import prepare_table, prepare_with_model, read_model
+from fairpca.cli._terminal import BadInputError, show
 
 EXAMPLES = (
     "fairpca audit people.csv --sensitive sex --n-components 5",
@@ -31,8 +35,8 @@ def audit(
         Path | None,
         options.file_option(
             "--model",
-            "Audit this model instead of ordinary PCA; it also says how columns are prepared, and "
-            "without --sensitive which make the groups.",
+            help="Audit this model instead of ordinary PCA; it also says how columns are prepared, "
+            "and without --sensitive which make the groups.",
         ),
     ] = None,
     target: options.Target = [],  # noqa: B006
@@ -77,16 +81,18 @@ def audit(
         )
         fair = fit_fair(prepared, dimension, choices)
         if report is not None:
-            r = int(fair.n_components_)
-            code = commands_for(context.obj, table, columns, r, missing_labels)
-            page = report_on(prepared, r, missing_labels, code=code, warn=False)
+            r, typed = int(fair.n_components_), context.obj
+            page = report_on(prepared, r, missing_labels, columns, table, typed, warn=False)
             write_report(page, report)
-    if json:
-        say_json(_as_data(audited, fair) | findings.paths_as_data(report=report))
-        return
-    say(_in_words(audited, fair))
-    if report is not None:
-        say(f"Report: {report}")
+    model_data, words = None, []
+    if audited is not None:
+        loss = findings.total(audited, audited.loss)
+        model_data = {"total_loss": loss, "groups": findings.groups_as_data(audited)}
+        words += [f"The model on this table:\n\n{audited}\n", findings.model_cost(audited)]
+        words += ["\nA fair subspace fitted to this table:\n"]
+    data = {"command": "audit", "rows": int(fair.group_table_.count.sum()), "model": model_data}
+    words += [f"{fair.group_table_}\n", *findings.of_subspace(fair)]
+    show(json, data | findings.as_data(fair), words, report=report)
 
 
 def _audit_model(
@@ -108,27 +114,3 @@ def _audit_model(
     )
     audited = audit_prepared(prepared, model.reduction, choices.missing_labels)
     return audited, fit_fair(prepared, r, choices)
-
-
-def _as_data(audited: GroupTable | None, fair: FairPCA) -> dict[str, Any]:
-    model = None
-    if audited is not None:
-        model = {
-            "total_loss": findings.total(audited, audited.loss),
-            "groups": findings.groups_as_data(audited),
-        }
-    return {
-        "command": "audit",
-        "rows": int(fair.group_table_.count.sum()),
-        "model": model,
-        **findings.as_data(fair),
-    }
-
-
-def _in_words(audited: GroupTable | None, fair: FairPCA) -> str:
-    lines = []
-    if audited is not None:
-        lines += [f"The model on this table:\n\n{audited}\n", findings.model_cost(audited)]
-        lines += ["", "A fair subspace fitted to this table:", ""]
-    lines += [f"{fair.group_table_}\n", findings.who_pays(fair.group_table_), findings.cost(fair)]
-    return "\n".join([*lines, findings.in_options(str(fair.certificate_))])

@@ -4,12 +4,16 @@ import typer
 
 from fairpca.cli import _findings as findings
 from fairpca.cli import _options as options
-from fairpca.cli._fitting import fit_fair
-from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension
-from fairpca.cli._paths import MODEL, check_destination
+from fairpca.cli._fitting import check_report, fit_fair, report_on, write_report
+from fairpca.cli._options import (
+    MODEL,
+    ColumnOptions,
+    FitOptions,
+    check_destination,
+    parse_dimension,
+)
 from fairpca.cli._prepared import prepare_table, reduce_table
-from fairpca.cli._reporting import check_report, commands_for, report_on, write_report
-from fairpca.cli._terminal import say, say_json
+from fairpca.cli._terminal import show
 from fairpca.estimators.model_file import save_model
 from fairpca.tables.writing import SUFFIXES
 
@@ -66,31 +70,23 @@ def fit(
     fair = fit_fair(prepared, dimension, choices)
     page = None
     if report is not None:  # before anything is written, as it may yet be refused
-        code = commands_for(context.obj, table, columns, int(fair.n_components_), missing_labels)
-        page = report_on(prepared, int(fair.n_components_), missing_labels, code=code, warn=False)
+        r, typed = int(fair.n_components_), context.obj
+        page = report_on(prepared, r, missing_labels, columns, table, typed, warn=False)
     if output is not None:
         reduce_table(prepared, fair, carry, output)
     if model is not None:
         save_model(fair, model, preparation=preparation)
     if page is not None and report is not None:
         write_report(page, report)
-    if json:
-        say_json(
-            {
-                "command": "fit",
-                **findings.table_as_data(prepared),
-                **findings.as_data(fair),
-                **findings.paths_as_data(model=model, output=output, report=report),
-            }
-        )
-        return
-    say(findings.columns_sentence(preparation))
-    say(f"\n{fair.group_table_}\n")
-    say(findings.who_pays(fair.group_table_))
-    say(findings.cost(fair))
-    say(findings.in_options(str(fair.certificate_)))
-    for written in (model, output):
-        if written is not None:
-            say(f"Written: {written}")
-    if report is not None:
-        say(f"Report: {report}")
+    show(
+        json,
+        {"command": "fit", **findings.table_as_data(prepared), **findings.as_data(fair)},
+        [
+            findings.columns_sentence(preparation),
+            f"\n{fair.group_table_}\n",
+            *findings.of_subspace(fair),
+        ],
+        model=model,
+        output=output,
+        report=report,
+    )

@@ -7,14 +7,19 @@ import pyarrow
 import typer
 
 from fairpca import FairPCA, ParetoFront
+from fairpca._rows.checks import check_number
 from fairpca.cli import _findings as findings
 from fairpca.cli import _options as options
 from fairpca.cli._fitting import find_front
-from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension
-from fairpca.cli._paths import MODEL, check_destination
-from fairpca.cli._points import PointChoice
+from fairpca.cli._options import (
+    MODEL,
+    ColumnOptions,
+    FitOptions,
+    check_destination,
+    parse_dimension,
+)
 from fairpca.cli._prepared import prepare_table, reduce_table
-from fairpca.cli._terminal import BadInputError, say, say_json, stage
+from fairpca.cli._terminal import BadInputError, refusing, show, stage
 from fairpca.estimators.model_file import save_model
 from fairpca.tables.writing import SUFFIXES, write_batches
 
@@ -69,7 +74,9 @@ def front(
     carry: options.Carry = [],  # noqa: B006
     points_output: Annotated[
         Path | None,
-        options.file_option("--points-output", "Write the table of all points, as for --output."),
+        options.file_option(
+            "--points-output", help="Write the table of all points, as for --output."
+        ),
     ] = None,
     stream: options.Stream = False,
     json: options.Json = False,
@@ -83,8 +90,10 @@ def front(
     dimension = parse_dimension(n_components)
     if points < 2:
         raise BadInputError(f"--points must be at least 2, the two ends, got {points}.")
-    choice = PointChoice(index, max_spread, max_extra_loss, knee)
-    choice.check(points)
+    wish = {"index": index, "max_spread": max_spread, "max_extra_loss": max_extra_loss}
+    wish = {name: value for name, value in wish.items() if value is not None}
+    wish |= {"knee": True} if knee else {}
+    _check_wish(wish, points)
     FitOptions(missing_labels=missing_labels)  # which refuses a wrong one
     check_destination(model, MODEL, table, output, points_output)
     check_destination(output, SUFFIXES, table, points_output)
@@ -95,7 +104,7 @@ def front(
         table, columns, missing_labels, carry=carry, output=output, stream=stream
     )
     found = find_front(prepared, dimension, points, missing_labels)
-    chosen = choice.among(found, needed)
+    chosen = _chosen(found, wish, needed)
     fair = None if chosen is None else found.estimator(chosen)
     if fair is not None and output is not None:
         reduce_table(prepared, fair, carry, output)
@@ -105,24 +114,58 @@ def front(
         with stage(f"writing {points_output.name}"):
             columns_of = {"point": list(range(len(found))), **found.to_dict()}
             write_batches(pyarrow.table(columns_of).to_batches(), points_output)
-    if json:
-        say_json(
-            {
-                "command": "front",
-                **findings.table_as_data(prepared),
-                **_as_data(found),
-                "chosen": None if fair is None else {"point": chosen, **findings.as_data(fair)},
-                **findings.paths_as_data(model=model, output=output, points_output=points_output),
-            }
-        )
-        return
-    say(findings.columns_sentence(prepared.preparation))
-    say(f"\n{findings.in_options(str(found))}")
+    words = [
+        findings.columns_sentence(prepared.preparation),
+        f"\n{findings.in_options(str(found))}",
+    ]
     if fair is not None and chosen is not None:
-        say(_chosen_in_words(found, chosen, fair))
-    for written in (model, output, points_output):
-        if written is not None:
-            say(f"Written: {written}")
+        words += _chosen_in_words(found, chosen, fair)
+    show(
+        json,
+        {
+            "command": "front",
+            **findings.table_as_data(prepared),
+            **_as_data(found),
+            "chosen": None if fair is None else {"point": chosen, **findings.as_data(fair)},
+        },
+        words,
+        model=model,
+        output=output,
+        points_output=points_output,
+    )
+
+
+def _check_wish(wish: dict[str, Any], n_points: int) -> None:
+    """Refuse two wishes at once, and those that no front of so many points can meet."""
+    if len(wish) > 1:
+        raise BadInputError(
+            "choose a point by one of --index, --max-spread, --max-extra-loss and --knee, not "
+            "by several."
+        )
+    for name in ("max_spread", "max_extra_loss"):
+        if name in wish:
+            with refusing():
+                check_number(f"--{name.replace('_', '-')}", wish[name], least=0.0)
+    index = wish.get("index", 0)
+    if not -n_points <= index < n_points:
+        raise BadInputError(
+            f"--index must be between {-n_points} and {n_points - 1} for {n_points} points, "
+            f"got {index}."
+        )
+
+
+def _chosen(front: ParetoFront, wish: dict[str, Any], needed: bool) -> int | None:
+    """The number of the point; without a wish the fairest if one is needed, else None."""
+    if not wish:
+        return len(front) - 1 if needed else None
+    try:
+        with refusing():
+            return front.select(**wish)
+    except IndexError as error:
+        raise BadInputError(
+            f"there is no point {wish['index']}: ordinary PCA is as fair as can be here, and the "
+            "front has that one point, 0."
+        ) from error
 
 
 def _as_data(found: ParetoFront) -> dict[str, Any]:
@@ -140,7 +183,7 @@ def _as_data(found: ParetoFront) -> dict[str, Any]:
     }
 
 
-def _chosen_in_words(found: ParetoFront, chosen: int, fair: FairPCA) -> str:
+def _chosen_in_words(found: ParetoFront, chosen: int, fair: FairPCA) -> list[str]:
     fairest = chosen == len(found) - 1
     lines = [
         f"\nPoint {chosen}, {'the fairest' if fairest else f'of {len(found)}'}:",
@@ -148,4 +191,4 @@ def _chosen_in_words(found: ParetoFront, chosen: int, fair: FairPCA) -> str:
         findings.cost(fair),
     ]
     # The certificate of the fairest stands below the front already.
-    return "\n".join(lines if fairest else [*lines, findings.in_options(str(fair.certificate_))])
+    return lines if fairest else [*lines, findings.in_options(str(fair.certificate_))]

@@ -7,11 +7,10 @@ import typer
 
 from fairpca.cli import _findings as findings
 from fairpca.cli import _options as options
-from fairpca.cli._fitting import find_dimension
+from fairpca.cli._fitting import check_report, find_dimension, report_on, write_report
 from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension
 from fairpca.cli._prepared import prepare_table
-from fairpca.cli._reporting import check_report, commands_for, report_on, write_report
-from fairpca.cli._terminal import say, say_json
+from fairpca.cli._terminal import show
 
 EXAMPLES = (
     "fairpca report people.csv --sensitive sex --n-components 5 --report people.html",
@@ -27,7 +26,7 @@ def report(
     n_components: options.Dimension,
     report: Annotated[
         Path,
-        options.file_option("--report", "Where to; the suffix is .html."),
+        options.file_option("--report", help="Where to; the suffix is .html."),
     ],
     title: Annotated[str | None, typer.Option(help="Head of the page.")] = None,
     target: options.Target = [],  # noqa: B006 (typer reads it, nobody changes it)
@@ -48,24 +47,22 @@ def report(
     columns = ColumnOptions(sensitive, [*target, *drop], encode, standardize, keep_sensitive)
     prepared = prepare_table(table, columns, missing_labels, whole=True)
     r = find_dimension(prepared, dimension, missing_labels)
-    code = commands_for(context.obj, table, columns, r, missing_labels)
-    made = report_on(prepared, r, missing_labels, code=code, title=title)
+    made = report_on(prepared, r, missing_labels, columns, table, context.obj, title=title)
     write_report(made, report)
     fair = made.front.estimator(-1)
-    if json:
-        say_json(
-            {
-                "command": "report",
-                **findings.table_as_data(prepared),
-                **findings.as_data(fair),
-                "summary": made.summary,
-                "report": str(report),
-            }
-        )
-        return
-    say(findings.columns_sentence(prepared.preparation))
-    say(f"\n{fair.group_table_}\n")
-    for sentence in made.summary["finding"]:
-        say(sentence)
-    say(findings.in_options(str(fair.certificate_)))
-    say(f"Report: {report}")
+    show(
+        json,
+        {
+            "command": "report",
+            **findings.table_as_data(prepared),
+            **findings.as_data(fair),
+            "summary": made.summary,
+        },
+        [
+            findings.columns_sentence(prepared.preparation),
+            f"\n{fair.group_table_}\n",
+            *made.summary["finding"],
+            findings.in_options(str(fair.certificate_)),
+        ],
+        report=report,
+    )

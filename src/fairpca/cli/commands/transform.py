@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Annotated
 
 from fairpca.cli import _options as options
-from fairpca.cli._paths import check_destination, read_model
-from fairpca.cli._prepared import open_with_model, reduce_table
-from fairpca.cli._terminal import say, say_json
+from fairpca.cli._options import check_destination
+from fairpca.cli._prepared import open_with_model, read_model, reduce_table
+from fairpca.cli._terminal import show
 from fairpca.tables.writing import SUFFIXES
 
 EXAMPLES = (
@@ -17,10 +17,12 @@ EXAMPLES = (
 
 def transform(
     table: options.Table,
-    model: Annotated[Path, options.file_option("--model", "What `fairpca fit` wrote.")],
+    model: Annotated[Path, options.file_option("--model", help="What `fairpca fit` wrote.")],
     output: Annotated[
         Path,
-        options.file_option("--output", "Where to write the reduced table, as for `fairpca fit`."),
+        options.file_option(
+            "--output", help="Where to write the reduced table, as for `fairpca fit`."
+        ),
     ],
     drop: options.Drop = [],  # noqa: B006 (typer reads it, nobody changes it)
     carry: options.Carry = [],  # noqa: B006
@@ -37,15 +39,9 @@ def transform(
     opened = open_with_model(table, preparation, drop, carry, stream=stream)
     n_rows = reduce_table(opened, fitted.reduction, carry, output)
     r = fitted.fair_pca.n_components_
-    if json:
-        say_json(
-            {
-                "command": "transform",
-                "rows": n_rows,
-                "n_components": r,
-                "model": str(model),
-                "output": str(output),
-            }
-        )
-        return
-    say(f"Reduced {n_rows:,} rows to {r} columns.\nWritten: {output}")
+    show(
+        json,
+        {"command": "transform", "rows": n_rows, "n_components": r, "model": str(model)},
+        [f"Reduced {n_rows:,} rows to {r} columns."],
+        output=output,
+    )
