@@ -61,7 +61,11 @@ class Table:
         while True:
             try:
                 return work()
-            except _TypesChangedError:
+            except ValueError as error:
+                cause = error.__cause__
+                if not (isinstance(cause, OtherTypeError) and isinstance(self._source, CsvFile)):
+                    raise
+                self._source.widen(cause)
                 self._kept = None
 
     def batches(
@@ -96,19 +100,10 @@ class Table:
     def _read(self, columns: Sequence[str]) -> Iterator[tuple[Any, float]]:
         empty = True
         with self._file.naming():
-            try:
-                for batch, share in self._source.batches(columns):
-                    if batch.num_rows:
-                        empty = False
-                        yield batch, share
-            except OtherTypeError as error:
-                if isinstance(self._source, CsvFile):
-                    self._source.widen(error)
-                raise _TypesChangedError from error
+            for batch, share in self._source.batches(columns):
+                if batch.num_rows:
+                    empty = False
+                    yield batch, share
         self._file.check_unchanged()
         if empty:
             raise ValueError(f"{self._file.shown} has no rows.")
-
-
-class _TypesChangedError(Exception):
-    """Types of columns are other than they were at the first batch."""

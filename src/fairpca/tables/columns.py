@@ -67,8 +67,9 @@ def column_values(table: Any, name: str) -> Any:
 
 def encoded_text(source: Any, name: str) -> Encoded | None:
     """The labels and codes of a column of text, or None if it holds numbers; others are refused."""
-    if _is_arrow(source):
-        kind = plain_type(source.type)
+    if hasattr(source, "dictionary_encode"):  # of pyarrow
+        coded = hasattr(source.type, "index_type")
+        kind = source.type.value_type if coded else source.type
         if is_numeric(kind):
             return None
         if is_text(kind):
@@ -99,7 +100,7 @@ def _neither(name: str, kind: Any) -> ValueError:
 
 def numbers(source: Any) -> Array:
     """The values of a column of numbers as floats, NaN where they are missing."""
-    if _is_arrow(source):
+    if hasattr(source, "dictionary_encode"):  # of pyarrow
         plain = source.dictionary_decode() if hasattr(source, "dictionary_decode") else source
         return np.asarray(plain.to_numpy(zero_copy_only=False), dtype=np.float64)
     if hasattr(source, "factorize"):  # pandas, whose own types may hold its NA
@@ -159,15 +160,6 @@ def is_text(kind: Any) -> bool:
 
     view = getattr(types, "is_string_view", types.is_string)  # new in version 16
     return bool(types.is_string(kind) or types.is_large_string(kind) or view(kind))
-
-
-def plain_type(kind: Any) -> Any:
-    """The type of the values, of which a dictionary has codes."""
-    return getattr(kind, "value_type", kind) if hasattr(kind, "index_type") else kind
-
-
-def _is_arrow(source: Any) -> bool:
-    return hasattr(source, "dictionary_encode")
 
 
 def _without_views(column: Any) -> Any:

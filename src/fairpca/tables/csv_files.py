@@ -88,10 +88,9 @@ class CsvFile:
         does not have its type.
         """
         kinds = self._types | dict(types or {})
-        convert = _converting(column_types=kinds, include_columns=list(columns))
         done = 0
         try:
-            with self._open(convert) as (handle, reader):
+            with self._open(column_types=kinds, include_columns=list(columns)) as (handle, reader):
                 for batch in reader:
                     done += len(batch)
                     yield _without_blanks(batch), os.lseek(handle.fileno(), 0, 1) / self._size
@@ -109,9 +108,7 @@ class CsvFile:
             self._types[error.name] = _REAL if before == _WHOLE else _TEXT
 
     @contextmanager
-    def _open(
-        self, convert: Any = None, *, skip: int = 0, sample: int = 0
-    ) -> Iterator[tuple[Any, Any]]:
+    def _open(self, *, skip: int = 0, sample: int = 0, **convert: Any) -> Iterator[tuple[Any, Any]]:
         with open(self._path, "rb") as handle:
             packed = self._path.name.lower().endswith(".gz")
             stream = pyarrow.CompressedInputStream(handle, "gzip") if packed else handle
@@ -121,7 +118,13 @@ class CsvFile:
                 stream,
                 read_options=pyarrow.csv.ReadOptions(block_size=BLOCK, skip_rows_after_names=skip),
                 parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
-                convert_options=convert or _converting(),
+                convert_options=pyarrow.csv.ConvertOptions(
+                    null_values=list(MISSING_WORDS),
+                    # Without pyarrow's 1 and 0, which are numbers.
+                    true_values=["true", "True", "TRUE"],
+                    false_values=["false", "False", "FALSE"],
+                    **convert,
+                ),
             ) as reader:
                 yield handle, reader
 
@@ -133,16 +136,6 @@ class CsvFile:
         if found is None:
             raise error
         raise OtherTypeError([*self._types][int(found[1])], done, words) from error
-
-
-def _converting(**options: Any) -> Any:
-    return pyarrow.csv.ConvertOptions(
-        null_values=list(MISSING_WORDS),
-        # Without pyarrow's 1 and 0, which are numbers.
-        true_values=["true", "True", "TRUE"],
-        false_values=["false", "False", "FALSE"],
-        **options,
-    )
 
 
 def _known(kind: Any) -> Any:

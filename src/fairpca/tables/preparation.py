@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,6 @@ from fairpca.tables.columns import (
     require_columns,
     table_columns,
 )
-from fairpca.tables.summaries import ColumnSummary
 
 ENCODINGS = ("onehot", "codes", "error")
 """What can be made of columns of text."""
@@ -99,7 +99,8 @@ class Preparation:
     @classmethod
     def of_numbers(cls, names: Iterable[str]) -> Preparation:
         """The one that takes columns of numbers by their names and leaves them as they are."""
-        return cls._unscaled([InputColumn(name) for name in names])
+        columns = tuple(InputColumn(name) for name in names)
+        return cls(columns, np.zeros(len(columns)), np.ones(len(columns)))
 
     @classmethod
     def learn(cls, table: Any, **options: Any) -> Preparation:
@@ -128,13 +129,6 @@ class Preparation:
         learner = PreparationLearner(table_columns(table), **options)
         learner.see(table)
         return learner.preparation()
-
-    @classmethod
-    def _unscaled(cls, columns: Iterable[InputColumn]) -> Preparation:
-        """The one that encodes columns and leaves them in their own units."""
-        columns = tuple(columns)
-        d = sum(len(column.output_names) for column in columns)
-        return cls(columns, np.zeros(d), np.ones(d))
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -167,10 +161,35 @@ class Preparation:
     def apply_counting(self, table: Any) -> tuple[Array, dict[str, int]]:
         """What `apply` gives, and how many values are missing or infinite in which columns."""
         self.check_names(table_columns(table))
-        prepared, missing = self._encoded(table)
-        prepared -= self.means
-        prepared /= self.scales
-        return prepared, missing
+        sources = [column_values(table, column.name) for column in self.columns]
+        lengths = {len(source) for source in sources}
+        if len(lengths) > 1:
+            raise ValueError(f"Columns have different numbers of rows: {sorted(lengths)}.")
+        encoded = np.zeros((lengths.pop(), len(self.means)))
+        missing: dict[str, int] = {}
+        start = 0
+        for column, source in zip(self.columns, sources, strict=True):
+            if column.kind == "number":
+                if encoded_text(source, column.name) is not None:
+                    raise ValueError(
+                        f"Column {quoted([column.name])} holds text where the model needs numbers."
+                    )
+                encoded[:, start] = numbers(source)
+                bad = int(np.count_nonzero(~np.isfinite(encoded[:, start])))
+            else:
+                codes = _positions(source, column)
+                bad = int(np.count_nonzero(codes < 0))
+                if column.kind == "codes":
+                    encoded[:, start] = codes
+                else:
+                    rows = np.flatnonzero(codes >= 0)
+                    encoded[rows, start + codes[rows]] = 1.0
+            if bad:
+                missing[column.name] = bad
+            start += len(column.output_names)
+        encoded -= self.means
+        encoded /= self.scales
+        return encoded, missing
 
     def undo_scaling(self, prepared: Array) -> Array:
         """The encoded columns in their own units again."""
@@ -189,36 +208,6 @@ class Preparation:
                 f"The table has columns that the model does not know: {quoted(unknown)}; drop "
                 "them if they do not belong to it."
             )
-
-    def _encoded(self, table: Any) -> tuple[Array, dict[str, int]]:
-        sources = [column_values(table, column.name) for column in self.columns]
-        lengths = {len(source) for source in sources}
-        if len(lengths) > 1:
-            raise ValueError(f"Columns have different numbers of rows: {sorted(lengths)}.")
-        encoded = np.zeros((lengths.pop(), len(self.means)))
-        not_there: dict[str, int] = {}
-        start = 0
-        for column, source in zip(self.columns, sources, strict=True):
-            stop = start + len(column.output_names)
-            if column.kind == "number":
-                if encoded_text(source, column.name) is not None:
-                    raise ValueError(
-                        f"Column {quoted([column.name])} holds text where the model needs numbers."
-                    )
-                encoded[:, start] = numbers(source)
-                bad = int(np.count_nonzero(~np.isfinite(encoded[:, start])))
-            else:
-                codes = _positions(source, column)
-                bad = int(np.count_nonzero(codes < 0))
-                if column.kind == "codes":
-                    encoded[:, start] = codes
-                else:
-                    rows = np.flatnonzero(codes >= 0)
-                    encoded[rows, start + codes[rows]] = 1.0
-            if bad:
-                not_there[column.name] = bad
-            start = stop
-        return encoded, not_there
 
 
 class PreparationLearner:
@@ -256,7 +245,7 @@ class PreparationLearner:
         self._ignored = tuple(name for name in names if name in unused)
         self._sensitive = tuple(sensitive)
         self._encode, self._standardize = encode, standardize
-        self._summaries = {name: ColumnSummary() for name in self.used}
+        self._summaries = {name: _Summary() for name in self.used}
 
     def see(self, batch: Any) -> None:
         """Take in a batch of rows."""
@@ -288,19 +277,16 @@ class PreparationLearner:
             mean, scale = summary.scaling(column.kind, column.categories)
             means.append(mean)
             scales.append(scale)
-        huge = [c.name for c, scale in zip(columns, scales, strict=True) if not _finite(scale)]
+        known = zip(columns, scales, strict=True)
+        huge = [column.name for column, scale in known if not np.isfinite(scale).all()]
         if huge:
             raise ValueError(
                 f"Columns have values that are too large to be squared: {quoted(huge)}."
             )
-        plain = Preparation._unscaled(columns)
-        return Preparation(
-            plain.columns,
-            np.concatenate(means) if self._standardize else plain.means,
-            np.concatenate(scales) if self._standardize else plain.scales,
-            self._ignored,
-            self._sensitive,
-        )
+        mean, scale = np.concatenate(means), np.concatenate(scales)
+        if not self._standardize:
+            mean, scale = np.zeros_like(mean), np.ones_like(scale)
+        return Preparation(tuple(columns), mean, scale, self._ignored, self._sensitive)
 
 
 def missing_sentence(counts: Mapping[str, int]) -> str:
@@ -313,8 +299,78 @@ def missing_sentence(counts: Mapping[str, int]) -> str:
     )
 
 
-def _finite(scales: Array) -> bool:
-    return bool(np.isfinite(scales).all())
+@dataclass
+class _Summary:
+    """What is kept of a column as its batches pass by, to encode and to standardise it.
+
+    That is mean, variance and range of the numbers of a column, or how often each text occurs.
+    """
+
+    n_rows: int = 0
+    n_missing: int = 0
+    mean: float = 0.0
+    squares: float = 0.0  # of the deviations from the mean
+    low: float = np.inf
+    high: float = -np.inf
+    texts: Counter[str] | None = None
+
+    def see(self, source: Any, name: str) -> None:
+        """Take in the column of a batch, or raise ValueError if it has neither numbers nor text."""
+        self.n_rows += len(source)
+        encoded = encoded_text(source, name)
+        if encoded is not None:
+            labels, codes = encoded
+            present = codes[codes >= 0]
+            self.n_missing += len(codes) - len(present)
+            counts = np.bincount(present, minlength=len(labels)).tolist()
+            self.texts = self.texts or Counter()
+            self.texts.update(dict(zip(map(str, labels), counts, strict=True)))
+            return
+        values = numbers(source)
+        finite = np.isfinite(values)
+        if not finite.all():
+            values = values[finite]
+            self.n_missing += len(finite) - len(values)
+        if len(values) == 0:
+            return
+        share = len(values) / (self.n_rows - self.n_missing)
+        with np.errstate(over="ignore", invalid="ignore"):
+            here = values.mean()
+            self.squares += np.square(values - here).sum()
+            if share < 1.0:  # what the means so far and here differ by
+                self.squares += np.square(here - self.mean) * (1.0 - share) * len(values)
+            self.mean = here if share == 1.0 else self.mean + share * (here - self.mean)
+        self.low = min(self.low, float(values.min()))
+        self.high = max(self.high, float(values.max()))
+
+    def scaling(self, kind: str, categories: Sequence[str]) -> tuple[Array, Array]:
+        """Means and standard deviations of the columns that it becomes, without missing values.
+
+        Deviations are 1 where `StandardScaler` takes them to be: in columns of equal values, and
+        where they are no more than rounding. Infinite ones say that squares are too large.
+        """
+        n = self.n_rows
+        if kind == "number":
+            # The mean of equal numbers may differ from them by rounding, which should not be left.
+            same = self.low == self.high
+            means = np.array([self.low if same else self.mean])
+            variances = np.array([0.0 if same else self.squares / n])
+        else:
+            found: Mapping[str, int] = self.texts or {}
+            counts = np.array([found[text] for text in categories], dtype=np.float64)
+            if kind == "codes":
+                positions = np.arange(len(counts))
+                means = np.array([counts @ positions / n])
+                variances = np.array([counts @ (positions - means) ** 2 / n])
+            else:
+                means = counts / n
+                variances = means * (1.0 - means)
+        eps = np.finfo(float).eps
+        with np.errstate(over="ignore", invalid="ignore"):
+            rounding = np.isfinite(variances) & (
+                variances <= n * eps * variances + (n * means * eps) ** 2
+            )
+        return means, np.where(rounding, 1.0, np.sqrt(variances))
 
 
 def _positions(source: Any, column: InputColumn) -> Codes:
@@ -322,7 +378,11 @@ def _positions(source: Any, column: InputColumn) -> Codes:
     encode = encode_arrow if hasattr(source, "dictionary_encode") else encode_column
     labels, codes = encode(source)
     place = {category: i for i, category in enumerate(column.categories)}
-    texts = [_as_text(label) for label in labels]
+    # Text such as "2" that is alone in a new table may have been read as a number.
+    texts = [
+        str(int(label) if isinstance(label, float) and label.is_integer() else label)
+        for label in labels
+    ]
     unknown = [text for text in texts if text not in place]
     if unknown:
         raise ValueError(
@@ -330,8 +390,3 @@ def _positions(source: Any, column: InputColumn) -> Codes:
             f"{quoted(unknown)}."
         )
     return np.array([*(place[text] for text in texts), -1], dtype=np.int64)[codes]
-
-
-def _as_text(label: Any) -> str:
-    # Text such as "2" that is alone in a new table may have been read as a number.
-    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
