@@ -13,7 +13,6 @@ import pytest
 
 from fairpca import FairPCA, GroupMoments
 from fairpca.sources import read_moments, transform_distributed
-from fairpca.sources import spark as spark_module
 
 from clusters import NAMES, people
 from same_fit import assert_same_fit
@@ -80,13 +79,13 @@ def test_the_fit_is_that_on_all_rows(frame):
 
 def test_many_partitions_are_merged_before_the_driver_gets_them(frame, monkeypatch):
     got = []
-    collected = spark_module._collected
+    collect = type(frame).collect
 
     def recording(frame):
-        got.extend(collected(frame))
+        got.extend(collect(frame))
         return got
 
-    monkeypatch.setattr(spark_module, "_collected", recording)
+    monkeypatch.setattr(type(frame), "collect", recording)
     # Sorted by a hash of the number: most partitions are without rows, or without some group.
     spread = frame.where("id <> 'row 7'").repartition(40, "age", "sex")
     moments = read_moments(spread, features=NAMES, sensitive_features=["age", "sex"])
@@ -135,7 +134,7 @@ def test_refusals_of_rows_are_one_sentence(frame):
 
 
 def test_refusals_before_any_work(frame, monkeypatch):
-    monkeypatch.setattr(spark_module, "_collected", lambda _: pytest.fail("something was computed"))
+    monkeypatch.setattr(type(frame), "collect", lambda _: pytest.fail("something was computed"))
     fair = FairPCA(2).fit(FRAME[NAMES])
     for work, words in (
         (lambda: FairPCA(11).fit(frame), "n_components=11 must be between 1 and n_features=10"),

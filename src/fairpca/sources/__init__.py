@@ -5,7 +5,6 @@ Each source is read once, in batches or partitions, and leaves a `GroupMoments`,
 ``fairpca[dask]`` or ``fairpca[spark]``; none of these is imported before it is used.
 """
 
-from fairpca.sources.clusters import transform_distributed
-from fairpca.sources.reading import read_moments
+from fairpca.sources.reading import read_moments, transform_distributed
 
 __all__ = ["read_moments", "transform_distributed"]

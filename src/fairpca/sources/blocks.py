@@ -16,8 +16,7 @@ from fairpca._linalg.types import Array
 from fairpca._rows.groups import UNGROUPED, Codes, combine_encoded
 from fairpca._rows.sums import NEAR
 from fairpca.moments import GroupMoments, MomentSum
-from fairpca.sources.columns import Columns
-from fairpca.tables.columns import encode_labels
+from fairpca.tables.columns import Columns, encode_labels
 
 _BLOCK_VALUES = 2**20
 """Values in a block: 8 MB, which is large enough that Python's share of the time is small."""

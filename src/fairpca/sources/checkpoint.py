@@ -7,7 +7,7 @@ from typing import Any
 
 from fairpca.files import moments_file as _moments_file
 from fairpca.moments import GroupMoments, MomentSum
-from fairpca.sources.columns import ColumnChoice, Columns
+from fairpca.tables.columns import ColumnChoice, Columns
 from fairpca.tables.reading import TableFile
 
 _PATIENCE = 5.0

@@ -1,4 +1,7 @@
-"""read_moments: one pass over a source, in little memory: on all cores here, or on a cluster."""
+"""read_moments: one pass over a source, in little memory: on all cores here, or on a cluster.
+
+transform_distributed leaves the rows of Dask and Spark where they are.
+"""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -7,11 +10,14 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from fairpca._linalg.library import cluster_library
 from fairpca._rows.checks import Progress, check_choice
 from fairpca._rows.groups import MISSING_LABELS, check_number_of_groups
 from fairpca._rows.sums import one_blas_thread, worker_threads
 from fairpca.moments import GroupMoments, MomentSum
+from fairpca.tables.columns import ColumnChoice, quoted
 
 
 def read_moments(
@@ -82,7 +88,10 @@ def read_moments(
     'optimal'
     """
     check_choice("missing_labels", missing_labels, MISSING_LABELS)
-    is_files = _is_files(source)
+    paths = (source,) if isinstance(source, str | os.PathLike) else source
+    is_files = isinstance(paths, list | tuple) and all(
+        isinstance(path, str | os.PathLike) for path in paths
+    )
     if checkpoint is not None and not is_files:
         raise ValueError("A checkpoint can only be kept of files.")
     library = cluster_library(source)
@@ -95,9 +104,12 @@ def read_moments(
             total.add(part)
             check_number_of_groups(total.n_groups)
     else:
-        _require_pyarrow()
-        from fairpca.sources.columns import ColumnChoice
-
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError as error:
+            raise ImportError(
+                "Files and Arrow streams need pyarrow: install `fairpca[files]`."
+            ) from error
         choice = ColumnChoice.of(features, sensitive_features, sample_weight)
         if is_files:
             total = _read_files(source, choice, missing_labels, checkpoint, progress)
@@ -108,16 +120,55 @@ def read_moments(
     return total.moments()
 
 
-def _is_files(source: Any) -> bool:
-    paths = (source,) if isinstance(source, str | os.PathLike) else source
-    return isinstance(paths, list | tuple) and all(
-        isinstance(path, str | os.PathLike) for path in paths
-    )
+def transform_distributed(fair: Any, X: Any, *, keep: str | Sequence[str] = ()) -> Any:
+    """The rows of Dask or Spark, projected on the components where they lie.
+
+    Nothing is computed until the rows are asked for. ``fair.transform(X)`` is the same with no
+    other columns.
+
+    Parameters
+    ----------
+    fair : FairPCA
+        Fitted. Columns of data frames are taken by the names that they had at the fit.
+    X : array or data frame of Dask, or data frame of Spark
+        Of Spark, of a classic session or of Spark Connect.
+    keep : str or sequence of str, default=()
+        Other columns of a data frame to keep, before the reduced ones.
+
+    Returns
+    -------
+    array or data frame, of the same library
+        Of a data frame, the columns to keep and those that ``fair.get_feature_names_out()`` names.
+
+    Examples
+    --------
+    >>> import dask.dataframe
+    >>> from fairpca import FairPCA
+    >>> from fairpca.datasets import load_credit
+    >>> from fairpca.sources import transform_distributed
+    >>> credit = load_credit()
+    >>> frame = dask.dataframe.from_pandas(credit.data.assign(group=1), npartitions=4)
+    >>> fair = FairPCA(2).fit(credit.data, sensitive_features=credit.sensitive_features)
+    >>> list(transform_distributed(fair, frame, keep="group").columns)
+    ['group', 'fairpca0', 'fairpca1']
+    """
+    library = cluster_library(X)
+    if library is None:
+        raise TypeError(f"X must be of Dask or Spark, not a {type(X).__name__}.")
+    check_is_fitted(fair)
+    kept = [keep] if isinstance(keep, str) else list(keep)
+    lower = {name.lower() for name in kept}  # Spark does not tell them apart
+    taken = [name for name in map(str, fair.get_feature_names_out()) if name.lower() in lower]
+    if taken:
+        raise ValueError(f"Columns to keep have names of reduced ones: {quoted(taken)}.")
+    from fairpca.sources import dask, spark
+
+    return (dask if library == "dask" else spark).transform(fair, X, kept)
 
 
 def _read_files(
     source: Any,
-    choice: Any,
+    choice: ColumnChoice,
     missing_labels: str,
     checkpoint: str | Path | None,
     progress: Progress | None,
@@ -174,7 +225,7 @@ def _read_files(
 
 
 def _read_stream(
-    source: Any, choice: Any, missing_labels: str, progress: Progress | None
+    source: Any, choice: ColumnChoice, missing_labels: str, progress: Progress | None
 ) -> MomentSum:
     from fairpca.sources.blocks import Batch
     from fairpca.sources.streams import stream_batches
@@ -215,12 +266,3 @@ def _summed(items: Iterator[Any], missing_labels: str) -> Iterator[Any]:
         closing(in_order(work, chain([first], items), n_threads)) as results,
     ):
         yield from results
-
-
-def _require_pyarrow() -> None:
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            "Files and Arrow streams need pyarrow: install `fairpca[files]`."
-        ) from error

@@ -6,13 +6,13 @@ merges these, so that the driver does not get as many matrices as there are part
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from fairpca._rows.groups import check_number_of_groups
 from fairpca._rows.sums import one_blas_thread
 from fairpca.moments import GroupMoments, MomentSum
-from fairpca.tables.columns import check_column_names, require_columns
+from fairpca.tables.columns import ColumnChoice, Columns, check_column_names, require_columns
 
 _SENT = "task long, moments binary"
 """What a task sends: its number, or the first of those that it merged, and moments."""
@@ -33,8 +33,6 @@ def moments(
     Nothing but moments leaves the executors, which need fairpca too.
     """
     _require_spark(frame)
-    from fairpca.sources.columns import ColumnChoice
-
     if any(hasattr(given, "shape") for given in (sensitive_features, sample_weight)):
         raise TypeError(
             "sensitive_features and sample_weight must be names of columns of the data frame."
@@ -56,15 +54,22 @@ def moments(
     sums = _selected(frame, columns.names).mapInArrow(sum_partition, _SENT)
     # By a column and without a number of partitions, so that Spark settles on one by their sizes.
     merged = sums.repartition("task").sortWithinPartitions("task").mapInArrow(_merge, _SENT)
-    rows = sorted(_collected(merged), key=lambda row: row.task)
+    from pyspark.errors import PythonException
+
+    try:
+        rows = sorted(merged.collect(), key=lambda row: row.task)
+    except PythonException as error:  # a task that refuses its rows does so in its own words
+        refusal = _REFUSAL.search(str(error))
+        if refusal is None:
+            raise
+        kind = TypeError if refusal[1] == "TypeError" else ValueError
+        raise kind(refusal[2]) from error
     return [GroupMoments.from_bytes(bytes(row.moments)) for row in rows]
 
 
 def transform(fair: Any, frame: Any, keep: Sequence[str]) -> Any:
     """The rows of a Spark data frame, projected on the components where they lie, lazily."""
     _require_spark(frame)
-    from fairpca.sources.columns import Columns
-
     if not hasattr(fair, "feature_names_in_"):
         raise ValueError(
             f"This {type(fair).__name__} was fitted to columns without names, so it is not known "
@@ -137,39 +142,24 @@ def _task() -> int:
     return int(context.partitionId())
 
 
-def _collected(frame: Any) -> list[Any]:
-    """The rows of a small data frame; what a task refuses is said in its own words."""
-    from pyspark.errors import PythonException
-
-    try:
-        rows: list[Any] = frame.collect()
-        return rows
-    except PythonException as error:
-        refusal = _REFUSAL.search(str(error))
-        if refusal is None:
-            raise
-        kind: Callable[[str], Exception] = TypeError if refusal[1] == "TypeError" else ValueError
-        raise kind(refusal[2]) from error
-
-
 def _schema(frame: Any) -> Any:
     """The columns as Arrow has them, as far as it matters which hold numbers."""
     import pyarrow
     from pyspark.sql import types
 
-    def kind(spark: Any) -> Any:
-        if isinstance(spark, types.NumericType):
-            return pyarrow.float64()
-        known = {
-            types.BooleanType: pyarrow.bool_(),
-            types.NullType: pyarrow.null(),
-            types.DateType: pyarrow.date32(),
-            types.TimestampType: pyarrow.timestamp("us"),
-            types.BinaryType: pyarrow.binary(),
-        }
-        return known.get(type(spark), pyarrow.string())
-
-    return pyarrow.schema([(field.name, kind(field.dataType)) for field in frame.schema.fields])
+    known = {
+        types.BooleanType: pyarrow.bool_(),
+        types.NullType: pyarrow.null(),
+        types.DateType: pyarrow.date32(),
+        types.TimestampType: pyarrow.timestamp("us"),
+        types.BinaryType: pyarrow.binary(),
+    }
+    columns = []
+    for field in frame.schema.fields:
+        kind = known.get(type(field.dataType), pyarrow.string())
+        numeric = isinstance(field.dataType, types.NumericType)
+        columns.append((field.name, pyarrow.float64() if numeric else kind))
+    return pyarrow.schema(columns)
 
 
 def _selected(frame: Any, names: list[str]) -> Any:

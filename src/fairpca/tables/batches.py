@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 import pyarrow
 
-from fairpca.tables.columns import check_column_names
+from fairpca.tables.columns import INDEX, check_column_names
 from fairpca.tables.csv_files import CsvFile, OtherTypeError
-from fairpca.tables.reading import INDEX, TableFile, cut
+from fairpca.tables.reading import TableFile, cut
 
 IN_MEMORY = 2**30
 """Files up to this many bytes are read once, and kept in memory as one batch."""

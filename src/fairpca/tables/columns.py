@@ -1,11 +1,15 @@
-"""Columns of a table: their names, whether they hold numbers or text, and their values.
+"""Columns of a table: their names, which are read for what, their types and their values.
 
 A table is a data frame of pandas or Polars, a dictionary of columns, or a record batch or table of
 pyarrow.
 """
 
+from __future__ import annotations
+
+import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -21,6 +25,119 @@ MOST_NAMES = 5
 
 Encoded = tuple[tuple[Hashable, ...], Codes]
 """The labels that occur in a column, and the position of each row's among them, or -1."""
+
+
+INDEX = re.compile(r"__index_level_\d+__")
+"""What pandas calls an index without a name in Parquet and Arrow files: it is no data."""
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """What the user says of the columns; `features` is None for all numeric ones."""
+
+    features: tuple[str, ...] | None
+    sensitive: tuple[str, ...]
+    weight: str | None
+
+    @classmethod
+    def of(
+        cls,
+        features: Sequence[str] | None,
+        sensitive_features: str | Sequence[str] | None,
+        sample_weight: str | None,
+    ) -> ColumnChoice:
+        """Check names as the user gives them."""
+        chosen = []
+        for what, names in (("sensitive_features", sensitive_features), ("features", features)):
+            given = (names,) if isinstance(names, str) else tuple(() if names is None else names)
+            if not all(isinstance(name, str) for name in given):
+                raise TypeError(f"{what} must be names of columns, not the values themselves.")
+            repeated = [name for name, count in Counter(given).items() if count > 1]
+            if repeated:
+                raise ValueError(f"{what} names columns twice: {listed(repeated, MOST_NAMES)}.")
+            chosen.append(given)
+        if features is not None and not chosen[1]:
+            raise ValueError("features must name at least one column.")
+        if not (sample_weight is None or isinstance(sample_weight, str)):
+            raise TypeError("sample_weight must be the name of a column.")
+        return cls(None if features is None else chosen[1], chosen[0], sample_weight)
+
+    def columns(self, schema: Any, known: Columns | None = None) -> Columns:
+        """The columns of a table with this schema; those of the first, where they are known."""
+        if known is not None:
+            known.check(schema)
+            return known
+        names = check_column_names(schema.names)
+        others = {name for name in (*self.sensitive, self.weight) if name is not None}
+        require_columns(names, [*others, *(self.features or ())])
+        features = self.features
+        if features is None:
+            features = tuple(
+                field.name
+                for field in schema
+                if is_numeric(field.type)
+                and field.name not in others
+                and not INDEX.fullmatch(field.name)
+            )
+            if not features:
+                raise ValueError("The table has no numeric columns besides those for groups.")
+        found = Columns(features, self.sensitive, self.weight, self.features is None)
+        found.check(schema)
+        return found
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that are read.
+
+    `all_numeric` says that the features are all numeric columns that there were, so that a further
+    table with more of them is another table.
+    """
+
+    features: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    weight: str | None
+    all_numeric: bool
+
+    @property
+    def names(self) -> list[str]:
+        """Each column that is read, once."""
+        weight = () if self.weight is None else (self.weight,)
+        return list(dict.fromkeys((*self.features, *self.sensitive, *weight)))
+
+    def types(self, schema: Any) -> dict[str, Any]:
+        """The types to read a CSV file in: features and weights as numbers, labels as text."""
+        import pyarrow
+
+        kinds = dict.fromkeys(self.sensitive, pyarrow.string())
+        for name in {*self.features, self.weight} - {None}:
+            boolean = pyarrow.types.is_boolean(schema.field(name).type)
+            kinds[name] = pyarrow.bool_() if boolean else pyarrow.float64()
+        return kinds
+
+    def check(self, schema: Any) -> None:
+        """Raise ValueError unless a table with this schema has these columns, with numbers."""
+        names = check_column_names(schema.names)
+        require_columns(names, self.names)
+        wanted = {*self.features, self.weight}
+        numeric = {field.name for field in schema if is_numeric(field.type)}
+        text = [name for name in names if name in wanted and name not in numeric]
+        if text:
+            kinds = ", ".join(str(schema.field(name).type) for name in text[:MOST_NAMES])
+            raise ValueError(
+                f"Columns hold no numbers: {listed(text, MOST_NAMES)} ({kinds}); encode them or "
+                "leave them out."
+            )
+        if self.all_numeric:
+            # A column without any value may well be one of text.
+            known = {*self.names, *(field.name for field in schema if str(field.type) == "null")}
+            new = numeric - known
+            more = [n for n in names if n in new and not INDEX.fullmatch(n)]
+            if more:
+                raise ValueError(
+                    f"The table has numeric columns that the first one has not: "
+                    f"{listed(more, MOST_NAMES)}; name the features to leave them out."
+                )
 
 
 def table_columns(table: Any) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,9 +14,6 @@ import pyarrow.parquet
 
 from fairpca.tables.columns import is_text
 from fairpca.tables.csv_files import CsvFile
-
-INDEX = re.compile(r"__index_level_\d+__")
-"""What pandas calls an index without a name in Parquet and Arrow files: it is no data."""
 
 _PARQUET_BYTES = 2**26
 """Bytes that are read at a time, of all columns; all of a row group's would be much memory."""
