@@ -70,44 +70,30 @@ class FileFormat:
         self._write_to(buffer, header, arrays)
         return buffer.getvalue()
 
-    def read(self, path: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The header and the arrays; ValueError if they are not what was written."""
-        with open(path, "rb") as file:
-            return self._read_from(file, repr(str(path)))
+    def read(self, source: str | Path | bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The header and the arrays of a file, or of what `pack` made.
 
-    def unpack(self, data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The header and the arrays of what `pack` made."""
-        return self._read_from(io.BytesIO(data), BYTES)
-
-    def _write_to(self, file: Any, header: dict[str, Any], arrays: Mapping[str, Any]) -> None:
-        packed = {name: _packed(array) for name, array in arrays.items()}
-        head = {
-            "format": self.name,
-            "version": self.version,
-            "fairpca": __version__,
-            "checksums": {name: _checksum(data) for name, data in packed.items()},
-            **header,
-        }
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-            archive.writestr(_HEADER, json.dumps(head, indent=1, allow_nan=False))
-            for name, data in packed.items():
-                archive.writestr(f"{name}.npy", data)
-
-    def _read_from(self, file: Any, shown: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        if file.read(2) != b"PK":
-            raise ValueError(f"{shown} is no {self.called}.")
-        try:
-            # Read without unpacking, so that no small file can become a huge one.
-            members = _members(file)
-            header = json.loads(members[_HEADER])
-            known = header["format"] == self.name
-            version = int(header["version"]) if known else 0
-        except KeyError:
-            raise ValueError(f"{shown} is no {self.called}.") from None
-        except _DAMAGE as error:
-            raise ValueError(f"{shown} is damaged or cut short, and cannot be read.") from error
-        if not known:
-            raise ValueError(f"{shown} is no {self.called}.")
+        ValueError says that they are not what was written.
+        """
+        shown = BYTES if isinstance(source, bytes) else repr(str(source))
+        with io.BytesIO(source) if isinstance(source, bytes) else open(source, "rb") as file:
+            try:
+                if file.read(2) != b"PK":
+                    raise KeyError("other beginning")
+                # Read without unpacking, so that no small file can become a huge one.
+                with zipfile.ZipFile(file) as archive:
+                    infos = archive.infolist()
+                    if any(info.compress_type != zipfile.ZIP_STORED for info in infos):
+                        raise KeyError("compressed")
+                    members = {info.filename: archive.read(info) for info in infos}
+                header = json.loads(members[_HEADER])
+                if header["format"] != self.name:
+                    raise KeyError("other format")
+                version = int(header["version"])
+            except KeyError:
+                raise ValueError(f"{shown} is no {self.called}.") from None
+            except _DAMAGE as error:
+                raise ValueError(f"{shown} is damaged or cut short, and cannot be read.") from error
         if version > self.version:
             raise ValueError(
                 f"{shown} has version {version} of the format, and this fairpca reads up to "
@@ -117,10 +103,26 @@ class FileFormat:
             arrays = {}
             for name, checksum in header["checksums"].items():
                 data = members[f"{name}.npy"]
-                if _checksum(data) != checksum:
+                if hashlib.sha256(data).hexdigest() != checksum:
                     raise ValueError(f"the array {name} is not the one that was written")
-                arrays[name] = _unpacked(data)
+                arrays[name] = np.load(io.BytesIO(data), allow_pickle=False)
+                if arrays[name].dtype not in (np.float64, np.int64):
+                    raise ValueError("an array is neither of float64 nor of int64")
         return header, arrays
+
+    def _write_to(self, file: Any, header: dict[str, Any], arrays: Mapping[str, Any]) -> None:
+        packed = {name: _packed(array) for name, array in arrays.items()}
+        head = {
+            "format": self.name,
+            "version": self.version,
+            "fairpca": __version__,
+            "checksums": {name: hashlib.sha256(data).hexdigest() for name, data in packed.items()},
+            **header,
+        }
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            archive.writestr(_HEADER, json.dumps(head, indent=1, allow_nan=False))
+            for name, data in packed.items():
+                archive.writestr(f"{name}.npy", data)
 
 
 @contextmanager
@@ -132,28 +134,9 @@ def taking_for_damage(shown: str) -> Iterator[None]:
         raise ValueError(f"{shown} is damaged: its parts do not fit together.") from error
 
 
-def _members(file: Any) -> dict[str, bytes]:
-    with zipfile.ZipFile(file) as archive:
-        infos = archive.infolist()
-        if any(info.compress_type != zipfile.ZIP_STORED for info in infos):
-            raise KeyError("compressed")
-        return {info.filename: archive.read(info) for info in infos}
-
-
 def _packed(array: ArrayLike) -> bytes:
     buffer = io.BytesIO()
     values = np.asarray(array)
     dtype = "<i8" if values.dtype.kind in "iu" else "<f8"
     np.save(buffer, np.ascontiguousarray(values, dtype=dtype), allow_pickle=False)
     return buffer.getvalue()
-
-
-def _unpacked(data: bytes) -> Any:
-    array = np.load(io.BytesIO(data), allow_pickle=False)
-    if array.dtype not in (np.float64, np.int64):
-        raise ValueError("an array is neither of float64 nor of int64")
-    return array
-
-
-def _checksum(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

@@ -15,7 +15,7 @@ The arrays are ``count`` (int64), ``weight``, ``mean`` and ``scatter``.
 """
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -57,10 +57,30 @@ def write(path: str | Path, stored: Any, reading: dict[str, Any] | None = None) 
     FILE.write(path, *_parts(stored, reading))
 
 
-def read(path: str | Path) -> tuple[StoredMoments, dict[str, Any] | None]:
-    """The moments of a file, and what had been read if they are those of a pass."""
-    header, arrays = FILE.read(path)
-    return _together(header, arrays, repr(str(path)))
+def read(source: str | Path | bytes) -> tuple[StoredMoments, dict[str, Any] | None]:
+    """The moments of a file or its bytes, and what had been read if they are those of a pass."""
+    header, arrays = FILE.read(source)
+    with taking_for_damage(BYTES if isinstance(source, bytes) else repr(str(source))):
+        names = header["feature_names"]
+        stored = StoredMoments(
+            labels=tuple(map(label_from_data, header["labels"])),
+            feature_names=None if names is None else tuple(map(str, names)),
+            **arrays,
+        )
+        k, d = stored.mean.shape
+        fits = [
+            len(stored.labels) == len(set(stored.labels)) == k,
+            stored.count.shape == stored.weight.shape == (k,),
+            stored.scatter.shape == (k, d, d),
+            names is None or len(names) == d,
+            stored.count.dtype == np.int64 and stored.mean.dtype == np.float64,
+            stored.scatter.dtype == stored.weight.dtype == np.float64,
+            bool((stored.count >= 1).all() and (stored.weight > 0).all()),
+            bool(np.isfinite(stored.mean).all() and np.isfinite(stored.scatter).all()),
+        ]
+        if not all(fits):
+            raise ValueError("the parts cannot be moments")
+        return stored, header["pass"]
 
 
 def pack(stored: Any) -> bytes:
@@ -70,8 +90,7 @@ def pack(stored: Any) -> bytes:
 
 def unpack(data: bytes) -> StoredMoments:
     """The moments that `pack` made these bytes of."""
-    stored, _ = _together(*FILE.unpack(data), BYTES)
-    return stored
+    return read(data)[0]
 
 
 def _parts(stored: Any, reading: dict[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -82,20 +101,6 @@ def _parts(stored: Any, reading: dict[str, Any] | None) -> tuple[dict[str, Any],
     }
     names = ("count", "weight", "mean", "scatter")
     return header, {name: getattr(stored, name) for name in names}
-
-
-def _together(
-    header: dict[str, Any], arrays: dict[str, Any], shown: str
-) -> tuple[StoredMoments, dict[str, Any] | None]:
-    with taking_for_damage(shown):
-        names = header["feature_names"]
-        stored = StoredMoments(
-            labels=tuple(map(label_from_data, header["labels"])),
-            feature_names=None if names is None else tuple(map(str, names)),
-            **arrays,
-        )
-        _check(stored)
-        return stored, header["pass"]
 
 
 def label_as_data(label: Hashable) -> Any:
@@ -126,21 +131,3 @@ def label_from_data(stored: Any) -> Hashable:
         return made
     label: Hashable = stored
     return label
-
-
-def _check(stored: StoredMoments) -> None:
-    """Raise ValueError unless the parts can be moments."""
-    k, d = stored.mean.shape
-    names: Sequence[str] | None = stored.feature_names
-    fits = [
-        len(stored.labels) == len(set(stored.labels)) == k,
-        stored.count.shape == stored.weight.shape == (k,),
-        stored.scatter.shape == (k, d, d),
-        names is None or len(names) == d,
-        stored.count.dtype == np.int64 and stored.mean.dtype == np.float64,
-        stored.scatter.dtype == stored.weight.dtype == np.float64,
-        bool((stored.count >= 1).all() and (stored.weight > 0).all()),
-        bool(np.isfinite(stored.mean).all() and np.isfinite(stored.scatter).all()),
-    ]
-    if not all(fits):
-        raise ValueError("shapes differ")

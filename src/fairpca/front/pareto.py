@@ -213,12 +213,32 @@ class ParetoFront:
                 f"got {sum(wishes)} of them."
             )
         if index is not None:
-            return self._number(index)
+            try:
+                number = operator.index(index)
+            except TypeError as error:
+                raise ValueError(f"index must be an integer, got {index!r}.") from error
+            if -len(self) <= number < len(self):
+                return number % len(self)
+            raise IndexError(f"There are {len(self)} points, so there is none with index {number}.")
         if max_spread is not None:
-            return self._cheapest(max_spread)
+            check_number("max_spread", max_spread, least=0.0)
+            fair = self.spread <= float(max_spread) + self.problem.negligible_spread
+            if not fair.any():
+                raise ValueError(
+                    f"No point has a spread of at most {max_spread:g}: the smallest is "
+                    f"{self.spread.min():g}."
+                )
+            # Of equally cheap points the fairest.
+            return int(np.lexsort((self.spread, self.total_loss, ~fair))[0])
         if max_extra_loss is not None:
-            return self._fairest(max_extra_loss)
-        return int(np.argmax(-_scaled(self.spread) - _scaled(self.total_loss)))
+            check_number("max_extra_loss", max_extra_loss, least=0.0)
+            cheap = self.extra_loss <= float(max_extra_loss)
+            # Of equally fair points the cheapest.
+            return int(np.lexsort((self.total_loss, self.spread, ~cheap))[0])
+        points = np.array([self.spread, self.total_loss])
+        points -= points.min(axis=1, keepdims=True)
+        widths = points.max(axis=1, keepdims=True)
+        return int((points / np.where(widths > 0.0, widths, 1.0)).sum(axis=0).argmin())
 
     def estimator(self, index: int | None = None, **wish: Any) -> FairPCA:
         """A fitted `FairPCA` for one point.
@@ -351,41 +371,9 @@ class ParetoFront:
             *self.solutions[-1].certificate.sentences(),
         ]
 
-    def _number(self, index: int) -> int:
-        try:
-            number = operator.index(index)
-        except TypeError as error:
-            raise ValueError(f"index must be an integer, got {index!r}.") from error
-        if not -len(self) <= number < len(self):
-            raise IndexError(f"There are {len(self)} points, so there is none with index {number}.")
-        return number % len(self)
-
-    def _cheapest(self, max_spread: float) -> int:
-        check_number("max_spread", max_spread, least=0.0)
-        fair = self.spread <= float(max_spread) + self.problem.negligible_spread
-        if not fair.any():
-            raise ValueError(
-                f"No point has a spread of at most {max_spread:g}: the smallest is "
-                f"{self.spread.min():g}."
-            )
-        # Of equally cheap points the fairest.
-        return int(np.lexsort((self.spread, self.total_loss, ~fair))[0])
-
-    def _fairest(self, max_extra_loss: float) -> int:
-        check_number("max_extra_loss", max_extra_loss, least=0.0)
-        cheap = self.extra_loss <= float(max_extra_loss)
-        # Of equally fair points the cheapest.
-        return int(np.lexsort((self.total_loss, self.spread, ~cheap))[0])
-
 
 def check_n_points(n_points: object) -> None:
     """Raise ValueError unless this is an integer of at least 2."""
     check_whole_number("n_points", n_points)
     if n_points == 1:
         raise ValueError("n_points must be at least 2: the two ends of the front.")
-
-
-def _scaled(values: Array) -> Array:
-    """The values scaled to [0, 1]; zeros where all are equal."""
-    width = float(np.ptp(values))
-    return np.asarray((values - values.min()) / (width if width > 0 else 1.0))
