@@ -12,8 +12,7 @@ from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments, Problem
 from fairpca.datasets import load_adult, load_credit
 from fairpca.front import ParetoFront, pareto_front
 from fairpca.report import report
-from fairpca.solvers._exact.space import SearchSpace
-from fairpca.solvers.exact import Workspace
+from fairpca.solvers.exact import Workspace, search_space
 from fairpca.solvers.tolerance_sweep import _come_back
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
@@ -202,7 +201,7 @@ def test_a_dominated_point_takes_the_subspace_of_the_fairer_one():
             if problem.total_loss(basis) > fairest.total_loss
         )
         points[i] = replace(points[i], basis=bad, total_loss=dearer, certificate=turned)
-    _come_back(problem, points, Workspace(SearchSpace(problem)))
+    _come_back(problem, points, Workspace(search_space(problem)))
     repaired = ParetoFront(problem, tuple(points))
     assert (np.diff(repaired.total_loss) >= 0).all()
     for i in (2, 3):

@@ -1,15 +1,10 @@
 """Solution: what a solver returns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from fairpca._linalg.types import Array
 from fairpca.certificate import Certificate
-from fairpca.problem import Problem
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,27 +49,6 @@ class Solution:
     message: str
     history: dict[str, Any] = field(default_factory=dict)
     retention: Array | None = None
-
-    @classmethod
-    def certified(
-        cls,
-        problem: Problem,
-        basis: Array,
-        certificate: Certificate,
-        retention: Array | None = None,
-        **about: Any,
-    ) -> Solution:
-        """The solution that a certified basis is; `about` are the solver's own attributes."""
-        losses = problem.traces - problem.kept(basis, retention)
-        return cls(
-            basis=basis,
-            group_losses=np.maximum(losses, 0.0),
-            disparities=certificate.disparities,
-            total_loss=float(problem.weights @ losses),
-            certificate=certificate,
-            retention=retention,
-            **about,
-        )
 
     def __repr__(self) -> str:
         d, r = self.basis.shape

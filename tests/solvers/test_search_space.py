@@ -18,7 +18,7 @@ def test_same_solution_as_in_the_whole_space(monkeypatch, k, criterion):
     matrices = random_matrices(rng, "general", k, 60) * falling[:, None] * falling[None, :]
     problem = problem_of(matrices, 3, criterion=criterion)
     whole = ExactSolver(n_starts=5).solve(problem)
-    monkeypatch.setattr(space, "_WHOLE_LIMIT", 10)
+    monkeypatch.setattr(space, "WHOLE_LIMIT", 10)
     part = ExactSolver(n_starts=5).solve(problem_of(matrices, 3, criterion=criterion))
     assert part.certificate.status == whole.certificate.status == "optimal"
     assert part.total_loss == pytest.approx(whole.total_loss, abs=1e-9 * problem.scale)
@@ -42,7 +42,7 @@ def test_bounds_of_tied_groups_are_those_of_the_whole_space(monkeypatch, kind, c
         matrices = random_matrices(np.random.default_rng([k, seed]), kind, k, 124)
         bounds = []
         for limit in (120, 10**9):
-            monkeypatch.setattr(space, "_WHOLE_LIMIT", limit)
+            monkeypatch.setattr(space, "WHOLE_LIMIT", limit)
             problem = problem_of(matrices, r, criterion=criterion)
             bounds.append(problem.dual_bound(best_multipliers(problem)))
         assert bounds[0] == pytest.approx(bounds[1], abs=1e-7 * problem.scale)

@@ -8,7 +8,7 @@ from fairpca.certificate import certify
 from fairpca.problem import KeptBounds, Problem
 from fairpca.solution import Solution
 from fairpca.solvers._rounding import round_relaxed
-from fairpca.solvers.exact import best_multipliers
+from fairpca.solvers.exact import best_multipliers, certified_solution
 
 
 def conclude(
@@ -36,7 +36,7 @@ def conclude(
         certificate = replace(certificate, requested_tolerance=problem.tolerance)
     n_eigen = problem.n_groups + n_iter if n_eigen is None else n_eigen
     about = {"solver": solver.name, "n_iter": n_iter, "n_eigen": n_eigen, "message": message}
-    return Solution.certified(problem, basis, certificate, retention, history=history, **about)
+    return certified_solution(problem, basis, certificate, retention, history=history, **about)
 
 
 def conclude_relaxed(

@@ -19,8 +19,8 @@ from fairpca.solvers._exact.domains import ceiling_domain, minmax_domain
 from fairpca.solvers._exact.dual import DualResult, maximise_dual
 from fairpca.solvers._exact.local import LocalResult
 from fairpca.solvers._exact.multistart import CLOSED_GAP, MultiStart, loss_limit, own_total
-from fairpca.solvers._exact.space import SearchSpace
 from fairpca.solvers._per_group import per_group
+from fairpca.solvers.exact import search_space
 
 _WITHIN = "least total loss found within the bounds"
 
@@ -131,7 +131,7 @@ class _ConstrainedRun:
         if self._is_met(problem.disparities(plain)):
             message = "the least total loss of all meets the bounds"
             return _Finding(plain, problem.total_loss(plain), message)
-        self.space = SearchSpace(problem)
+        self.space = search_space(problem)
         found = self._searched(self.epsilon)
         self.n_eigen = self.space.n_eigen
         return found

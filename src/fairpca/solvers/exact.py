@@ -17,14 +17,14 @@ from fairpca._rows.checks import check_seed, check_whole_number
 from fairpca.certificate import ROUNDING_GROUP, Certificate, certify
 from fairpca.problem import KeptBounds, Problem
 from fairpca.solution import Solution
+from fairpca.solvers._exact import space as subspaces
 from fairpca.solvers._exact.criteria import Equal, MinMax, Spread
 from fairpca.solvers._exact.domains import spread_domain
 from fairpca.solvers._exact.dual import DualResult, maximise_dual
-from fairpca.solvers._exact.forms import Forms
+from fairpca.solvers._exact.forms import Forms, WholeSpace
 from fairpca.solvers._exact.local import LocalResult, refine
 from fairpca.solvers._exact.multistart import CLOSED_GAP, MultiStart, enough, loss_limit, own_total
 from fairpca.solvers._exact.relaxed import settle_equal, settle_minmax
-from fairpca.solvers._exact.space import SearchSpace
 from fairpca.solvers._exact.two_groups import (
     SeenWeights,
     settle_two_groups,
@@ -107,7 +107,7 @@ def best_multipliers(problem: Problem, known: KeptBounds | None = None) -> Array
     """
     if without_search(problem) is not None:
         return plain_multipliers(problem)
-    space = SearchSpace(problem, known)
+    space = search_space(problem, known)
     if problem.n_groups == 2:
         return two_group_multipliers(problem, settle_two_groups(problem, space).weights)
     if problem.criterion == "minmax":
@@ -119,7 +119,7 @@ def best_multipliers(problem: Problem, known: KeptBounds | None = None) -> Array
 class Workspace:
     """What solutions of one problem at several tolerances share."""
 
-    space: SearchSpace
+    space: WholeSpace
     seen: SeenWeights = field(default_factory=SeenWeights)
     minmax_disparities: Array | None = None
     """Disparities of the best subspace found for "minmax", which knows no tolerance."""
@@ -147,7 +147,7 @@ def solve_near(
     """
     run = _ExactRun(problem, n_starts, random_state, shared)
     found = run.find(neighbours)
-    return Solution.certified(
+    return certified_solution(
         problem,
         found.basis,
         found.certificate,
@@ -157,6 +157,17 @@ def solve_near(
         message=found.message,
         history={"starts": tuple(run.history)},
     )
+
+
+def search_space(problem: Problem, known: KeptBounds | None = None) -> WholeSpace:
+    """Where the search takes place: the whole space, or for many columns one that suffices."""
+    known = KeptBounds() if known is None else known
+    n, r = problem.moments.n_features, problem.n_components
+    if n > max(subspaces.WHOLE_LIMIT, 2 * (problem.n_groups + 1) * r):
+        space = subspaces.SearchSpace(problem, known)
+        if space.has_room:
+            return space
+    return WholeSpace(problem, known)
 
 
 def without_search(problem: Problem) -> tuple[Array, str] | None:
@@ -180,6 +191,26 @@ def plain_multipliers(problem: Problem) -> Array:
     """What proves the bound where nothing has to be searched for."""
     k = problem.n_groups
     return np.full(k, 1.0 / k) if problem.criterion == "minmax" else np.zeros(k)
+
+
+def certified_solution(
+    problem: Problem,
+    basis: Array,
+    certificate: Certificate,
+    retention: Array | None = None,
+    **about: Any,
+) -> Solution:
+    """The solution that a certified basis is; `about` are the solver's own attributes."""
+    losses = problem.traces - problem.kept(basis, retention)
+    return Solution(
+        basis=basis,
+        group_losses=np.maximum(losses, 0.0),
+        disparities=certificate.disparities,
+        total_loss=float(problem.weights @ losses),
+        certificate=certificate,
+        retention=retention,
+        **about,
+    )
 
 
 def with_minmax(problem: Problem, certificate: Certificate, better: Array | None) -> Certificate:
@@ -216,7 +247,7 @@ class _ExactRun:
         if (plain := without_search(problem)) is not None:
             return self._certified(plain[0], plain_multipliers(problem), plain[1])
         before = 0 if self.shared is None else self.shared.space.n_eigen
-        self.work = Workspace(SearchSpace(problem)) if self.shared is None else self.shared
+        self.work = Workspace(search_space(problem)) if self.shared is None else self.shared
         self.space, self.known = self.work.space, self.work.space.bounds
         try:
             if problem.n_groups == 2:
@@ -305,10 +336,13 @@ class _ExactRun:
         reached = max(float(np.ptp(nearest.disparities)), problem.tolerance)
         allowed = reached + negligible / 2
         # At the edge of what is possible the weights grow without bound, and the barrier with them.
-        duals = [settle_equal(self.space, allowed, first_mu=mu) for mu in _EDGE_MUS]
-        near = [self._least_loss(dual, allowed, [nearest.basis], _EDGE_STARTS) for dual in duals]
+        duals, fair = [], []
+        for mu in _EDGE_MUS:  # one after the other: the search space may grow in between
+            duals.append(settle_equal(self.space, allowed, first_mu=mu))
+            local = self._least_loss(duals[-1], allowed, [nearest.basis], _EDGE_STARTS)
+            if np.ptp(local.disparities) <= allowed + negligible / 2:
+                fair.append(local)
         dual = max(duals, key=lambda found: found.value)
-        fair = [local for local in near if np.ptp(local.disparities) <= allowed + negligible / 2]
         local = min([nearest, *fair], key=lambda found: float(problem.weights @ found.disparities))
         return self._finish_equal(local, dual, proof.weights)
 

@@ -19,8 +19,7 @@ from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._exact.criteria import Equal
 from fairpca.solvers._exact.multistart import refine_in
-from fairpca.solvers._exact.space import SearchSpace
-from fairpca.solvers.exact import MOST_STARTS, Workspace, solve_near, with_minmax
+from fairpca.solvers.exact import MOST_STARTS, Workspace, search_space, solve_near, with_minmax
 
 _MORE_STARTS = 5
 """Starts beside the neighbours, where following them leaves a gap."""
@@ -68,7 +67,7 @@ def sweep(
         report(1, 1)
         return [first]
     report(1, n_points)
-    shared = Workspace(SearchSpace(problem))
+    shared = Workspace(search_space(problem))
     last = solve_near(problem.with_tolerance(0.0), MOST_STARTS, random_state, shared)
     least = 0.0
     if last.certificate.status not in ("optimal", "bounded"):

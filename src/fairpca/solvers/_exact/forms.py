@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from fairpca._linalg.library import NUMPY, Backend
 from fairpca._linalg.types import Array
-from fairpca.problem import Problem, group_matrices
+from fairpca.problem import KeptBounds, Problem, group_matrices
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,3 +101,49 @@ class Spectrum:
         if self._rows is None or self._rows.shape[1] < n:
             self._rows = (self.vectors[:, :n].T @ self._stored) @ self.vectors
         return self._rows[:, :n, :]
+
+
+class Weighted(Protocol):
+    """A dual result: what matters here are its weights and its cost."""
+
+    @property
+    def weights(self) -> Array:
+        """Weights of the groups' matrices."""
+
+    @property
+    def n_eigen(self) -> int:
+        """Eigenproblems solved."""
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether no subspace belongs to it that could be wanted to all digits."""
+
+
+Dual = TypeVar("Dual", bound=Weighted)
+
+
+class WholeSpace:
+    """Where a search takes place, here the whole space; `forms` are those of the problem in it.
+
+    `n_eigen` counts the eigenproblems, and `bounds` are what was proven on the way.
+    """
+
+    is_whole = True
+
+    def __init__(self, problem: Problem, bounds: KeptBounds) -> None:
+        self.n_eigen, self.bounds = problem.n_groups + 1, bounds
+        self.forms = Forms.from_problem(problem)
+
+    def lift(self, basis: Array) -> Array:
+        """A basis in the search space, in the coordinates of the whole space."""
+        return basis
+
+    def lower(self, basis: Array) -> Array:
+        """A basis of the whole space, inside the search space, in its coordinates."""
+        return basis
+
+    def settle(self, solve: Callable[[Forms], Dual]) -> Dual:
+        """Solve a dual problem so that its solution is exact in the whole space."""
+        dual = solve(self.forms)
+        self.n_eigen += dual.n_eigen
+        return dual

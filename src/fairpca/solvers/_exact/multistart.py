@@ -16,8 +16,8 @@ from fairpca.certificate import OPTIMAL_GAP
 from fairpca.problem import Problem
 from fairpca.solvers._exact.criteria import Criterion
 from fairpca.solvers._exact.dual import DualResult
+from fairpca.solvers._exact.forms import WholeSpace
 from fairpca.solvers._exact.local import LocalResult, refine
-from fairpca.solvers._exact.space import SearchSpace
 
 CLOSED_GAP = OPTIMAL_GAP / 10
 """Gap, relative to the value, at which a search ends: well within what counts as optimal."""
@@ -58,9 +58,7 @@ def enough(problem: Problem, bound: float, base: float = 0.0) -> float:
     return bound + max(CLOSED_GAP * (base + bound), _ROUNDING_GAP * problem.scale)
 
 
-def refine_in(
-    space: SearchSpace, criterion: Criterion, start: Array, weights: Array
-) -> LocalResult:
+def refine_in(space: WholeSpace, criterion: Criterion, start: Array, weights: Array) -> LocalResult:
     """A local search inside the space, from and to coordinates of the whole space."""
     inside = refine(space.forms, criterion, space.lower(start), weights)
     return replace(inside, basis=space.lift(inside.basis))
@@ -92,7 +90,7 @@ class MultiStart:
 
     def best(
         self,
-        space: SearchSpace,
+        space: WholeSpace,
         criterion: Criterion,
         dual: DualResult,
         *,
@@ -132,7 +130,7 @@ class MultiStart:
         )
 
     def _all_starts(
-        self, space: SearchSpace, dual: DualResult, most: int | None, first: Iterable[Array]
+        self, space: WholeSpace, dual: DualResult, most: int | None, first: Iterable[Array]
     ) -> Iterator[Array]:
         """Those that are given, the relaxed solution, others near it, then any."""
         yield from first

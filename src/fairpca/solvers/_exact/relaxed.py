@@ -10,20 +10,19 @@ import numpy as np
 from fairpca._linalg.types import Array
 from fairpca.solvers._exact.domains import WARM_MU, equal_domain, minmax_domain
 from fairpca.solvers._exact.dual import DualResult, maximise_dual
-from fairpca.solvers._exact.forms import Forms
-from fairpca.solvers._exact.space import SearchSpace
+from fairpca.solvers._exact.forms import Forms, WholeSpace
 
 _SMOOTH = 1e-6
 """A mu from which on nothing depends on it, up to rounding, where no eigenvalues are tied."""
 
 
-def settle_minmax(space: SearchSpace) -> DualResult:
+def settle_minmax(space: WholeSpace) -> DualResult:
     """The dual of the least largest disparity."""
     return space.settle(lambda forms: maximise_dual(forms, minmax_domain(forms)))
 
 
 def settle_equal(
-    space: SearchSpace,
+    space: WholeSpace,
     tolerance: float,
     limit: float = np.inf,
     near: Array | None = None,

@@ -1,10 +1,10 @@
-"""Where the search takes place: the whole space, or for many columns a subspace that suffices.
+"""Where the search takes place with many columns: a subspace that suffices.
 
 docs/exact_solver.md, section 14.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -12,9 +12,9 @@ import scipy.linalg
 from fairpca._linalg.krylov import Pairs, all_pairs, confirmed_pairs, found_pairs, proven_pairs
 from fairpca._linalg.types import Array
 from fairpca.problem import KeptBounds, Problem, group_matrices
-from fairpca.solvers._exact.forms import Forms
+from fairpca.solvers._exact.forms import Dual, Forms, Weighted, WholeSpace
 
-_WHOLE_LIMIT = 120
+WHOLE_LIMIT = 120
 """Up to this many columns nothing is gained by searching in a subspace."""
 
 _MORE_VECTORS = 8
@@ -33,26 +33,7 @@ _POLISHING_ROUNDS = 3
 """Rounds that only bring the eigenvectors nearer, not the sum of the eigenvalues."""
 
 
-class Weighted(Protocol):
-    """A dual result: what matters here are its weights and its cost."""
-
-    @property
-    def weights(self) -> Array:
-        """Weights of the groups' matrices."""
-
-    @property
-    def n_eigen(self) -> int:
-        """Eigenproblems solved."""
-
-    @property
-    def is_tied(self) -> bool:
-        """Whether no subspace belongs to it that could be wanted to all digits."""
-
-
-Dual = TypeVar("Dual", bound=Weighted)
-
-
-class SearchSpace:
+class SearchSpace(WholeSpace):
     """Forms restricted to a subspace that grows until dual solutions in it are exact.
 
     It starts with the leading eigenvectors of the groups and of the total. A dual solution
@@ -63,58 +44,32 @@ class SearchSpace:
     and added too.
     """
 
-    def __init__(self, problem: Problem, bounds: KeptBounds | None = None) -> None:
-        self._problem = problem
-        self._basis: Any = None
-        self._images: list[Any] = []
-        self.bounds = KeptBounds() if bounds is None else bounds
-        """What was proven on the way, for certificates."""
-        self.n_eigen = problem.n_groups + 1
-        r = problem.n_components
-        if problem.moments.n_features > max(_WHOLE_LIMIT, 2 * (problem.n_groups + 1) * r):
-            self._matrices = group_matrices(problem)
-            self._backend = self._matrices.backend
-            self._basis = self._backend.put(problem.least_loss_basis)
-            self._images = list(self._matrices.images(self._basis))
-            self._add(self._backend.put(np.hstack(problem.own_subspaces)))
-            if self._basis.shape[1] == r:  # all groups agree: no room to search
-                self._basis = None
-        if self._basis is None:
-            self.forms = Forms.from_problem(problem)
-        else:
-            self._restrict()
+    is_whole = False
 
-    @property
-    def is_large(self) -> bool:
-        """Whether there are so many columns that what is found has to be proven."""
-        return self._problem.is_large
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the search takes place in the whole space."""
-        return self._basis is None
+    def __init__(self, problem: Problem, bounds: KeptBounds) -> None:
+        self._problem, self._matrices = problem, group_matrices(problem)
+        self.n_eigen, self.bounds = problem.n_groups + 1, bounds
+        self._backend = self._matrices.backend
+        self._basis = self._backend.put(problem.least_loss_basis)
+        self._images = list(self._matrices.images(self._basis))
+        # Where all groups agree there is no room to search.
+        self.has_room = self._add(self._backend.put(np.hstack(problem.own_subspaces)))
+        self._restrict()
 
     def lift(self, basis: Array) -> Array:
         """A basis in the search space, in the coordinates of the whole space."""
-        if self._basis is None:
-            return basis
         return self._backend.host(self._basis @ self._backend.put(basis))
 
     def lower(self, basis: Array) -> Array:
         """A basis of the whole space, inside the search space, in its coordinates."""
-        if self._basis is None:
-            return basis
         return self._backend.host(self._basis.T @ self._backend.put(basis))
 
     def settle(self, solve: Callable[[Forms], Dual]) -> Dual:
         """Solve a dual problem so that its solution is exact in the whole space."""
         polishing = _POLISHING_ROUNDS
-        for round_ in range(1, _MAX_ROUNDS + 1):
-            dual = solve(self.forms)
-            self.n_eigen += dual.n_eigen
-            if self._basis is None or round_ == _MAX_ROUNDS:
-                break
-            polished = self._grow(dual, may_polish=polishing > 0)
+        for left in reversed(range(_MAX_ROUNDS)):
+            dual = super().settle(solve)
+            polished = self._grow(dual, may_polish=polishing > 0) if left else None
             if polished is None:
                 break
             polishing -= int(polished)
@@ -128,7 +83,7 @@ class SearchSpace:
         start = self._basis @ self.forms.spectrum(weights).vectors[:, : r + _MORE_VECTORS]
         self.n_eigen += 1
         confirmed = confirmed_pairs(matrix, r, start)
-        if self.is_large:
+        if self._problem.is_large:
             found = confirmed or found_pairs(matrix, r, start, beyond=self._enough(weights))
         else:
             found = all_pairs(matrix, r)
@@ -138,7 +93,7 @@ class SearchSpace:
         if short and dual.is_tied:
             # Tied eigenvectors trade places from round to round: let the next ones in as well.
             grown = self._add(found.beside) or grown
-        if not grown and self.is_large:
+        if not grown and self._problem.is_large:
             # The search space has all that was found; it remains to prove that this is all.
             found = proven_pairs(matrix, r, found=found)
             assert found.bound is not None

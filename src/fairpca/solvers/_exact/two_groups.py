@@ -22,8 +22,7 @@ from fairpca._linalg.dense import Geodesic
 from fairpca._linalg.types import Array
 from fairpca.problem import Problem
 from fairpca.solvers._exact.dual import VALUE_ROUNDING
-from fairpca.solvers._exact.forms import Forms
-from fairpca.solvers._exact.space import SearchSpace
+from fairpca.solvers._exact.forms import Forms, WholeSpace
 
 _MAX_STEPS = 100
 """The most eigenproblems: 8 to 12 are usual, and halving alone takes 50."""
@@ -93,7 +92,7 @@ class SeenWeights:
 
 
 def settle_two_groups(
-    problem: Problem, space: SearchSpace, seen: SeenWeights | None = None
+    problem: Problem, space: WholeSpace, seen: SeenWeights | None = None
 ) -> TwoGroupResult:
     """The optimum for two groups; min-max and equality have the same."""
     tolerance = 0.0 if problem.criterion == "minmax" else problem.tolerance
