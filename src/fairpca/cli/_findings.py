@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fairpca import Certificate, FairPCA, GroupTable
+from fairpca import FairPCA, GroupTable
 from fairpca._linalg.types import Array
 from fairpca._rows.text import label_text, short_text
 from fairpca.cli._prepared import PreparedTable
@@ -26,21 +26,18 @@ def columns_sentence(preparation: Preparation) -> str:
     return f"Columns: {' and '.join(parts)}."
 
 
-def who_pays(table: GroupTable) -> str:
-    """Who loses most and least with ordinary PCA."""
+def of_subspace(fair: FairPCA) -> list[str]:
+    """Who pays for ordinary PCA, what the fair subspace costs, and how good it is."""
+    table = fair.group_table_
     worst, best = int(table.pca_disparity.argmax()), int(table.pca_disparity.argmin())
-    if worst == best:
-        return "There is one group, for which ordinary PCA is its own."
     name = [short_text(label_text(label)) for label in table.labels]
-    return (
+    who_pays = (
         f"With ordinary PCA, {name[worst]} loses {table.pca_disparity[worst]:.4g} more than with a "
         f"PCA of its own, {name[best]} {table.pca_disparity[best]:.4g}."
     )
-
-
-def of_subspace(fair: FairPCA) -> list[str]:
-    """Who pays for ordinary PCA, what the fair subspace costs, and how good it is."""
-    return [who_pays(fair.group_table_), cost(fair), in_options(str(fair.certificate_))]
+    if worst == best:
+        who_pays = "There is one group, for which ordinary PCA is its own."
+    return [who_pays, cost(fair), in_options(str(fair.certificate_))]
 
 
 def cost(fair: FairPCA) -> str:
@@ -52,10 +49,14 @@ def cost(fair: FairPCA) -> str:
     )
 
 
-def model_cost(audited: GroupTable) -> str:
-    """What an audited model costs in total."""
+def of_model(audited: GroupTable) -> list[str]:
+    """What each group loses with an audited model, and what that costs in total."""
     compared = _compared(total(audited, audited.loss), total(audited, audited.pca_loss))
-    return f"The model has a total loss of {compared}."
+    return [
+        f"The model on this table:\n\n{audited}\n",
+        f"The model has a total loss of {compared}.",
+        "\nA fair subspace fitted to this table:\n",
+    ]
 
 
 def total(table: GroupTable, losses: Array) -> float:
@@ -85,14 +86,23 @@ def table_as_data(prepared: PreparedTable) -> dict[str, Any]:
 
 def as_data(fair: FairPCA) -> dict[str, Any]:
     """A fitted subspace as plain data, for JSON."""
+    certificate = {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in asdict(fair.certificate_).items()
+    }
     return {
         "n_components": fair.n_components_,
         "pca_total_loss": total(fair.group_table_, fair.group_table_.pca_loss),
         "total_loss": float(fair.solution_.total_loss),
         "explained_variance_ratio": fair.explained_variance_ratio_.tolist(),
         "groups": groups_as_data(fair.group_table_),
-        "certificate": certificate_as_data(fair.certificate_),
+        "certificate": certificate | {"text": str(fair.certificate_)},
     }
+
+
+def model_as_data(audited: GroupTable) -> dict[str, Any]:
+    """An audited model as plain data, for JSON."""
+    return {"total_loss": total(audited, audited.loss), "groups": groups_as_data(audited)}
 
 
 def groups_as_data(table: GroupTable) -> list[dict[str, Any]]:
@@ -100,12 +110,3 @@ def groups_as_data(table: GroupTable) -> list[dict[str, Any]]:
     columns = table.to_dict()
     names = [name.replace(" ", "_").lower() for name in columns]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def certificate_as_data(certificate: Certificate) -> dict[str, Any]:
-    """A certificate's numbers and words."""
-    numbers = {
-        name: value.tolist() if isinstance(value, np.ndarray) else value
-        for name, value in asdict(certificate).items()
-    }
-    return numbers | {"text": str(certificate)}

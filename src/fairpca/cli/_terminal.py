@@ -53,14 +53,17 @@ def say_json(result: dict[str, Any]) -> None:
 
 
 def show(
-    as_json: bool, result: dict[str, Any], words: Iterable[str], **written: Path | None
+    as_json: bool,
+    data: Callable[[], dict[str, Any]],
+    words: Callable[[], Iterable[str]],
+    **written: Path | None,
 ) -> None:
     """Print a result, as JSON or in words, and the files that were written."""
     if as_json:
         paths = {name: None if path is None else str(path) for name, path in written.items()}
-        say_json(result | paths)
+        say_json(data() | paths)
         return
-    for text in words:
+    for text in words():
         say(text)
     for name, path in written.items():
         if path is not None:

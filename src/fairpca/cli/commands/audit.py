@@ -84,15 +84,21 @@ def audit(
             r, typed = int(fair.n_components_), context.obj
             page = report_on(prepared, r, missing_labels, columns, table, typed, warn=False)
             write_report(page, report)
-    model_data, words = None, []
-    if audited is not None:
-        loss = findings.total(audited, audited.loss)
-        model_data = {"total_loss": loss, "groups": findings.groups_as_data(audited)}
-        words += [f"The model on this table:\n\n{audited}\n", findings.model_cost(audited)]
-        words += ["\nA fair subspace fitted to this table:\n"]
-    data = {"command": "audit", "rows": int(fair.group_table_.count.sum()), "model": model_data}
-    words += [f"{fair.group_table_}\n", *findings.of_subspace(fair)]
-    show(json, data | findings.as_data(fair), words, report=report)
+    show(
+        json,
+        lambda: {
+            "command": "audit",
+            "rows": int(fair.group_table_.count.sum()),
+            "model": None if audited is None else findings.model_as_data(audited),
+            **findings.as_data(fair),
+        },
+        lambda: [
+            *([] if audited is None else findings.of_model(audited)),
+            f"{fair.group_table_}\n",
+            *findings.of_subspace(fair),
+        ],
+        report=report,
+    )
 
 
 def _audit_model(

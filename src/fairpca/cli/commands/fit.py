@@ -80,8 +80,8 @@ def fit(
         write_report(page, report)
     show(
         json,
-        {"command": "fit", **findings.table_as_data(prepared), **findings.as_data(fair)},
-        [
+        lambda: {"command": "fit", **findings.table_as_data(prepared), **findings.as_data(fair)},
+        lambda: [
             findings.columns_sentence(preparation),
             f"\n{fair.group_table_}\n",
             *findings.of_subspace(fair),

@@ -114,21 +114,19 @@ def front(
         with stage(f"writing {points_output.name}"):
             columns_of = {"point": list(range(len(found))), **found.to_dict()}
             write_batches(pyarrow.table(columns_of).to_batches(), points_output)
-    words = [
-        findings.columns_sentence(prepared.preparation),
-        f"\n{findings.in_options(str(found))}",
-    ]
-    if fair is not None and chosen is not None:
-        words += _chosen_in_words(found, chosen, fair)
     show(
         json,
-        {
+        lambda: {
             "command": "front",
             **findings.table_as_data(prepared),
             **_as_data(found),
             "chosen": None if fair is None else {"point": chosen, **findings.as_data(fair)},
         },
-        words,
+        lambda: [
+            findings.columns_sentence(prepared.preparation),
+            f"\n{findings.in_options(str(found))}",
+            *_chosen_in_words(found, chosen, fair),
+        ],
         model=model,
         output=output,
         points_output=points_output,
@@ -183,7 +181,9 @@ def _as_data(found: ParetoFront) -> dict[str, Any]:
     }
 
 
-def _chosen_in_words(found: ParetoFront, chosen: int, fair: FairPCA) -> list[str]:
+def _chosen_in_words(found: ParetoFront, chosen: int | None, fair: FairPCA | None) -> list[str]:
+    if chosen is None or fair is None:
+        return []
     fairest = chosen == len(found) - 1
     lines = [
         f"\nPoint {chosen}, {'the fairest' if fairest else f'of {len(found)}'}:",

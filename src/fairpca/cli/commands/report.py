@@ -52,13 +52,13 @@ def report(
     fair = made.front.estimator(-1)
     show(
         json,
-        {
+        lambda: {
             "command": "report",
             **findings.table_as_data(prepared),
             **findings.as_data(fair),
             "summary": made.summary,
         },
-        [
+        lambda: [
             findings.columns_sentence(prepared.preparation),
             f"\n{fair.group_table_}\n",
             *made.summary["finding"],

@@ -41,7 +41,7 @@ def transform(
     r = fitted.fair_pca.n_components_
     show(
         json,
-        {"command": "transform", "rows": n_rows, "n_components": r, "model": str(model)},
-        [f"Reduced {n_rows:,} rows to {r} columns."],
+        lambda: {"command": "transform", "rows": n_rows, "n_components": r, "model": str(model)},
+        lambda: [f"Reduced {n_rows:,} rows to {r} columns."],
         output=output,
     )
