@@ -192,7 +192,7 @@ def test_a_dominated_point_takes_the_subspace_of_the_fairer_one():
     front = ParetoFront.from_problem(problem, 6)
     fairest = front[-1]
     points = list(front.solutions)
-    dearer = fairest.total_loss + 1.0
+    costlier = fairest.total_loss + 1.0
     for i, status in ((2, "optimal"), (3, "optimal")):
         turned = replace(points[i].certificate, status=status)
         bad = next(
@@ -200,7 +200,7 @@ def test_a_dominated_point_takes_the_subspace_of_the_fairer_one():
             for basis in (random_basis(np.random.default_rng(s), 6, 2) for s in range(10_000))
             if problem.total_loss(basis) > fairest.total_loss
         )
-        points[i] = replace(points[i], basis=bad, total_loss=dearer, certificate=turned)
+        points[i] = replace(points[i], basis=bad, total_loss=costlier, certificate=turned)
     _come_back(problem, points, Workspace(search_space(problem)))
     repaired = ParetoFront(problem, tuple(points))
     assert (np.diff(repaired.total_loss) >= 0).all()
@@ -389,9 +389,9 @@ def test_estimator_takes_the_same_wishes(front):
 
 
 def test_hypervolume_against_a_fine_grid(front):
-    widest, dearest = front.spread[0], front.extra_loss[-1]
-    for reference in (None, (0.7 * widest, 2 * dearest), (2 * widest, 0.4 * dearest)):
-        right, top = reference or (widest, dearest)
+    widest, costliest = front.spread[0], front.extra_loss[-1]
+    for reference in (None, (0.7 * widest, 2 * costliest), (2 * widest, 0.4 * costliest)):
+        right, top = reference or (widest, costliest)
         x, y = ((np.arange(1000) + 0.5) / 1000 * end for end in (right, top))
         reached = np.array([front.extra_loss[front.spread <= s].min(initial=np.inf) for s in x])
         area = (reached[:, None] <= y[None, :]).mean() * right * top

@@ -31,7 +31,7 @@ class Rows:
         return Problem(moments, r, **options)
 
     def centred(self, centering):
-        """Rows and weights of each group, the rows less their centre."""
+        """Rows and weights of each group, the rows minus their centre."""
         weights = np.ones(len(self.X)) if self.weights is None else self.weights
         center = np.average(self.X, axis=0, weights=weights)
         for label in LABELS:

@@ -55,7 +55,7 @@ class KeptBounds:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Find a subspace of r dimensions in which every group gives up the same.
+    """Find a subspace of r dimensions in which every group has the same disparity.
 
     With ``P = U U^T`` the projector on a subspace, group i has the reconstruction loss
     ``tr(A_i) - tr(A_i P)``, where ``A_i`` is its second moment, and the disparity
