@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
+TESTS = Path(__file__).parent / "tests"
 
 CONTRACT = (
     "cli/test_commands.py",  # typer, rich, pyarrow
@@ -28,12 +28,14 @@ CONTRACT = (
 works in between. The mathematics is the library's own, and is tested with the newest alone."""
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of these files."""
     for item in items:
-        if item.path.is_relative_to(HERE) and item.path.relative_to(HERE).as_posix() in CONTRACT:
+        if item.path.is_relative_to(TESTS) and item.path.relative_to(TESTS).as_posix() in CONTRACT:
             item.add_marker(pytest.mark.contract)
 
 
-def pytest_configure():
-    lost = [place for place in CONTRACT if not (HERE / place).exists()]
-    assert not lost, f"tests/conftest.py names files that are not there: {lost}"
+def pytest_configure() -> None:
+    """Refuse a list that has gone out of date."""
+    lost = [place for place in CONTRACT if not (TESTS / place).exists()]
+    assert not lost, f"conftest.py names files that are not there: {lost}"
