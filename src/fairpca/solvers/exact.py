@@ -384,7 +384,7 @@ class _ExactRun:
     def _compared(self, found: Finding) -> Finding:
         """Add a subspace in which nobody is worse off, if minimising the largest finds one."""
         certificate = found.certificate
-        positive = (self.problem.weights + certificate.multipliers >= 0).all()
+        positive = (self.problem.weights + certificate.multipliers > 0).all()
         if certificate.status == "optimal" and positive:
             # Then the weights are also a proof for the least largest disparity: nothing to gain.
             return found
