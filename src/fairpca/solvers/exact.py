@@ -336,14 +336,13 @@ class _ExactRun:
         reached = max(float(np.ptp(nearest.disparities)), problem.tolerance)
         allowed = reached + negligible / 2
         # At the edge of what is possible the weights grow without bound, and the barrier with them.
-        duals, fair = [], []
-        for mu in _EDGE_MUS:  # one after the other: the search space may grow in between
-            duals.append(settle_equal(self.space, allowed, first_mu=mu))
-            local = self._least_loss(duals[-1], allowed, [nearest.basis], _EDGE_STARTS)
-            if np.ptp(local.disparities) <= allowed + negligible / 2:
-                fair.append(local)
-        dual = max(duals, key=lambda found: found.value)
-        local = min([nearest, *fair], key=lambda found: float(problem.weights @ found.disparities))
+        dual = settle_equal(self.space, allowed, first_mu=_EDGE_MUS[0])
+        local = self._least_loss(dual, allowed, [nearest.basis], _EDGE_STARTS)
+        unfair = np.ptp(local.disparities) > allowed + negligible / 2
+        if unfair or problem.weights @ local.disparities > problem.weights @ nearest.disparities:
+            local = nearest
+        again = settle_equal(self.space, allowed, first_mu=_EDGE_MUS[1])
+        dual = max(dual, again, key=lambda found: found.value)
         return self._finish_equal(local, dual, proof.weights)
 
     def _least_loss(
