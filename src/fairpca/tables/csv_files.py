@@ -7,7 +7,6 @@ values the words of `MISSING_WORDS` are missing values. In text only an empty ce
 "NA" or "None" may well be words. Rows of other lengths than the first line are refused.
 """
 
-import io
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -109,11 +108,14 @@ class CsvFile:
 
     @contextmanager
     def _open(self, *, skip: int = 0, sample: int = 0, **convert: Any) -> Iterator[tuple[Any, Any]]:
+        # A file of Python's: from its own, Arrow would read dozens of blocks ahead.
         with open(self._path, "rb") as handle:
             packed = self._path.name.lower().endswith(".gz")
             stream = pyarrow.CompressedInputStream(handle, "gzip") if packed else handle
             if sample:  # more would be read ahead; the first rows end in the first two blocks
-                stream = io.BytesIO(stream.read(sample))
+                # Arrow's own buffer: a thread of its that still reads one of Python's when the
+                # program ends would bring it down.
+                stream = pyarrow.BufferReader(stream.read(sample))
             with pyarrow.csv.open_csv(
                 stream,
                 read_options=pyarrow.csv.ReadOptions(block_size=BLOCK, skip_rows_after_names=skip),
