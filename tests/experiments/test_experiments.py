@@ -1,10 +1,6 @@
 """Every experiment in small, and the committed page of claims."""
 
-import atexit
 import re
-import shutil
-import tempfile
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -16,14 +12,14 @@ from experiments import __main__ as main
 from experiments import claims, complexity, downstream, methods, runner, sweep
 from fairpca.solvers import SOLVERS, ExactSolver
 
+# On one worker, because they share one small run.
 COMMITTED = Path(__file__).parents[2] / "docs" / "reproduction"
 
 
-@cache
-def small():
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
     """A folder with everything that the small run writes."""
-    folder = Path(tempfile.mkdtemp(prefix="reproduction-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = tmp_path_factory.mktemp("reproduction")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "CACHE", folder / "cache")
         main.reproduce(folder, small=True, n_jobs=1, quiet=True)
@@ -34,29 +30,26 @@ def small():
     return folder
 
 
-@pytest.mark.no_cover
-def test_every_figure_is_drawn_as_picture_and_vector():
-    pictures = {path.stem for path in (small() / "figures").glob("*.png")}
-    assert pictures == {path.stem for path in (small() / "figures").glob("*.svg")}
+def test_every_figure_is_drawn_as_picture_and_vector(small):
+    pictures = {path.stem for path in (small / "figures").glob("*.png")}
+    assert pictures == {path.stem for path in (small / "figures").glob("*.svg")}
     assert {"average_disparity", "total_loss", "classifier", "times", "frontier"} <= pictures
-    for path in (small() / "figures").glob("*.png"):
+    for path in (small / "figures").glob("*.png"):
         pixels = imread(path)[..., :3]
         assert (pixels < 0.9).any(axis=2).mean() > 0.005, f"{path.name} is nearly blank"
 
 
-@pytest.mark.no_cover
-def test_every_claim_gets_a_verdict_and_its_figures_exist():
-    page = (small() / "claims.md").read_text(encoding="utf-8")
+def test_every_claim_gets_a_verdict_and_its_figures_exist(small):
+    page = (small / "claims.md").read_text(encoding="utf-8")
     verdicts = re.findall(r"\*Verdict:\* \*\*(.*?)\*\*", page)
     assert len(verdicts) == len(claims.JUDGES)
     assert set(verdicts) <= {claims.HOLDS, claims.PART, claims.NOT}
     for name in re.findall(r"\(figures/(\w+)\.png\)", page):
-        assert (small() / "figures" / f"{name}.png").exists()
+        assert (small / "figures" / f"{name}.png").exists()
 
 
-@pytest.mark.no_cover
-def test_tables_hold_every_registered_method():
-    found = pd.read_csv(small() / "data" / "methods.csv")
+def test_tables_hold_every_registered_method(small):
+    found = pd.read_csv(small / "data" / "methods.csv")
     assert set(found["method"]) == set(methods.methods())
     assert set(SOLVERS) < set(found["method"])
 

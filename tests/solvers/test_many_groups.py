@@ -13,9 +13,6 @@ from fairpca.solvers._exact.forms import Forms
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
 
-# Other tests reach all lines of the solver; to count them here would take three times as long.
-pytestmark = pytest.mark.no_cover
-
 
 def check_valid(problem, solution, rng):
     """What must hold for every ending."""

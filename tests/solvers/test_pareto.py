@@ -173,7 +173,6 @@ def test_stationary_points_are_recognised():
 # Where it ends on real data
 
 
-@pytest.mark.no_cover  # which would double its time
 @pytest.mark.parametrize("load", [load_adult, load_credit])
 @pytest.mark.parametrize("r", [2, 5, 10])
 def test_ends_on_the_frontier_of_two_groups(load, r):

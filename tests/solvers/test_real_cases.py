@@ -1,7 +1,5 @@
 """Every real case with three to ten groups, and the committed table of them."""
 
-from functools import cache
-
 import pytest
 
 import exact_cases
@@ -23,18 +21,15 @@ INFEASIBLE = {
 }
 
 
-# Other tests reach all lines of the solver; to count them here would take three times as long.
-pytestmark = pytest.mark.no_cover
-
-
-@cache
-def solved(grouping):
-    return list(exact_cases.solve_all(grouping))
+# On one worker, because solving all cases takes a minute.
+@pytest.fixture(scope="module")
+def solved():
+    return {grouping: list(exact_cases.solve_all(grouping)) for grouping in exact_cases.GROUPINGS}
 
 
 @pytest.mark.parametrize("grouping", PROTOTYPES)
-def test_endings_spreads_and_gaps(grouping):
-    for case in solved(grouping):
+def test_endings_spreads_and_gaps(solved, grouping):
+    for case in solved[grouping]:
         certificate = case.solution.certificate
         if case.r in INFEASIBLE[grouping]:
             assert certificate.status == "infeasible"
@@ -47,11 +42,11 @@ def test_endings_spreads_and_gaps(grouping):
         assert certificate.relative_gap <= min(allowed, 3e-2)
 
 
-def test_at_least_three_quarters_have_no_gap():
+def test_at_least_three_quarters_have_no_gap(solved):
     gaps = [
         case.relative_gap
-        for grouping in exact_cases.GROUPINGS
-        for case in solved(grouping)
+        for cases in solved.values()
+        for case in cases
         if case.solution.certificate.status in ("optimal", "bounded")
     ]
     assert len(gaps) == 73
@@ -59,11 +54,11 @@ def test_at_least_three_quarters_have_no_gap():
 
 
 @pytest.mark.parametrize("grouping", PROTOTYPES)
-def test_the_committed_table_is_what_the_script_makes(grouping):
+def test_the_committed_table_is_what_the_script_makes(solved, grouping):
     page = exact_cases.TARGET.read_text(encoding="utf-8")
     section = page.split(f"## {grouping} ")[1].split("## ")[0]
     rows = [line.split("|")[1:4] for line in section.splitlines() if line.startswith("|")][2:]
-    for case, (r, status, total_loss) in zip(solved(grouping), rows, strict=True):
+    for case, (r, status, total_loss) in zip(solved[grouping], rows, strict=True):
         assert int(r) == case.r
         assert status.strip() == case.solution.certificate.status
         tolerance = 1e-5 if status.strip() in ("optimal", "bounded") else 1e-2

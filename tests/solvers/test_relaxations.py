@@ -197,7 +197,6 @@ def random_shares(rng, d, r):
     return retention if r < d else np.ones(d)
 
 
-@pytest.mark.no_cover  # which would double its time
 def test_ranks_and_disparities_after_rounding_any_point():
     for number, (rng, problem) in enumerate(rounding_problems(350, seed=0)):
         d, r = problem.moments.n_features, problem.n_components
@@ -213,7 +212,6 @@ def test_ranks_and_disparities_after_rounding_any_point():
         check_rounding(problem, relaxed)
 
 
-@pytest.mark.no_cover  # which would double its time
 def test_ranks_and_disparities_after_rounding_relaxed_optima():
     for _, problem in rounding_problems(150, seed=1):
         r = problem.n_components
