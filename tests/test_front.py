@@ -15,6 +15,7 @@ from fairpca.report import report
 from fairpca.solvers.exact import Workspace, search_space
 from fairpca.solvers.tolerance_sweep import _come_back
 
+from devices import import_torch
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
 
 
@@ -483,7 +484,7 @@ def test_warnings_of_groups_point_at_the_caller():
 
 
 def test_rows_on_a_device_are_copied():
-    torch = pytest.importorskip("torch")
+    torch = import_torch()
     X, groups = rows_and_groups()
     options = {"sensitive_features": groups, "n_components": 2, "n_points": 3}
     copied = pareto_front(torch.as_tensor(X).requires_grad_(), **options)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fairpca._linalg.backends import device_library
 from fairpca._linalg.device import DeviceStack, diagonals, rescaled
-from fairpca._linalg.library import device_library
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_rows, check_weights, column_names, explain_not_finite
 from fairpca._rows.device_sums import device_sums

@@ -9,6 +9,8 @@ from fairpca import ExactSolver, FairPCA, GroupMoments, Problem
 from fairpca._rows import row_space
 from fairpca.estimators.gather import Gathered, gather
 
+from devices import import_torch
+
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 4)) * [3, 2, 1, 1]
 GROUPS = np.array(["a", "b", "c"])[np.arange(60) % 3]
@@ -74,7 +76,7 @@ def test_too_few_rows_and_too_many_components():
 
 
 def test_rows_on_a_device_stay_there_or_are_copied():
-    torch = pytest.importorskip("torch")
+    torch = import_torch()
     rows = torch.as_tensor(X)
     stayed, copied = gather(rows, GROUPS, estimator=FairPCA(), in_place=True), gather(rows, GROUPS)
     assert isinstance(stayed, Gathered)

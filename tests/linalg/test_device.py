@@ -1,7 +1,6 @@
 """Rows of PyTorch and CuPy: the CPU's tensors everywhere, a GPU's where there is one."""
 
 import importlib
-import os
 import pickle
 import re
 import subprocess
@@ -14,12 +13,11 @@ import pytest
 
 from fairpca import FairPCA, GroupMoments, Problem
 from fairpca._linalg import device as device_module
+from fairpca._linalg.backends import device_library, is_cpu, namespace, to_host
 from fairpca._linalg.device import DeviceMatrices, scatter_matrices
-from fairpca._linalg.library import device_library, is_cpu, namespace, to_host
 
+from devices import missing
 from same_fit import assert_same_fit
-
-REQUIRED = "FAIRPCA_REQUIRE_TORCH"
 
 
 def _kinds():
@@ -35,7 +33,7 @@ def _kinds():
             kinds.append(("cupy", "cuda"))
     except ImportError as error:
         if not kinds:
-            kinds.append((f"not installed: {error.name}", ""))
+            kinds.append(("missing", error.name))
     return kinds
 
 
@@ -44,11 +42,8 @@ def put(request, monkeypatch):
     """A function that puts a NumPy array where the library keeps its own, and solves there."""
     monkeypatch.setattr(device_module, "_NUMPY_SOLVES_ON_CPU", False)
     library, device = request.param
-    if library.startswith("not installed"):
-        said = f"{library}: nothing was tried with arrays of PyTorch (install `fairpca[gpu]`)"
-        if os.environ.get(REQUIRED):
-            pytest.fail(f"{said}, and {REQUIRED} is set")
-        pytest.skip(said)
+    if library == "missing":
+        missing(device)
     module = importlib.import_module(library)
     if library == "torch":
         return lambda array: module.asarray(np.asarray(array), device=device)

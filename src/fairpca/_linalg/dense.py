@@ -10,7 +10,7 @@ from scipy.linalg.lapack import dpotrf
 from scipy.optimize import nnls
 
 from fairpca._linalg import krylov
-from fairpca._linalg.library import NUMPY
+from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.types import Array
 
 _LONG_VECTORS = 2000
@@ -110,8 +110,7 @@ def _all_or_some(matrix: Array, r: int) -> tuple[Array, Array]:
     if len(matrix) > krylov.FEW_COLUMNS:
         return some_eigenpairs(matrix.copy(), r)
     # NumPy's, as everything else then: SciPy's threads and NumPy's wait for each other.
-    values, vectors = np.linalg.eigh(matrix)
-    return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
+    return NUMPY.eigh(matrix)
 
 
 def some_eigenpairs(matrix: Array, r: int) -> tuple[Array, Array]:

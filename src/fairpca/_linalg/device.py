@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._linalg.library import Backend, is_cpu, namespace, to_host
+from fairpca._linalg.backends import Backend, is_cpu, namespace, to_host
 from fairpca._linalg.operators import ScatterMatrices, ScatterSum
 from fairpca._linalg.types import Array
 

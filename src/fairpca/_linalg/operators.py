@@ -15,8 +15,8 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from fairpca._linalg import krylov
+from fairpca._linalg.backends import NUMPY, Backend
 from fairpca._linalg.dense import failed_pivot, some_eigenpairs
-from fairpca._linalg.library import NUMPY, Backend
 from fairpca._linalg.types import Array, Tall
 
 

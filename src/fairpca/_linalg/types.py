@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._linalg.library import Backend
+from fairpca._linalg.backends import Backend
 
 Array = NDArray[np.float64]
 

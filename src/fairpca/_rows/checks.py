@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.validation import validate_data
 
-from fairpca._linalg.library import CLUSTER_LIBRARIES, cluster_library, namespace
+from fairpca._linalg.backends import CLUSTER_LIBRARIES, cluster_library, namespace
 from fairpca._linalg.types import Array
 from fairpca._rows.text import listed
 

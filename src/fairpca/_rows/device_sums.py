@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairpca._linalg.backends import device_library, namespace, to_host
 from fairpca._linalg.device import DeviceStack, diagonals
-from fairpca._linalg.library import device_library, namespace, to_host
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_device_rows, check_weights
 from fairpca._rows.groups import UNGROUPED, encode_groups

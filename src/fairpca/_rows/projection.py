@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from fairpca._linalg.library import to_device
+from fairpca._linalg.backends import to_device
 from fairpca._linalg.types import Array
 
 

@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import assert_all_finite, check_array, check_is_fitted
 
+from fairpca._linalg.backends import device_library, to_device
 from fairpca._linalg.dense import eigh_descending, fix_signs
 from fairpca._linalg.device import scatter_matrices
-from fairpca._linalg.library import device_library, to_device
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import (
     check_device_rows,

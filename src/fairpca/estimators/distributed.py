@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fairpca._linalg.library import cluster_library
+from fairpca._linalg.backends import cluster_library
 
 
 class DistributedTransform:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import _get_feature_names
 
+from fairpca._linalg.backends import cluster_library, device_library, to_host
 from fairpca._linalg.dense import eigh_descending
-from fairpca._linalg.library import cluster_library, device_library, to_host
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_device_rows, check_rows, check_weights, explain_not_finite
 from fairpca._rows.groups import Codes, encode_groups

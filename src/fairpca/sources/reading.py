@@ -12,7 +12,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from fairpca._linalg.library import cluster_library
+from fairpca._linalg.backends import cluster_library
 from fairpca._rows.checks import Progress, check_choice
 from fairpca._rows.groups import MISSING_LABELS, check_number_of_groups
 from fairpca._rows.sums import one_blas_thread, worker_threads

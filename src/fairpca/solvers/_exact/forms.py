@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
-from fairpca._linalg.library import NUMPY, Backend
+from fairpca._linalg.backends import NUMPY, Backend
 from fairpca._linalg.types import Array
 from fairpca.problem import KeptBounds, Problem, group_matrices
 
