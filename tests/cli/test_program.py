@@ -113,7 +113,7 @@ def test_without_the_extra_one_line_names_it(monkeypatch, capsys):
 
     monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
     for name in ("typer", "pandas", "pyarrow"):
-        monkeypatch.delitem(sys.modules, name)
+        monkeypatch.delitem(sys.modules, name, raising=False)
     assert main([]) == 2
     said = capsys.readouterr()
     assert said.out == ""
@@ -150,7 +150,7 @@ def test_what_fails_inside_ends_with_code_1(folder, capsys, monkeypatch):
     def fail(*_, **__):
         raise KeyError("odd")
 
-    monkeypatch.setattr(FairPCA, "fit", fail)
+    monkeypatch.setattr(FairPCA, "fit_gathered", fail)
     assert main(["fit", "people.csv", *FIT]) == 1
     shown = capsys.readouterr().err
     assert shown == "fairpca: internal error, KeyError: 'odd' (--debug shows where)\n"
@@ -160,6 +160,6 @@ def test_what_fails_inside_ends_with_code_1(folder, capsys, monkeypatch):
         (MemoryError(), 1, "not enough memory"),
         (ImportError("Semidefinite programs need cvxpy: install `fairpca[sdp]`."), 2, "[sdp]"),
     ]:
-        monkeypatch.setattr(FairPCA, "fit", lambda *_, failure=failure, **__: _raise(failure))
+        monkeypatch.setattr(FairPCA, "fit_gathered", lambda *_, f=failure: _raise(f))
         assert main(["fit", "people.csv", *FIT]) == code
         assert said in capsys.readouterr().err

@@ -4,7 +4,6 @@ import shlex
 import warnings
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,16 +11,14 @@ from typing import Any
 import numpy as np
 import pandas
 
-from fairpca import FairPCA, GroupTable, ParetoFront, pareto_front
-from fairpca import audit as audit_rows
+from fairpca import FairPCA, GroupTable, ParetoFront
 from fairpca._rows.groups import combine_encoded
 from fairpca.audit import audited_table, squared_errors
 from fairpca.cli._options import REPORT, ColumnOptions, FitOptions, check_destination
 from fairpca.cli._prepared import PreparedTable
 from fairpca.cli._terminal import BadInputError, refusing, show_warning, stage
 from fairpca.estimators.callbacks import listening
-from fairpca.estimators.gather import warn_of_groups
-from fairpca.problem import Problem
+from fairpca.front import front_of
 from fairpca.report import Report, import_jinja2
 from fairpca.report import report as make_report
 from fairpca.tables.columns import encode_labels
@@ -54,41 +51,22 @@ def find_front(
     """Find the front of prepared columns."""
     r = find_dimension(prepared, dimension, missing_labels)
     with stage("finding the points of the front") as progress:
-        if prepared.moments is None:
-            return pareto_front(
-                prepared.rows,
-                sensitive_features=prepared.groups,
-                n_components=r,
-                n_points=points,
-                missing_labels=missing_labels,
-                progress=progress,
-            )
-        warn_of_groups(prepared.moments, stacklevel=4)
-        front = ParetoFront.from_problem(Problem(prepared.moments, r), points, progress=progress)
-    return replace(front, missing_labels=missing_labels)
+        gathered = prepared.gathered()
+        return front_of(gathered, r, points, progress, missing_labels=missing_labels)
 
 
 @refusing()
 def audit_prepared(prepared: PreparedTable, reduction: FairPCA, missing_labels: str) -> GroupTable:
     """What each group loses with a reduction of prepared columns."""
-    doing = "auditing the model"
-    if prepared.moments is None:
-        with stage(doing):
-            return audit_rows(
-                reduction,
-                prepared.rows,
-                sensitive_features=prepared.groups,
-                missing_labels=missing_labels,
-            )
     losses: dict[Hashable, float] = defaultdict(float)
     r = 0
-    for batch, rows in prepared.batches(doing, prepared.sensitive):
+    for batch, rows in prepared.batches("auditing the model", prepared.sensitive):
         encoded = encode_labels(batch, prepared.sensitive)
         labels, codes = combine_encoded(encoded, len(rows), missing_labels)
         errors, r = squared_errors(reduction, rows, rows)
         for label, loss in zip(labels, np.bincount(codes, errors, len(labels)), strict=True):
             losses[label] += float(loss)
-    return audited_table(reduction, prepared.moments, losses, r)
+    return audited_table(reduction, prepared.gathered(reduce_wide=True).moments, losses, r)
 
 
 def check_report(path: Path | None, choices: FitOptions, *others: Path | None) -> None:
@@ -168,10 +146,7 @@ def _fit(
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
-        if prepared.moments is None:
-            fair.fit(prepared.rows, sensitive_features=prepared.groups)
-        else:
-            fair.fit_moments(prepared.moments)
+        fair.fit_gathered(prepared.gathered(reduce_wide=True))
     return fair, caught
 
 

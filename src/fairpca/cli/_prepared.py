@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from fairpca._linalg.types import Array
 from fairpca._rows.groups import check_number_of_groups, combine_encoded
 from fairpca.cli._options import ColumnOptions, check_suffix, unique
 from fairpca.cli._terminal import BadInputError, refusing, stage
+from fairpca.estimators.gather import Gathered, gather
 from fairpca.estimators.model_file import FairModel, load_model
 from fairpca.moments import MomentSum
 from fairpca.tables.batches import Table
@@ -28,17 +29,26 @@ from fairpca.tables.writing import write_batches
 class PreparedTable:
     """The columns of numbers that a table became, and the groups of its rows.
 
-    A table in memory has `rows` and `groups`, as `FairPCA.fit` takes them; of one that is read in
+    A table in memory has `rows` and `groups`, as `gather` takes them; of one that is read in
     batches there are the `moments`; and of one that has not been read there is nothing yet.
     """
 
     table: Table
     preparation: Preparation
     sensitive: Sequence[str] = ()
+    missing_labels: str = "error"
     n_rows: int = 0
     rows: Array | None = None
     groups: dict[str, Any] | None = None
     moments: GroupMoments | None = None
+
+    def gathered(self, *, reduce_wide: bool = False) -> Gathered:
+        """The table as it is fitted to; `reduce_wide` is as for `gather`."""
+        if self.moments is not None:
+            return Gathered(self.moments)
+        return gather(
+            self.rows, self.groups, missing_labels=self.missing_labels, reduce_wide=reduce_wide
+        )
 
     def batches(self, doing: str, columns: Sequence[str] = ()) -> Iterator[tuple[Any, Array]]:
         """Batches of some columns, each with the prepared rows."""
@@ -182,6 +192,7 @@ def _gathered(
     table: Table, preparation: Preparation, sensitive: Sequence[str], missing_labels: str
 ) -> PreparedTable:
     """The prepared rows of a table in memory, or the moments of one that is read in batches."""
+    prepared = PreparedTable(table, preparation, sensitive, missing_labels)
     n_rows, total = 0, MomentSum()
     kept: list[Array] = []
     labels: dict[str, list[Any]] = {name: [] for name in sensitive}
@@ -202,10 +213,10 @@ def _gathered(
         moments = total.moments()
         if not moments.is_finite:
             raise ValueError("Values are too large to be squared.")
-        return PreparedTable(table, preparation, sensitive, n_rows, moments=moments)
+        return replace(prepared, n_rows=n_rows, moments=moments)
     rows = kept[0] if len(kept) == 1 else np.concatenate(kept)
     groups_of = {name: np.concatenate(parts) for name, parts in labels.items()}
-    return PreparedTable(table, preparation, sensitive, n_rows, rows, groups_of)
+    return replace(prepared, n_rows=n_rows, rows=rows, groups=groups_of)
 
 
 def _prepared(

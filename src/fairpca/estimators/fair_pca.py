@@ -19,7 +19,13 @@ from fairpca.certificate import Certificate
 from fairpca.estimators.base import LinearReduction, solution_axes
 from fairpca.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from fairpca.estimators.distributed import DistributedTransform
-from fairpca.estimators.gather import Gathered, check_moments, record_columns, warn_of_groups
+from fairpca.estimators.gather import (
+    Gathered,
+    check_dimension,
+    check_moments,
+    record_columns,
+    warn_of_groups,
+)
 from fairpca.estimators.partial import PartialFit, Taken
 from fairpca.exceptions import FairnessWarning
 from fairpca.moments import GroupMoments
@@ -214,10 +220,26 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
             raise TypeError(
                 f"fit_moments takes GroupMoments, not a {type(moments).__name__}: use fit for rows."
             )
-        solver = self._check_parameters()
-        check_moments(moments, self.n_components)
-        record_columns(self, moments)
-        self._finish(Gathered(moments), solver, grouped=moments.labels != UNGROUPED)
+        gathered = Gathered(moments)
+        solver = self._check_gathered(gathered)
+        self._finish(gathered, solver, grouped=moments.labels != UNGROUPED)
+        return self
+
+    def fit_gathered(self, gathered: Gathered) -> FairPCA:
+        """Find the fair subspace of rows that `gather` has checked and summed up already.
+
+        For those who gather once and fit several times; `fit` and `fit_moments` are for the rest.
+
+        Parameters
+        ----------
+        gathered : Gathered
+
+        Returns
+        -------
+        self : FairPCA
+        """
+        solver = self._check_gathered(gathered)
+        self._finish(gathered, solver, grouped=gathered.moments.labels != UNGROUPED)
         return self
 
     @classmethod
@@ -306,6 +328,14 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
             seed = {"random_state": self.random_state} if "random_state" in known else {}
             given = make(**seed)
         solver: Solver = given
+        return solver
+
+    def _check_gathered(self, gathered: Gathered) -> Solver:
+        """The same for rows that are summed up already, whose columns are recorded."""
+        solver = self._check_parameters()
+        check_moments(gathered.moments, None)
+        check_dimension(self.n_components, gathered.n_features)
+        record_columns(self, gathered)
         return solver
 
     @with_callbacks  # type: ignore[untyped-decorator]

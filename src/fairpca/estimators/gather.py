@@ -51,6 +51,11 @@ class Gathered:
         """Number of columns of the rows."""
         return self.moments.n_features if self.space is None else self.space.d
 
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of those columns, if they have any."""
+        return self.moments.feature_names
+
     def numerical_rank(self) -> int:
         """Dimensions along which the rows vary by more than rounding, but at least 1."""
         values, _ = eigh_descending(self.moments.total_covariance())
@@ -149,11 +154,11 @@ def check_moments(moments: GroupMoments, n_components: object) -> None:
     check_dimension(n_components, moments.n_features)
 
 
-def record_columns(estimator: Any, moments: GroupMoments) -> None:
+def record_columns(estimator: Any, source: GroupMoments | Gathered) -> None:
     """Set number and names of an estimator's columns, as scikit-learn does for rows."""
-    estimator.n_features_in_ = moments.n_features
-    if moments.feature_names is not None:
-        estimator.feature_names_in_ = np.array(moments.feature_names, dtype=object)
+    estimator.n_features_in_ = source.n_features
+    if source.feature_names is not None:
+        estimator.feature_names_in_ = np.array(source.feature_names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
 

@@ -117,9 +117,34 @@ def gathered_front(
     gathered = gather(
         X, sensitive_features, sample_weight, missing_labels, n_components=n_components
     )
-    warn_of_groups(gathered.moments, stacklevel=4)
-    problem = gathered.problem(int(n_components), loss=loss, centering=centering)
-    front = ParetoFront.from_problem(
-        problem, n_points, random_state, missing_labels=missing_labels, progress=progress
+    front = front_of(
+        gathered,
+        int(n_components),
+        n_points,
+        progress,
+        stacklevel=5,
+        missing_labels=missing_labels,
+        random_state=random_state,
+        loss=loss,
+        centering=centering,
     )
     return front, gathered
+
+
+def front_of(
+    gathered: Gathered,
+    n_components: int,
+    n_points: int,
+    progress: Progress | None = None,
+    *,
+    stacklevel: int = 3,
+    missing_labels: str = "error",
+    random_state: int | None = None,
+    **choices: Any,
+) -> ParetoFront:
+    """The front of gathered rows, whose groups are warned of; choices are as for `Problem`."""
+    warn_of_groups(gathered.moments, stacklevel=stacklevel)
+    problem = gathered.problem(n_components, **choices)
+    return ParetoFront.from_problem(
+        problem, n_points, random_state, missing_labels=missing_labels, progress=progress
+    )
