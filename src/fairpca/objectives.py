@@ -7,6 +7,7 @@ basis U, of the same shape. `ParetoDescent` takes a list of them.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import Protocol
 
@@ -210,8 +211,17 @@ class PaperObjectives:
     def _differences(self, problem: Problem) -> Array:
         """Matrix that takes the groups' disparities to those that are penalised."""
         if self.disparity == "pairwise":
-            return problem.pair_differences
+            return _pair_differences(problem.n_groups)
         return np.eye(problem.n_groups)
+
+
+@lru_cache
+def _pair_differences(k: int) -> Array:
+    """Matrix that takes the disparities to the differences of all pairs i < j; (pairs, k)."""
+    first, second = np.triu_indices(k, 1)
+    matrix = np.eye(k)[first] - np.eye(k)[second]
+    matrix.setflags(write=False)
+    return matrix
 
 
 @dataclass(frozen=True)

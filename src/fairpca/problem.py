@@ -1,11 +1,12 @@
-"""Problem: moments, a dimension and choices, with the losses and disparities that follow."""
+"""Problem: moments, a dimension and choices, with the losses and measures that follow."""
 
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,55 +14,28 @@ from numpy.typing import ArrayLike
 from fairpca._linalg import krylov
 from fairpca._linalg.dense import DenseMatrices, polar_factor
 from fairpca._linalg.device import scatter_matrices
+from fairpca._linalg.kept_bounds import KeptBounds
+from fairpca._linalg.measured import Measured, measured
 from fairpca._linalg.types import Array, GroupMatrices
 from fairpca._rows.checks import check_choice, check_number
+from fairpca._rows.choices import CENTERINGS, LOSSES, check_fairness
+from fairpca._rows.per_group import per_group
 from fairpca.moments import GroupMoments
-
-CRITERIA = ("equal", "minmax")
-LOSSES = ("mean", "sum")
-CENTERINGS = ("global", "group")
 
 _NO_SPREAD, _NO_GROUP_SPREAD = 1e-10, 1e-13
 """Spread, relative to tr(A) and to the largest trace of a group, that counts as none."""
 
-_SAME_WEIGHTS = 1e-14
-"""Difference between weights, relative to what they weigh, at which they share a proof."""
-
-
-@dataclass(frozen=True, eq=False)
-class KeptBounds:
-    """The most that weighted sums of the matrices can keep, as far as it has been proven.
-
-    With many columns a proof is expensive. A solver that needs the bounds of several subspaces, or
-    of the same multipliers at several tolerances, passes one of these to `Problem.dual_bound`,
-    which looks there first and adds what it proves.
-    """
-
-    _known: list[tuple[Array, float]] = field(default_factory=list)
-
-    def add(self, weights: Array, bound: float) -> None:
-        """Remember a bound."""
-        self._known.append((weights.copy(), bound))
-
-    def find(self, weights: Array, traces: Array) -> float | None:
-        """The bound for these weights, or for others that differ by rounding only."""
-        for proven, bound in self._known:
-            # No group keeps more than its trace, so that nearby weights share a proof.
-            apart = float(np.abs(weights - proven) @ traces)
-            if apart <= _SAME_WEIGHTS * float(np.abs(weights) @ traces):
-                return bound + apart
-        return None
-
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Find a subspace of r dimensions in which every group has the same disparity.
+    """Find a subspace of r dimensions that treats groups fairly.
 
     With ``P = U U^T`` the projector on a subspace, group i has the reconstruction loss
     ``tr(A_i) - tr(A_i P)``, where ``A_i`` is its second moment, and the disparity
     ``E_i = c_i - tr(A_i P)``, where ``c_i`` is the sum of the r largest eigenvalues of ``A_i``
     (equation 4 of Kamani et al., "Efficient Fair Principal Component Analysis"). The total loss is
-    ``sum_i weight_i * loss_i``.
+    ``sum_i weight_i * loss_i``. Fairness is judged by a measure ``e_i = (c_i - tr(A_i P)) / s_i``,
+    of which the disparity is one.
 
     Parameters
     ----------
@@ -69,21 +43,15 @@ class Problem:
         What is known of the data.
     n_components : int
         The dimension r of the subspace, from 1 to the number of columns.
-    criterion : {"equal", "minmax"}, default="equal"
-        "equal" asks for the least total loss among subspaces whose disparities differ by at most
-        `tolerance`; "minmax" for the least largest disparity.
-    tolerance : float, default=0.0
-        How far apart the disparities of two groups may lie; only used by "equal".
-    loss : {"mean", "sum"}, default="mean"
-        Whether a group's loss is the mean over its rows or the sum (the paper's formula).
-    centering : {"global", "group"}, default="global"
-        Whether rows are measured from the mean of all rows or from that of their group. With
-        "group", losses are those of the rows minus their group's mean, which is not what a
-        projection from the mean of all rows loses.
+    criterion, tolerance, measure, relative, bounds, max_extra_loss, loss, centering
+        As for `FairPCA`.
     own_bases : tuple of k arrays of shape (d, r), default=None
         Each group's own subspace, found in some other way than by eigenvalues; disparities are
         measured from these. `own_errors` bounds what they miss, and the bounds of certificates
         allow for it.
+    measured_by : pair of arrays of shape (k,), default=None
+        The constants c_i and the units s_i > 0 themselves, in place of those that `measure` and
+        `relative` stand for.
 
     Examples
     --------
@@ -98,14 +66,20 @@ class Problem:
 
     moments: GroupMoments
     n_components: int
-    criterion: str = "equal"
+    criterion: str = "minmax"
     tolerance: float = 0.0
+    measure: str = "disparity"
+    relative: bool = False
+    bounds: Any = None
+    max_extra_loss: float | None = None
     loss: str = "mean"
     centering: str = "global"
     own_bases: tuple[Array, ...] | None = None
+    measured_by: tuple[Array, Array] | None = None
 
     def __post_init__(self) -> None:
-        check_choice("criterion", self.criterion, CRITERIA)
+        asked = (self.criterion, self.tolerance, self.measure, self.relative)
+        check_fairness(*asked, self.bounds, self.max_extra_loss)
         check_choice("loss", self.loss, LOSSES)
         check_choice("centering", self.centering, CENTERINGS)
         whole = isinstance(self.n_components, Integral)
@@ -114,9 +88,11 @@ class Problem:
                 f"n_components must be from 1 to the number of columns, "
                 f"{self.moments.n_features}, got {self.n_components}."
             )
-        check_number("tolerance", self.tolerance, least=0.0)
         if self.own_bases is not None:
             object.__setattr__(self, "own_bases", self._checked_own_bases(self.own_bases))
+        if self.bounds is not None:
+            checked = per_group(self.moments.labels, "bounds", self.bounds)
+            object.__setattr__(self, "bounds", checked)
 
     def _checked_own_bases(self, given: tuple[Array, ...]) -> tuple[Array, ...]:
         shape = (self.moments.n_features, self.n_components)
@@ -135,6 +111,13 @@ class Problem:
     def n_groups(self) -> int:
         """Number of groups."""
         return len(self.moments.labels)
+
+    @property
+    def goal(self) -> str:
+        """What is asked for: "equal", "minmax", "bounds" or "max_extra_loss"."""
+        if self.bounds is not None:
+            return "bounds"
+        return self.criterion if self.max_extra_loss is None else "max_extra_loss"
 
     @property
     def is_large(self) -> bool:
@@ -185,20 +168,6 @@ class Problem:
         return float(self.weights @ self.traces)
 
     @cached_property
-    def negligible_spread(self) -> float:
-        """The difference between disparities that counts as none."""
-        return max(_NO_SPREAD * self.scale, _NO_GROUP_SPREAD * float(self.traces.max()))
-
-    @cached_property
-    def pair_differences(self) -> Array:
-        """Matrix that takes the disparities to the differences of all pairs i < j; (pairs, k)."""
-        first, second = np.triu_indices(self.n_groups, 1)
-        matrix = np.zeros((len(first), self.n_groups))
-        matrix[np.arange(len(first)), first] = 1.0
-        matrix[np.arange(len(first)), second] = -1.0
-        return matrix
-
-    @cached_property
     def own_subspaces(self) -> tuple[Array, ...]:
         """Each group's own best basis, (d, r)."""
         if self.own_bases is not None:
@@ -207,7 +176,7 @@ class Problem:
 
     @cached_property
     def own_gains(self) -> Array:
-        """Sum of the r largest eigenvalues of each group's matrix, c_i; (k,).
+        """Sum of the r largest eigenvalues of each group's matrix, c_i of the disparity; (k,).
 
         With `own_bases`, what each group keeps in its basis.
         """
@@ -256,10 +225,19 @@ class Problem:
         return np.maximum(self.traces - self.own_gains, 0.0)
 
     def with_tolerance(self, tolerance: float) -> Problem:
-        """The same problem with another tolerance; what has been computed is shared."""
+        """The same problem with "equal" at another tolerance; what was computed is shared."""
         check_number("tolerance", tolerance, least=0.0)
+        return self._asking(criterion="equal", tolerance=tolerance)
+
+    def with_bounds(self, bounds: Any) -> Problem:
+        """The same problem with other bounds; what was computed is shared."""
+        return self._asking(bounds=per_group(self.moments.labels, "bounds", bounds))
+
+    def _asking(self, **choices: Any) -> Problem:
         other = copy(self)
-        object.__setattr__(other, "tolerance", tolerance)
+        plain = {"criterion": "minmax", "tolerance": 0.0, "bounds": None, "max_extra_loss": None}
+        for name, value in (plain | choices).items():
+            object.__setattr__(other, name, value)
         return other
 
     def weighted_sum(self, weights: Array) -> Array:
@@ -291,55 +269,116 @@ class Problem:
         disparities = self.disparities(basis)
         return disparities[:, None] - disparities[None, :]
 
+    @cached_property
+    def measured(self) -> Measured:
+        """The groups by the measure that fairness is judged by."""
+        own, rest = (self.own_gains, self.own_errors), (self.weights, self.measured_by)
+        return measured(self.measure, self.relative, self.traces, *own, *rest)
+
+    def measures(self, basis: Array, retention: Array | None = None) -> Array:
+        """The measure of each group, e_i; (k,)."""
+        return self.measured.values(self.kept(basis, retention))
+
     def spread(self, basis: Array, retention: Array | None = None) -> float:
-        """Largest difference between the disparities of two groups."""
-        return float(np.ptp(self.disparities(basis, retention)))
+        """Largest difference between the measures of two groups."""
+        return float(np.ptp(self.measures(basis, retention)))
+
+    @property
+    def negligible_spread(self) -> float:
+        """The difference between measures that counts as none."""
+        measured = self.measured
+        return max(_NO_SPREAD * measured.scale, _NO_GROUP_SPREAD * float(measured.traces.max()))
+
+    @property
+    def caps(self) -> Array:
+        """`bounds` as what no measure may exceed; (k,)."""
+        # No measure exceeds its constant, for nobody keeps less than nothing; a number replaces an
+        # infinite bound.
+        caps = -self.bounds if self.measure == "variance" else self.bounds
+        most: Array = self.measured.constants + self.measured.scale
+        return np.minimum(caps, most)
+
+    @cached_property
+    def most_loss(self) -> float:
+        """The total loss that `max_extra_loss` allows."""
+        least = max(self.total_loss(self.least_loss_basis), 0.0)
+        return least * (1.0 + float(self.max_extra_loss or 0.0))
+
+    def least_weighted(
+        self, weights: Array, start: Array | None = None, known: KeptBounds | None = None
+    ) -> float:
+        """Least value of ``sum_i weights_i * e_i`` over all subspaces, rounded downwards.
+
+        With many columns, `start`, a basis near the minimiser, saves time, and so do bounds that
+        are `known`.
+        """
+        measured = self.measured
+        known = known if self.is_large else None  # few columns are as quick as a look-up
+        kept = None if known is None else known.find(weights, measured.traces)
+        if kept is None:
+            inner = weights / measured.units
+            kept = self._matrices.leading_sum_bound(inner, self.n_components, start)
+            if known is not None:
+                known.add(weights, kept)
+        # Rounding in the sums and the eigenvalues, so that the bound holds as printed.
+        sizes = 16 * float(np.abs(weights) @ measured.traces) + 4 * measured.scale
+        return float(weights @ measured.constants) - kept - float(np.finfo(float).eps) * sizes
 
     def dual_bound(
         self,
         multipliers: ArrayLike,
-        tolerance: float | None = None,
+        slack: float = 0.0,
         *,
         start: Array | None = None,
         known: KeptBounds | None = None,
     ) -> float:
         """Lower bound that the multipliers prove, whoever found them.
 
-        For "equal", multipliers prove that no subspace whose disparities differ by at most
-        `tolerance` (the problem's own when None) has a smaller total loss; their mean is taken
-        out first. For "minmax", non-negative multipliers prove that in no subspace all
-        disparities are smaller; they are scaled to sum to one: docs/exact_solver.md, section 16.
-
-        With many columns, `start`, a basis near the minimiser of the Lagrangian, saves time, and so
-        do bounds that are `known`.
+        No subspace has a smaller value (see `Certificate`), or none that misses what is asked for
+        by no more than `slack`: docs/exact_solver.md, section 16. `start` and `known` are as for
+        `least_weighted`.
         """
-        values = self._multipliers(multipliers)
-        if self.criterion == "minmax":
-            positive = np.maximum(values, 0.0)
-            if not positive.any():
-                return 0.0  # no disparity is negative
-            return max(self._lagrangian_minimum(positive / positive.sum(), start, known), 0.0)
-        values = values - values.mean()
-        slack = self.tolerance if tolerance is None else tolerance
-        floor = float(self.weights @ (self.traces - self.own_gains))
-        bound = self._lagrangian_minimum(self.weights + values, start, known)
-        cost = slack * float(np.maximum(values, 0.0).sum())
-        return floor + bound - cost - self._own_doubt(values)
+        values, measured, goal = self._checked(multipliers), self.measured, self.goal
+        if goal == "equal":
+            values = values - values.mean()
+            cost = (self.tolerance + slack) * float(np.maximum(values, 0.0).sum())
+            least = self.least_weighted(measured.weights + values, start, known)
+            return measured.base + least - cost - measured.doubt(values)
+        positive = np.maximum(values, 0.0)
+        if goal == "bounds":
+            least = self.least_weighted(measured.weights + positive, start, known)
+            # Constants may be larger than stated; the caps are on what was measured.
+            return measured.base + least - float(positive @ (self.caps + slack))
+        if not positive.any():
+            return measured.least
+        if goal == "minmax":
+            weights = positive / positive.sum()
+            return max(self.least_weighted(weights, start, known), measured.least)
+        weights, price = measured.split(positive)
+        least = self.least_weighted(weights + price * measured.weights, start, known)
+        return max(least - price * (self.most_loss + slack - measured.base), measured.least)
 
-    def spread_bound(self, multipliers: ArrayLike, *, known: KeptBounds | None = None) -> float:
-        """Lower bound on the spread of any subspace that the multipliers prove.
+    def miss_bound(self, multipliers: ArrayLike, *, known: KeptBounds | None = None) -> float:
+        """Lower bound on how far any subspace is from what is asked for.
 
-        Their mean is taken out first, and they are scaled to positive parts that sum to one.
+        For "equal" on the spread: the mean of the multipliers is taken out first, and they are
+        scaled to positive parts that sum to one. For bounds on the largest excess over them: the
+        positive parts are scaled to sum to one.
         """
-        values = self._multipliers(multipliers)
-        values = values - values.mean()
+        values = self._checked(multipliers)
+        if self.goal == "equal":
+            values = values - values.mean()
+        else:
+            values = np.maximum(values, 0.0)
         size = float(np.maximum(values, 0.0).sum())
         if size == 0.0:
             return 0.0
-        least = self._lagrangian_minimum(values, None, known)
-        return (least - self._own_doubt(values)) / size
+        least = self.least_weighted(values, None, known)
+        if self.goal == "bounds":
+            return (least - float(values @ self.caps)) / size
+        return (least - self.measured.doubt(values)) / size
 
-    def _multipliers(self, multipliers: ArrayLike) -> Array:
+    def _checked(self, multipliers: ArrayLike) -> Array:
         values = np.asarray(multipliers, dtype=np.float64)
         if values.shape != (self.n_groups,) or not np.isfinite(values).all():
             raise ValueError(
@@ -347,24 +386,6 @@ class Problem:
                 f"got {multipliers!r}."
             )
         return values
-
-    def _own_doubt(self, coefficients: Array) -> float:
-        """How far ``coefficients . c`` can be below what it is with `own_gains`."""
-        return float(np.maximum(-coefficients, 0.0) @ self.own_errors)
-
-    def _lagrangian_minimum(
-        self, weights: Array, start: Array | None, known: KeptBounds | None
-    ) -> float:
-        """Least value of ``sum_i weights_i * E_i`` over all subspaces, rounded downwards."""
-        known = known if self.is_large else None  # few columns are as quick as a look-up
-        kept = None if known is None else known.find(weights, self.traces)
-        if kept is None:
-            kept = self._matrices.leading_sum_bound(weights, self.n_components, start)
-            if known is not None:
-                known.add(weights, kept)
-        # Rounding in the sums and the eigenvalues, so that the bound holds as printed.
-        sizes = 16 * float(np.abs(weights) @ self.traces) + 4 * self.scale
-        return float(weights @ self.own_gains) - kept - float(np.finfo(float).eps) * sizes
 
 
 def group_matrices(problem: Problem) -> GroupMatrices:

@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 from fairpca._rows.checks import check_choice, check_number
+from fairpca._rows.choices import CRITERIA
 from fairpca._rows.groups import MISSING_LABELS
 from fairpca._rows.text import listed
 from fairpca.cli._terminal import BadInputError, refusing
-from fairpca.problem import CRITERIA
 from fairpca.solvers import SOLVERS
 from fairpca.tables.preparation import ENCODINGS
 from fairpca.tables.reading import SUFFIXES

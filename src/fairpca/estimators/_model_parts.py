@@ -14,8 +14,15 @@ from fairpca.solution import Solution
 from fairpca.table import GroupTable
 from fairpca.tables.preparation import KINDS, InputColumn, Preparation
 
-_CERTIFICATE_ARRAYS = ("multipliers", "disparities", "spread_multipliers", "minmax_disparities")
-_WHOLE_NUMBERS = ("n_components", "n_dimensions")
+_CERTIFICATE_ARRAYS = (
+    *("multipliers", "measures", "change_from_pca", "miss_multipliers", "minmax_measures"),
+)
+_CERTIFICATE_TYPES = {
+    **dict.fromkeys(("status", "goal", "measure", "text"), str),
+    **dict.fromkeys(("n_components", "n_dimensions"), int),
+    **dict.fromkeys(("covers_mixtures", "pca_is_least"), bool),
+}
+"""Of its fields that are no arrays, those that are no float."""
 
 
 def arrays_of(fitted: FairPCA, preparation: Preparation | None) -> dict[str, Array]:
@@ -118,7 +125,7 @@ def restored(
     fair.solution_ = Solution(
         basis=arrays["basis"],
         group_losses=arrays["group_losses"],
-        disparities=certificate.disparities,
+        disparities=arrays["group_losses"] - arrays["own_losses"],
         certificate=certificate,
         retention=arrays.get("retention"),
         **stored | {"total_loss": float(stored["total_loss"])},
@@ -142,10 +149,8 @@ def _restored_certificate(
 ) -> tuple[Certificate, str]:
     numbers: dict[str, Any] = {}
     for name, value in stored.items():
-        if name in ("status", "criterion", "text") or value is None:
-            numbers[name] = value
-        else:
-            numbers[name] = int(value) if name in _WHOLE_NUMBERS else float(value)
+        kind = _CERTIFICATE_TYPES.get(name, float)
+        numbers[name] = None if value is None else kind(value)
     text = str(numbers.pop("text"))
     numbers |= {name: arrays.get(name) for name in _CERTIFICATE_ARRAYS}
     return Certificate(**numbers), text
@@ -180,7 +185,7 @@ def _check_shapes(fair: FairPCA, preparation: Preparation | None) -> None:
         fair.solution_.basis.shape[:1] == (d,),
         np.isfinite(fair.components_).all() and np.isfinite(fair.mean_).all(),
         len({len(table.labels), *(len(a) for a in (table.count, table.loss, table.own_loss))}) == 1,
-        table.pca_loss.shape == fair.certificate_.disparities.shape == table.loss.shape,
+        table.pca_loss.shape == fair.certificate_.measures.shape == table.loss.shape,
     ]
     if preparation is not None:
         fits += [

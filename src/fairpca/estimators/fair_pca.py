@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairpca._rows.checks import check_choice, check_number, check_seed
+from fairpca._rows.checks import check_choice, check_seed
+from fairpca._rows.choices import CENTERINGS, LOSSES, check_fairness
 from fairpca._rows.groups import UNGROUPED
 from fairpca._rows.row_space import RowSpace
 from fairpca.certificate import Certificate
@@ -29,12 +30,13 @@ from fairpca.estimators.gather import (
 from fairpca.estimators.partial import PartialFit, Taken
 from fairpca.exceptions import FairnessWarning
 from fairpca.moments import GroupMoments
-from fairpca.problem import CENTERINGS, CRITERIA, LOSSES, Problem
+from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers import SOLVERS, Solver
+from fairpca.solvers import SOLVERS, Solver, has_own_criterion
 from fairpca.table import GroupTable
 
-_CHOICES = ("criterion", "tolerance", "loss", "centering")
+_FAIRNESS = ("criterion", "tolerance", "measure", "relative", "bounds", "max_extra_loss")
+_CHOICES = (*_FAIRNESS, "loss", "centering")
 """Parameters that are those of a `Problem`."""
 
 _ROUNDING = 1e-12
@@ -42,11 +44,11 @@ _ROUNDING = 1e-12
 
 
 class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearReduction):
-    """Principal component analysis in which every group has the same disparity.
+    """Principal component analysis that is fair to the worst-off group.
 
     Ordinary PCA fits the majority. This finds the subspace of `n_components` dimensions in which
-    the *disparity* of every group (its reconstruction loss minus what it would lose with its own
-    PCA) is equal, at the least total loss, and says how good the result provably is.
+    the largest *disparity* of a group (its reconstruction loss minus what it would lose with its
+    own PCA) is as small as can be, and says how good the result provably is.
 
     Parameters
     ----------
@@ -54,12 +56,25 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
         Dimension of the subspace: a number from 1 to the number of columns; a share in (0, 1),
         meaning the smallest dimension at which the worst-off group keeps that share of its
         variance (about the centre that `centering` names); or None for the numerical rank.
-    criterion : {"equal", "minmax"}, default="equal"
-        "equal" asks for equal disparities at the least total loss, "minmax" for the least largest
-        disparity. They agree for two groups.
+    criterion : {"minmax", "equal"}, default="minmax"
+        "minmax" asks for the least largest disparity, and where that leaves a choice for the least
+        total loss. "equal" asks for equal disparities at the least total loss, the definition of
+        Kamani et al. For two groups they agree; for more, equality can leave every group worse off
+        than ordinary PCA.
     tolerance : float, default=0.0
-        How far apart the disparities of two groups may lie, in the units of the loss; only used
-        by "equal".
+        How far apart the disparities of two groups may lie, in their units; only for "equal".
+    measure : {"disparity", "loss", "variance"}, default="disparity"
+        What stands in the place of the disparity above: the disparity itself, the reconstruction
+        loss, or minus the variance that a group keeps.
+    relative : bool, default=False
+        Whether it is divided by the group's variance, which makes it a share, without a unit.
+    bounds : float, mapping or array-like of shape (k,), default=None
+        Ask for the least total loss with no group's measure above its bound: one number for all
+        groups, or one for each, by label or in the order of the sorted labels. With
+        ``measure="variance"`` bounds are what each group keeps at the least.
+    max_extra_loss : float, default=None
+        Ask for the least largest measure among subspaces that lose at most this share more than
+        the least total loss, which is ordinary PCA's: 0.01 is one per cent more.
     loss : {"mean", "sum"}, default="mean"
         Whether a group's loss is the mean over its rows or the sum (the formula of Kamani et al.,
         which lets a small group bear a large loss per row).
@@ -72,7 +87,7 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
         gradient method of Kamani et al., which ends near it (`ParetoDescent`). The others are
         published methods to compare with, each with a criterion of its own: "sdp", "mw",
         "sdp-iterative", "mw-iterative", "epsilon-constraint", "lagrangian", "nash",
-        "max-min-variance", "u-fpca", "c-fpca" (see `fairpca.solvers`). Some of them use more
+        "u-fpca", "c-fpca" (see `fairpca.solvers`). Some of them use more
         dimensions than asked for: `n_components_` says how many.
     missing_labels : {"error", "group"}, default="error"
         Whether missing sensitive features are an error or a group of their own.
@@ -136,8 +151,12 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
         self,
         n_components: int | float | None = None,
         *,
-        criterion: str = "equal",
+        criterion: str = "minmax",
         tolerance: float = 0.0,
+        measure: str = "disparity",
+        relative: bool = False,
+        bounds: Any = None,
+        max_extra_loss: float | None = None,
         loss: str = "mean",
         centering: str = "global",
         solver: str | Solver = "auto",
@@ -147,6 +166,10 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
         self.n_components = n_components
         self.criterion = criterion
         self.tolerance = tolerance
+        self.measure = measure
+        self.relative = relative
+        self.bounds = bounds
+        self.max_extra_loss = max_extra_loss
         self.loss = loss
         self.centering = centering
         self.solver = solver
@@ -296,7 +319,8 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
         self.__dict__.pop("_taken", None)
         if taken is not None:
             self._taken = taken
-        if solution.certificate.status in ("infeasible", "unresolved"):
+        worse = solution.certificate.all_worse_off and len(gathered.moments.labels) > 1
+        if worse or solution.certificate.status in ("infeasible", "unresolved"):
             warnings.warn(str(solution.certificate), FairnessWarning, stacklevel=3)
 
     def _check_parameters(self) -> Solver:
@@ -309,10 +333,9 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
                 "n_components must be None, an integer of at least 1, or a share strictly "
                 f"between 0 and 1, got {n!r}."
             )
-        check_choice("criterion", self.criterion, CRITERIA)
+        check_fairness(*(getattr(self, name) for name in _FAIRNESS))
         check_choice("loss", self.loss, LOSSES)
         check_choice("centering", self.centering, CENTERINGS)
-        check_number("tolerance", self.tolerance, least=0.0)
         check_seed(self.random_state)
         given: Any = self.solver
         if isinstance(given, type | partial):
@@ -328,6 +351,21 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
             seed = {"random_state": self.random_state} if "random_state" in known else {}
             given = make(**seed)
         solver: Solver = given
+        asked = [
+            name
+            for name, holds in {
+                "measure": self.measure != "disparity",
+                "relative": bool(self.relative),
+                "bounds": self.bounds is not None,
+                "max_extra_loss": self.max_extra_loss is not None,
+            }.items()
+            if holds
+        ]
+        if asked and has_own_criterion(solver):
+            raise ValueError(
+                f"solver={self.solver!r} has a criterion of its own, and cannot do "
+                f"{' and '.join(asked)}: leave them out, or use solver='exact'."
+            )
         return solver
 
     def _check_gathered(self, gathered: Gathered) -> Solver:

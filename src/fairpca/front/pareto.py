@@ -165,7 +165,7 @@ class ParetoFront:
     @property
     def spread_bound(self) -> float:
         """No subspace has a smaller spread. Zero unless equality is proven impossible."""
-        return self.solutions[-1].certificate.spread_bound
+        return self.solutions[-1].certificate.miss_bound
 
     def select(
         self,

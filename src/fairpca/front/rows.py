@@ -11,9 +11,9 @@ from fairpca._rows.checks import (
     check_seed,
     check_whole_number,
 )
+from fairpca._rows.choices import CENTERINGS, LOSSES
 from fairpca.estimators.gather import Gathered, gather, warn_of_groups
 from fairpca.front.pareto import ParetoFront, check_n_points
-from fairpca.problem import CENTERINGS, LOSSES
 
 
 def pareto_front(

@@ -65,7 +65,7 @@ def summarise(
         },
         "spread_bound": front.spread_bound,
         "rounding": problem.negligible_spread,
-        "minmax_disparities": front[-1].certificate.minmax_disparities,
+        "minmax_disparities": front[-1].certificate.minmax_measures,
         "resampling": {
             "draws": 0 if intervals is None else intervals.draws.shape[2],
             "worst": facts.worst,

@@ -210,9 +210,9 @@ def _about_equality(facts: Facts) -> Iterator[tuple[str, str]]:
             f"proven impossible; {end} the smallest difference that was found.",
         )
     certificate = facts.front[-1].certificate
-    if certificate.minmax_disparities is None:
+    if certificate.minmax_measures is None:
         return
-    gains = certificate.disparities - certificate.minmax_disparities
+    gains = certificate.measures - certificate.minmax_measures
     everyone = "every group is" if gains.min() > 0 else "no group is worse off, and some are"
     yield (
         "Equality levels down" if facts.equality == "found" else "There is an alternative",

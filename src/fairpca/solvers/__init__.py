@@ -9,7 +9,7 @@ from fairpca.solution import Solution
 from fairpca.solvers._iterating import Progress
 from fairpca.solvers.epsilon import EpsilonConstraint
 from fairpca.solvers.exact import ExactSolver
-from fairpca.solvers.frank_wolfe import MaxMinVariance, NashWelfare
+from fairpca.solvers.frank_wolfe import NashWelfare
 from fairpca.solvers.lagrangian import Lagrangian
 from fairpca.solvers.mw import MultiplicativeWeights
 from fairpca.solvers.pareto import ParetoDescent, pareto_starts
@@ -39,18 +39,32 @@ SOLVERS: dict[str, Callable[..., Any]] = {
     "epsilon-constraint": EpsilonConstraint,
     "lagrangian": Lagrangian,
     "nash": NashWelfare,
-    "max-min-variance": MaxMinVariance,
     "u-fpca": PelegrinaFPCA,
     "c-fpca": partial(PelegrinaFPCA, constrained=True),
 }
 """What makes a solver, by name; each works with its defaults."""
+
+_OWN_CRITERION = (
+    ParetoDescent,
+    SDPRelaxation,
+    MultiplicativeWeights,
+    EpsilonConstraint,
+    Lagrangian,
+    NashWelfare,
+    PelegrinaFPCA,
+)
+
+
+def has_own_criterion(solver: object) -> bool:
+    """Whether this is a published method, which knows no measures but its own."""
+    return isinstance(solver, _OWN_CRITERION)
+
 
 __all__ = [
     "SOLVERS",
     "EpsilonConstraint",
     "ExactSolver",
     "Lagrangian",
-    "MaxMinVariance",
     "MultiplicativeWeights",
     "NashWelfare",
     "ParetoDescent",
@@ -58,6 +72,7 @@ __all__ = [
     "Progress",
     "SDPRelaxation",
     "Solver",
+    "has_own_criterion",
     "pareto_starts",
     "sweep",
 ]

@@ -3,9 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
+from fairpca._linalg.kept_bounds import KeptBounds
 from fairpca._linalg.types import Array
 from fairpca.certificate import certify
-from fairpca.problem import KeptBounds, Problem
+from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._rounding import round_relaxed
 from fairpca.solvers.exact import best_multipliers, certified_solution
@@ -27,12 +28,12 @@ def conclude(
     For "equal" the certificate measures the distance to the frontier at the spread that was
     reached. Unless said, each iteration of the solver took one eigenproblem.
     """
-    spread = problem.spread(basis, retention)
-    reached = problem.with_tolerance(max(problem.tolerance, spread))
-    known = KeptBounds()
-    multipliers = best_multipliers(reached, known)
-    certificate = certify(reached, basis, multipliers, retention=retention, known=known)
-    if problem.criterion == "equal" and spread > problem.tolerance + problem.negligible_spread:
+    spread, known, judged = problem.spread(basis, retention), KeptBounds(), problem
+    if problem.goal == "equal":
+        judged = problem.with_tolerance(max(problem.tolerance, spread))
+    multipliers = best_multipliers(judged, known)
+    certificate = certify(judged, basis, multipliers, retention=retention, known=known)
+    if judged is not problem and spread > problem.tolerance + problem.negligible_spread:
         certificate = replace(certificate, requested_tolerance=problem.tolerance)
     n_eigen = problem.n_groups + n_iter if n_eigen is None else n_eigen
     about = {"solver": solver.name, "n_iter": n_iter, "n_eigen": n_eigen, "message": message}

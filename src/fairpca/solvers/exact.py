@@ -12,19 +12,26 @@ from typing import Any
 
 import numpy as np
 
+from fairpca._linalg.kept_bounds import KeptBounds
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_seed, check_whole_number
-from fairpca.certificate import ROUNDING_GROUP, Certificate, certify
-from fairpca.problem import KeptBounds, Problem
+from fairpca.certificate import Certificate, certify
+from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._exact import space as subspaces
-from fairpca.solvers._exact.criteria import Equal, MinMax, Spread
-from fairpca.solvers._exact.domains import spread_domain
-from fairpca.solvers._exact.dual import DualResult, maximise_dual
+from fairpca.solvers._exact.dual import DualResult
 from fairpca.solvers._exact.forms import Forms, WholeSpace
+from fairpca.solvers._exact.goals import (
+    CLOSED_GAP,
+    CeilingGoal,
+    Goal,
+    LeastLoss,
+    MinMaxGoal,
+    goal_of,
+)
 from fairpca.solvers._exact.local import LocalResult, refine
-from fairpca.solvers._exact.multistart import CLOSED_GAP, MultiStart, enough, loss_limit, own_total
-from fairpca.solvers._exact.relaxed import settle_equal, settle_minmax
+from fairpca.solvers._exact.multistart import MultiStart
+from fairpca.solvers._exact.relaxed import settle_dual
 from fairpca.solvers._exact.two_groups import (
     SeenWeights,
     settle_two_groups,
@@ -107,12 +114,10 @@ def best_multipliers(problem: Problem, known: KeptBounds | None = None) -> Array
     """
     if without_search(problem) is not None:
         return plain_multipliers(problem)
-    space = search_space(problem, known)
-    if problem.n_groups == 2:
+    space, goal = search_space(problem, known), goal_of(problem)
+    if _has_root(problem):
         return two_group_multipliers(problem, settle_two_groups(problem, space).weights)
-    if problem.criterion == "minmax":
-        return settle_minmax(space).weights
-    return settle_equal(space, problem.tolerance).weights - problem.weights
+    return goal.multipliers(settle_dual(space, goal).weights)
 
 
 @dataclass(eq=False)
@@ -121,8 +126,8 @@ class Workspace:
 
     space: WholeSpace
     seen: SeenWeights = field(default_factory=SeenWeights)
-    minmax_disparities: Array | None = None
-    """Disparities of the best subspace found for "minmax", which knows no tolerance."""
+    minmax_measures: Array | None = None
+    """Measures of the best subspace found for "minmax", which knows no tolerance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,19 +183,31 @@ def without_search(problem: Problem) -> tuple[Array, str] | None:
     basis = problem.least_loss_basis
     if problem.n_groups == 1:
         return basis, "one group: ordinary PCA"
-    slack = _SURELY_FAIR * problem.negligible_spread
-    disparities = problem.disparities(basis)
-    if problem.criterion == "equal" and np.ptp(disparities) <= problem.tolerance + slack:
+    measures, slack = problem.measures(basis), _SURELY_FAIR * problem.negligible_spread
+    if problem.goal == "equal" and np.ptp(measures) <= problem.tolerance + slack:
         return basis, "the least total loss of all meets the criterion"
-    if disparities.max() <= ROUNDING_GROUP * float(problem.traces.max()):
-        return basis, "the least total loss of all is best for every group"
+    if problem.goal == "bounds" and (measures <= problem.caps + slack).all():
+        return basis, "the least total loss of all meets the bounds"
+    if problem.goal in ("equal", "bounds"):
+        return None
+    if measures.max() <= problem.measured.least + problem.measured.rounding:
+        return basis, "the least total loss of all is best for the worst-off group"
     return None
 
 
 def plain_multipliers(problem: Problem) -> Array:
     """What proves the bound where nothing has to be searched for."""
-    k = problem.n_groups
-    return np.full(k, 1.0 / k) if problem.criterion == "minmax" else np.zeros(k)
+    worst = np.zeros(problem.n_groups)
+    if problem.goal in ("minmax", "max_extra_loss"):
+        # The group that cannot do better in a subspace of its own.
+        worst[int(np.argmax(problem.measured.floor))] = 1.0
+    return worst
+
+
+def _has_root(problem: Problem) -> bool:
+    """Whether this is solved by a root-find: two groups, each with a disparity of 0 of its own."""
+    plain = problem.measure == "disparity" and problem.measured_by is None
+    return problem.n_groups == 2 and plain and problem.goal in ("equal", "minmax")
 
 
 def certified_solution(
@@ -205,7 +222,7 @@ def certified_solution(
     return Solution(
         basis=basis,
         group_losses=np.maximum(losses, 0.0),
-        disparities=certificate.disparities,
+        disparities=problem.disparities(basis, retention),
         total_loss=float(problem.weights @ losses),
         certificate=certificate,
         retention=retention,
@@ -214,13 +231,13 @@ def certified_solution(
 
 
 def with_minmax(problem: Problem, certificate: Certificate, better: Array | None) -> Certificate:
-    """The certificate, with disparities in which nobody is worse off and some are better off."""
+    """The certificate, with measures in which nobody is worse off and some are better off."""
     if better is None:
         return certificate
-    gains, level = certificate.disparities - better, problem.negligible_spread
+    gains, level = certificate.measures - better, problem.negligible_spread
     if gains.min() < -level or gains.max() <= _CLEAR_GAIN * level:
         return certificate
-    return replace(certificate, minmax_disparities=better)
+    return replace(certificate, minmax_measures=better)
 
 
 @dataclass(eq=False)
@@ -250,11 +267,12 @@ class _ExactRun:
         self.work = Workspace(search_space(problem)) if self.shared is None else self.shared
         self.space, self.known = self.work.space, self.work.space.bounds
         try:
-            if problem.n_groups == 2:
+            if _has_root(problem):
                 return self._two_groups()
-            if problem.criterion == "minmax":
-                return self._minmax()
-            return self._equal(neighbours)
+            goal = goal_of(problem)
+            if isinstance(goal, LeastLoss):
+                return self._least_loss(goal, neighbours)
+            return self._least_largest(goal)
         finally:
             self.n_eigen = self.space.n_eigen - before
 
@@ -262,7 +280,7 @@ class _ExactRun:
         self, basis: Array, multipliers: Array, message: str, proof: Array | None = None
     ) -> Finding:
         certificate = certify(
-            self.problem, basis, multipliers, spread_multipliers=proof, known=self.known
+            self.problem, basis, multipliers, miss_multipliers=proof, known=self.known
         )
         return Finding(basis, certificate, message)
 
@@ -271,107 +289,93 @@ class _ExactRun:
         multipliers = two_group_multipliers(self.problem, result.weights)
         return self._certified(self.space.lift(result.basis), multipliers, "root found")
 
-    def _minmax(self) -> Finding:
-        dual, local = self._least_largest()
-        return self._certified(local.basis, dual.weights, self._searched())
+    def _least_largest(self, goal: Goal) -> Finding:
+        dual, best = self._search_largest(goal)
+        found = self._certified(best.basis, goal.multipliers(dual.weights), self._searched())
+        if found.certificate.status != "optimal" or not dual.is_tied:
+            return found
+        # Tied eigenvalues leave a choice: the least total loss.
+        caps = np.full(self.problem.n_groups, goal.enough(goal.value(best.measures)))
+        cheaper = CeilingGoal(self.problem, caps)
+        dual_of = settle_dual(self.space, cheaper)
+        local = self.search.best(self.space, cheaper, dual_of, most=1, first=[best.basis])
+        if not cheaper.value(local.measures) < cheaper.value(best.measures):
+            return found
+        return self._certified(local.basis, goal.multipliers(dual.weights), self._searched())
 
-    def _least_largest(self, most: int | None = None) -> tuple[DualResult, LocalResult]:
-        dual = settle_minmax(self.space)
-        local = self.search.best(
-            self.space,
-            MinMax(),
-            dual,
-            value=lambda disparities: float(disparities.max()),
-            enough=enough(self.problem, dual.value),
-            most=most,
-        )
-        return dual, local
+    def _search_largest(
+        self, goal: Goal, most: int | None = None
+    ) -> tuple[DualResult, LocalResult]:
+        dual, plain = settle_dual(self.space, goal), self.problem.pca_basis
+        best = self.search.best(self.space, goal, dual, most=most, then=[plain])
+        # Whatever the searches end with, the worst-off group is no worse off than with PCA.
+        pca = LocalResult(plain, dual.weights, self.problem.measures(plain), 0)
+        return dual, min(best, pca, key=lambda found: goal.value(found.measures))
 
-    def _equal(self, neighbours: Sequence[Solution]) -> Finding:
-        problem, near = self.problem, None
+    def _least_loss(self, goal: LeastLoss, neighbours: Sequence[Solution]) -> Finding:
+        near = None
         if neighbours:
-            if (found := self._beside(neighbours[0])) is not None:
+            near = self._weights_of(goal, neighbours[0])
+            if (found := self._beside(goal, neighbours[0].basis, near)) is not None:
                 return found
-            near = problem.weights + neighbours[0].certificate.multipliers
-        dual = settle_equal(self.space, problem.tolerance, loss_limit(problem), near)
+        dual = settle_dual(self.space, goal, goal.limit, near)
         if not dual.above_limit:
             known = [neighbour.basis for neighbour in neighbours]
-            local = self._least_loss(dual, problem.tolerance, known)
-            if np.ptp(local.disparities) <= problem.tolerance + self.problem.negligible_spread:
-                return self._finish_equal(local, dual)
-        return self._fall_back()
+            local = self.search.best(self.space, goal, dual, first=known)
+            if goal.miss(local.measures) <= self.problem.negligible_spread:
+                return self._finish(goal, local, dual)
+        return self._fall_back(goal)
 
-    def _beside(self, neighbour: Solution) -> Finding | None:
+    def _weights_of(self, goal: LeastLoss, neighbour: Solution) -> Array:
+        """The weights of a neighbour; those of the total loss where it was after another goal."""
+        multipliers = neighbour.certificate.multipliers
+        same = neighbour.certificate.goal == self.problem.goal
+        return goal.weights(multipliers if same else np.zeros(len(multipliers)))
+
+    def _beside(self, goal: LeastLoss, start: Array, weights: Array) -> Finding | None:
         """Search from a neighbour only; None unless its own weights prove what it finds.
 
         Near an optimum whose bound is attained the local search finds the dual solution as well,
         so the dual search, which is most of the work, can be left out.
         """
-        problem = self.problem
-        criterion = Equal(problem.weights, problem.tolerance)
-        weights = problem.weights + neighbour.certificate.multipliers
 
         def search(forms: Forms) -> LocalResult:
-            return refine(forms, criterion, self.space.lower(neighbour.basis), weights)
+            return refine(forms, goal.criterion, self.space.lower(start), weights)
 
         local = self.space.settle(search)
-        self.search.record(criterion, local, float(problem.weights @ local.disparities))
-        if np.ptp(local.disparities) > problem.tolerance + self.problem.negligible_spread:
+        self.search.record(goal, local)
+        if goal.miss(local.measures) > self.problem.negligible_spread:
             return None
-        basis, multipliers = self.space.lift(local.basis), local.weights - problem.weights
-        found = self._certified(basis, multipliers, "followed from a neighbouring tolerance")
+        basis, multipliers = self.space.lift(local.basis), goal.multipliers(local.weights)
+        found = self._certified(basis, multipliers, "followed from a neighbouring point")
         return self._compared(found) if found.certificate.status == "optimal" else None
 
-    def _fall_back(self) -> Finding:
-        """No equal subspace was found: the smallest spread, then the least loss at that spread."""
-        problem, negligible = self.problem, self.problem.negligible_spread
-        proof = self.space.settle(lambda forms: maximise_dual(forms, spread_domain(forms)))
-        nearest = self.search.best(
-            self.space,
-            Spread(),
-            proof,
-            value=lambda disparities: float(np.ptp(disparities)),
-            enough=max(proof.value, problem.tolerance) + negligible,
-        )
-        reached = max(float(np.ptp(nearest.disparities)), problem.tolerance)
-        allowed = reached + negligible / 2
+    def _fall_back(self, goal: LeastLoss) -> Finding:
+        """What is asked for was not found: come near, then the least loss as near as that."""
+        negligible, loss = self.problem.negligible_spread, self.problem.measured.weights
+        after = goal.nearest()
+        proof = settle_dual(self.space, after)
+        nearest = self.search.best(self.space, after, proof)
+        allowed = goal.loosened(max(goal.miss(nearest.measures), 0.0) + negligible / 2)
         # At the edge of what is possible the weights grow without bound, and the barrier with them.
-        dual = settle_equal(self.space, allowed, first_mu=_EDGE_MUS[0])
-        local = self._least_loss(dual, allowed, [nearest.basis], _EDGE_STARTS)
-        unfair = np.ptp(local.disparities) > allowed + negligible / 2
-        if unfair or problem.weights @ local.disparities > problem.weights @ nearest.disparities:
-            local = nearest
-        again = settle_equal(self.space, allowed, first_mu=_EDGE_MUS[1])
-        dual = max(dual, again, key=lambda found: found.value)
-        return self._finish_equal(local, dual, proof.weights)
-
-    def _least_loss(
-        self, dual: DualResult, tolerance: float, first: list[Array], most: int | None = None
-    ) -> LocalResult:
-        problem = self.problem
-
-        def value(disparities: Array) -> float:
-            if np.ptp(disparities) > tolerance + self.problem.negligible_spread / 2:
-                return np.inf
-            return float(problem.weights @ disparities)
-
-        return self.search.best(
-            self.space,
-            Equal(problem.weights, tolerance),
-            dual,
-            value=value,
-            enough=enough(problem, dual.value, own_total(problem)),
-            most=most,
-            first=first,
+        dual = settle_dual(self.space, allowed, first_mu=_EDGE_MUS[0])
+        local = self.search.best(
+            self.space, allowed, dual, most=_EDGE_STARTS, first=[nearest.basis]
         )
+        unfair = allowed.miss(local.measures) > negligible / 2
+        if unfair or loss @ local.measures > loss @ nearest.measures:
+            local = nearest
+        again = settle_dual(self.space, allowed, first_mu=_EDGE_MUS[1])
+        dual = max(dual, again, key=lambda found: found.value)
+        return self._finish(goal, local, dual, proof.weights)
 
-    def _finish_equal(
-        self, local: LocalResult, dual: DualResult, proof: Array | None = None
+    def _finish(
+        self, goal: LeastLoss, local: LocalResult, dual: DualResult, proof: Array | None = None
     ) -> Finding:
         # Two proofs are at hand: that of the dual search and that of the local one. The second is
         # only worth its eigenproblem where the first leaves a gap.
         def judged(weights: Array) -> Finding:
-            multipliers = weights - self.problem.weights
+            multipliers = goal.multipliers(weights)
             return self._certified(local.basis, multipliers, self._searched(), proof)
 
         found = judged(dual.weights)
@@ -383,14 +387,17 @@ class _ExactRun:
     def _compared(self, found: Finding) -> Finding:
         """Add a subspace in which nobody is worse off, if minimising the largest finds one."""
         certificate = found.certificate
-        positive = (self.problem.weights + certificate.multipliers > 0).all()
-        if certificate.status == "optimal" and positive:
-            # Then the weights are also a proof for the least largest disparity: nothing to gain.
+        if certificate.goal != "equal":
             return found
-        better = self.work.minmax_disparities
+        positive = (self.problem.measured.weights + certificate.multipliers > 0).all()
+        if certificate.status == "optimal" and positive:
+            # Then the weights are also a proof for the least largest measure: nothing to gain.
+            return found
+        better = self.work.minmax_measures
         if better is None:
-            better = self._least_largest(_COMPARED_STARTS)[1].disparities
-            self.work.minmax_disparities = better
+            goal = MinMaxGoal(self.problem)
+            better = self._search_largest(goal, _COMPARED_STARTS)[1].measures
+            self.work.minmax_measures = better
         return replace(found, certificate=with_minmax(self.problem, certificate, better))
 
     def _searched(self) -> str:

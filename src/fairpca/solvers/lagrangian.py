@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.dense import leading_eigenpairs
+from fairpca._rows.per_group import per_group
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._conclude import conclude
-from fairpca.solvers._per_group import per_group
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Lagrangian:
         """Solve the weighted PCA and certify the result."""
         given = np.ones(problem.n_groups)
         if self.multipliers is not None:
-            given = per_group(problem, "multipliers", self.multipliers)
+            given = per_group(problem.moments.labels, "multipliers", self.multipliers)
         if not np.isfinite(given).all():
             raise ValueError(f"multipliers must be finite, got {self.multipliers!r}.")
         matrix = problem.weighted_sum(problem.weights + given)

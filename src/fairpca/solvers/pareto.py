@@ -129,7 +129,11 @@ class ParetoDescent:
         return self.max_iter * (self.n_restarts if self._is_random else 1)
 
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
-        """Descend from every start and certify the best end point."""
+        """Descend from every start and certify the best end point.
+
+        Its objectives are those of "equal", so its certificate is that of "equal" too.
+        """
+        problem = problem.with_tolerance(problem.tolerance)
         runs = [self._descend(problem, basis, progress) for basis in self._starts(problem)]
         best = _best(problem, runs)
         return conclude(

@@ -17,7 +17,7 @@ from fairpca._linalg.types import Array
 from fairpca.certificate import certify
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers._exact.criteria import Equal
+from fairpca.solvers._exact.goals import EqualGoal
 from fairpca.solvers._exact.multistart import refine_in
 from fairpca.solvers.exact import MOST_STARTS, Workspace, search_space, solve_near, with_minmax
 
@@ -72,7 +72,7 @@ def sweep(
     least = 0.0
     if last.certificate.status not in ("optimal", "bounded"):
         least = float(np.ptp(last.disparities))
-        proof = last.certificate.spread_multipliers
+        proof = last.certificate.miss_multipliers
         if least >= widest - level:
             report(1, 1)
             return [_at(problem.with_tolerance(widest), first.basis, [first], shared, proof)]
@@ -104,9 +104,9 @@ def _come_back(problem: Problem, points: list[Solution], shared: Workspace) -> N
         bases = [point.basis, fairer.basis]
         if point.certificate.status != "optimal":
             # Where the local search ends from the neighbour's subspace.
-            criterion = Equal(problem.weights, tolerance)
-            weights = problem.weights + point.certificate.multipliers
-            bases.append(refine_in(shared.space, criterion, fairer.basis, weights).basis)
+            goal = EqualGoal(problem, tolerance)
+            weights = goal.weights(point.certificate.multipliers)
+            bases.append(refine_in(shared.space, goal, fairer.basis, weights).basis)
         best = min(bases, key=loss)
         if best is not point.basis:
             points[i] = _at(within, best, [point, fairer], shared)
@@ -125,12 +125,12 @@ def _at(
     """
     known, proofs = shared.space.bounds, [point.certificate.multipliers for point in solutions]
     best = max(proofs, key=partial(problem.dual_bound, known=known))
-    certificate = certify(problem, basis, best, spread_multipliers=proof, known=known)
+    certificate = certify(problem, basis, best, miss_multipliers=proof, known=known)
     return replace(
         solutions[0],
         basis=basis,
         group_losses=problem.group_losses(basis),
-        disparities=certificate.disparities,
+        disparities=problem.disparities(basis),
         total_loss=problem.total_loss(basis),
-        certificate=with_minmax(problem, certificate, shared.minmax_disparities),
+        certificate=with_minmax(problem, certificate, shared.minmax_measures),
     )

@@ -1,4 +1,4 @@
-"""The criteria as convex functions of the disparities, made smooth for the local search.
+"""The criteria as convex functions of the measures, made smooth for the local search.
 
 Each criterion is ``phi(E) = max_w w . E - phi*(w)``. The augmented Lagrangian replaces it by
 ``max_w w . E - phi*(w) - |w - w0|^2 / (2 rho)``, which is smooth, exact at w0 = the optimal
@@ -28,27 +28,27 @@ class Criterion(ABC):
         return state
 
     @abstractmethod
-    def smooth(self, disparities: Array, state: Array, rho: float) -> Smooth:
+    def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
         """Maximiser, value and derivative factor at this state."""
 
 
 @dataclass(frozen=True, eq=False)
 class Equal(Criterion):
-    """Least total loss with all pairwise disparities within the tolerance."""
+    """Least total loss with all measures within the tolerance of each other."""
 
     weights: Array
     tolerance: float
 
-    def smooth(self, disparities: Array, state: Array, rho: float) -> Smooth:
+    def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
         """Soft-threshold the shifted multipliers so that they sum to zero."""
-        target = state - self.weights + rho * disparities
+        target = state - self.weights + rho * measures
         dead = rho * self.tolerance
         level = target.mean() if dead == 0.0 else _balance(target, dead)
         over, under = np.maximum(target - level - dead, 0.0), np.minimum(target - level, 0.0)
         multipliers = over + under
         moved = self.weights + multipliers
         value = float(
-            moved @ disparities - self.tolerance * over.sum() - _square(moved - state) / (2 * rho)
+            moved @ measures - self.tolerance * over.sum() - _square(moved - state) / (2 * rho)
         )
         active = np.ones(len(state), dtype=bool) if dead == 0.0 else multipliers != 0
         return moved, value, _centred(active, rho)
@@ -56,7 +56,7 @@ class Equal(Criterion):
 
 @dataclass(frozen=True, eq=False)
 class Ceiling(Criterion):
-    """Least total loss with every disparity at most a bound of its own."""
+    """Least total loss with every measure at most a bound of its own."""
 
     weights: Array
     bounds: Array
@@ -65,32 +65,66 @@ class Ceiling(Criterion):
         """As they are, but none below that of the total loss."""
         return np.maximum(weights, self.weights)
 
-    def smooth(self, disparities: Array, state: Array, rho: float) -> Smooth:
+    def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
         """Multipliers grow with the excess, and are not negative."""
-        multipliers = np.maximum(state - self.weights + rho * (disparities - self.bounds), 0.0)
+        multipliers = np.maximum(state - self.weights + rho * (measures - self.bounds), 0.0)
         moved = self.weights + multipliers
         value = float(
-            moved @ disparities - multipliers @ self.bounds - _square(moved - state) / (2 * rho)
+            moved @ measures - multipliers @ self.bounds - _square(moved - state) / (2 * rho)
         )
         return moved, value, np.sqrt(rho) * np.eye(len(state))[:, multipliers > 0]
 
 
 @dataclass(frozen=True, eq=False)
 class MinMax(Criterion):
-    """Least largest disparity, or least largest excess over bounds."""
+    """Least largest measure, or least largest excess over bounds."""
 
     bounds: Array | float = 0.0
 
-    def smooth(self, disparities: Array, state: Array, rho: float) -> Smooth:
+    def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
         """Project on the simplex."""
-        excess = disparities - self.bounds
+        excess = measures - self.bounds
         moved = project_on_simplex(state + rho * excess)
         value = float(moved @ excess - _square(moved - state) / (2 * rho))
         return moved, value, _centred(moved > 0, rho)
 
 
+@dataclass(frozen=True, eq=False)
+class Budget(Criterion):
+    """Least largest measure with ``weights . e`` within a budget.
+
+    The dual state is a point of the simplex, and behind it the price of the budget.
+    """
+
+    weights: Array
+    budget: float
+
+    def start(self, weights: Array) -> Array:
+        """What the weights have beyond a sum of one is the price's."""
+        price = max(float(weights.sum()) - 1.0, 0.0) / float(self.weights.sum())
+        return np.append(project_on_simplex(weights - price * self.weights), price)
+
+    def net(self, state: Array) -> Array:
+        """The point, and the price times the weights of the total loss."""
+        net: Array = state[:-1] + state[-1] * self.weights
+        return net
+
+    def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
+        """Project on the simplex; the price grows with what is over the budget."""
+        over = float(self.weights @ measures) - self.budget
+        moved = np.append(
+            project_on_simplex(state[:-1] + rho * measures), max(state[-1] + rho * over, 0.0)
+        )
+        value = float(moved[:-1] @ measures) + moved[-1] * over
+        value -= _square(moved - state) / (2 * rho)
+        factor = _centred(moved[:-1] > 0, rho)
+        if moved[-1] > 0:
+            factor = np.hstack([factor, np.sqrt(rho) * self.weights[:, None]])
+        return moved, value, factor
+
+
 class Spread(Criterion):
-    """Least difference between the largest and the smallest disparity."""
+    """Least difference between the largest and the smallest measure."""
 
     def start(self, weights: Array) -> Array:
         """Two points of the simplex whose difference is near the weights, scaled."""
@@ -102,12 +136,12 @@ class Spread(Criterion):
         net: Array = state[0] - state[1]
         return net
 
-    def smooth(self, disparities: Array, state: Array, rho: float) -> Smooth:
+    def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
         """Project both points on the simplex."""
-        largest = project_on_simplex(state[0] + rho * disparities)
-        smallest = project_on_simplex(state[1] - rho * disparities)
+        largest = project_on_simplex(state[0] + rho * measures)
+        smallest = project_on_simplex(state[1] - rho * measures)
         moved = np.array([largest, smallest])
-        value = float((largest - smallest) @ disparities - _square(moved - state) / (2 * rho))
+        value = float((largest - smallest) @ measures - _square(moved - state) / (2 * rho))
         return moved, value, np.hstack([_centred(largest > 0, rho), _centred(smallest > 0, rho)])
 
 

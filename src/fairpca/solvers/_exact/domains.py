@@ -18,7 +18,8 @@ WARM_MU = 1e-3
 class Domain:
     """Weights ``offset + directions @ z`` at ``cost . z``.
 
-    If bounded, z is not negative and ``balance @ z`` stays as it is at the start.
+    If bounded, z is not negative and ``balance @ z`` stays as it is at the start. If signed, z is
+    a positive and a negative part, of which only the first has a cost.
     """
 
     offset: Array
@@ -27,21 +28,23 @@ class Domain:
     balance: Array
     start: Array
     bounded: bool = True
+    signed: bool = False
 
     def weights(self, z: Array) -> Array:
         """The weights of the groups' matrices."""
         weights: Array = self.offset + self.directions @ z
         return weights
 
-    def least_cost(self, weights: Array) -> float:
-        """The cost of the cheapest z with these weights: positive and negative part, no more."""
-        if not self.cost.any():
-            return 0.0
-        return float(self.cost[: len(weights)] @ np.maximum(weights - self.offset, 0.0))
+    def least_cost(self, z: Array) -> float:
+        """The cost of the cheapest z with the same weights: of both parts only the difference."""
+        if self.signed:
+            k = len(self.offset)
+            return float(self.cost[:k] @ np.maximum(z[:k] - z[k:], 0.0))
+        return float(self.cost @ z)
 
 
 def equal_domain(forms: Forms, tolerance: float, near: Array | None = None) -> Domain:
-    """Least total loss with all pairwise disparities within the tolerance.
+    """Least total loss with all measures within the tolerance of each other.
 
     Weights that are thought to be `near` the best make the start, to begin with at `WARM_MU`.
     """
@@ -60,21 +63,32 @@ def equal_domain(forms: Forms, tolerance: float, near: Array | None = None) -> D
         parts = np.concatenate([np.maximum(multipliers, 0.0), np.maximum(-multipliers, 0.0)])
         # As far from the boundary as the barrier of a warm start keeps what is not needed.
         start = parts + min(WARM_MU * mu_unit(forms) / tolerance, float(forms.weights.mean()))
-    return Domain(forms.weights, _signed(k), cost, balance, start)
+    return Domain(forms.weights, _signed(k), cost, balance, start, signed=True)
 
 
 def minmax_domain(forms: Forms, bounds: Array | None = None) -> Domain:
-    """Least largest disparity, or least largest excess over bounds: weights on the simplex."""
+    """Least largest measure, or least largest excess over bounds: weights on the simplex."""
     k = forms.k
     cost = np.zeros(k) if bounds is None else bounds
     return Domain(np.zeros(k), np.eye(k), cost, np.ones((1, k)), np.full(k, 1.0 / k))
 
 
-def ceiling_domain(forms: Forms, bounds: Array) -> Domain:
-    """Least total loss with every disparity at most a bound of its own."""
+def ceiling_domain(forms: Forms, bounds: Array, near: Array | None = None) -> Domain:
+    """Least total loss with every measure at most a bound of its own; `near` is as above."""
     k = forms.k
     start = np.full(k, forms.weights.mean())
+    if near is not None:
+        start = np.maximum(near - forms.weights, 0.0) + WARM_MU * start
     return Domain(forms.weights, np.eye(k), bounds, np.zeros((0, k)), start)
+
+
+def budget_domain(forms: Forms, budget: float) -> Domain:
+    """Least largest measure with ``weights . e`` within a budget: a simplex, and a price."""
+    k = forms.k
+    directions = np.hstack([np.eye(k), forms.weights[:, None]])
+    cost, balance = np.append(np.zeros(k), budget), np.append(np.ones(k), 0.0)[None]
+    start = np.append(np.full(k, 1.0 / k), 1.0 / float(forms.weights.sum()))
+    return Domain(np.zeros(k), directions, cost, balance, start)
 
 
 def spread_domain(forms: Forms) -> Domain:

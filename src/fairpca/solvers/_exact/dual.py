@@ -214,7 +214,7 @@ class _DualAscent:
         self.best_weights = self.domain.weights(z)
         spectrum = self.forms.spectrum(self.best_weights)
         kept = float(spectrum.values[: self.forms.r].sum())
-        self.best = float(self.best_weights @ self.forms.gains) - kept
+        self.best = float(self.best_weights @ self.forms.constants) - kept
         return left <= _GOOD_SLOPE * self.forms.scale
 
     def _value(self, z: Array, mu: float) -> tuple[float, SmoothedSum]:
@@ -225,11 +225,11 @@ class _DualAscent:
             self._spectrum = spectrum
             self.n_eigen += 1
         smoothed = smoothed_sum(spectrum, self.forms.r, mu)
-        linear = float(weights @ self.forms.gains - self.domain.least_cost(weights))
+        linear = float(weights @ self.forms.constants - self.domain.least_cost(z))
         exact = linear - float(spectrum.values[: self.forms.r].sum())
         if exact > self.best:
             self.best, self.best_weights = exact, weights
-        smooth = float(weights @ self.forms.gains - self.domain.cost @ z) - smoothed.sigma
+        smooth = float(weights @ self.forms.constants - self.domain.cost @ z) - smoothed.sigma
         if self.domain.bounded:
             smooth += mu * float(np.log(z).sum())
         return smooth, smoothed
@@ -237,7 +237,7 @@ class _DualAscent:
     def _derivatives(self, z: Array, mu: float, smoothed: SmoothedSum) -> tuple[Array, Array]:
         kept, curvature = smoothed.derivatives(self.forms)
         directions = self.domain.directions
-        gradient = directions.T @ (self.forms.gains - kept) - self.domain.cost
+        gradient = directions.T @ (self.forms.constants - kept) - self.domain.cost
         hessian = directions.T @ curvature @ directions
         if self.domain.bounded:
             gradient = gradient + mu / z

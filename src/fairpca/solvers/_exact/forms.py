@@ -8,19 +8,21 @@ from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 from fairpca._linalg.backends import NUMPY, Backend
+from fairpca._linalg.kept_bounds import KeptBounds
 from fairpca._linalg.types import Array
-from fairpca.problem import KeptBounds, Problem, group_matrices
+from fairpca.problem import Problem, group_matrices
 
 
 @dataclass(frozen=True, eq=False)
 class Forms:
-    """Disparities ``E_i(U) = gains_i - tr(U^T A_i U)`` and the weights of the total loss.
+    """Measures ``e_i(U) = constants_i - tr(U^T A_i U)`` and the weights of the total loss.
 
-    The matrices are `stored`, (k, d, d), in the library that also holds their eigenvectors.
+    The matrices are `stored`, (k, d, d), in the library that also holds their eigenvectors; they
+    are those of the groups divided by the units of the measure.
     """
 
     stored: Any
-    gains: Array
+    constants: Array
     weights: Array
     r: int
     backend: Backend = NUMPY
@@ -28,15 +30,19 @@ class Forms:
 
     @classmethod
     def from_problem(cls, problem: Problem) -> Forms:
-        """The forms of a problem; nothing is copied."""
-        return cls(problem.matrices, problem.own_gains, problem.weights, problem.n_components)
+        """The forms of a problem; nothing is copied unless the measure has units."""
+        measured, matrices = problem.measured, problem.matrices
+        if (measured.units != 1.0).any():
+            matrices = matrices / measured.units[:, None, None]
+        return cls(matrices, measured.constants, measured.weights, problem.n_components)
 
     @classmethod
     def restricted(cls, problem: Problem, matrices: Sequence[Any]) -> Forms:
         """The forms of a problem with other matrices, in the library that its own are in."""
-        backend = group_matrices(problem).backend
-        rest = (problem.own_gains, problem.weights, problem.n_components)
-        return cls(backend.xp.stack(matrices), *rest, backend)
+        backend, measured = group_matrices(problem).backend, problem.measured
+        parts = zip(matrices, measured.units, strict=True)
+        stack = backend.xp.stack([m if unit == 1.0 else m / float(unit) for m, unit in parts])
+        return cls(stack, measured.constants, measured.weights, problem.n_components, backend)
 
     @cached_property
     def matrices(self) -> Array:
@@ -46,7 +52,7 @@ class Forms:
     @cached_property
     def k(self) -> int:
         """Number of groups."""
-        return len(self.gains)
+        return len(self.constants)
 
     @cached_property
     def d(self) -> int:
@@ -76,12 +82,12 @@ class Forms:
             self._spectra[key] = Spectrum(self.stored, *pairs)
         return self._spectra[key]
 
-    def disparities(self, basis: Array) -> Array:
-        """Disparity of each group in the span of the basis."""
+    def measures(self, basis: Array) -> Array:
+        """Measure of each group in the span of the basis."""
         there = self.backend.put(basis)
         kept = self.backend.xp.einsum("kia,ia->k", self.stored @ there, there)
-        disparities: Array = self.gains - self.backend.host(kept)
-        return disparities
+        measures: Array = self.constants - self.backend.host(kept)
+        return measures
 
 
 @dataclass(eq=False)

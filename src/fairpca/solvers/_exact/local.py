@@ -1,7 +1,7 @@
 """Local search on the manifold of subspaces: an augmented Lagrangian with Newton steps.
 
 A step X, of shape (d - r, r), moves a basis U to the span of ``U + N X``, where N is orthonormal
-to U. The disparities then change by ``G_i . X`` with ``G_i = -2 N^T A_i U``, and the Lagrangian
+to U. The measures then change by ``G_i . X`` with ``G_i = -2 N^T A_i U``, and the Lagrangian
 with weights w has the second derivative ``X -> 2 (X U^T A(w) U - N^T A(w) N X)``. In the
 eigenbases of the two diagonal blocks that is diagonal, so a Newton step costs two
 eigendecompositions and an m x m system, m at most twice the number of groups:
@@ -50,7 +50,7 @@ class LocalResult:
 
     basis: Array
     weights: Array
-    disparities: Array
+    measures: Array
     n_iter: int
     n_eigen: int = 0
     """Eigenproblems of whole matrices: a local search solves none."""
@@ -82,7 +82,7 @@ def refine(forms: Forms, criterion: Criterion, basis: Array, weights: Array) -> 
             search.rho = min(_RHO_FACTOR * search.rho, last_rho)
         residual = now
         search.move_weights(search.moved)
-    return LocalResult(search.basis, criterion.net(search.moved), search.disparities, steps)
+    return LocalResult(search.basis, criterion.net(search.moved), search.measures, steps)
 
 
 def _settled(
@@ -90,14 +90,14 @@ def _settled(
 ) -> LocalResult | None:
     """The start, if a search would end there: no basis of the complement is needed to see that."""
     rho = _FIRST_RHO / forms.scale
-    state, disparities = criterion.start(weights), forms.disparities(basis)
-    moved = criterion.smooth(disparities, state, rho)[0]
+    state, measures = criterion.start(weights), forms.measures(basis)
+    moved = criterion.smooth(measures, state, rho)[0]
     if float(np.linalg.norm(moved - state)) / rho > _RESIDUAL * forms.scale:
         return None
     image = forms.image(criterion.net(moved), basis)
     if 2.0 * float(np.linalg.norm(image - basis @ (basis.T @ image))) > _SLOPE * forms.scale:
         return None
-    return LocalResult(basis, criterion.net(moved), disparities, 0)
+    return LocalResult(basis, criterion.net(moved), measures, 0)
 
 
 class _SubspaceDescent:
@@ -107,13 +107,13 @@ class _SubspaceDescent:
         self.forms, self.criterion = forms, criterion
         self.rho = _FIRST_RHO / forms.scale
         self.basis, self.rest = forms.backend.complement(basis)
-        self.disparities = forms.disparities(self.basis)
+        self.measures = forms.measures(self.basis)
         self.move_weights(state)
 
     def move_weights(self, state: Array) -> None:
         """Smooth the criterion at another dual state."""
         self.state = state
-        smooth = self.criterion.smooth(self.disparities, state, self.rho)
+        smooth = self.criterion.smooth(self.measures, state, self.rho)
         self.moved, self.value, self.factor = smooth
 
     @property
@@ -152,10 +152,10 @@ class _SubspaceDescent:
             basis, rest = self.forms.backend.complement(
                 self.basis + self.rest @ (length * step).reshape(shape)
             )
-            disparities = self.forms.disparities(basis)
-            smooth = self.criterion.smooth(disparities, self.state, self.rho)
+            measures = self.forms.measures(basis)
+            smooth = self.criterion.smooth(measures, self.state, self.rho)
             if smooth[1] <= self.value + ARMIJO * length * slope + rounding:
-                self.basis, self.rest, self.disparities = basis, rest, disparities
+                self.basis, self.rest, self.measures = basis, rest, measures
                 self.moved, self.value, self.factor = smooth
                 return True
             length /= 2

@@ -3,7 +3,7 @@
 docs/exact_solver.md, section 11.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -12,18 +12,11 @@ import numpy as np
 
 from fairpca._linalg.dense import eigh_descending
 from fairpca._linalg.types import Array
-from fairpca.certificate import OPTIMAL_GAP
 from fairpca.problem import Problem
-from fairpca.solvers._exact.criteria import Criterion
 from fairpca.solvers._exact.dual import DualResult
 from fairpca.solvers._exact.forms import WholeSpace
+from fairpca.solvers._exact.goals import Goal
 from fairpca.solvers._exact.local import LocalResult, refine
-
-CLOSED_GAP = OPTIMAL_GAP / 10
-"""Gap, relative to the value, at which a search ends: well within what counts as optimal."""
-
-_ROUNDING_GAP = 1e-13
-"""Gap, relative to tr(A), at which a search ends: rounding alone can cause it."""
 
 _PATIENCE = 8
 """With many columns, the starts in a row that bring nothing before the search gives up."""
@@ -35,32 +28,10 @@ _NOISE = (0.3, 0.1)
 """Sizes, in turn, of the noise that is added to the relaxed projector; its eigenvalues are at
 most 1."""
 
-_ABOVE_ALL = 1.000001
-"""Factor by which a bound has to exceed the largest possible loss, so that rounding does not."""
 
-
-def loss_limit(problem: Problem) -> float:
-    """What the weighted disparities of no subspace exceed.
-
-    No disparity exceeds what a group could keep, so a bound above that proves that no subspace is
-    feasible.
-    """
-    return _ABOVE_ALL * float(problem.weights @ problem.own_gains)
-
-
-def own_total(problem: Problem) -> float:
-    """The total loss if every group had its own best subspace: disparities come on top."""
-    return float(problem.weights @ (problem.traces - problem.own_gains))
-
-
-def enough(problem: Problem, bound: float, base: float = 0.0) -> float:
-    """A value so near its bound that no further start is needed; both count from the base."""
-    return bound + max(CLOSED_GAP * (base + bound), _ROUNDING_GAP * problem.scale)
-
-
-def refine_in(space: WholeSpace, criterion: Criterion, start: Array, weights: Array) -> LocalResult:
+def refine_in(space: WholeSpace, goal: Goal, start: Array, weights: Array) -> LocalResult:
     """A local search inside the space, from and to coordinates of the whole space."""
-    inside = refine(space.forms, criterion, space.lower(start), weights)
+    inside = refine(space.forms, goal.criterion, space.lower(start), weights)
     return replace(inside, basis=space.lift(inside.basis))
 
 
@@ -91,26 +62,26 @@ class MultiStart:
     def best(
         self,
         space: WholeSpace,
-        criterion: Criterion,
+        goal: Goal,
         dual: DualResult,
         *,
-        value: Callable[[Array], float],
-        enough: float,
         most: int | None = None,
         first: Iterable[Array] = (),
+        then: Iterable[Array] = (),
     ) -> LocalResult:
         """The best of several local searches, or the first whose value is low enough.
 
-        They begin at the `first` bases, then at the relaxed solution, and so on: see `starts`.
+        They begin at the `first` bases, at the relaxed solution, at those that come `then`, and at
+        random ones.
         Bases are in the coordinates of the whole space, which do not change when the search space
         grows.
         """
         best, lowest, in_vain = None, np.inf, 0
-        for start in self._all_starts(space, dual, most, first):
-            local = refine_in(space, criterion, start, dual.weights)
-            reached = value(local.disparities)
-            self.record(criterion, local, reached)
-            in_vain = 0 if reached < lowest - _GAIN * self.problem.scale else in_vain + 1
+        enough = goal.enough(dual.value)
+        for start in self._all_starts(space, dual, most, first, then):
+            local = refine_in(space, goal, start, dual.weights)
+            reached = self.record(goal, local)
+            in_vain = 0 if reached < lowest - _GAIN * goal.scale else in_vain + 1
             if best is None or reached < lowest:
                 best, lowest = local, reached
             if lowest <= enough or (self.problem.is_large and in_vain == _PATIENCE):
@@ -118,25 +89,33 @@ class MultiStart:
         assert best is not None
         return best
 
-    def record(self, criterion: Criterion, local: LocalResult, reached: float) -> None:
-        """Add a local search to the history."""
+    def record(self, goal: Goal, local: LocalResult) -> float:
+        """Add a local search to the history; returns its value."""
+        reached = goal.value(local.measures)
         self.history.append(
             {
-                "criterion": type(criterion).__name__,
+                "criterion": type(goal.criterion).__name__,
                 "value": reached,
-                "spread": float(np.ptp(local.disparities)),
+                "spread": float(np.ptp(local.measures)),
                 "steps": local.n_iter,
             }
         )
+        return reached
 
     def _all_starts(
-        self, space: WholeSpace, dual: DualResult, most: int | None, first: Iterable[Array]
+        self,
+        space: WholeSpace,
+        dual: DualResult,
+        most: int | None,
+        first: Iterable[Array],
+        then: Iterable[Array],
     ) -> Iterator[Array]:
         """Those that are given, the relaxed solution, others near it, then any."""
         yield from first
         forms = space.forms
         order = np.argsort(-dual.occupation)
         yield space.lift(dual.vectors[:, order[: forms.r]])
+        yield from then
         relaxed = (dual.vectors * dual.occupation) @ dual.vectors.T
         n_starts = self.n_starts if most is None else min(self.n_starts, most)
         for number in range(1, n_starts):

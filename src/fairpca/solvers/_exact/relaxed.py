@@ -1,4 +1,4 @@
-"""The best weights of the relaxation, for the least total loss and for the least largest disparity.
+"""The best weights of the relaxation.
 
 docs/exact_solver.md, sections 2 and 3.
 """
@@ -8,27 +8,23 @@ from dataclasses import replace
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca.solvers._exact.domains import WARM_MU, equal_domain, minmax_domain
+from fairpca.solvers._exact.domains import WARM_MU
 from fairpca.solvers._exact.dual import DualResult, maximise_dual
 from fairpca.solvers._exact.forms import Forms, WholeSpace
+from fairpca.solvers._exact.goals import Goal
 
 _SMOOTH = 1e-6
 """A mu from which on nothing depends on it, up to rounding, where no eigenvalues are tied."""
 
 
-def settle_minmax(space: WholeSpace) -> DualResult:
-    """The dual of the least largest disparity."""
-    return space.settle(lambda forms: maximise_dual(forms, minmax_domain(forms)))
-
-
-def settle_equal(
+def settle_dual(
     space: WholeSpace,
-    tolerance: float,
+    goal: Goal,
     limit: float = np.inf,
     near: Array | None = None,
     first_mu: float | None = None,
 ) -> DualResult:
-    """The dual of the least total loss; `near` are weights that are thought to be nearly best."""
+    """The dual solution of a goal; `near` are weights that are thought to be nearly best."""
     first_mu = WARM_MU if near is not None else first_mu
     last: DualResult | None = None
 
@@ -38,13 +34,13 @@ def settle_equal(
         polish, spent = space.is_whole or last is not None, 0
         if last is not None and last.smooth_at is not None and last.smooth_at >= _SMOOTH:
             # The solution in the space before is near.
-            domain = equal_domain(forms, tolerance, last.weights)
+            domain = goal.domain(forms, last.weights)
             last = maximise_dual(forms, domain, limit, first_mu=last.smooth_at, polish=polish)
             if last.smooth_at is not None:
                 return last
             spent = last.n_eigen
         # Where eigenvalues are tied, solutions jump from one space to the next.
-        domain = equal_domain(forms, tolerance, near)
+        domain = goal.domain(forms, near)
         last = maximise_dual(forms, domain, limit, first_mu=first_mu, polish=polish)
         return replace(last, n_eigen=last.n_eigen + spent)
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from fairpca._linalg.kept_bounds import KeptBounds
 from fairpca._linalg.krylov import Pairs, all_pairs, confirmed_pairs, found_pairs, proven_pairs
 from fairpca._linalg.types import Array
-from fairpca.problem import KeptBounds, Problem, group_matrices
+from fairpca.problem import Problem, group_matrices
 from fairpca.solvers._exact.forms import Dual, Forms, Weighted, WholeSpace
 
 WHOLE_LIMIT = 120
@@ -79,7 +80,7 @@ class SearchSpace(WholeSpace):
     def _grow(self, dual: Weighted, *, may_polish: bool) -> bool | None:
         """Add what a dual solution lacks: whether only for its digits, or None if nothing is."""
         weights, r = dual.weights, self._problem.n_components
-        matrix = self._matrices.weighted_sum(weights)
+        matrix = self._matrices.weighted_sum(weights / self._problem.measured.units)
         start = self._basis @ self.forms.spectrum(weights).vectors[:, : r + _MORE_VECTORS]
         self.n_eigen += 1
         confirmed = confirmed_pairs(matrix, r, start)
@@ -132,7 +133,7 @@ class SearchSpace(WholeSpace):
         problem = self._problem
         parts = [self._basis.T @ image for image in self._images]
         self.forms = Forms.restricted(problem, [(part + part.T) / 2 for part in parts])
-        self._scale = float(problem.traces.max())
+        self._scale = float(problem.measured.traces.max())
 
     def _joined(self, first: Any, second: Any) -> Any:
         """Two blocks of columns beside each other."""

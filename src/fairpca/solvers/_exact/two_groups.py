@@ -95,7 +95,6 @@ def settle_two_groups(
     problem: Problem, space: WholeSpace, seen: SeenWeights | None = None
 ) -> TwoGroupResult:
     """The optimum for two groups; min-max and equality have the same."""
-    tolerance = 0.0 if problem.criterion == "minmax" else problem.tolerance
     total = problem.total_eigenpairs if space.is_whole else None
     if total is not None and len(total[0]) < problem.moments.n_features:
         total = None
@@ -103,7 +102,7 @@ def settle_two_groups(
     def solve(forms: Forms) -> TwoGroupResult:
         first, second = problem.own_subspaces
         own = (space.lower(first), space.lower(second))
-        return solve_two_groups(forms, tolerance, own, total, seen)
+        return solve_two_groups(forms, problem.tolerance, own, total, seen)
 
     return space.settle(solve)
 
@@ -112,7 +111,7 @@ def two_group_multipliers(problem: Problem, weights: Array) -> Array:
     """What proves the bound at the best weights of two groups."""
     if problem.criterion == "minmax":
         return np.asarray(weights / weights.sum())
-    return weights - problem.weights
+    return weights - problem.measured.weights
 
 
 def solve_two_groups(
@@ -176,7 +175,7 @@ def _evaluate(forms: Forms, w: float, known: tuple[Array, Array] | None = None) 
         known = spectrum.values, forms.backend.host(spectrum.vectors)
     values, vectors = known
     basis, rest = vectors[:, : forms.r], vectors[:, forms.r :]
-    first, second = forms.disparities(basis)
+    first, second = forms.measures(basis)
     difference = rest.T @ ((forms.matrices[0] - forms.matrices[1]) @ basis)
     gaps = values[None, : forms.r] - values[forms.r :, None]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -185,7 +184,7 @@ def _evaluate(forms: Forms, w: float, known: tuple[Array, Array] | None = None) 
     return _Point(
         w,
         basis,
-        float(weights @ forms.gains - values[: forms.r].sum()),
+        float(weights @ forms.constants - values[: forms.r].sum()),
         float(first - second),
         curvature if np.isfinite(curvature) else 0.0,
     )
@@ -193,7 +192,7 @@ def _evaluate(forms: Forms, w: float, known: tuple[Array, Array] | None = None) 
 
 def _at_end(forms: Forms, w: float, basis: Array) -> _Point:
     """The point w = 0 or 1, where a group's own subspace is optimal and known already."""
-    first, second = forms.disparities(basis)
+    first, second = forms.measures(basis)
     dual = float(first) if w == 1.0 else float(second)  # zero up to rounding
     return _Point(w, basis, dual, float(first - second), 0.0)
 
@@ -227,7 +226,7 @@ def _cross(forms: Forms, low: Array, high: Array, target: float) -> Array:
     path = Geodesic(low, high)
 
     def excess(t: float) -> float:
-        first, second = forms.disparities(path(t))
+        first, second = forms.measures(path(t))
         return float(first - second) - target
 
     start, end = excess(0.0), excess(1.0)

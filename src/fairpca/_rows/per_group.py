@@ -1,18 +1,16 @@
 """Numbers that a user gives for each group."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from fairpca._linalg.types import Array
 from fairpca._rows.text import label_text, listed
-from fairpca.problem import Problem
 
 
-def per_group(problem: Problem, name: str, given: Any) -> Array:
+def per_group(labels: Sequence[Hashable], name: str, given: Any) -> Array:
     """One non-negative number for each group, from a number, a sequence or a mapping by label."""
-    labels = problem.moments.labels
     if isinstance(given, Mapping):
         if set(given) != set(labels):
             missing = [label_text(label) for label in labels if label not in given]

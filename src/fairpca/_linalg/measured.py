@@ -1,0 +1,105 @@
+"""Measured: what fairness is judged by, as an affine function of what each group keeps."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fairpca._linalg.types import Array
+
+_NO_VARIANCE = 1e-30
+"""Variance of a group, relative to the largest one, that is none: it has no shares."""
+
+_ROUNDING = 16 * float(np.finfo(float).eps)
+"""Error of a sum of eigenvalues, relative to the trace."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The measures ``e_i = constants_i - kept_i / units_i`` of groups.
+
+    Attributes
+    ----------
+    constants, units : arrays of shape (k,)
+        c_i / s_i and s_i.
+    weights : array of shape (k,)
+        What the measures are multiplied with in the total loss, ``base + weights . e``.
+    traces : array of shape (k,)
+        Traces of the matrices ``A_i / s_i``.
+    base : float
+        See `weights`.
+    scale : float
+        What tolerances are relative to: tr(A) where the units are 1.
+    errors : array of shape (k,)
+        How much larger the constants can be.
+    floor : array of shape (k,)
+        No subspace has a smaller measure of each group.
+    """
+
+    constants: Array
+    units: Array
+    weights: Array
+    traces: Array
+    base: float
+    scale: float
+    errors: Array
+    floor: Array
+
+    def values(self, kept: Array) -> Array:
+        """The measures of groups that keep so much."""
+        return self.constants - kept / self.units
+
+    def doubt(self, coefficients: Array) -> float:
+        """How far ``coefficients . e`` can be below what it is with these constants."""
+        return float(np.maximum(-coefficients, 0.0) @ self.errors)
+
+    def split(self, weights: Array) -> tuple[Array, float]:
+        """Non-negative weights, as those of a point of the simplex and a price times `weights`."""
+        size = float(weights.sum())
+        price = max(size - 1.0, 0.0) / float(self.weights.sum())
+        rest = np.maximum(weights - price * self.weights, 0.0)
+        # The price of something that is all price leaves the simplex nothing but rounding.
+        point = rest if rest.sum() > 0.0 else np.ones(len(weights))
+        return point / point.sum(), price
+
+    @cached_property
+    def least(self) -> float:
+        """In every subspace some measure is at least this large."""
+        return float(self.floor.max())
+
+    @cached_property
+    def rounding(self) -> float:
+        """The error of a measure."""
+        return _ROUNDING * float(self.traces.max())
+
+
+def measured(
+    measure: str,
+    relative: bool,
+    traces: Array,
+    own_gains: Array,
+    own_errors: Array,
+    weights: Array,
+    given: tuple[Array, Array] | None = None,
+) -> Measured:
+    """The measures that a name stands for, or with `given` constants c_i and units s_i."""
+    k = len(traces)
+    some = traces > _NO_VARIANCE * float(traces.max(initial=0.0))
+    units = np.where(some, traces, 1.0) if relative else np.ones(k)
+    # A group without variance keeps nothing whatever is done: it must not be the worst off.
+    nothing = np.where(some, 0.0, -float((traces / units).max(initial=0.0)))
+    constants = {"disparity": own_gains, "loss": traces, "variance": nothing}[measure]
+    if given is not None:
+        constants, units = given
+    plain = measure == "disparity" and given is None
+    floor = (constants - own_gains - own_errors - _ROUNDING * traces) / units
+    return Measured(
+        constants=constants / units,
+        units=units,
+        weights=weights * units,
+        traces=traces / units,
+        base=float(weights @ (traces - constants)),
+        scale=float(weights @ (traces / units)),
+        errors=own_errors / units if plain else np.zeros(k),
+        floor=np.zeros(k) if plain else floor,
+    )

@@ -1,0 +1,94 @@
+"""certify: judge a subspace by what multipliers prove.
+
+What the bounds are computed from: docs/exact_solver.md, section 16.
+"""
+
+import numpy as np
+
+from fairpca._linalg.kept_bounds import KeptBounds
+from fairpca._linalg.types import Array
+from fairpca.certificate.record import Certificate
+from fairpca.certificate.words import NOUNS
+from fairpca.problem import Problem
+
+OPTIMAL_GAP = 1e-7
+"""Gap, relative to the value, up to which a solution counts as optimal."""
+
+ROUNDING_TOTAL, ROUNDING_GROUP = 1e-12, 1e-14
+"""Gap, relative to tr(A) and to the largest trace of a group, that rounding alone can cause."""
+
+
+def certify(
+    problem: Problem,
+    basis: Array,
+    multipliers: Array,
+    *,
+    miss_multipliers: Array | None = None,
+    retention: Array | None = None,
+    known: KeptBounds | None = None,
+) -> Certificate:
+    """Judge a subspace by the bounds that the multipliers prove, wherever both come from.
+
+    `retention` says what is kept along each column of the basis (see `Solution`); bounds that are
+    `known` need not be proven again (see `Problem.dual_bound`).
+    """
+    measured, kept = problem.measured, problem.kept(basis, retention)
+    measures = measured.values(kept)
+    # The largest that they can be, where the groups' own subspaces are only known nearly.
+    at_most = measures + measured.errors
+    spread = float(at_most.max() - measures.min())
+    total_loss = float(problem.weights @ (problem.traces - kept))
+    goal, negligible = problem.goal, problem.negligible_spread
+    miss, allowed, slack = 0.0, negligible, 0.0
+    if goal == "equal":
+        miss, allowed = spread, problem.tolerance + negligible
+        slack = max(spread - problem.tolerance, 0.0)
+    elif goal == "bounds":
+        miss = slack = max(float((at_most - problem.caps).max()), 0.0)
+    elif goal == "max_extra_loss":
+        slack = max(total_loss - problem.most_loss, 0.0)
+    # The bound speaks of subspaces that are as far from what was asked for as this one, or less so.
+    bound = problem.dual_bound(multipliers, slack, start=basis, known=known)
+    if goal in ("equal", "bounds"):
+        value, scale, trace = total_loss, problem.scale, float(problem.traces.max())
+        exact_miss = float(np.ptp(measures)) if goal == "equal" else miss
+        met = exact_miss <= allowed
+    else:
+        value, scale, trace = float(at_most.max()), measured.scale, float(measured.traces.max())
+        value, met = max(value, measured.least), True  # smaller only by rounding
+    rounding = max(ROUNDING_TOTAL * scale, ROUNDING_GROUP * trace)
+    gap, miss_bound = max(value - bound, 0.0), 0.0
+    if miss_multipliers is not None:
+        miss_bound = max(problem.miss_bound(miss_multipliers, known=known), 0.0)
+    if basis.shape[1] > problem.n_components:
+        status = "relaxed"
+    elif met:
+        status = "optimal" if gap <= max(OPTIMAL_GAP * abs(value), rounding) else "bounded"
+    else:
+        status = "infeasible" if miss_bound > allowed else "unresolved"
+    change = measures - problem.measures(problem.pca_basis)
+    plain = problem.measure == "disparity" and problem.measured_by is None
+    means = problem.loss == "mean" and problem.centering == "global"
+    return Certificate(
+        status=status,
+        goal=goal,
+        value=value,
+        lower_bound=bound,
+        gap=gap,
+        relative_gap=gap / abs(value) if abs(value) > rounding else 0.0,
+        spread=spread,
+        miss=miss,
+        miss_bound=miss_bound,
+        tolerance=problem.tolerance,
+        multipliers=multipliers,
+        measures=measures,
+        change_from_pca=np.where(np.abs(change) <= negligible, 0.0, change),
+        n_components=problem.n_components,
+        n_dimensions=basis.shape[1],
+        measure=NOUNS[problem.measure, bool(problem.relative)],
+        own_error=float(problem.own_errors.max()) if plain else 0.0,
+        covers_mixtures=plain and means and goal == "minmax" and problem.own_bases is None,
+        pca_is_least=problem.centering == "global",
+        extra_loss=problem.max_extra_loss,
+        miss_multipliers=miss_multipliers,
+    )

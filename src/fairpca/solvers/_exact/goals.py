@@ -1,0 +1,218 @@
+"""What a search is for: a domain for the dual, a criterion for the local search, and a value.
+
+docs/exact_solver.md, sections 3, 9 and 11.
+"""
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+
+import numpy as np
+
+from fairpca._linalg.types import Array
+from fairpca.certificate import OPTIMAL_GAP
+from fairpca.problem import Problem
+from fairpca.solvers._exact.criteria import Budget, Ceiling, Criterion, Equal, MinMax, Spread
+from fairpca.solvers._exact.domains import (
+    Domain,
+    budget_domain,
+    ceiling_domain,
+    equal_domain,
+    minmax_domain,
+    spread_domain,
+)
+from fairpca.solvers._exact.forms import Forms
+
+CLOSED_GAP = OPTIMAL_GAP / 10
+"""Gap, relative to the value, at which a search ends: well within what counts as optimal."""
+
+_ROUNDING_GAP = 1e-13
+"""Gap, relative to tr(A), at which a search ends: rounding alone can cause it."""
+
+_OVER_BUDGET = 1e-12
+"""Share of tr(A) by which a total loss may exceed its budget: rounding alone can cause it."""
+
+_ABOVE_ALL = 1e-6
+"""Share of tr(A) by which a bound has to exceed the largest loss, so that rounding does not."""
+
+
+class Goal(ABC):
+    """Something to be minimised, in one of the units that follow."""
+
+    criterion: Criterion
+    limit = np.inf
+    """A dual value above it proves that no subspace does what is asked for."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.measured = problem, problem.measured
+
+    @property
+    def scale(self) -> float:
+        """What tolerances of the value are relative to."""
+        return self.measured.scale
+
+    @abstractmethod
+    def domain(self, forms: Forms, near: Array | None = None) -> Domain:
+        """Over which weights the dual is maximised; some may be thought to be nearly best."""
+
+    @abstractmethod
+    def value(self, measures: Array) -> float:
+        """What is minimised, or infinity where what is asked for is not met."""
+
+    def enough(self, bound: float) -> float:
+        """A value so near its bound that no further start is needed."""
+        return bound + max(CLOSED_GAP * abs(bound), _ROUNDING_GAP * self.scale)
+
+    def multipliers(self, weights: Array) -> Array:
+        """What proves the bound, from the weights of the dual."""
+        return weights
+
+    def weights(self, multipliers: Array) -> Array:
+        """The weights, from what proves the bound."""
+        return multipliers
+
+
+class LeastLoss(Goal):
+    """Least total loss under some condition; values are ``weights . e``."""
+
+    @property
+    def scale(self) -> float:
+        return self.problem.scale
+
+    @cached_property
+    def limit(self) -> float:  # type: ignore[override]
+        """No measure exceeds its constant, for nobody keeps less than nothing."""
+        most = float(self.measured.weights @ self.measured.constants)
+        return most + _ABOVE_ALL * self.problem.scale
+
+    def value(self, measures: Array) -> float:
+        # Half of what is allowed, so that what was found counts as met when it is judged.
+        negligible = self.problem.negligible_spread
+        met = self.miss(measures) <= negligible / 2
+        return float(self.measured.weights @ measures) if met else np.inf
+
+    @abstractmethod
+    def miss(self, measures: Array) -> float:
+        """How far the measures are from what is asked for: positive if they are."""
+
+    @abstractmethod
+    def nearest(self) -> Goal:
+        """To come as near to what is asked for as can be."""
+
+    @abstractmethod
+    def loosened(self, miss: float) -> "LeastLoss":
+        """The same where so much may be missing."""
+
+    def enough(self, bound: float) -> float:
+        total = abs(self.measured.base + bound)
+        return bound + max(CLOSED_GAP * total, _ROUNDING_GAP * self.scale)
+
+    def multipliers(self, weights: Array) -> Array:
+        return weights - self.measured.weights
+
+    def weights(self, multipliers: Array) -> Array:
+        return self.measured.weights + multipliers
+
+
+class EqualGoal(LeastLoss):
+    """Least total loss with measures within a tolerance of each other."""
+
+    def __init__(self, problem: Problem, tolerance: float) -> None:
+        super().__init__(problem)
+        self.tolerance = tolerance
+        self.criterion = Equal(self.measured.weights, tolerance)
+
+    def domain(self, forms: Forms, near: Array | None = None) -> Domain:
+        return equal_domain(forms, self.tolerance, near)
+
+    def miss(self, measures: Array) -> float:
+        return float(np.ptp(measures)) - self.tolerance
+
+    def nearest(self) -> Goal:
+        return SpreadGoal(self.problem, self.tolerance)
+
+    def loosened(self, miss: float) -> "LeastLoss":
+        return EqualGoal(self.problem, self.tolerance + miss)
+
+
+class CeilingGoal(LeastLoss):
+    """Least total loss with every measure at most a cap of its own."""
+
+    def __init__(self, problem: Problem, caps: Array) -> None:
+        super().__init__(problem)
+        self.caps = caps
+        self.criterion = Ceiling(self.measured.weights, caps)
+
+    def domain(self, forms: Forms, near: Array | None = None) -> Domain:
+        return ceiling_domain(forms, self.caps, near)
+
+    def miss(self, measures: Array) -> float:
+        return float((measures - self.caps).max())
+
+    def nearest(self) -> Goal:
+        return MinMaxGoal(self.problem, self.caps)
+
+    def loosened(self, miss: float) -> "LeastLoss":
+        return CeilingGoal(self.problem, self.caps + miss)
+
+
+class MinMaxGoal(Goal):
+    """Least largest measure, or least largest excess over caps."""
+
+    def __init__(self, problem: Problem, caps: Array | None = None) -> None:
+        super().__init__(problem)
+        self.caps = caps
+        self.criterion = MinMax() if caps is None else MinMax(caps)
+
+    def domain(self, forms: Forms, near: Array | None = None) -> Domain:
+        return minmax_domain(forms, self.caps)
+
+    def value(self, measures: Array) -> float:
+        return float((measures if self.caps is None else measures - self.caps).max())
+
+    def enough(self, bound: float) -> float:
+        if self.caps is None:
+            return super().enough(bound)
+        # Whoever is within the caps is near enough.
+        return max(bound, 0.0) + self.problem.negligible_spread / 2
+
+
+class BudgetGoal(Goal):
+    """Least largest measure with a limited total loss."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.budget = problem.most_loss - self.measured.base
+        self.criterion = Budget(self.measured.weights, self.budget)
+
+    def domain(self, forms: Forms, near: Array | None = None) -> Domain:
+        return budget_domain(forms, self.budget)
+
+    def value(self, measures: Array) -> float:
+        over = float(self.measured.weights @ measures) - self.budget
+        return float(measures.max()) if over <= _OVER_BUDGET * self.problem.scale else np.inf
+
+
+class SpreadGoal(Goal):
+    """Least spread, where that of the tolerance is enough."""
+
+    def __init__(self, problem: Problem, tolerance: float) -> None:
+        super().__init__(problem)
+        self.tolerance, self.criterion = tolerance, Spread()
+
+    def domain(self, forms: Forms, near: Array | None = None) -> Domain:
+        return spread_domain(forms)
+
+    def value(self, measures: Array) -> float:
+        return float(np.ptp(measures))
+
+    def enough(self, bound: float) -> float:
+        return max(bound, self.tolerance) + self.problem.negligible_spread
+
+
+def goal_of(problem: Problem) -> Goal:
+    """What a problem asks for."""
+    if problem.goal == "equal":
+        return EqualGoal(problem, problem.tolerance)
+    if problem.goal == "bounds":
+        return CeilingGoal(problem, problem.caps)
+    return MinMaxGoal(problem) if problem.goal == "minmax" else BudgetGoal(problem)
