@@ -295,8 +295,8 @@ class Problem:
         # No measure exceeds its constant, for nobody keeps less than nothing; a number replaces an
         # infinite bound.
         caps = -self.bounds if self.measure == "variance" else self.bounds
-        most: Array = self.measured.constants + self.measured.scale
-        return np.minimum(caps, most)
+        caps = np.minimum(caps, self.measured.constants + self.measured.scale)
+        return np.asarray(caps)
 
     @cached_property
     def most_loss(self) -> float:
@@ -366,10 +366,7 @@ class Problem:
         positive parts are scaled to sum to one.
         """
         values = self._checked(multipliers)
-        if self.goal == "equal":
-            values = values - values.mean()
-        else:
-            values = np.maximum(values, 0.0)
+        values = values - values.mean() if self.goal == "equal" else np.maximum(values, 0.0)
         size = float(np.maximum(values, 0.0).sum())
         if size == 0.0:
             return 0.0

@@ -78,9 +78,9 @@ _SENTENCES = {
     "and no subspace of this dimension that does the same loses less.",
     "bounds, bounded": "Every group is within its bound, at a total loss of {loss}; no subspace of "
     "this dimension that does the same can lower it by more than {gap} %.",
-    "bounds, infeasible": "Proven impossible: in every subspace of this dimension some group misses "
-    "its bound by at least {least_miss}. Here none misses it by more than {miss}, the smallest that "
-    "was found.",
+    "bounds, infeasible": "Proven impossible: in every subspace of this dimension some group "
+    "misses its bound by at least {least_miss}. Here none misses it by more than {miss}, the "
+    "smallest that was found.",
     "bounds, unresolved": "No subspace of this dimension with every group within its bound was "
     "found, and none is proven impossible. Here none misses it by more than {miss}, the smallest "
     "that was found.",
@@ -151,13 +151,11 @@ def _compared_with_pca(certificate: Any) -> str:
 
 def _facts(certificate: Any) -> dict[str, object]:
     noun, plural = certificate.measure, _PLURALS[certificate.measure]
-    apart = (
-        certificate.tolerance
-        if certificate.own_error == 0
-        else max(certificate.tolerance, certificate.spread)
-    )
+    apart = certificate.tolerance
+    if certificate.own_error > 0.0:
+        apart = max(apart, certificate.spread)
     within, asked = rounded(apart, 6, up=True), f"{certificate.requested_tolerance or 0:g}"
-    most = 0.0
+    most, change = 0.0, certificate.change_from_pca
     if certificate.minmax_measures is not None:
         most = float((certificate.measures - certificate.minmax_measures).max())
     kept = certificate.measure in _KEPT
@@ -177,7 +175,7 @@ def _facts(certificate: Any) -> dict[str, object]:
         "miss": f"{certificate.miss:.6g}",
         "least_miss": rounded(certificate.miss_bound, 6, up=False),
         "gains": f"{certificate.least_gain:.3g} to {most:.3g}",
-        "changes": f"{certificate.change_from_pca.min():.3g} to {certificate.change_from_pca.max():.3g}",
+        "changes": f"{change.min():.3g} to {change.max():.3g}",
         "extra": f"{100 * (certificate.extra_loss or 0.0):g}",
         "error": rounded(certificate.own_error, 2, up=True),
         "r": certificate.n_components,
