@@ -150,6 +150,7 @@ def test_clone_and_parameters():
         loss="sum",
         centering="group",
         solver=solver,
+        whiten=True,
         missing_labels="group",
         random_state=3,
     )
@@ -160,6 +161,7 @@ def test_clone_and_parameters():
         "loss": "sum",
         "centering": "group",
         "solver": solver,
+        "whiten": True,
         "missing_labels": "group",
         "random_state": 3,
     }

@@ -277,6 +277,21 @@ def test_labels_of_all_kinds_and_parameters_that_are_objects(tmp_path):
     assert back.labels == ("2020-01-01", "2021-01-01")
 
 
+@pytest.mark.parametrize(
+    "value", [[0.5, np.inf], {"x": 1.0, ("y", 2): np.float64(0.5)}, {("z",): [True, None]}]
+)
+def test_parameters_of_several_values_come_back(fitted, tmp_path, value):
+    fair = fitted[2].set_params(tolerance=value)  # nothing looks at it after the fit
+    save_model(fair, tmp_path / "m.fairpca")
+    assert load_model(tmp_path / "m.fairpca").fair_pca.tolerance == value
+    fair.set_params(tolerance=np.array([1.0, 2.0]))
+    save_model(fair, tmp_path / "m.fairpca")
+    assert load_model(tmp_path / "m.fairpca").fair_pca.tolerance == [1.0, 2.0]
+    fair.set_params(tolerance={"x": object()})
+    save_model(fair, tmp_path / "m.fairpca")
+    assert load_model(tmp_path / "m.fairpca").fair_pca.tolerance == 0.0
+
+
 def test_hostile_names_and_labels_come_back_as_they_were(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({name: rng.normal(size=80) for name in HOSTILE})

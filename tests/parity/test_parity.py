@@ -696,6 +696,7 @@ def test_parameters_and_clone():
         "n_components": 3,
         "match": "covariance",
         "n_candidates": 4,
+        "whiten": False,
         "missing_labels": "group",
     }
     X, groups = grouped_rows()

@@ -263,8 +263,9 @@ def test_without_groups_it_is_ordinary_pca(threads):
     assert_same_fit(FairPCA(2).fit(da.from_array(X, chunks=(170, 6))), FairPCA(2).fit(X))
 
 
-def test_transform_of_arrays_is_lazy_and_keeps_chunks(nothing_computed):
-    fair = FairPCA(2).fit(X, sensitive_features=AGE)
+@pytest.mark.parametrize("whiten", [False, True])
+def test_transform_of_arrays_is_lazy_and_keeps_chunks(nothing_computed, whiten):
+    fair = FairPCA(2, whiten=whiten).fit(X, sensitive_features=AGE)
     for dtype in (np.float64, np.float32):
         rows = da.from_array(X.astype(dtype), chunks=(170, 4))
         reduced = fair.transform(rows)
@@ -276,8 +277,9 @@ def test_transform_of_arrays_is_lazy_and_keeps_chunks(nothing_computed):
         np.testing.assert_allclose(found, fair.transform(X.astype(dtype)), atol=1e-4)
 
 
-def test_transform_of_frames_is_lazy_and_keeps_divisions(nothing_computed):
-    fair = FairPCA(2).fit(FRAME[NAMES], sensitive_features=AGE)
+@pytest.mark.parametrize("whiten", [False, True])
+def test_transform_of_frames_is_lazy_and_keeps_divisions(nothing_computed, whiten):
+    fair = FairPCA(2, whiten=whiten).fit(FRAME[NAMES], sensitive_features=AGE)
     by_id = dd.from_pandas(FRAME.set_index("id").sort_index(), npartitions=4)
     for lazy in (spread(), by_id):
         reduced = fair.transform(lazy)

@@ -101,7 +101,7 @@ def test_many_partitions_are_merged_before_the_driver_gets_them(frame, monkeypat
 
 
 def test_transform_is_lazy_and_keeps_what_it_is_told(frame):
-    fair = FairPCA(2).fit(FRAME[NAMES], sensitive_features=AGE)
+    fair = FairPCA(2, whiten=True).fit(FRAME[NAMES], sensitive_features=AGE)
     reduced = transform_distributed(fair, frame.repartition(3), keep=["id", "c"])
     assert reduced.columns == ["id", "c", "fairpca0", "fairpca1"]
     rows = {row[0]: row[1:] for row in reduced.collect()}

@@ -9,18 +9,18 @@ from fairpca._linalg.types import Array
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """Rows minus `mean`, on `components`; little enough to be sent to where rows are."""
+    """Rows minus `mean`, on `components`, times `factors`; small enough to be sent to the rows."""
 
     components: Array
     mean: Array
-    shrinkage: Array | None
+    factors: Array | None
 
     def __call__(self, rows: Any) -> Array:
         """The reduced rows."""
         # Two products instead of centred rows: no centred copy, and sparse rows stay sparse.
         scores = rows @ self.components.T - self.mean @ self.components.T
-        if self.shrinkage is not None:
-            scores *= self.shrinkage
+        if self.factors is not None:
+            scores *= self.factors
         reduced: Array = scores.astype(rows.dtype, copy=False)
         return reduced
 
@@ -28,4 +28,4 @@ class Projection:
         """The same for rows on a device."""
         components = to_device(self.components.T, rows)
         scores = rows @ components - to_device(self.mean @ self.components.T, rows)
-        return scores if self.shrinkage is None else scores * to_device(self.shrinkage, rows)
+        return scores if self.factors is None else scores * to_device(self.factors, rows)

@@ -33,7 +33,8 @@ def arrays_of(fitted: FairPCA, preparation: Preparation | None) -> dict[str, Arr
         "mean": fitted.mean_,
         "explained_variance": fitted.explained_variance_,
         "explained_variance_ratio": fitted.explained_variance_ratio_,
-        "shrinkage": fitted.shrinkage_,
+        "singular_values": fitted.singular_values_,
+        "projection_factors": fitted.projection_factors_,
         "basis": solution.basis,
         "retention": solution.retention,
         "group_losses": solution.group_losses,
@@ -49,12 +50,13 @@ def arrays_of(fitted: FairPCA, preparation: Preparation | None) -> dict[str, Arr
 def header_of(fitted: FairPCA, preparation: Preparation | None) -> dict[str, Any]:
     """What is to be kept beside the arrays, as JSON has it."""
     parameters = fitted.get_params(deep=False)
-    plain = {name: _plain(value) for name, value in parameters.items() if _is_plain(value)}
+    plain = {name: _kept(value) for name, value in parameters.items() if _can_be_kept(value)}
     certificate, solution, table = fitted.certificate_, fitted.solution_, fitted.group_table_
     names = getattr(fitted, "feature_names_in_", None)
     return {
         "parameters": plain,
         "left_out": {name: repr(value) for name, value in parameters.items() if name not in plain},
+        "noise": _plain(fitted.noise_variance_),
         "feature_names": None if names is None else list(names),
         "preparation": None if preparation is None else _preparation_header(preparation),
         "groups": {
@@ -87,7 +89,42 @@ def _preparation_header(preparation: Preparation) -> dict[str, Any]:
 
 
 def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | float | np.integer | np.floating)
+    known = str | int | float | np.integer | np.floating | np.bool_
+    return value is None or isinstance(value, known)
+
+
+def _can_be_kept(value: Any) -> bool:
+    """Whether a parameter is a number, a text or None, or a sequence or dictionary of them."""
+    if isinstance(value, dict):
+        return all(map(_is_plain_label, value)) and all(map(_can_be_kept, value.values()))
+    if isinstance(value, list | tuple | np.ndarray):
+        return all(map(_can_be_kept, value))
+    return _is_plain(value)
+
+
+def _is_plain_label(label: Hashable) -> bool:
+    return all(map(_is_plain_label, label)) if isinstance(label, tuple) else _is_plain(label)
+
+
+def _kept(value: Any) -> Any:
+    """A parameter as JSON has it; what JSON has not is an object with one key."""
+    if isinstance(value, dict):
+        return {"items": [[_label(key), _kept(part)] for key, part in value.items()]}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_kept(part) for part in value]
+    plain = _plain(value)
+    return plain if isinstance(plain, str) == isinstance(value, str) else {"number": plain}
+
+
+def _given(stored: Any) -> Any:
+    """The parameter that was kept; sequences come back as lists."""
+    if isinstance(stored, list):
+        return [_given(part) for part in stored]
+    if not isinstance(stored, dict):
+        return stored
+    if "number" in stored:
+        return float(stored["number"])
+    return {_restored_label(key): _given(part) for key, part in stored["items"]}
 
 
 def _plain(value: Any) -> Any:
@@ -112,11 +149,13 @@ def restored(
 ) -> tuple[FairPCA, Preparation | None, str]:
     """The estimator, the preparation and the certificate's words from what was kept."""
     certificate, text = _restored_certificate(header["certificate"], arrays)
-    fair = FairPCA(**header["parameters"])
+    fair = FairPCA(**{name: _given(value) for name, value in header["parameters"].items()})
     fair.components_, fair.mean_ = arrays["components"], arrays["mean"]
     fair.explained_variance_ = arrays["explained_variance"]
     fair.explained_variance_ratio_ = arrays["explained_variance_ratio"]
-    fair.shrinkage_ = arrays.get("shrinkage")
+    fair.singular_values_ = arrays["singular_values"]
+    fair.noise_variance_ = float(header["noise"])
+    fair.projection_factors_ = arrays.get("projection_factors")
     fair.n_components_, fair.n_features_in_ = fair.components_.shape
     if header["feature_names"] is not None:
         fair.feature_names_in_ = np.array(header["feature_names"], dtype=object)
@@ -180,7 +219,8 @@ def _check_shapes(fair: FairPCA, preparation: Preparation | None) -> None:
     table = fair.group_table_
     fits = [
         fair.mean_.shape == (d,),
-        fair.shrinkage_ is None or fair.shrinkage_.shape == (r,),
+        fair.projection_factors_ is None or fair.projection_factors_.shape == (r,),
+        fair.singular_values_.shape == (r,),
         fair.explained_variance_.shape == fair.explained_variance_ratio_.shape == (r,),
         fair.solution_.basis.shape[:1] == (d,),
         np.isfinite(fair.components_).all() and np.isfinite(fair.mean_).all(),

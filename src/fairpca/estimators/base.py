@@ -46,7 +46,11 @@ class PrincipalAxes:
         Mean of all rows.
     explained_variance, explained_variance_ratio : arrays of shape (r,)
         Variance along each component, with ``n - 1`` in the denominator, and its share.
-    shrinkage : array of shape (r,) or None
+    singular_values : array of shape (r,)
+        ``sqrt((n - 1) * explained_variance)``.
+    noise_variance : float
+        Mean variance in the directions that are left out.
+    projection_factors : array of shape (r,) or None
         What projections on the components are multiplied with, if they are.
     """
 
@@ -54,7 +58,9 @@ class PrincipalAxes:
     mean: Array
     explained_variance: Array
     explained_variance_ratio: Array
-    shrinkage: Array | None
+    singular_values: Array
+    noise_variance: float
+    projection_factors: Array | None
 
 
 class Reduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -86,9 +92,12 @@ class LinearReduction(Reduction):
     A subclass gathers moments, finds a basis and calls `_set_axes`.
     """
 
+    whiten: bool
     components_: Array
     mean_: Array
-    shrinkage_: Array | None = None
+    singular_values_: Array
+    noise_variance_: float
+    projection_factors_: Array | None = None
 
     def transform(self, X: Any) -> Any:
         """Project rows on the components.
@@ -124,6 +133,8 @@ class LinearReduction(Reduction):
         check_is_fitted(self)
         refuse_distributed(X)
         components, mean = self.components_, self.mean_
+        if self.whiten:
+            components = components * np.sqrt(self.explained_variance_)[:, None]
         if device_library(X) is not None:
             reduced = check_device_rows(X, finite=True)
             components, mean = (to_device(part, reduced) for part in (components, mean))
@@ -171,9 +182,55 @@ class LinearReduction(Reduction):
     @property
     def _retention(self) -> Array:
         """What is kept of the rows' variance along each component."""
-        shrinkage = np.ones(self.n_components_) if self.shrinkage_ is None else self.shrinkage_
-        retention: Array = 1.0 - (1.0 - shrinkage) ** 2
+        given = self.projection_factors_
+        factors = np.ones(self.n_components_) if given is None else given
+        retention: Array = 1.0 - (1.0 - factors) ** 2
         return retention
+
+    def get_covariance(self) -> Array:
+        """The covariance of the rows according to the model that the components are.
+
+        The variance along each component is the rows' own, and in every direction orthogonal to
+        all of them it is `noise_variance_`. Of the normal distributions of this form it is the one
+        that fits the rows best, whatever the subspace (probabilistic PCA with these axes); for the
+        components of PCA it is what PCA's method gives. `whiten` does not enter.
+
+        Returns
+        -------
+        array of shape (n_features_in_, n_features_in_)
+        """
+        return self._along_axes(self._axis_variances, self.noise_variance_)
+
+    def get_precision(self) -> Array:
+        """The inverse of `get_covariance`.
+
+        Returns
+        -------
+        array of shape (n_features_in_, n_features_in_)
+        """
+        variances = self._axis_variances
+        orthogonal = self.components_.shape[1] > self.n_components_
+        if not variances.all() or (orthogonal and self.noise_variance_ == 0.0):
+            raise np.linalg.LinAlgError(
+                "The model's covariance has no inverse: there is no variance along a component, or "
+                "none is left beside them. Fit fewer components, or more rows."
+            )
+        return self._along_axes(1 / variances, 1 / self.noise_variance_ if orthogonal else 0.0)
+
+    @property
+    def _axis_variances(self) -> Array:
+        """The rows' variance along each component, with n - 1 in the denominator."""
+        check_is_fitted(self)
+        factors = self.projection_factors_
+        squares = 1.0 if factors is None else np.square(factors)
+        variances: Array = self.explained_variance_ / squares
+        return variances
+
+    def _along_axes(self, values: Array, other: float) -> Array:
+        """The matrix with these eigenvalues for the components, and one for all else."""
+        matrix: Array = (self.components_.T * (values - other)) @ self.components_
+        matrix[np.diag_indices_from(matrix)] += other
+        return matrix
 
     def _mean_error(self, rows: Any, weights: Array | None) -> float:
         """The mean reconstruction error of rows, in blocks."""
@@ -205,7 +262,13 @@ class LinearReduction(Reduction):
 
     @property
     def _projection(self) -> Projection:
-        return Projection(self.components_, self.mean_, self.shrinkage_)
+        factors = self.projection_factors_
+        if self.whiten:
+            scale = np.sqrt(self.explained_variance_)
+            # As PCA does: components without variance give large numbers, not infinite ones.
+            whitening = 1.0 / np.maximum(scale, np.finfo(np.float64).eps)
+            factors = whitening if factors is None else factors * whitening
+        return Projection(self.components_, self.mean_, factors)
 
     def _check_device_rows(self, X: Any) -> Any:
         return check_device_rows(X, type(self).__name__, self.n_features_in_, finite=True)
@@ -238,22 +301,26 @@ def principal_axes(
         inner, total = basis.T @ covariance @ basis, float(np.trace(covariance))
     if retention is None:
         variances, turn = eigh_descending((inner + inner.T) / 2)
-        variances, basis, shrinkage = np.maximum(variances, 0.0), basis @ turn, None
+        along = variances = np.maximum(variances, 0.0)
+        basis, factors = basis @ turn, None
     else:
-        shrinkage = 1.0 - np.sqrt(1.0 - retention)
-        variances = np.diag(inner) * shrinkage**2
+        factors, along = 1.0 - np.sqrt(1.0 - retention), np.diag(inner)
+        variances = along * factors**2
         order = np.argsort(-variances, kind="stable")
-        variances, basis, shrinkage = variances[order], basis[:, order], shrinkage[order]
+        variances, basis, factors = variances[order], basis[:, order], factors[order]
     mean = moments.total_mean
     if space is not None:
         basis, mean = space.lift(basis), space.lift_point(mean)
-    n = int(moments.count.sum())
+    n, (d, r) = int(moments.count.sum()), basis.shape
+    unbiased, left = n / max(n - 1, 1), min(n, d) - r
     return PrincipalAxes(
-        np.ascontiguousarray(fix_signs(basis).T),
-        mean,
-        variances * (n / max(n - 1, 1)),
-        variances / total if total > 0 else np.zeros(len(variances)),
-        shrinkage,
+        components=np.ascontiguousarray(fix_signs(basis).T),
+        mean=mean,
+        explained_variance=variances * unbiased,
+        explained_variance_ratio=variances / total if total > 0 else np.zeros(r),
+        singular_values=np.sqrt(variances * n),
+        noise_variance=max(total - float(along.sum()), 0.0) * unbiased / left if left > 0 else 0.0,
+        projection_factors=factors,
     )
 
 

@@ -89,6 +89,9 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
         "sdp-iterative", "mw-iterative", "epsilon-constraint", "lagrangian", "nash",
         "u-fpca", "c-fpca" (see `fairpca.solvers`). Some of them use more
         dimensions than asked for: `n_components_` says how many.
+    whiten : bool, default=False
+        Whether `transform` divides each column by its standard deviation, as PCA's does, and
+        `inverse_transform` multiplies it back.
     missing_labels : {"error", "group"}, default="error"
         Whether missing sensitive features are an error or a group of their own.
     random_state : int or None, default=None
@@ -102,13 +105,18 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
     mean_ : array of shape (n_features_in_,)
         Mean of all rows.
     explained_variance_ : array of shape (n_components_,)
-        Variance of each column of ``transform(X)``, with ``n - 1`` in the denominator as in PCA, n
-        being the number of rows with a positive weight.
+        Variance of each column of ``transform(X)`` before whitening, with ``n - 1`` in the
+        denominator as in PCA, n being the number of rows with a positive weight.
     explained_variance_ratio_ : array of shape (n_components_,)
         The same, as a share of the total variance.
+    singular_values_ : array of shape (n_components_,)
+        ``sqrt((n - 1) * explained_variance_)``, as in PCA.
+    noise_variance_ : float
+        Mean variance in the directions that are left out: what the components do not explain,
+        divided by ``min(n, n_features_in_) - n_components_``; 0 where none is left out.
     n_components_ : int
         Dimension of the subspace.
-    shrinkage_ : array of shape (n_components_,) or None
+    projection_factors_ : array of shape (n_components_,) or None
         What the projections on the components are multiplied with, where a solver uses more
         dimensions than asked for (the columns of ``transform(X)`` are then correlated); else None.
     group_table_ : GroupTable
@@ -160,6 +168,7 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
         loss: str = "mean",
         centering: str = "global",
         solver: str | Solver = "auto",
+        whiten: bool = False,
         missing_labels: str = "error",
         random_state: int | None = None,
     ) -> None:
@@ -173,6 +182,7 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
         self.loss = loss
         self.centering = centering
         self.solver = solver
+        self.whiten = whiten
         self.missing_labels = missing_labels
         self.random_state = random_state
 
@@ -336,6 +346,7 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
         check_fairness(*(getattr(self, name) for name in _FAIRNESS))
         check_choice("loss", self.loss, LOSSES)
         check_choice("centering", self.centering, CENTERINGS)
+        check_choice("whiten", self.whiten, (True, False))
         check_seed(self.random_state)
         given: Any = self.solver
         if isinstance(given, type | partial):

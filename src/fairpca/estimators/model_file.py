@@ -9,8 +9,11 @@ The header has these keys:
 ``version``        1; a reader refuses versions that are newer than its own
 ``fairpca``        the version of the library that wrote it
 ``checksums``      SHA-256 of each array's ``.npy`` file, by name, against damage
-``parameters``     the parameters of `FairPCA` that are numbers, texts or None
+``parameters``     the parameters of `FairPCA` that are numbers, texts, None or lists of these; a
+                   dictionary is ``{"items": [[key, value], …]}``, an infinite number
+                   ``{"number": "inf"}``
 ``left_out``       those that are objects, such as a solver, as text; they are not restored
+``noise``          the mean variance in the directions that were left out
 ``feature_names``  names of the columns that `FairPCA` was fitted on, or null
 ``preparation``    ``columns`` (name, kind, categories of each), ``ignored`` and ``sensitive``
                    of a `Preparation`, or null
@@ -20,10 +23,11 @@ The header has these keys:
 =================  ============================================================================
 
 The arrays are ``components``, ``mean``, ``explained_variance``, ``explained_variance_ratio``,
-``basis``, ``group_losses``, ``own_losses``, ``pca_losses``, ``disparities``, ``multipliers`` and,
-where there are any, ``shrinkage``, ``retention``, ``spread_multipliers``, ``minmax_disparities``,
-``means`` and ``scales`` (of the preparation). Infinite numbers are texts in the header. A solver's
-`history` is not kept. Groups whose labels are neither text nor numbers come back as text.
+``singular_values``, ``basis``, ``group_losses``, ``own_losses``, ``pca_losses``, ``disparities``,
+``multipliers`` and, where there are any, ``projection_factors``, ``retention``,
+``spread_multipliers``, ``minmax_disparities``, ``means`` and ``scales`` (of the preparation).
+Infinite numbers are texts in the header. A solver's `history` is not kept. Groups whose labels are
+neither text nor numbers come back as text.
 """
 
 from copy import copy

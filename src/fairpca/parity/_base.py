@@ -6,7 +6,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_whole_number
+from fairpca._rows.checks import check_choice, check_whole_number
 from fairpca.estimators.base import LinearReduction, principal_axes
 from fairpca.estimators.gather import warn_of_groups
 from fairpca.moments import GroupMoments
@@ -39,6 +39,7 @@ class LinearParity(LinearReduction):
         self : object
         """
         check_whole_number("n_components", self.n_components, optional=True)
+        check_choice("whiten", self.whiten, (True, False))
         grouped = sensitive_features is not None
         self._check_parameters(grouped=grouped)
         moments = self._gather(X, sensitive_features, sample_weight).moments

@@ -46,6 +46,9 @@ class ConvexParityPCA(LinearParity):
     backend : {"auto", "clarabel", "scs"}, default="auto"
         Solver of the semidefinite program. "auto" is Clarabel while its matrix inequalities have
         at most 60 columns, and SCS for larger ones; a covariance penalty doubles the number.
+    whiten : bool, default=False
+        Whether `transform` divides each column by its standard deviation, as PCA's does, and
+        `inverse_transform` multiplies it back.
     missing_labels : {"error", "group"}, default="error"
         Whether missing sensitive features are an error or a group of their own.
 
@@ -60,6 +63,11 @@ class ConvexParityPCA(LinearParity):
         number of rows with a positive weight.
     explained_variance_ratio_ : array of shape (n_components_,)
         The same, as a share of the total variance.
+    singular_values_ : array of shape (n_components_,)
+        ``sqrt((n - 1) * explained_variance_)``, as in PCA.
+    noise_variance_ : float
+        Mean variance in the directions that are left out: what the components do not explain,
+        divided by ``min(n, n_features_in_) - n_components_``; 0 where none is left out.
     n_components_ : int
         Dimension of the subspace.
     relaxed_projector_ : array of shape (n_features_in_, n_features_in_)
@@ -121,12 +129,14 @@ class ConvexParityPCA(LinearParity):
         mean_tolerance: float = 0.0,
         covariance_penalty: float = 0.0,
         backend: str = "auto",
+        whiten: bool = False,
         missing_labels: str = "error",
     ) -> None:
         self.n_components = n_components
         self.mean_tolerance = mean_tolerance
         self.covariance_penalty = covariance_penalty
         self.backend = backend
+        self.whiten = whiten
         self.missing_labels = missing_labels
 
     def _check_parameters(self, *, grouped: bool) -> None:

@@ -29,6 +29,9 @@ class ParityPCA(LinearParity):
         span. From `n_components`, for the most similar covariances, to the number of directions
         with equal means, which is the same as ``match="mean"``. None is halfway between the two,
         rounded down.
+    whiten : bool, default=False
+        Whether `transform` divides each column by its standard deviation, as PCA's does, and
+        `inverse_transform` multiplies it back.
     missing_labels : {"error", "group"}, default="error"
         Whether missing sensitive features are an error or a group of their own.
 
@@ -43,6 +46,11 @@ class ParityPCA(LinearParity):
         number of rows with a positive weight.
     explained_variance_ratio_ : array of shape (n_components_,)
         The same, as a share of the total variance.
+    singular_values_ : array of shape (n_components_,)
+        ``sqrt((n - 1) * explained_variance_)``, as in PCA.
+    noise_variance_ : float
+        Mean variance in the directions that are left out: what the components do not explain,
+        divided by ``min(n, n_features_in_) - n_components_``; 0 where none is left out.
     n_components_ : int
         Dimension of the subspace.
     mean_gap_ : float
@@ -95,11 +103,13 @@ class ParityPCA(LinearParity):
         *,
         match: str = "mean",
         n_candidates: int | None = None,
+        whiten: bool = False,
         missing_labels: str = "error",
     ) -> None:
         self.n_components = n_components
         self.match = match
         self.n_candidates = n_candidates
+        self.whiten = whiten
         self.missing_labels = missing_labels
 
     def _check_parameters(self, *, grouped: bool) -> None:
