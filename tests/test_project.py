@@ -89,7 +89,7 @@ def test_the_readme_example_prints_what_the_readme_shows(capsys):
     exec(pipeline, scope)
     assert scope["pipe"][-1].certificate_.status == "optimal"
     exec(audit_example, scope)
-    assert "audited disparity" in capsys.readouterr().out
+    assert "audited  audited        PCA    audited" in capsys.readouterr().out
 
 
 def test_the_readme_counts_are_those_of_the_committed_table():

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from fairpca import GroupTable
+from fairpca import FairPCA, GroupMoments, GroupTable, Problem
 
 HOSTILE = [
     "<script>alert('x')</script>",
@@ -19,10 +19,18 @@ HOSTILE = [
 ]
 
 
-def table(labels=("a", "b"), own=(1.0, 2.0), pca=(1.5, 2.25), loss=(1.25, 2.5), count=(1234, 5)):
-    return GroupTable(
-        "fair", tuple(labels), np.array(count), np.array(own), np.array(pca), np.array(loss)
-    )
+def table(
+    labels=("a", "b"),
+    own=(1.0, 2.0),
+    pca=(1.5, 2.25),
+    loss=(1.25, 2.5),
+    count=(1234, 5),
+    variance=None,
+    **known,
+):
+    variance = np.full(len(labels), 5.0) if variance is None else np.array(variance)
+    numbers = (np.array(part) for part in (count, own, pca, loss))
+    return GroupTable("fair", tuple(labels), *numbers, variance, **known)
 
 
 def table_of(labels):
@@ -35,20 +43,24 @@ class Cells(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.rows, self.tags = [], []
+        self.rows, self.tags, self.said = [], [], ""
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         assert {name for name, _ in attrs} <= {"scope", "style"}
+        self.inside = tag
         if tag == "tr":
             self.rows.append([])
         if tag in ("td", "th"):
             self.rows[-1].append("")
 
     def handle_data(self, data):
-        self.rows[-1][-1] += data
+        if self.inside == "p":
+            self.said += data
+        else:
+            self.rows[-1][-1] += data
 
 
 def test_disparities_are_losses_beyond_the_own_one():
@@ -58,16 +70,23 @@ def test_disparities_are_losses_beyond_the_own_one():
 
 def test_printed_table():
     assert str(table()).splitlines() == [
-        "group                rows  own PCA loss  PCA loss  fair loss  PCA disparity"
-        "  fair disparity",
-        "-" * 91,
-        "a                   1,234        1.0000    1.5000     1.2500         0.5000"
-        "          0.2500",
-        "b                       5        2.0000    2.2500     2.5000         0.2500"
-        "          0.5000",
-        "-" * 91,
-        "largest difference                                                   0.2500"
-        "          0.2500",
+        "                                     own PCA     PCA     PCA    fair    fair        PCA"
+        "       fair",
+        "group                rows  variance     loss    loss  % lost    loss  % lost  disparity"
+        "  disparity",
+        "-" * 98,
+        "a                   1,234    5.0000   1.0000  1.5000    30.0  1.2500    25.0     0.5000"
+        "     0.2500",
+        "b                       5    5.0000   2.0000  2.2500    45.0  2.5000    50.0     0.2500"
+        "     0.5000",
+        "-" * 98,
+        "largest difference                                                               0.2500"
+        "     0.2500",
+        "Compared with ordinary PCA, 1 of 2 groups is better off and 1 is worse off. The largest "
+        "gain: a",
+        "loses 0.2500 less (5.0 % of its variance). The largest loss: b loses 0.2500 more (5.0 % "
+        "of its",
+        "variance).",
     ]
 
 
@@ -83,8 +102,9 @@ def test_printed_table():
     ],
 )
 def test_lines_are_aligned(labels):
-    lines = str(table_of(labels)).splitlines()
-    assert len(lines) == len(labels) + 4
+    *lines, said = str(table_of(labels)).splitlines()[: len(labels) + 6]
+    assert said.startswith("Every group is better off than with ordinary PCA.")
+    assert len(lines) == len(labels) + 5
     assert len({len(line) for line in lines}) == 1
     assert len(lines[0]) < 150
 
@@ -93,16 +113,26 @@ def test_intersections_are_joined():
     assert "Female × Black" in str(table_of([("Female", "Black"), ("Male", "White")]))  # noqa: RUF001
 
 
+OF_A = (5.0, 1.0, 1.5, 1.25, 0.5, 0.25)
+
+
+def numbers_of_a(shown):
+    """The numbers of the first line, without the per cents, which are checked."""
+    first = str(shown).splitlines()[3].split()
+    variance, own, pca, pca_share, loss, share, *beyond = map(float, first[2:])
+    assert (pca_share, share) == (30.0, 25.0)
+    return [variance, own, pca, loss, *beyond]
+
+
 @pytest.mark.parametrize("scale", [1e-8, 1e-4, 1.0, 1e4, 1e8, 1e16])
 def test_large_and_small_numbers_keep_their_leading_figures(scale):
     shown = table(
         own=np.array([1.0, 2.0]) * scale,
         pca=np.array([1.5, 2.25]) * scale,
         loss=np.array([1.25, 2.5]) * scale,
+        variance=np.array([5.0, 5.0]) * scale,
     )
-    first = str(shown).splitlines()[2].split()
-    numbers = [float(cell.replace(",", "")) for cell in first[2:]]
-    np.testing.assert_allclose(numbers, np.array([1.0, 1.5, 1.25, 0.5, 0.25]) * scale, rtol=1e-2)
+    np.testing.assert_allclose(numbers_of_a(shown), np.array(OF_A) * scale, rtol=1e-2)
 
 
 def test_values_smaller_than_sixteen_decimals_are_not_all_shown_as_zero():
@@ -112,9 +142,9 @@ def test_values_smaller_than_sixteen_decimals_are_not_all_shown_as_zero():
         own=np.array([1.0, 2.0]) * scale,
         pca=np.array([1.5, 2.25]) * scale,
         loss=np.array([1.25, 2.5]) * scale,
+        variance=np.array([5.0, 5.0]) * scale,
     )
-    numbers = [float(cell) for cell in str(shown).splitlines()[2].split()[2:]]
-    np.testing.assert_allclose(numbers, np.array([1.0, 1.5, 1.25, 0.5, 0.25]) * scale, rtol=1e-2)
+    np.testing.assert_allclose(numbers_of_a(shown), np.array(OF_A) * scale, rtol=1e-2)
 
 
 def test_rounding_is_not_shown_as_minus_zero():
@@ -122,8 +152,11 @@ def test_rounding_is_not_shown_as_minus_zero():
 
 
 def test_nothing_lost_at_all():
-    lines = str(table(own=(0.0, 0.0), pca=(0.0, 0.0), loss=(0.0, 0.0))).splitlines()
-    assert lines[2].split() == ["a", "1,234"] + ["0.0000"] * 5
+    nothing = dict.fromkeys(("own", "pca", "loss", "variance"), (0.0, 0.0))
+    lines = str(table(**nothing)).splitlines()
+    zeros = ["0.0000"] * 3 + ["0.0", "0.0000", "0.0"] + ["0.0000"] * 2
+    assert lines[3].split() == ["a", "1,234", *zeros]
+    assert lines[-1] == "Every group is as well off as with ordinary PCA."
 
 
 def test_dictionary_and_frame_hold_all_digits():
@@ -133,9 +166,13 @@ def test_dictionary_and_frame_hold_all_digits():
     assert list(columns) == [
         "group",
         "rows",
+        "variance",
         "own PCA loss",
+        "own PCA share lost",
         "PCA loss",
+        "PCA share lost",
         "fair loss",
+        "fair share lost",
         "PCA disparity",
         "fair disparity",
     ]
@@ -167,9 +204,10 @@ def test_html_of_hostile_labels_is_harmless():
     shown = table_of(HOSTILE)
     text = shown._repr_html_()
     parsed = Cells(text)
-    assert set(parsed.tags) == {"table", "thead", "tbody", "tfoot", "tr", "th", "td"}
+    assert set(parsed.tags) == {"table", "thead", "tbody", "tfoot", "tr", "th", "td", "p"}
+    assert " ".join(parsed.said.split()) == " ".join(shown.sentences().split())
     assert len(parsed.rows) == len(HOSTILE) + 2
-    assert {len(row) for row in parsed.rows} == {7}
+    assert {len(row) for row in parsed.rows} == {10}
     firsts = [row[0] for row in parsed.rows[1:-1]]
     for label, cell in zip(HOSTILE, firsts, strict=True):
         one_line = " ".join(label.split())
@@ -184,5 +222,136 @@ def test_html_of_hostile_labels_is_harmless():
 def test_html_shows_what_is_printed():
     printed = str(table()).splitlines()
     cells = Cells(table()._repr_html_()).rows
-    assert cells[1] == printed[2].split()
-    assert cells[2] == printed[3].split()
+    assert cells[1] == printed[3].split()
+    assert cells[2] == printed[4].split()
+    assert Cells(table()._repr_html_()).said == table().sentences()
+
+
+# --- One group, and all of them as a frame -------------------------------------
+
+
+def test_length_labels_and_groups_by_label():
+    shown = table(labels=("a", ("f", 1)))
+    assert len(shown) == 2
+    assert list(shown) == ["a", ("f", 1)]
+    assert "a" in shown
+    assert "c" not in shown
+    assert shown["a"] == {
+        "rows": 1234,
+        "variance": 5.0,
+        "own PCA loss": 1.0,
+        "own PCA share lost": 0.2,
+        "PCA loss": 1.5,
+        "PCA share lost": 0.3,
+        "fair loss": 1.25,
+        "fair share lost": 0.25,
+        "PCA disparity": 0.5,
+        "fair disparity": 0.25,
+    }
+    assert shown["f", 1]["rows"] == 5
+    with pytest.raises(KeyError, match=r"no group 'c'; there are 'a', \('f', 1\)"):
+        shown["c"]
+    assert shown.largest_difference == 0.25
+
+
+def test_levels_of_the_frame_have_the_names_of_the_columns():
+    assert table().to_frame().index.name == "group"
+    assert table(group_names=("sex",)).to_frame().index.name == "sex"
+    pairs = (("Female", "Black"), ("Male", "White"))
+    named = table(labels=pairs, group_names=("sex", "race"))
+    assert named.to_frame().index.names == ["sex", "race"]
+    assert list(table(labels=pairs).to_frame().index.names) == [None, None]
+    assert named.to_dict()["group"][0] == "sex=Female × race=Black"  # noqa: RUF001
+
+
+def test_shares_are_those_of_the_variance():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 4)) * [3, 2, 1, 1]
+    groups = np.repeat(["a", "b", "c"], 30)
+    fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
+    for i, label in enumerate("abc"):
+        centred = (X - X.mean(axis=0))[groups == label]
+        variance = np.square(centred).sum(axis=1).mean()
+        assert fair.group_table_.variance[i] == pytest.approx(variance)
+        lost = np.square(centred - centred @ fair.components_.T @ fair.components_).sum()
+        share = fair.group_table_[label]["fair share lost"]
+        assert share == pytest.approx(lost / np.square(centred).sum(), rel=1e-9)
+
+
+# --- Compared with ordinary PCA ------------------------------------------------
+
+
+def three(loss, **known):
+    ones = np.ones(3)
+    return table(
+        labels=("a", "b", "c"), own=ones, pca=2 * ones, loss=loss, count=(1, 2, 3), **known
+    )
+
+
+def test_who_is_better_and_who_is_worse_off():
+    shown = three([1.5, 2.0 + 4e-9, 3.0])
+    assert shown.better_off == ("a",)
+    assert shown.worse_off == ("c",)  # b has changed by less than rounding
+    assert (shown.n_better_off, shown.n_worse_off) == (1, 1)
+    assert (shown.largest_gain, shown.largest_loss) == (0.5, 1.0)
+    np.testing.assert_array_equal(shown.change, [-0.5, 0.0, 1.0])
+    more = three([2.0, 2.0 + 6e-9, 2.0])
+    assert more.worse_off == ("b",)
+    assert more.largest_gain == 0.0
+    # Neither the loss nor its share is shown as if there were none.
+    assert "b loses 6e-09 more (1.2e-07 % of its variance)" in more.sentences()
+
+
+BEST = "Ordinary PCA has the least total loss, so any other subspace leaves some group worse off."
+
+
+def test_sentences_say_who_and_than_what():
+    mixed = three([1.5, 3.0, 2.5], pca_is_best=True).sentences()
+    assert mixed == (
+        "Compared with ordinary PCA, 1 of 3 groups is better off and 2 are worse off. "
+        "The largest gain: a loses 0.5000 less (10.0 % of its variance). "
+        "The largest loss: b loses 1.0000 more (20.0 % of its variance). " + BEST
+    )
+    assert BEST not in three([1.5, 3.0, 2.5]).sentences()
+    everyone = three([2.5, 3.0, 2.5], pca_is_best=True).sentences()
+    assert everyone == (
+        "Every group is worse off than with ordinary PCA. "
+        "The largest loss: b loses 1.0000 more (20.0 % of its variance)."
+    )
+    assert (
+        three([1.5, 1.5, 2.0])
+        .sentences()
+        .startswith(
+            "Compared with ordinary PCA, 2 of 3 groups are better off and none is worse off."
+        )
+    )
+    assert (
+        three([2.0, 2.5, 2.0])
+        .sentences()
+        .startswith(
+            "Compared with ordinary PCA, none of 3 groups is better off and 1 is worse off."
+        )
+    )
+    alone = table(labels=["a"], own=[1.0], pca=[1.0], loss=[1.0], count=[3])
+    assert alone.sentences() == ""
+    assert str(alone).splitlines()[-1].startswith("largest difference")
+
+
+@pytest.mark.parametrize("centering", ["global", "group"])
+@pytest.mark.parametrize("loss", ["mean", "sum"])
+def test_some_group_is_worse_off_in_every_subspace_but_that_of_pca(centering, loss):
+    rng = np.random.default_rng(1)
+    groups = rng.integers(0, 3, 200)
+    X = rng.normal(size=(200, 5)) * rng.uniform(0.5, 3, (3, 5))[groups] + 3 * groups[:, None]
+    problem = Problem(GroupMoments.from_rows(X, groups), 2, loss=loss, centering=centering)
+    worse = []
+    for _ in range(50):
+        basis = np.linalg.qr(rng.normal(size=(5, 2)))[0]
+        losses = problem.group_losses(basis)
+        shown = GroupTable.from_problem(problem, losses, "random")
+        assert shown.pca_is_best == (centering == "global")
+        worse.append(shown.n_worse_off)
+    # With the groups' own means nothing is promised, and with other losses than a subspace's.
+    assert min(worse) >= 1 or centering == "group"
+    other = GroupTable.from_problem(problem, losses, "audited", subspace=False)
+    assert not other.pca_is_best

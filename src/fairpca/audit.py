@@ -57,12 +57,14 @@ def audit(
     >>> adult = load_adult(as_frame=False)
     >>> X = StandardScaler().fit_transform(adult.data)
     >>> print(audit(PCA(2).fit(X), X, sensitive_features=adult.sensitive_features))
-    group                 rows  own PCA loss  PCA loss  audited loss  PCA disparity  audited disparity
-    --------------------------------------------------------------------------------------------------
-    Female              10,771       10.5906   11.2964       11.2964         0.7059             0.7059
-    Male                21,790        9.8859   10.0595       10.0595         0.1735             0.1735
-    --------------------------------------------------------------------------------------------------
-    largest difference                                                       0.5323             0.5323
+                                          own PCA      PCA     PCA  audited  audited        PCA    audited
+    group                 rows  variance     loss     loss  % lost     loss   % lost  disparity  disparity
+    ------------------------------------------------------------------------------------------------------
+    Female              10,771   15.7237  10.5906  11.2964    71.8  11.2964     71.8     0.7059     0.7059
+    Male                21,790   13.1480   9.8859  10.0595    76.5  10.0595     76.5     0.1735     0.1735
+    ------------------------------------------------------------------------------------------------------
+    largest difference                                                                   0.5323     0.5323
+    Every group is as well off as with ordinary PCA.
     """
     if isinstance(estimator, Pipeline):
         check_is_fitted(estimator)
@@ -98,7 +100,8 @@ def audited_table(
     loss = np.array([sums[label] for label in moments.labels]) / moments.weight
     # A fair reduction may use more dimensions than it was asked for, by which it is judged.
     r = getattr(getattr(estimator, "certificate_", None), "n_components", r)
-    return GroupTable.from_problem(Problem(moments, min(r, moments.n_features)), loss, "audited")
+    problem = Problem(moments, min(r, moments.n_features))
+    return GroupTable.from_problem(problem, loss, "audited", subspace=False)
 
 
 def squared_errors(estimator: Any, X: Any, rows: Any) -> tuple[Array, int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import html
+import textwrap
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,16 +17,28 @@ from fairpca._rows.text import (
     formatted,
     html_table,
     label_text,
+    listed,
     number_format,
     short_text,
     text_table,
 )
 from fairpca.problem import Problem
 
+_NO_CHANGE = 1e-9
+"""Part of a group's variance below which it is neither better nor worse off: rounding."""
+
+_PERCENT = ".1f"
+
+_WIDTH = 100
+"""Characters in a line of the sentences under a printed table."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupTable:
     """Losses and disparities of each group, with a reduction and with ordinary PCA.
+
+    ``table["Female"]`` has the numbers of one group, ``table["Female", "Black"]`` those of an
+    intersection, ``len(table)`` is the number of groups, and it iterates over their labels.
 
     Attributes
     ----------
@@ -40,6 +54,14 @@ class GroupTable:
         Loss with ordinary PCA on all rows.
     loss : array of shape (k,)
         Loss with the reduction.
+    variance : array of shape (k,)
+        What each group loses when nothing is kept: the unit of its losses.
+    group_names : tuple of str or None
+        Names of the sensitive columns, where they have any.
+    pca_is_best : bool
+        Whether ordinary PCA has the least total loss of all reductions that this one is compared
+        with, so that any other leaves some group worse off. It has for subspaces of the same
+        dimension with losses measured from the mean of all rows.
 
     Examples
     --------
@@ -49,12 +71,20 @@ class GroupTable:
     >>> X[:100] = X[:100, ::-1]
     >>> fair = FairPCA(2).fit(X, sensitive_features=["a"] * 100 + ["b"] * 200)
     >>> fair.group_table_
-    group               rows  own PCA loss  PCA loss  fair loss  PCA disparity  fair disparity
-    ------------------------------------------------------------------------------------------
-    a                    100        2.2762    4.6726     4.7416         2.3965          2.4654
-    b                    200        1.7882    4.2878     4.2536         2.4997          2.4654
-    ------------------------------------------------------------------------------------------
-    largest difference                                                  0.1032          0.0000
+                                        own PCA     PCA     PCA    fair    fair        PCA       fair
+    group               rows  variance     loss    loss  % lost    loss  % lost  disparity  disparity
+    -------------------------------------------------------------------------------------------------
+    a                    100   13.3296   2.2762  4.6726    35.1  4.7416    35.6     2.3965     2.4654
+    b                    200   14.5183   1.7882  4.2878    29.5  4.2536    29.3     2.4997     2.4654
+    -------------------------------------------------------------------------------------------------
+    largest difference                                                              0.1032     0.0000
+    Compared with ordinary PCA, 1 of 2 groups is better off and 1 is worse off. The largest gain: b
+    loses 0.0343 less (0.2 % of its variance). The largest loss: a loses 0.0690 more (0.5 % of its
+    variance). Ordinary PCA has the least total loss, so any other subspace leaves some group worse off.
+    >>> fair.group_table_.worse_off
+    ('a',)
+    >>> round(fair.group_table_["a"]["fair disparity"], 4)
+    2.4654
     """
 
     name: str
@@ -63,12 +93,30 @@ class GroupTable:
     own_loss: Array
     pca_loss: Array
     loss: Array
+    variance: Array
+    group_names: tuple[str, ...] | None = None
+    pca_is_best: bool = False
 
     @classmethod
-    def from_problem(cls, problem: Problem, loss: Array, name: str) -> GroupTable:
-        """The table for losses that some reduction has on a problem."""
-        moments, pca_loss = problem.moments, problem.group_losses(problem.pca_basis)
-        return cls(name, moments.labels, moments.count, problem.own_losses, pca_loss, loss)
+    def from_problem(
+        cls, problem: Problem, loss: Array, name: str, *, subspace: bool = True
+    ) -> GroupTable:
+        """The table for losses that a reduction has on a problem.
+
+        `subspace` says whether it is one that the problem is about, or any other reduction.
+        """
+        moments = problem.moments
+        return cls(
+            name=name,
+            labels=moments.labels,
+            count=moments.count,
+            own_loss=problem.own_losses,
+            pca_loss=problem.group_losses(problem.pca_basis),
+            loss=loss,
+            variance=problem.traces,
+            group_names=getattr(moments, "group_names", None),
+            pca_is_best=subspace and problem.centering == "global",
+        )
 
     @property
     def disparity(self) -> Array:
@@ -80,14 +128,88 @@ class GroupTable:
         """What each group loses with ordinary PCA beyond its own PCA; (k,)."""
         return self.pca_loss - self.own_loss
 
+    @property
+    def largest_difference(self) -> float:
+        """Largest difference between the disparities of two groups."""
+        return float(np.ptp(self.disparity))
+
+    @property
+    def change(self) -> Array:
+        """What each group loses more than with ordinary PCA, 0 where that is rounding; (k,)."""
+        change = self.loss - self.pca_loss
+        return np.where(np.abs(change) > _NO_CHANGE * self.variance, change, 0.0)
+
+    @property
+    def better_off(self) -> tuple[Hashable, ...]:
+        """The groups that lose less than with ordinary PCA."""
+        return self._labels_where(self.change < 0.0)
+
+    @property
+    def worse_off(self) -> tuple[Hashable, ...]:
+        """The groups that lose more than with ordinary PCA."""
+        return self._labels_where(self.change > 0.0)
+
+    @property
+    def n_better_off(self) -> int:
+        """How many groups lose less than with ordinary PCA."""
+        return len(self.better_off)
+
+    @property
+    def n_worse_off(self) -> int:
+        """How many groups lose more than with ordinary PCA."""
+        return len(self.worse_off)
+
+    @property
+    def largest_gain(self) -> float:
+        """How much less than with ordinary PCA the group loses that gains the most; 0 if none."""
+        return max(-float(self.change.min()), 0.0)
+
+    @property
+    def largest_loss(self) -> float:
+        """How much more than with ordinary PCA the group loses that pays the most; 0 if none."""
+        return max(float(self.change.max()), 0.0)
+
+    def sentences(self) -> str:
+        """Who is better and who is worse off than with ordinary PCA, in words.
+
+        One group has nothing to be compared with, and gives an empty text.
+        """
+        k, better, worse = len(self), self.n_better_off, self.n_worse_off
+        if k == 1:
+            return ""
+        if not better and not worse:
+            return "Every group is as well off as with ordinary PCA."
+        if k in (better, worse):
+            said = f"Every group is {'better' if better else 'worse'} off than with ordinary PCA."
+        else:
+            said = (
+                f"Compared with ordinary PCA, {better or 'none'} of {k} groups "
+                f"{'is' if better < 2 else 'are'} better off and {worse or 'none'} "
+                f"{'is' if worse < 2 else 'are'} worse off."
+            )
+        if better:
+            said += f" The largest gain: {self._moved(int(self.change.argmin()), 'less')}."
+        if worse:
+            said += f" The largest loss: {self._moved(int(self.change.argmax()), 'more')}."
+        if self.pca_is_best and 0 < worse < k:
+            said += (
+                " Ordinary PCA has the least total loss, so any other subspace leaves some group "
+                "worse off."
+            )
+        return said
+
     def to_dict(self) -> dict[str, list[Any]]:
-        """The columns by name, as lists."""
+        """The columns by name, as lists; shares are those of the group's variance."""
         return {
-            "group": [label_text(label) for label in self.labels],
+            "group": self._group_texts(),
             "rows": self.count.tolist(),
+            "variance": self.variance.tolist(),
             "own PCA loss": self.own_loss.tolist(),
+            "own PCA share lost": self._share(self.own_loss).tolist(),
             "PCA loss": self.pca_loss.tolist(),
+            "PCA share lost": self._share(self.pca_loss).tolist(),
             f"{self.name} loss": self.loss.tolist(),
+            f"{self.name} share lost": self._share(self.loss).tolist(),
             "PCA disparity": self.pca_disparity.tolist(),
             f"{self.name} disparity": self.disparity.tolist(),
         }
@@ -95,33 +217,94 @@ class GroupTable:
     def to_frame(self) -> Any:
         """The table as a pandas data frame, with the labels of the groups as its index.
 
-        Groups of several sensitive features have an index of several levels.
+        Groups of several sensitive features have an index of several levels. Levels have the names
+        of the sensitive columns; a single one without a name is called "group".
         """
         pandas = import_pandas()
         frame = pandas.DataFrame(self.to_dict()).drop(columns="group")
+        names = self.group_names
         if all(isinstance(label, tuple) for label in self.labels):
-            frame.index = pandas.MultiIndex.from_tuples(self.labels)
+            frame.index = pandas.MultiIndex.from_tuples(self.labels, names=names)
         else:
-            frame.index = pandas.Index(self.labels, name="group")
+            name = names[0] if names is not None and len(names) == 1 else "group"
+            frame.index = pandas.Index(self.labels, name=name)
         return frame
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self.labels)
+
+    def __getitem__(self, label: Hashable) -> dict[str, Any]:
+        """The numbers of one group, by the names of the columns."""
+        if label not in self.labels:
+            raise KeyError(f"There is no group {label!r}; there are {listed(self.labels, 10)}.")
+        i = self.labels.index(label)
+        return {name: column[i] for name, column in self.to_dict().items() if name != "group"}
 
     def __repr__(self) -> str:
         return str(self)
 
     def __str__(self) -> str:
-        return text_table(*self._cells())
+        said = textwrap.wrap(self.sentences(), _WIDTH, break_on_hyphens=False)
+        return "\n".join([text_table(*self._cells()), *said])
 
     def _repr_html_(self) -> str:
-        return html_table(*self._cells())
+        said = self.sentences()
+        return html_table(*self._cells()) + (said and f"<p>{html.escape(said)}</p>")
+
+    def _labels_where(self, chosen: NDArray[np.bool_]) -> tuple[Hashable, ...]:
+        return tuple(self.labels[i] for i in np.flatnonzero(chosen))
+
+    def _share(self, losses: Array) -> Array:
+        """Losses as shares of the groups' variance; who has none loses none."""
+        return np.divide(losses, self.variance, out=np.zeros(len(self)), where=self.variance > 0.0)
+
+    def _moved(self, i: int, word: str) -> str:
+        change = np.abs(self.change)
+        amount = _not_zero(change[i], self._number_format)
+        share = _not_zero(100.0 * self._share(change)[i], _PERCENT)
+        name = short_text(self._group_texts()[i])
+        return f"{name} loses {amount} {word} ({share} % of its variance)"
+
+    def _group_texts(self) -> list[str]:
+        """The groups as text; the parts of an intersection with the names of their columns."""
+        names = self.group_names
+        return [
+            label_text(tuple(f"{name}={part}" for name, part in zip(names, label, strict=True)))
+            if names is not None and isinstance(label, tuple) and len(label) == len(names)
+            else label_text(label)
+            for label in self.labels
+        ]
 
     def _cells(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Head, one row for each group, and a last row with the largest differences."""
-        columns = self.to_dict()
-        groups, counts, *numbers = columns.values()
-        form = number_format(numbers)
+        form = self._number_format
+        columns: dict[str, tuple[Array, str]] = {
+            "rows": (self.count, ","),
+            "variance": (self.variance, form),
+            "own PCA\nloss": (self.own_loss, form),
+            "PCA\nloss": (self.pca_loss, form),
+            "PCA\n% lost": (100.0 * self._share(self.pca_loss), _PERCENT),
+            f"{self.name}\nloss": (self.loss, form),
+            f"{self.name}\n% lost": (100.0 * self._share(self.loss), _PERCENT),
+            "PCA\ndisparity": (self.pca_disparity, form),
+            f"{self.name}\ndisparity": (self.disparity, form),
+        }
         rows = [
-            [short_text(group), f"{count:,}", *(formatted(value, form) for value in values)]
-            for group, count, *values in zip(groups, counts, *numbers, strict=True)
+            [short_text(text), *(formatted(values[i], form) for values, form in columns.values())]
+            for i, text in enumerate(self._group_texts())
         ]
-        spreads = [formatted(np.ptp(values), form) for values in numbers[-2:]]
-        return list(columns), rows, ["largest difference", "", "", "", "", *spreads]
+        spreads = [formatted(np.ptp(part), form) for part in (self.pca_disparity, self.disparity)]
+        return ["group", *columns], rows, ["largest difference", *[""] * 7, *spreads]
+
+    @property
+    def _number_format(self) -> str:
+        return number_format([self.variance, self.own_loss, self.pca_loss, self.loss])
+
+
+def _not_zero(value: float, form: str) -> str:
+    """The number in this form, or in two figures where that would show nothing."""
+    text = formatted(value, form)
+    return text if float(text) != 0.0 else f"{value:.2g}"

@@ -97,6 +97,15 @@ def test_every_command_reads_and_writes_every_format(folder, suffix, capsys):
     assert Path("r.html").read_text("utf-8").startswith("<!DOCTYPE html>")
 
 
+@pytest.mark.parametrize("command", ["fit", "front"])
+def test_whitened_models_and_tables(folder, command, capsys):
+    model = ["--model", "m.fairpca"]
+    run(capsys, command, "people.csv", *FIT, "--whiten", "--output", "r.csv", *model)
+    run(capsys, "transform", "people.csv", *model, "--output", "again.csv")
+    for name in ("r.csv", "again.csv"):
+        np.testing.assert_allclose(np.cov(read_table(name).T), np.eye(2), atol=1e-10)
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
 def test_all_formats_give_the_same(model, suffix, capsys):
     """All are read alike, and what is written can be read again."""
@@ -206,6 +215,11 @@ def test_the_results_as_data(model, capsys):
     result = json.loads(capsys.readouterr().out)
     assert result["model"] is None
     assert result["groups"][0]["group"] == "f"
+    assert 0.0 < result["groups"][0]["fair_share_lost"] < 1.0
+    compared = result["compared_with_pca"]
+    assert sorted([*compared["better_off"], *compared["worse_off"]]) == ["f", "m"]
+    assert min(compared["largest_gain"], compared["largest_loss"]) > 0.0
+    assert compared["text"].startswith("Compared with ordinary PCA, 1 of 2 groups")
     disparities = [group["fair_disparity"] for group in result["groups"]]
     np.testing.assert_allclose(disparities, fair.group_table_.disparity, atol=1e-9)
     arguments = ["transform", "new.csv", "--model", "m.fairpca", "--output", "r.csv", "--json"]
@@ -230,15 +244,16 @@ def test_one_group_is_ordinary_pca(folder, capsys):
 def test_an_audit_in_words(model, capsys):
     assert main(["audit", "people.csv", *FIT]) == 0
     out = capsys.readouterr().out
-    assert "PCA disparity" in out
+    assert "disparity  disparity" in out
+    assert out.count("Compared with ordinary PCA, 1 of 2 groups is better off and 1 is worse") == 1
     assert "With ordinary PCA, " in out
     assert "% more than ordinary PCA." in out
     assert "Proven optimal" in out
     arguments = ["audit", "new.csv", "--model", "m.fairpca", "--sensitive", "race"]
     assert main(arguments) == 0
     out = capsys.readouterr().out
-    assert "audited disparity" in out
-    assert "fair disparity" in out
+    assert "PCA    audited" in out
+    assert "PCA       fair" in out
     assert "\nx " in out  # a group by race, not by sex
 
 

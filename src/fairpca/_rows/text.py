@@ -55,20 +55,31 @@ def number_format(columns: Iterable[Iterable[float]]) -> str:
 def formatted(value: float, form: str) -> str:
     """The number in this form, without the sign of a zero."""
     text = f"{value:{form}}"
-    return text.lstrip("-") if float(text) == 0.0 else text
+    return text.lstrip("-") if float(text.replace(",", "")) == 0.0 else text
 
 
 def text_table(head: Cells, body: Sequence[Cells], foot: Cells | None = None) -> str:
-    """The table as text: the first column to the left, the others to the right."""
-    rows = [head, *body] if foot is None else [head, *body, foot]
+    """The table as text: the first column to the left, the others to the right.
+
+    A head may have several lines; shorter ones end on the last.
+    """
+    heads = _lines(head)
+    rows = [*heads, *body] if foot is None else [*heads, *body, foot]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join([first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])])
         for first, *rest in rows
     ]
     rule = "-" * len(lines[0])
-    n = len(body) + 1
-    return "\n".join([lines[0], rule, *lines[1:n], rule, *lines[n:]])
+    first, last = len(heads), len(heads) + len(body)
+    return "\n".join([*lines[:first], rule, *lines[first:last], rule, *lines[last:]])
+
+
+def _lines(head: Cells) -> list[Cells]:
+    """A head as rows of one line each."""
+    cells = [cell.split("\n") for cell in head]
+    most = max(map(len, cells))
+    return list(zip(*([""] * (most - len(cell)) + cell for cell in cells), strict=True))
 
 
 def html_table(head: Cells, body: Sequence[Cells], foot: Cells | None = None) -> str:

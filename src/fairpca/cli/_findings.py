@@ -96,13 +96,30 @@ def as_data(fair: FairPCA) -> dict[str, Any]:
         "total_loss": float(fair.solution_.total_loss),
         "explained_variance_ratio": fair.explained_variance_ratio_.tolist(),
         "groups": groups_as_data(fair.group_table_),
+        "compared_with_pca": _compared_as_data(fair.group_table_),
         "certificate": certificate | {"text": str(fair.certificate_)},
     }
 
 
 def model_as_data(audited: GroupTable) -> dict[str, Any]:
     """An audited model as plain data, for JSON."""
-    return {"total_loss": total(audited, audited.loss), "groups": groups_as_data(audited)}
+    return {
+        "total_loss": total(audited, audited.loss),
+        "groups": groups_as_data(audited),
+        "compared_with_pca": _compared_as_data(audited),
+    }
+
+
+def _compared_as_data(table: GroupTable) -> dict[str, Any]:
+    """Who is better and who is worse off than with ordinary PCA."""
+    names = dict(zip(table.labels, table.to_dict()["group"], strict=True))
+    return {
+        "better_off": [names[label] for label in table.better_off],
+        "worse_off": [names[label] for label in table.worse_off],
+        "largest_gain": table.largest_gain,
+        "largest_loss": table.largest_loss,
+        "text": table.sentences(),
+    }
 
 
 def groups_as_data(table: GroupTable) -> list[dict[str, Any]]:

@@ -73,6 +73,10 @@ Criterion = Annotated[str, typer.Option(metavar="|".join(CRITERIA), help=_CRITER
 Tolerance = Annotated[
     float, typer.Option(help="How far apart disparities may lie, with --criterion equal.")
 ]
+Whiten = Annotated[
+    bool,
+    typer.Option("--whiten", help="Divide each reduced column by its standard deviation."),
+]
 Solver = Annotated[str, typer.Option(metavar="NAME", help=f"One of auto, {', '.join(SOLVERS)}.")]
 MissingLabels = Annotated[str, typer.Option(metavar="|".join(MISSING_LABELS), help=_MISSING)]
 Model = Annotated[

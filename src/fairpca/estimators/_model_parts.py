@@ -40,6 +40,7 @@ def arrays_of(fitted: FairPCA, preparation: Preparation | None) -> dict[str, Arr
         "group_losses": solution.group_losses,
         "own_losses": table.own_loss,
         "pca_losses": table.pca_loss,
+        "variances": table.variance,
         "means": None if preparation is None else preparation.means,
         "scales": None if preparation is None else preparation.scales,
         **{name: getattr(certificate, name) for name in _CERTIFICATE_ARRAYS},
@@ -63,6 +64,8 @@ def header_of(fitted: FairPCA, preparation: Preparation | None) -> dict[str, Any
             "name": table.name,
             "labels": [_label(label) for label in table.labels],
             "count": table.count.tolist(),
+            "names": None if table.group_names is None else list(table.group_names),
+            "pca_is_best": table.pca_is_best,
         },
         "certificate": {
             field.name: _plain(getattr(certificate, field.name))
@@ -177,6 +180,9 @@ def restored(
         own_loss=arrays["own_losses"],
         pca_loss=arrays["pca_losses"],
         loss=arrays["group_losses"],
+        variance=arrays["variances"],
+        group_names=None if groups["names"] is None else tuple(groups["names"]),
+        pca_is_best=bool(groups["pca_is_best"]),
     )
     preparation = _restored_preparation(header["preparation"], arrays)
     _check_shapes(fair, preparation)
@@ -216,7 +222,7 @@ def _restored_preparation(
 def _check_shapes(fair: FairPCA, preparation: Preparation | None) -> None:
     """Raise ValueError unless the parts can work together."""
     r, d = fair.components_.shape
-    table = fair.group_table_
+    table, k = fair.group_table_, len(fair.group_table_)
     fits = [
         fair.mean_.shape == (d,),
         fair.projection_factors_ is None or fair.projection_factors_.shape == (r,),
@@ -224,8 +230,8 @@ def _check_shapes(fair: FairPCA, preparation: Preparation | None) -> None:
         fair.explained_variance_.shape == fair.explained_variance_ratio_.shape == (r,),
         fair.solution_.basis.shape[:1] == (d,),
         np.isfinite(fair.components_).all() and np.isfinite(fair.mean_).all(),
-        len({len(table.labels), *(len(a) for a in (table.count, table.loss, table.own_loss))}) == 1,
-        table.pca_loss.shape == fair.certificate_.measures.shape == table.loss.shape,
+        table.loss.shape == fair.certificate_.measures.shape == (k,),
+        all(a.shape == (k,) for a in (table.count, table.own_loss, table.pca_loss, table.variance)),
     ]
     if preparation is not None:
         fits += [

@@ -17,14 +17,15 @@ The header has these keys:
 ``feature_names``  names of the columns that `FairPCA` was fitted on, or null
 ``preparation``    ``columns`` (name, kind, categories of each), ``ignored`` and ``sensitive``
                    of a `Preparation`, or null
-``groups``         ``name``, ``labels`` and ``count`` of the table of groups
+``groups``         ``name``, ``labels``, ``count``, ``names`` (of the sensitive columns, or null)
+                   and ``pca_is_best`` of the table of groups
 ``certificate``    the numbers of the certificate that are no arrays, and its ``text``
 ``solution``       ``solver``, ``n_iter``, ``n_eigen``, ``message`` and ``total_loss``
 =================  ============================================================================
 
 The arrays are ``components``, ``mean``, ``explained_variance``, ``explained_variance_ratio``,
-``singular_values``, ``basis``, ``group_losses``, ``own_losses``, ``pca_losses``, ``disparities``,
-``multipliers`` and, where there are any, ``projection_factors``, ``retention``,
+``singular_values``, ``basis``, ``group_losses``, ``own_losses``, ``pca_losses``, ``variances``,
+``disparities``, ``multipliers`` and, where there are any, ``projection_factors``, ``retention``,
 ``spread_multipliers``, ``minmax_disparities``, ``means`` and ``scales`` (of the preparation).
 Infinite numbers are texts in the header. A solver's `history` is not kept. Groups whose labels are
 neither text nor numbers come back as text.

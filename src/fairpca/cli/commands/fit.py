@@ -38,6 +38,7 @@ def fit(
     criterion: options.Criterion = "equal",
     tolerance: options.Tolerance = 0.0,
     solver: options.Solver = "auto",
+    whiten: options.Whiten = False,
     missing_labels: options.MissingLabels = "error",
     model: options.Model = None,
     output: options.Output = None,
@@ -67,7 +68,7 @@ def fit(
         whole=report is not None,
     )
     preparation = prepared.preparation
-    fair = fit_fair(prepared, dimension, choices)
+    fair = fit_fair(prepared, dimension, choices).set_params(whiten=whiten)
     page = None
     if report is not None:  # before anything is written, as it may yet be refused
         r, typed = int(fair.n_components_), context.obj

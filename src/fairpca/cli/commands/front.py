@@ -68,6 +68,7 @@ def front(
     encode: options.Encode = "onehot",
     standardize: options.Standardize = True,
     keep_sensitive: options.KeepSensitive = False,
+    whiten: options.Whiten = False,
     missing_labels: options.MissingLabels = "error",
     model: options.Model = None,
     output: options.Output = None,
@@ -105,7 +106,7 @@ def front(
     )
     found = find_front(prepared, dimension, points, missing_labels)
     chosen = _chosen(found, wish, needed)
-    fair = None if chosen is None else found.estimator(chosen)
+    fair = None if chosen is None else found.estimator(chosen).set_params(whiten=whiten)
     if fair is not None and output is not None:
         reduce_table(prepared, fair, carry, output)
     if fair is not None and model is not None:
