@@ -10,6 +10,7 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import NMF, PCA, TruncatedSVD
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.manifold import Isomap
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -199,6 +200,33 @@ def test_a_pipeline_is_judged_by_its_last_step():
     np.testing.assert_allclose(alone.loss, alone.pca_loss, rtol=1e-9)
 
 
+def test_the_reduction_in_a_pipeline_that_ends_in_a_classifier_is_found():
+    X, groups = rows_and_groups()
+    pipe = make_pipeline(
+        StandardScaler(), PCA(2), "passthrough", StandardScaler(), LogisticRegression()
+    ).fit(X, groups)
+    rows = StandardScaler().fit_transform(X)
+    expected = audit(PCA(2).fit(rows), rows, sensitive_features=groups)
+    found = audit(pipe, X, sensitive_features=groups)
+    np.testing.assert_allclose(found.loss, expected.loss, rtol=1e-12)
+    nested = make_pipeline(make_pipeline(StandardScaler(), PCA(2)), LogisticRegression())
+    found = audit(nested.fit(X, groups), X, sensitive_features=groups)
+    np.testing.assert_allclose(found.loss, expected.loss, rtol=1e-12)
+    # Of two reductions it is the last, on what the first has left.
+    first = PCA(4).fit(rows)
+    twice = audit(make_pipeline(first, PCA(2)).fit(rows), rows, sensitive_features=groups)
+    left = first.transform(rows)
+    expected = audit(PCA(2).fit(left), left, sensitive_features=groups)
+    np.testing.assert_allclose(twice.variance, expected.variance, rtol=1e-12)
+
+
+def test_a_pipeline_without_a_reduction():
+    X, groups = rows_and_groups()
+    pipe = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, groups)
+    with pytest.raises(TypeError, match="audit needs a step with transform and inverse_transform"):
+        audit(pipe, X, sensitive_features=groups)
+
+
 def test_a_pipeline_that_is_not_fitted():
     X, groups = rows_and_groups()
     with pytest.raises(NotFittedError):
@@ -209,7 +237,7 @@ def test_a_reduction_without_a_way_back():
     X, groups = rows_and_groups()
     with pytest.raises(TypeError, match="with inverse_transform, which Isomap has not"):
         audit(Isomap(n_components=2).fit(X), X, sensitive_features=groups)
-    with pytest.raises(TypeError, match="with inverse_transform, which Isomap has not"):
+    with pytest.raises(TypeError, match="this pipeline has 'StandardScaler', 'Isomap'"):
         audit(
             make_pipeline(StandardScaler(), Isomap(n_components=2)).fit(X),
             X,

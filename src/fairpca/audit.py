@@ -8,12 +8,12 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_array, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.types import Array
 from fairpca.estimators.gather import gather
+from fairpca.estimators.pipelines import find_reduction
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 from fairpca.table import GroupTable
@@ -34,8 +34,8 @@ def audit(
     Parameters
     ----------
     estimator : fitted transformer with ``inverse_transform``
-        PCA, TruncatedSVD, NMF, FairPCA, … A scikit-learn pipeline is judged by its last step, on
-        the rows that reach it.
+        PCA, TruncatedSVD, NMF, FairPCA, … Of a scikit-learn pipeline, which may end in a
+        classifier, the last such step that is no scaling is judged, on the rows that reach it.
     X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
         Rows to judge it by. The losses with each group's own PCA and with ordinary PCA, in as many
         dimensions as the reduction has, come from these rows.
@@ -66,17 +66,11 @@ def audit(
     largest difference                                                                   0.5323     0.5323
     Every group is as well off as with ordinary PCA.
     """
-    if isinstance(estimator, Pipeline):
-        check_is_fitted(estimator)
-        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
-        estimator = estimator[-1]
-    for verb in ("transform", "inverse_transform"):
-        if not hasattr(estimator, verb):
-            raise TypeError(
-                f"audit needs a transformer with {verb}, which {type(estimator).__name__} has not."
-            )
+    step = find_reduction(estimator, "audit")
+    estimator = step.reduction
     if isinstance(estimator, BaseEstimator):
         check_is_fitted(estimator)
+    X = step.rows(X)
     gathered = gather(
         X, sensitive_features, sample_weight, missing_labels, least_rows=1, reduce_wide=True
     )

@@ -281,7 +281,7 @@ class GroupTable:
     def _cells(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Head, one row for each group, and a last row with the largest differences."""
         form = self._number_format
-        columns: dict[str, tuple[Array, str]] = {
+        columns: dict[str, tuple[Any, str]] = {
             "rows": (self.count, ","),
             "variance": (self.variance, form),
             "own PCA\nloss": (self.own_loss, form),
