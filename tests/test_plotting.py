@@ -1,5 +1,6 @@
 """The Display classes: what they show, where they draw, and labels that are not harmless."""
 
+import itertools
 import sys
 
 import matplotlib as mpl
@@ -7,8 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
-from sklearn.decomposition import PCA
+from sklearn.base import clone
+from sklearn.decomposition import PCA, FastICA, TruncatedSVD
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairPCA, ParetoDescent, audit, pareto_front
 from fairpca.parity import KernelParityPCA, ParityPCA
@@ -54,6 +60,8 @@ def test_disparities_are_the_lengths_of_the_bars(data):
     np.testing.assert_allclose([bar.get_width() for bar in equal], fair.group_table_.disparity)
     names = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert names == ["few (60 rows)", "many (180 rows)"]
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend == ["ordinary PCA", "fair PCA"]
     table = audit(PCA(2).fit(X), X, sensitive_features=groups)
     audited = DisparityDisplay.from_table(table)
     assert [text.get_text() for text in audited.ax_.get_legend().get_texts()] == [
@@ -160,6 +168,115 @@ def test_pictures_go_where_they_are_told(data):
         losses.plot(axes=axes)
 
 
+def in_pipeline(reduction, X, groups):
+    """The reduction in a pipeline that scales before and predicts after it."""
+    frame = pd.DataFrame(X, columns=list("pqrst"))
+    pipe = make_pipeline(StandardScaler(), reduction, LogisticRegression())
+    routed = {}
+    if isinstance(reduction, FairPCA):
+        routed = {f"{pipe.steps[1][0]}__sensitive_features": groups}
+    return pipe.fit(frame, groups, **routed), frame, StandardScaler().fit_transform(X)
+
+
+def test_the_reduction_in_a_pipeline_is_shown(data):
+    X, groups = data
+    pipe, frame, rows = in_pipeline(FairPCA(2, solver="pareto"), X, groups)
+    fair = FairPCA(2, solver="pareto").fit(rows, sensitive_features=groups)
+    bars = DisparityDisplay.from_estimator(pipe)
+    np.testing.assert_allclose(bars.table.disparity, fair.group_table_.disparity)
+    curves = ConvergenceDisplay.from_estimator(pipe).curves
+    np.testing.assert_allclose(curves["start 1"], fair.solution_.history["runs"][0].norms)
+    biplot = BiplotDisplay.from_estimator(pipe, frame, sensitive_features=groups)
+    np.testing.assert_allclose(biplot.scores, fair.transform(rows), atol=1e-12)
+    assert biplot.columns == list("pqrst")
+    losses = LossDisplay.from_estimator(pipe, frame, sensitive_features=groups, dimensions=[2])
+    np.testing.assert_allclose(losses.tables[0].loss, fair.group_table_.loss)
+    with pytest.raises(NotFittedError):
+        LossDisplay.from_estimator(clone(pipe), frame, sensitive_features=groups)
+
+
+@pytest.mark.parametrize(
+    "reduction",
+    [PCA(3), TruncatedSVD(3, random_state=0), ParityPCA(3), FastICA(3, random_state=0, tol=0.1)],
+    ids=lambda reduction: type(reduction).__name__,
+)
+def test_any_reduction_is_shown(data, reduction):
+    X, groups = data
+    name, known = type(reduction).__name__, {"sensitive_features": groups}
+    fitted = reduction.fit(X, **known) if isinstance(reduction, ParityPCA) else reduction.fit(X)
+    table = audit(fitted, X, **known)
+    bars = DisparityDisplay.from_estimator(fitted, X, **known)
+    np.testing.assert_array_equal(bars.table.disparity, table.disparity)
+    legend = [text.get_text() for text in bars.ax_.get_legend().get_texts()]
+    assert legend == ["ordinary PCA", name]
+    losses = LossDisplay.from_estimator(fitted, X, **known, dimensions=[1, 3])
+    np.testing.assert_allclose(losses.tables[1].loss, table.loss, rtol=1e-6)
+    assert name in [line.get_label() for line in losses.axes_[0].get_lines()]
+    biplot = BiplotDisplay.from_estimator(fitted, X, **known)
+    np.testing.assert_array_equal(biplot.scores, fitted.transform(X)[:, :2])
+    assert ("% of variance" in biplot.ax_.get_xlabel()) == (name != "FastICA")
+
+
+def test_losses_by_dimension_count_weights(data):
+    X, groups = data
+    weights = np.random.default_rng(0).integers(1, 4, len(X))
+    repeated = {"sensitive_features": np.repeat(groups, weights)}
+    for reduction in (FairPCA(), ParityPCA()):
+        weighted = LossDisplay.from_estimator(
+            reduction, X, sensitive_features=groups, sample_weight=weights, dimensions=[2]
+        )
+        rows = np.repeat(X, weights, axis=0)
+        expected = LossDisplay.from_estimator(reduction, rows, **repeated, dimensions=[2])
+        np.testing.assert_allclose(weighted.tables[0].loss, expected.tables[0].loss)
+
+
+def test_style_keywords_replace_the_defaults_under_any_name(data):
+    X, groups = data
+    fair = FairPCA(2, solver="pareto").fit(X, sensitive_features=groups)
+    red = mpl.colors.to_rgba("red")
+    bars = DisparityDisplay.from_estimator(fair, bar_kw={"fc": "red", "height": 0.1})
+    assert {bar.get_facecolor() for bar in bars.ax_.patches} == {red}
+    assert bars.ax_.patches[0].get_height() == pytest.approx(0.1)
+    table = DisparityDisplay.from_table(fair.group_table_, bar_kw={"hatch": "/"})
+    assert table.ax_.patches[0].get_hatch() == "/"
+    front = FrontDisplay([1.0, 0.0], [1.0, 2.0]).plot(line_kw={"ls": "--", "c": "red"})
+    assert front.ax_.get_lines()[0].get_linestyle() == "--"
+    assert front.ax_.get_lines()[0].get_color() == "red"
+    steps = ConvergenceDisplay.from_estimator(fair, line_kw={"lw": 7})
+    assert steps.ax_.get_lines()[0].get_linewidth() == 7
+    losses = LossDisplay.from_estimator(
+        fair, X, sensitive_features=groups, dimensions=[2], line_kw={"marker": "x"}
+    )
+    assert {line.get_marker() for line in losses.axes_[0].get_lines()} == {"x"}
+    biplot = BiplotDisplay.from_estimator(
+        fair,
+        X,
+        sensitive_features=groups,
+        scatter_kw={"c": "red", "s": 3},
+        arrow_kw={"color": "red"},
+        text_kw={"size": 5},
+    )
+    assert biplot.ax_.collections[0].get_sizes().tolist() == [3]
+    np.testing.assert_array_equal(biplot.ax_.collections[0].get_facecolor()[0][:3], red[:3])
+    arrow, label = biplot.ax_.texts[:2]
+    assert arrow.arrow_patch.get_edgecolor() == red
+    assert label.get_fontsize() == 5
+
+
+def test_labels_of_a_biplot_do_not_hide_one_another():
+    rng = np.random.default_rng(0)
+    # Eight columns that are nearly the same, so that their arrows have nearly the same ends.
+    X = rng.normal(size=(200, 2)) @ rng.normal(size=(2, 1)) + 0.1 * rng.normal(size=(200, 8))
+    frame = pd.DataFrame(X, columns=[f"a long name {j}" for j in range(8)])
+    fair = FairPCA(2).fit(frame, sensitive_features=["a", "b"] * 100)
+    display = BiplotDisplay.from_estimator(fair, frame, sensitive_features=["a", "b"] * 100)
+    display.figure_.canvas.draw()
+    boxes = [text.get_window_extent() for text in display.ax_.texts if text.get_text()]
+    assert len(boxes) == 8
+    for first, second in itertools.combinations(boxes, 2):
+        assert not first.overlaps(second)
+
+
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_labels_that_are_not_harmless_are_drawn_as_they_are():
     rng = np.random.default_rng(1)
@@ -191,11 +308,19 @@ def test_wrong_input_is_refused(data):
     with pytest.raises(ValueError, match="needs two components"):
         BiplotDisplay.from_estimator(one, X, sensitive_features=groups)
     parity = ParityPCA(2).fit(X, sensitive_features=groups)
-    with pytest.raises(TypeError, match="ParityPCA has no table of groups"):
+    with pytest.raises(TypeError, match="ParityPCA has no table of groups: pass X"):
         DisparityDisplay.from_estimator(parity)
     kernel = KernelParityPCA(2).fit(X, sensitive_features=groups)
-    with pytest.raises(TypeError, match="KernelParityPCA has no components"):
+    with pytest.raises(TypeError, match="components_, which KernelParityPCA has not"):
         BiplotDisplay.from_estimator(kernel, X, sensitive_features=groups)
+    with pytest.raises(TypeError, match="ParityPCA has no solver whose steps can be drawn"):
+        ConvergenceDisplay.from_estimator(parity)
+    with pytest.raises(TypeError, match="SelectKBest has no n_components to be varied"):
+        LossDisplay.from_estimator(SelectKBest(), X, sensitive_features=groups)
+    with pytest.raises(TypeError, match="DisparityDisplay needs a step with transform and inverse"):
+        DisparityDisplay.from_estimator(make_pipeline(StandardScaler(), KernelParityPCA(2)))
+    with pytest.raises(TypeError, match="aliases"):
+        FrontDisplay([1.0, 0.0], [1.0, 2.0]).plot(line_kw={"c": "red", "color": "blue"})
     with pytest.raises(ValueError, match="dimensions must be an integer"):
         LossDisplay.from_estimator(fair, X, sensitive_features=groups, dimensions=[1.5])
 

@@ -1,8 +1,10 @@
 """Pictures, as Display classes in scikit-learn's manner; they need the extra ``fairpca[plot]``.
 
 Each class holds the numbers of one picture, is made by a ``from_...`` method that also draws it,
-and draws itself again with `plot`. Colours can be told apart by colour-blind readers, markers
-differ as well, and every group is shown with its number of rows.
+and draws itself again with `plot`. Those of estimators take any fitted reduction for which the
+picture makes sense, also inside a pipeline; keywords such as ``line_kw`` are passed to matplotlib.
+Colours can be told apart by colour-blind readers, markers differ as well, and every group is shown
+with its number of rows.
 """
 
 from fairpca.plotting._biplot import BiplotDisplay

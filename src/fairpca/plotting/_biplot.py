@@ -14,7 +14,18 @@ from sklearn.utils.validation import check_is_fitted
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_whole_number
 from fairpca._rows.groups import Codes, encode_groups
-from fairpca.plotting._displays import GROUP_COLORS, Display, plain_text, with_rows
+from fairpca.estimators.pipelines import find_reduction
+from fairpca.plotting._style import (
+    GROUP_COLORS,
+    Display,
+    Style,
+    plain_text,
+    styled,
+    with_rows,
+)
+
+_GAP = 3.0
+"""Points between the end of an arrow and its label."""
 
 _GROUP_MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*")
 
@@ -81,17 +92,22 @@ class BiplotDisplay(Display):
         n_arrows: int = 8,
         random_state: int | None = None,
         ax: Any = None,
+        scatter_kw: Style = None,
+        arrow_kw: Style = None,
+        text_kw: Style = None,
     ) -> BiplotDisplay:
-        """Project rows with a fitted reduction and draw them.
+        """Project rows with a fitted reduction that has ``components_`` and draw them.
+
+        In a pipeline it is the last step that has them; rows go through the steps before it.
 
         Of more than `max_points` rows a sample is drawn, with as many rows of every group as far as
         it has them, so that small groups are seen.
         """
         check_is_fitted(estimator)
-        if not hasattr(estimator, "components_"):
-            raise TypeError(f"{type(estimator).__name__} has no components to draw.")
+        step = find_reduction(estimator, "BiplotDisplay", ("transform", "components_"))
+        reduction = step.reduction
         check_whole_number("max_points", max_points)
-        n = len(estimator.components_)
+        n = len(reduction.components_)
         if n < 2:
             raise ValueError("A biplot needs two components, and there is one.")
         whole = all(isinstance(c, Integral) and 0 <= c < n for c in components)
@@ -99,39 +115,55 @@ class BiplotDisplay(Display):
             raise ValueError(
                 f"components must be two integers from 0 to {n - 1}, got {components!r}."
             )
-        scores = np.asarray(estimator.transform(X), dtype=float)[:, list(components)]
+        scores = np.asarray(reduction.transform(step.rows(X)), dtype=float)[:, list(components)]
         labels, codes = encode_groups(sensitive_features, len(scores))
         counts = np.bincount(codes, minlength=len(labels))
         if len(scores) > max_points:
             drawn = _sample(codes, max(max_points // len(labels), 1), random_state)
             scores, codes = scores[drawn], codes[drawn]
-        loadings = estimator.components_[list(components)].T
-        columns = getattr(estimator, "feature_names_in_", None)
-        if columns is None:
-            columns = [f"column {j}" for j in range(len(loadings))]
-        shares = [float(estimator.explained_variance_ratio_[c]) for c in components]
+        loadings = reduction.components_[list(components)].T
+        columns = step.columns or [f"column {j}" for j in range(len(loadings))]
+        ratio = getattr(reduction, "explained_variance_ratio_", None)
+        shares = None if ratio is None else [float(ratio[c]) for c in components]
         display = cls(scores, codes, labels, counts.tolist(), loadings, columns, components, shares)
-        return display.plot(n_arrows=n_arrows, ax=ax)
+        styles = {"scatter_kw": scatter_kw, "arrow_kw": arrow_kw, "text_kw": text_kw}
+        return display.plot(n_arrows=n_arrows, ax=ax, **styles)
 
-    def plot(self, *, n_arrows: int = 8, ax: Any = None) -> BiplotDisplay:
-        """Draw the rows and the longest arrows."""
+    def plot(
+        self,
+        *,
+        n_arrows: int = 8,
+        ax: Any = None,
+        scatter_kw: Style = None,
+        arrow_kw: Style = None,
+        text_kw: Style = None,
+    ) -> BiplotDisplay:
+        """Draw the rows and the longest arrows, with labels that do not hide one another.
+
+        `scatter_kw` goes to matplotlib's ``scatter``, `arrow_kw` into the ``arrowprops`` of its
+        ``annotate``, and `text_kw` to its ``text``.
+        """
         ax = self._on(ax, height=5.5)
         for i in np.argsort(-np.asarray(self.counts), kind="stable"):  # small groups on top
             color = GROUP_COLORS[i % len(GROUP_COLORS)]
             marker = _GROUP_MARKERS[i % len(_GROUP_MARKERS)]
             style = {"s": 14, "alpha": 0.5, "linewidths": 0, "color": color, "marker": marker}
-            name = with_rows(self.labels[i], self.counts[i])
-            ax.scatter(*self.scores[self.codes == i].T, label=name, **style)
+            style["label"] = with_rows(self.labels[i], self.counts[i])
+            rows = self.scores[self.codes == i].T
+            ax.scatter(*rows, **styled("PathCollection", style, scatter_kw))
         spans = np.abs(self.scores).max(axis=0, initial=0.0)
         longest = np.abs(self.loadings).max(axis=0, initial=0.0)
         reach = float((spans / np.where(longest > 0, longest, 1.0)).min()) or 1.0
         lengths = np.linalg.norm(self.loadings, axis=1)
-        for j in np.argsort(-lengths, kind="stable")[:n_arrows]:
-            end = self.loadings[j] * reach
-            ax.annotate("", end, (0.0, 0.0), arrowprops={"arrowstyle": "->", "color": "#444444"})
-            box = {"facecolor": "white", "alpha": 0.6, "edgecolor": "none", "pad": 1}
-            ax.text(*(1.08 * end), plain_text(self.columns[j]), ha="center", va="center", bbox=box)
-            ax.update_datalim([1.15 * end])
+        longest_first = np.argsort(-lengths, kind="stable")[:n_arrows]
+        arrows = {"arrowstyle": "->", "color": "#444444"} | dict(arrow_kw or {})
+        box = {"facecolor": "white", "alpha": 0.6, "edgecolor": "none", "pad": 1}
+        words = styled("Text", {"ha": "center", "va": "center", "bbox": box}, text_kw)
+        ends, texts = self.loadings[longest_first] * reach, []
+        for j, end in zip(longest_first, ends, strict=True):
+            ax.annotate("", end, (0.0, 0.0), arrowprops=arrows)
+            texts.append(ax.text(*end, plain_text(self.columns[j]), **words))
+        ax.update_datalim(ends)
         ax.autoscale_view()
         for place, axis in enumerate((ax.xaxis, ax.yaxis)):
             name = f"component {self.components[place] + 1}"
@@ -139,7 +171,48 @@ class BiplotDisplay(Display):
                 name += f" ({100 * self.variance_shares[place]:.0f} % of variance)"
             axis.set_label_text(name)
         ax.legend(frameon=False, markerscale=2)
+        _place(ax, texts, ends)
         return self
+
+
+def _place(ax: Any, texts: Sequence[Any], ends: Array) -> None:
+    """Put labels beyond the ends of their arrows, the first ones first, where they hide no other.
+
+    A label whose place is taken goes to the nearest free one above or below.
+    """
+    if not texts:
+        return
+    # The first time shows how much room the labels need, the second is with axes that have it.
+    for widened in (False, True):
+        ax.figure.canvas.figure.draw_without_rendering()  # so that the axes have their size
+        origin, *tips = ax.transData.transform(np.vstack([np.zeros(2), ends]))
+        back, taken = ax.transData.inverted(), [ax.get_legend().get_window_extent()]
+        for text, tip in zip(texts, tips, strict=True):
+            size = np.array(text.get_window_extent().size)
+            way = (tip - origin) / max(float(np.linalg.norm(tip - origin)), 1.0)
+            near = tip + (size / 2 + _GAP) * way
+            steps = sorted(range(-len(texts), len(texts) + 1), key=abs)
+            places = back.transform(near + np.outer(steps, [0.0, size[1]]))
+            hidden = [_hidden(text, place, taken) for place in places]
+            text.set_position(places[int(np.argmin(hidden))])
+            taken.append(text.get_window_extent())
+        if not widened:
+            ax.update_datalim(back.transform(np.vstack([box.get_points() for box in taken[1:]])))
+            ax.autoscale_view()
+
+
+def _hidden(text: Any, place: Array, taken: Sequence[Any]) -> float:
+    """How much of other things a label would hide in a place."""
+    text.set_position(place)
+    box = text.get_window_extent()
+    return sum(_overlap(box, other) for other in taken)
+
+
+def _overlap(box: Any, other: Any) -> float:
+    """The area that two boxes share."""
+    width = min(box.x1, other.x1) - max(box.x0, other.x0)
+    height = min(box.y1, other.y1) - max(box.y0, other.y0)
+    return float(max(width, 0.0) * max(height, 0.0))
 
 
 def _sample(codes: Codes, most: int, seed: int | None) -> NDArray[np.intp]:

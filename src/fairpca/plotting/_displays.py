@@ -2,44 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_rows, check_whole_number
-from fairpca._rows.text import group_name
+from fairpca.audit import audit
+from fairpca.estimators.pipelines import find_reduction
+from fairpca.plotting._style import (
+    CHOSEN_COLOR,
+    FAIR_COLOR,
+    GROUP_COLORS,
+    OWN_COLOR,
+    PCA_COLOR,
+    Display,
+    Style,
+    panels,
+    styled,
+    with_rows,
+)
 from fairpca.table import GroupTable
-
-PCA_COLOR, FAIR_COLOR, OWN_COLOR, CHOSEN_COLOR = "#000000", "#0072B2", "#777777", "#D55E00"
-"""One colour for one thing in every picture."""
-
-GROUP_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-
-
-@dataclass(eq=False)
-class Display:
-    """A picture on one pair of axes."""
-
-    ax_: Any = field(init=False, default=None, repr=False)
-    figure_: Any = field(init=False, default=None, repr=False)
-
-    def _on(self, ax: Any, height: float = 4.5) -> Any:
-        """The axes to draw on: those that are given, or new ones."""
-        if ax is None:
-            _, ax = _pyplot().subplots(figsize=(7.5, height), layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
-        return ax
 
 
 @dataclass(eq=False)
 class DisparityDisplay(Display):
-    """What each group loses beyond its own PCA: with ordinary PCA, and with the fair subspace.
+    """What each group loses beyond its own PCA: with ordinary PCA, and with another reduction.
 
     Parameters
     ----------
@@ -67,31 +60,51 @@ class DisparityDisplay(Display):
     table: GroupTable
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> DisparityDisplay:
-        """Draw the table of a fitted `FairPCA`."""
-        check_is_fitted(estimator)
-        if not hasattr(estimator, "group_table_"):
-            raise TypeError(
-                f"{type(estimator).__name__} has no table of groups: draw "
-                "DisparityDisplay.from_table(audit(...)) instead."
-            )
-        return cls(estimator.group_table_).plot(ax=ax)
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+        ax: Any = None,
+        bar_kw: Style = None,
+    ) -> DisparityDisplay:
+        """Draw what each group loses with a fitted reduction, alone or in a pipeline.
+
+        Without rows it is the table of a `FairPCA`; with rows, that of any reduction, as `audit`
+        makes it.
+        """
+        reduction = find_reduction(estimator, "DisparityDisplay").reduction
+        check_is_fitted(reduction)
+        name = type(reduction).__name__
+        if X is not None:
+            known = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+            table = replace(audit(estimator, X, **known), name=name)
+        elif hasattr(reduction, "group_table_"):
+            table = reduction.group_table_
+        else:
+            raise TypeError(f"{name} has no table of groups: pass X and sensitive_features, too.")
+        return cls(table).plot(ax=ax, bar_kw=bar_kw)
 
     @classmethod
-    def from_table(cls, table: GroupTable, *, ax: Any = None) -> DisparityDisplay:
+    def from_table(
+        cls, table: GroupTable, *, ax: Any = None, bar_kw: Style = None
+    ) -> DisparityDisplay:
         """Draw a table, such as `audit` returns."""
-        return cls(table).plot(ax=ax)
+        return cls(table).plot(ax=ax, bar_kw=bar_kw)
 
-    def plot(self, *, ax: Any = None) -> DisparityDisplay:
-        """Draw two bars for each group."""
+    def plot(self, *, ax: Any = None, bar_kw: Style = None) -> DisparityDisplay:
+        """Draw two bars for each group; `bar_kw` goes to matplotlib's ``barh``."""
         table = self.table
         ax = self._on(ax, height=1.2 + 0.6 * len(table.labels))
         places = np.arange(len(table.labels))
         for shift, values, color, name in (
             (-0.2, table.pca_disparity, PCA_COLOR, "ordinary PCA"),
-            (0.2, table.disparity, FAIR_COLOR, table.name),
+            (0.2, table.disparity, FAIR_COLOR, _reduction_name(table)),
         ):
-            ax.barh(places + shift, values, height=0.38, color=color, label=name)
+            defaults = {"height": 0.38, "color": color, "label": name}
+            ax.barh(places + shift, values, **styled("Rectangle", defaults, bar_kw))
         ax.set_yticks(places, list(map(with_rows, table.labels, table.count)))
         ax.invert_yaxis()
         ax.set_xlabel("loss beyond own PCA (squared units of X)")
@@ -145,29 +158,38 @@ class LossDisplay:
         sample_weight: ArrayLike | None = None,
         dimensions: Sequence[int] | None = None,
         axes: Any = None,
+        line_kw: Style = None,
     ) -> LossDisplay:
-        """Fit copies of a `FairPCA` for several numbers of dimensions, all by default, and draw."""
+        """Fit copies of a reduction for several numbers of dimensions, all by default, and draw.
+
+        It is a `FairPCA`, or any other with ``n_components`` and ``inverse_transform``; in a
+        fitted pipeline, the rows go through the steps before it.
+        """
+        step = find_reduction(estimator, "LossDisplay")
+        if "n_components" not in step.reduction.get_params():
+            raise TypeError(f"{type(step.reduction).__name__} has no n_components to be varied.")
+        rows = step.rows(X)
         if dimensions is None:
-            dimensions = range(1, check_rows(X).shape[1] + 1)
+            dimensions = range(1, check_rows(rows).shape[1] + 1)
         for r in dimensions:
             check_whole_number("dimensions", r)
-        copies = (clone(estimator).set_params(n_components=int(r)) for r in dimensions)
         known = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        tables = [copy.fit(X, **known).group_table_ for copy in copies]
-        return cls(tuple(dimensions), tables).plot(axes=axes)
+        tables = [_fitted_table(step.reduction, int(r), rows, known) for r in dimensions]
+        return cls(tuple(dimensions), tables).plot(axes=axes, line_kw=line_kw)
 
-    def plot(self, *, axes: Any = None) -> LossDisplay:
-        """Draw one panel for each group."""
+    def plot(self, *, axes: Any = None, line_kw: Style = None) -> LossDisplay:
+        """Draw one panel for each group; `line_kw` goes to matplotlib's ``plot``."""
         labels, counts = self.tables[0].labels, self.tables[0].count
-        self.figure_, self.axes_ = _panels(axes, len(labels))
+        self.figure_, self.axes_ = panels(axes, len(labels))
         for i, ax in enumerate(self.axes_):
-            for loss, color, style, name in (
-                ("pca_loss", PCA_COLOR, "o-", "ordinary PCA"),
-                ("loss", FAIR_COLOR, "s-", "fair PCA"),
-                ("own_loss", OWN_COLOR, ":", "own PCA"),
+            for loss, color, style, marker, label in (
+                ("pca_loss", PCA_COLOR, "-", "o", "ordinary PCA"),
+                ("loss", FAIR_COLOR, "-", "s", _reduction_name(self.tables[0])),
+                ("own_loss", OWN_COLOR, ":", "", "own PCA"),
             ):
                 values = [getattr(table, loss)[i] for table in self.tables]
-                ax.plot(self.dimensions, values, style, color=color, label=name)
+                defaults = {"linestyle": style, "marker": marker, "color": color, "label": label}
+                ax.plot(self.dimensions, values, **styled("Line2D", defaults, line_kw))
             ax.set(xlabel="dimensions", ylabel="loss per row (squared units of X)")
             ax.set_title(with_rows(labels[i], counts[i]))
             ax.set_ylim(bottom=0)
@@ -204,16 +226,22 @@ class FrontDisplay(Display):
     chosen: int | None = None
 
     @classmethod
-    def from_front(cls, front: Any, *, chosen: int | None = None, ax: Any = None) -> FrontDisplay:
+    def from_front(
+        cls, front: Any, *, chosen: int | None = None, ax: Any = None, line_kw: Style = None
+    ) -> FrontDisplay:
         """Draw a `ParetoFront`."""
-        return cls(front.spread, front.total_loss, chosen).plot(ax=ax)
+        return cls(front.spread, front.total_loss, chosen).plot(ax=ax, line_kw=line_kw)
 
-    def plot(self, *, ax: Any = None) -> FrontDisplay:
-        """Draw the points as a line; ordinary PCA and the fairest subspace are named."""
+    def plot(self, *, ax: Any = None, line_kw: Style = None) -> FrontDisplay:
+        """Draw the points as a line; ordinary PCA and the fairest subspace are named.
+
+        `line_kw` goes to matplotlib's ``plot`` for the line.
+        """
         ax = self._on(ax)
         spread, loss = np.asarray(self.spread, float), np.asarray(self.total_loss, float)
         extra = 100.0 * (loss - loss[0]) / (loss[0] if loss[0] > 0 else 1.0)
-        ax.plot(spread, extra, color=FAIR_COLOR, marker=".")
+        defaults = {"color": FAIR_COLOR, "marker": "."}
+        ax.plot(spread, extra, **styled("Line2D", defaults, line_kw))
         for place, color, marker, name in (
             (0, PCA_COLOR, "o", "ordinary PCA"),
             (len(spread) - 1, FAIR_COLOR, "s", "fairest subspace"),
@@ -261,64 +289,52 @@ class ConvergenceDisplay(Display):
     ylabel: str
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> ConvergenceDisplay:
-        """Draw what the solver of a fitted `FairPCA` recorded."""
-        check_is_fitted(estimator, "solution_")
-        solution = estimator.solution_
+    def from_estimator(
+        cls, estimator: Any, *, ax: Any = None, line_kw: Style = None
+    ) -> ConvergenceDisplay:
+        """Draw what the solver of a fitted `FairPCA`, alone or in a pipeline, recorded."""
+        reduction = find_reduction(estimator, "ConvergenceDisplay").reduction
+        check_is_fitted(reduction)
+        if not hasattr(reduction, "solution_"):
+            raise TypeError(f"{type(reduction).__name__} has no solver whose steps can be drawn.")
+        solution = reduction.solution_
         if "runs" in solution.history:
             runs = solution.history["runs"]
             curves = {f"start {i + 1}": run.norms for i, run in enumerate(runs)}
-            return cls(curves, "norm of the common descent direction").plot(ax=ax)
-        if "gaps" in solution.history:
-            return cls({"duality gap": solution.history["gaps"]}, "duality gap").plot(ax=ax)
-        raise ValueError(
-            f"The solver {solution.solver!r} keeps no record of its steps; 'pareto' and 'mw' do."
-        )
+            display = cls(curves, "norm of the common descent direction")
+        elif "gaps" in solution.history:
+            display = cls({"duality gap": solution.history["gaps"]}, "duality gap")
+        else:
+            raise ValueError(
+                f"The solver {solution.solver!r} keeps no record of its steps; 'pareto' and 'mw' "
+                "do."
+            )
+        return display.plot(ax=ax, line_kw=line_kw)
 
-    def plot(self, *, ax: Any = None) -> ConvergenceDisplay:
-        """Draw the curves on a logarithmic scale."""
+    def plot(self, *, ax: Any = None, line_kw: Style = None) -> ConvergenceDisplay:
+        """Draw the curves on a logarithmic scale; `line_kw` goes to matplotlib's ``plot``."""
         ax = self._on(ax)
         for i, (name, values) in enumerate(self.curves.items()):
             positive = np.where(np.asarray(values) > 0, values, np.nan)  # zero has no logarithm
             steps, color = np.arange(1, len(positive) + 1), GROUP_COLORS[i % len(GROUP_COLORS)]
-            ax.plot(steps, positive, color=color, label=name)
+            ax.plot(steps, positive, **styled("Line2D", {"color": color, "label": name}, line_kw))
         ax.set(yscale="log", xlabel="step", ylabel=self.ylabel)
         if 1 < len(self.curves) <= len(GROUP_COLORS):
             ax.legend(frameon=False)
         return self
 
 
-def _panels(axes: Any, n: int) -> tuple[Any, Any]:
-    """A figure and n of its axes: those that are given, or new ones."""
-    if axes is not None:
-        given = np.ravel(np.asarray(axes, dtype=object))
-        if len(given) != n:
-            raise ValueError(f"axes must be one for each of the {n} groups, got {len(given)}.")
-        return given[0].figure, given
-    columns = min(n, 3)
-    rows = -(-n // columns)
-    size = (4.5 * columns, 3.6 * rows)
-    figure, made = _pyplot().subplots(
-        rows, columns, figsize=size, squeeze=False, layout="constrained"
-    )
-    for ax in made.ravel()[n:]:
-        ax.set_visible(False)
-    return figure, made.ravel()[:n]
+def _reduction_name(table: GroupTable) -> str:
+    return "fair PCA" if table.name == "fair" else table.name
 
 
-def plain_text(label: Hashable) -> str:
-    """A label as plain text: short, on one line, and with no formula in it."""
-    return group_name(label).replace("$", r"\$")
-
-
-def with_rows(label: Hashable, count: int) -> str:
-    """A group and its number of rows."""
-    return f"{plain_text(label)} ({count:,} rows)"
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("Pictures need matplotlib: install `fairpca[plot]`.") from error
-    return plt
+def _fitted_table(
+    reduction: Any, n_components: int, rows: Any, known: dict[str, Any]
+) -> GroupTable:
+    """What the groups lose with a copy of a reduction, fitted to the rows."""
+    copy = clone(reduction).set_params(n_components=n_components)
+    copy.fit(rows, **{name: known[name] for name in known if has_fit_parameter(copy, name)})
+    if hasattr(copy, "group_table_"):
+        table: GroupTable = copy.group_table_
+        return table
+    return replace(audit(copy, rows, **known), name=type(copy).__name__)
