@@ -550,7 +550,7 @@ def test_words_for_every_end():
     assert warnings(alone)[0]["title"] == "Equality is impossible"
     better = front[-1].certificate.disparities - [0.0, 0.5]
     text = warnings(facts_of(front, minmax_disparities=better))[0]["text"]
-    assert "no group is worse off, and some are better off" in text
+    assert "no group is worse off than at the fairest point, and some are better off, by" in text
     text = warnings(facts_of(unequal, spread_bound=0.0, minmax_disparities=better - 1.0))[1]
     assert text["title"] == "There is an alternative"
 

@@ -90,8 +90,8 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
         "u-fpca", "c-fpca" (see `fairpca.solvers`). Some of them use more
         dimensions than asked for: `n_components_` says how many.
     whiten : bool, default=False
-        Whether `transform` divides each column by its standard deviation, as PCA's does, and
-        `inverse_transform` multiplies it back.
+        Whether `transform` divides each column by the root of its `explained_variance_`, as PCA's
+        does, and `inverse_transform` multiplies it back.
     missing_labels : {"error", "group"}, default="error"
         Whether missing sensitive features are an error or a group of their own.
     random_state : int or None, default=None

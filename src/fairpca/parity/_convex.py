@@ -47,8 +47,8 @@ class ConvexParityPCA(LinearParity):
         Solver of the semidefinite program. "auto" is Clarabel while its matrix inequalities have
         at most 60 columns, and SCS for larger ones; a covariance penalty doubles the number.
     whiten : bool, default=False
-        Whether `transform` divides each column by its standard deviation, as PCA's does, and
-        `inverse_transform` multiplies it back.
+        Whether `transform` divides each column by the root of its `explained_variance_`, as PCA's
+        does, and `inverse_transform` multiplies it back.
     missing_labels : {"error", "group"}, default="error"
         Whether missing sensitive features are an error or a group of their own.
 

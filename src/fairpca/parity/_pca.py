@@ -30,8 +30,8 @@ class ParityPCA(LinearParity):
         with equal means, which is the same as ``match="mean"``. None is halfway between the two,
         rounded down.
     whiten : bool, default=False
-        Whether `transform` divides each column by its standard deviation, as PCA's does, and
-        `inverse_transform` multiplies it back.
+        Whether `transform` divides each column by the root of its `explained_variance_`, as PCA's
+        does, and `inverse_transform` multiplies it back.
     missing_labels : {"error", "group"}, default="error"
         Whether missing sensitive features are an error or a group of their own.
 

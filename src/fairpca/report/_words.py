@@ -213,10 +213,12 @@ def _about_equality(facts: Facts) -> Iterator[tuple[str, str]]:
     if certificate.minmax_measures is None:
         return
     gains = certificate.measures - certificate.minmax_measures
-    everyone = "every group is" if gains.min() > 0 else "no group is worse off, and some are"
+    than = "off than at the fairest point"
+    nobody = f"no group is worse {than}, and some are better off"
+    everyone = f"every group is better {than}" if gains.min() > 0 else nobody
     yield (
         "Equality levels down" if facts.equality == "found" else "There is an alternative",
-        f"In another subspace {everyone} better off than at the fairest point, by "
+        f"In another subspace {everyone}, by "
         f"{number(max(float(gains.min()), 0.0))} to {number(float(gains.max()))}, though not "
         "by the same amount. FairPCA(criterion='minmax') finds it. Whether equality is worth "
         "this is for people to decide.",
