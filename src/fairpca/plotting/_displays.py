@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_rows, check_whole_number
 from fairpca.audit import audit
+from fairpca.estimators.fair_pca import FairPCA
 from fairpca.estimators.pipelines import find_reduction
 from fairpca.plotting._style import (
     CHOSEN_COLOR,
@@ -38,6 +39,8 @@ class DisparityDisplay(Display):
     ----------
     table : GroupTable
         The numbers.
+    name : str or None, default=None
+        What the reduction is called; None is what the table calls it.
 
     Attributes
     ----------
@@ -58,6 +61,7 @@ class DisparityDisplay(Display):
     """
 
     table: GroupTable
+    name: str | None = None
 
     @classmethod
     def from_estimator(
@@ -80,12 +84,12 @@ class DisparityDisplay(Display):
         name = type(reduction).__name__
         if X is not None:
             known = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-            table = replace(audit(estimator, X, **known), name=name)
+            display = cls(audit(estimator, X, **known), name)
         elif hasattr(reduction, "group_table_"):
-            table = reduction.group_table_
+            display = cls(reduction.group_table_, "fair PCA")
         else:
             raise TypeError(f"{name} has no table of groups: pass X and sensitive_features, too.")
-        return cls(table).plot(ax=ax, bar_kw=bar_kw)
+        return display.plot(ax=ax, bar_kw=bar_kw)
 
     @classmethod
     def from_table(
@@ -101,7 +105,7 @@ class DisparityDisplay(Display):
         places = np.arange(len(table.labels))
         for shift, values, color, name in (
             (-0.2, table.pca_disparity, PCA_COLOR, "ordinary PCA"),
-            (0.2, table.disparity, FAIR_COLOR, _reduction_name(table)),
+            (0.2, table.disparity, FAIR_COLOR, self.name or table.name),
         ):
             defaults = {"height": 0.38, "color": color, "label": name}
             ax.barh(places + shift, values, **styled("Rectangle", defaults, bar_kw))
@@ -122,6 +126,8 @@ class LossDisplay:
         The numbers of dimensions.
     tables : sequence of GroupTable
         The numbers for each.
+    name : str, default="fair PCA"
+        What the reduction is called.
 
     Attributes
     ----------
@@ -145,6 +151,7 @@ class LossDisplay:
 
     dimensions: Sequence[int]
     tables: Sequence[GroupTable]
+    name: str = "fair PCA"
     axes_: Any = field(init=False, default=None)
     figure_: Any = field(init=False, default=None)
 
@@ -175,7 +182,9 @@ class LossDisplay:
             check_whole_number("dimensions", r)
         known = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         tables = [_fitted_table(step.reduction, int(r), rows, known) for r in dimensions]
-        return cls(tuple(dimensions), tables).plot(axes=axes, line_kw=line_kw)
+        fair = isinstance(step.reduction, FairPCA)
+        name = "fair PCA" if fair else type(step.reduction).__name__
+        return cls(tuple(dimensions), tables, name).plot(axes=axes, line_kw=line_kw)
 
     def plot(self, *, axes: Any = None, line_kw: Style = None) -> LossDisplay:
         """Draw one panel for each group; `line_kw` goes to matplotlib's ``plot``."""
@@ -184,7 +193,7 @@ class LossDisplay:
         for i, ax in enumerate(self.axes_):
             for loss, color, style, marker, label in (
                 ("pca_loss", PCA_COLOR, "-", "o", "ordinary PCA"),
-                ("loss", FAIR_COLOR, "-", "s", _reduction_name(self.tables[0])),
+                ("loss", FAIR_COLOR, "-", "s", self.name),
                 ("own_loss", OWN_COLOR, ":", "", "own PCA"),
             ):
                 values = [getattr(table, loss)[i] for table in self.tables]
@@ -324,10 +333,6 @@ class ConvergenceDisplay(Display):
         return self
 
 
-def _reduction_name(table: GroupTable) -> str:
-    return "fair PCA" if table.name == "fair" else table.name
-
-
 def _fitted_table(
     reduction: Any, n_components: int, rows: Any, known: dict[str, Any]
 ) -> GroupTable:
@@ -337,4 +342,4 @@ def _fitted_table(
     if hasattr(copy, "group_table_"):
         table: GroupTable = copy.group_table_
         return table
-    return replace(audit(copy, rows, **known), name=type(copy).__name__)
+    return audit(copy, rows, **known)
