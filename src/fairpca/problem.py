@@ -233,6 +233,10 @@ class Problem:
         """The same problem with other bounds; what was computed is shared."""
         return self._asking(bounds=per_group(self.moments.labels, "bounds", bounds))
 
+    def with_minmax(self) -> Problem:
+        """The same problem with "minmax" and nothing else; what was computed is shared."""
+        return self._asking()
+
     def _asking(self, **choices: Any) -> Problem:
         other = copy(self)
         plain = {"criterion": "minmax", "tolerance": 0.0, "bounds": None, "max_extra_loss": None}

@@ -1,4 +1,4 @@
-"""ParetoFront: every trade-off between total loss and equality, from PCA to the fairest."""
+"""ParetoFront: every trade-off between total loss and fairness, from PCA to the fairest."""
 
 from __future__ import annotations
 
@@ -14,42 +14,48 @@ import numpy as np
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import (
     Progress,
+    check_choice,
     check_number,
     check_progress,
     check_seed,
     check_whole_number,
     import_pandas,
 )
-from fairpca._rows.text import distinct_texts, formatted, html_table, number_format, text_table
+from fairpca._rows.text import html_table, text_table
 from fairpca.estimators.fair_pca import FairPCA
+from fairpca.front.shown import cells_of, columns_of, sentences_of
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers import sweep
+from fairpca.solvers import UNFAIRNESS, sweep
 
-_SHOWN_POINTS = 8
 _FINDING = "finding the points of the front"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParetoFront:
-    """The least total loss at every spread, from ordinary PCA to the fairest subspace.
+    """The least total loss at every level of unfairness, from ordinary PCA to the fairest subspace.
 
-    The *spread* of a subspace is the largest difference between the disparities of two groups. The
-    points are evenly spaced in spread; each has the least total loss among the subspaces whose
-    spread is no larger, and a certificate that says how surely. `pareto_front` makes one from
-    rows, `ParetoFront.from_problem` from a `Problem`.
+    The *unfairness* of a subspace is the largest disparity of a group, or its *spread*: the largest
+    difference between the disparities of two groups, as in the paper. The points are evenly spaced
+    in it; each has the least total loss among the subspaces that are no more unfair, and a
+    certificate that says how surely. `pareto_front` makes one from rows, `ParetoFront.from_problem`
+    from a `Problem`.
 
-    With two groups the front is convex, and every point is proven optimal. With more, a point may
-    have a gap, and a subspace that a fairer point has found is used wherever it is the best known.
+    On the front over the largest disparity no group is ever made worse off for the sake of
+    equality alone. Where all points are proven optimal the front is convex, up to rounding. A point
+    may have a gap, and a subspace that a fairer point has found is used wherever it is the best
+    known.
 
     Attributes
     ----------
     problem : Problem
-        What was asked; its tolerance is zero.
+        What was asked, with the criterion "minmax" or, over the spread, "equal".
     solutions : tuple of Solution
-        By falling spread: the first has the least total loss of all (ordinary PCA, unless
-        ``centering="group"``), the last the smallest spread that was found. Where the first is as
-        fair as can be there is only one.
+        By falling unfairness: the first has the least total loss of all (ordinary PCA, unless
+        ``centering="group"``), the last the smallest unfairness that was found. Where the first is
+        as fair as can be there is only one.
+    over : {"largest", "spread"}
+        What unfairness is.
     missing_labels : str
         As given to `pareto_front`, for `estimator`.
     random_state : int or None
@@ -80,6 +86,7 @@ class ParetoFront:
 
     problem: Problem
     solutions: tuple[Solution, ...]
+    over: str = "largest"
     missing_labels: str = "error"
     random_state: int | None = None
 
@@ -90,6 +97,7 @@ class ParetoFront:
         n_points: int = 50,
         random_state: int | None = None,
         *,
+        over: str = "largest",
         missing_labels: str = "error",
         progress: Progress | None = None,
     ) -> ParetoFront:
@@ -98,11 +106,14 @@ class ParetoFront:
         Parameters
         ----------
         problem : Problem
-            Its criterion has to be "equal"; its tolerance does not matter.
+            Its criterion, tolerance, bounds and extra loss do not matter.
         n_points : int, default=50
-            How many points, from the least total loss to the smallest spread; at least 2.
+            How many points, from the least total loss to the smallest unfairness; at least 2.
         random_state : int or None, default=None
             Seed of the starts of the search, for more than two groups; None is a fixed seed too.
+        over : {"largest", "spread"}, default="largest"
+            What unfairness is: the largest measure of a group, or the largest difference between
+            the measures of two groups.
         missing_labels : {"error", "group"}, default="error"
             A parameter of the estimators of points.
         progress : callable, default=None
@@ -117,15 +128,11 @@ class ParetoFront:
         check_n_points(n_points)
         check_seed(random_state)
         check_progress(progress)
-        if problem.criterion != "equal":
-            raise ValueError(
-                "A front needs a problem with criterion='equal', whose tolerance it varies, got "
-                f"criterion={problem.criterion!r}."
-            )
-        problem = problem.with_tolerance(0.0)
+        check_choice("over", over, UNFAIRNESS)
+        problem = problem.with_minmax() if over == "largest" else problem.with_tolerance(0.0)
         told = {} if progress is None else {"report": partial(progress, _FINDING)}
-        solutions = sweep(problem, int(n_points), random_state, **told)
-        return cls(problem, tuple(solutions), missing_labels, random_state)
+        solutions = sweep(problem, int(n_points), random_state, over=over, **told)
+        return cls(problem, tuple(solutions), over, missing_labels, random_state)
 
     def __len__(self) -> int:
         return len(self.solutions)
@@ -142,9 +149,24 @@ class ParetoFront:
         return np.array([solution.disparities for solution in self.solutions])
 
     @cached_property
+    def measures(self) -> Array:
+        """Measure of each group at each point: the disparity, unless another was chosen; (n, k)."""
+        return np.array([solution.certificate.measures for solution in self.solutions])
+
+    @cached_property
     def spread(self) -> Array:
-        """Largest difference between the disparities of two groups at each point; (n,)."""
-        return np.asarray(np.ptp(self.disparities, axis=1))
+        """Largest difference between the measures of two groups at each point; (n,)."""
+        return np.asarray(np.ptp(self.measures, axis=1))
+
+    @cached_property
+    def largest(self) -> Array:
+        """Largest measure of a group at each point; (n,)."""
+        return np.asarray(self.measures.max(axis=1))
+
+    @property
+    def unfairness(self) -> Array:
+        """`largest` or `spread`, whichever the front is over; (n,)."""
+        return self.largest if self.over == "largest" else self.spread
 
     @cached_property
     def total_loss(self) -> Array:
@@ -163,14 +185,16 @@ class ParetoFront:
         return np.array([solution.certificate.relative_gap for solution in self.solutions])
 
     @property
-    def spread_bound(self) -> float:
-        """No subspace has a smaller spread. Zero unless equality is proven impossible."""
-        return self.solutions[-1].certificate.miss_bound
+    def unfairness_bound(self) -> float:
+        """No subspace is less unfair than this."""
+        certificate = self.solutions[-1].certificate
+        return certificate.lower_bound if self.over == "largest" else certificate.miss_bound
 
     def select(
         self,
         index: int | None = None,
         *,
+        max_largest: float | None = None,
         max_spread: float | None = None,
         max_extra_loss: float | None = None,
         knee: bool = False,
@@ -181,8 +205,9 @@ class ParetoFront:
         ----------
         index : int, default=None
             The number itself; negative ones count from the fairest.
-        max_spread : float, default=None
-            The cheapest point whose spread is no larger, up to rounding (see `Certificate`).
+        max_largest, max_spread : float, default=None
+            The cheapest point whose largest measure, or whose spread, is no larger, up to rounding
+            (see `Certificate`).
         max_extra_loss : float, default=None
             The fairest point that loses no more than ``1 + max_extra_loss`` times as much as the
             first: 0.01 is one per cent more.
@@ -206,11 +231,12 @@ class ParetoFront:
         >>> front.select(max_extra_loss=0.01), front.select(max_spread=5.0), front.select(knee=True)
         (1, 7, 3)
         """
-        wishes = (index is not None, max_spread is not None, max_extra_loss is not None, bool(knee))
-        if sum(wishes) != 1:
+        given = (index, max_largest, max_spread, max_extra_loss)
+        wishes = sum(wish is not None for wish in given) + bool(knee)
+        if wishes != 1:
             raise ValueError(
-                "Choose a point by exactly one of index, max_spread, max_extra_loss and knee=True, "
-                f"got {sum(wishes)} of them."
+                "Choose a point by exactly one of index, max_largest, max_spread, max_extra_loss "
+                f"and knee=True, got {wishes} of them."
             )
         if index is not None:
             try:
@@ -222,29 +248,37 @@ class ParetoFront:
             raise IndexError(f"There are {len(self)} points, so there is none with index {number}.")
         if max_spread is not None:
             check_number("max_spread", max_spread, least=0.0)
-            fair = self.spread <= float(max_spread) + self.problem.negligible_spread
-            if not fair.any():
-                raise ValueError(
-                    f"No point has a spread of at most {max_spread:g}: the smallest is "
-                    f"{self.spread.min():g}."
-                )
-            # Of equally cheap points the fairest.
-            return int(np.lexsort((self.spread, self.total_loss, ~fair))[0])
+            return self._cheapest("spread", self.spread, float(max_spread))
+        if max_largest is not None:
+            check_number("max_largest", max_largest, least=-np.inf)
+            return self._cheapest(
+                f"largest {self.solutions[0].certificate.measure}", self.largest, float(max_largest)
+            )
         if max_extra_loss is not None:
             check_number("max_extra_loss", max_extra_loss, least=0.0)
             cheap = self.extra_loss <= float(max_extra_loss)
             # Of equally fair points the cheapest.
-            return int(np.lexsort((self.total_loss, self.spread, ~cheap))[0])
-        points = np.array([self.spread, self.total_loss])
+            return int(np.lexsort((self.total_loss, self.unfairness, ~cheap))[0])
+        points = np.array([self.unfairness, self.total_loss])
         points -= points.min(axis=1, keepdims=True)
         widths = points.max(axis=1, keepdims=True)
         return int((points / np.where(widths > 0.0, widths, 1.0)).sum(axis=0).argmin())
 
+    def _cheapest(self, name: str, levels: Array, most: float) -> int:
+        fair = levels <= most + self.problem.negligible_spread
+        if not fair.any():
+            raise ValueError(
+                f"No point has a {name} of at most {most:g}: the smallest is {levels.min():g}."
+            )
+        # Of equally cheap points the fairest.
+        return int(np.lexsort((levels, self.total_loss, ~fair))[0])
+
     def estimator(self, index: int | None = None, **wish: Any) -> FairPCA:
         """A fitted `FairPCA` for one point.
 
-        Its `tolerance` is the spread of the point, so that fitting it to the same rows finds the
-        same subspace, or with more than two groups one as good as the certificate says.
+        Its `bounds`, or its `tolerance`, are those of the point, so that fitting it to the same
+        rows finds the same subspace, or with more than two groups one as good as the certificate
+        says. That of the fairest point over the largest measure has the criterion "minmax" alone.
 
         Parameters
         ----------
@@ -266,25 +300,30 @@ class ParetoFront:
         (32561, 3)
         """
         chosen = self.select(index, **wish)
-        solution = self.solutions[chosen]
-        tolerance = solution.certificate.tolerance
-        if self.spread[chosen] < tolerance - self.problem.negligible_spread:
-            tolerance = float(self.spread[chosen])  # the subspace of a fairer point
+        solution, problem = self.solutions[chosen], self.problem
+        if self.over == "spread":
+            tolerance = solution.certificate.tolerance
+            if self.spread[chosen] < tolerance - problem.negligible_spread:
+                tolerance = float(self.spread[chosen])  # the subspace of a fairer point
+            problem = problem.with_tolerance(tolerance)
+        elif solution.certificate.goal == "bounds":
+            bound = float(self.largest[chosen])
+            problem = problem.with_bounds(abs(bound) if problem.measure == "variance" else bound)
         return FairPCA.from_solution(
-            self.problem.with_tolerance(tolerance),
+            problem,
             solution,
             missing_labels=self.missing_labels,
             random_state=self.random_state,
         )
 
     def hypervolume(self, reference: tuple[float, float] | None = None) -> float:
-        """Area that the points dominate, in spread and extra loss.
+        """Area that the points dominate, in unfairness and extra loss.
 
         Parameters
         ----------
         reference : pair of float, default=None
-            Spread and extra loss beyond which nothing counts. None is the spread of the first
-            point and the extra loss of the last.
+            Unfairness and extra loss beyond which nothing counts. None is the unfairness of the
+            first point and the extra loss of the last.
 
         Returns
         -------
@@ -301,31 +340,22 @@ class ParetoFront:
         >>> round(front.hypervolume(), 3)
         0.929
         """
-        own = (self.spread[0], self.extra_loss[-1])
+        own = (self.unfairness[0], self.extra_loss[-1])
         pair = np.asarray(own if reference is None else reference, dtype=np.float64)
         if pair.shape != (2,) or not np.isfinite(pair).all():
             raise ValueError(
-                f"reference must be two numbers, a spread and an extra loss, got {reference!r}."
+                "reference must be two numbers, an unfairness and an extra loss, got "
+                f"{reference!r}."
             )
         widest, costliest = pair.tolist()
-        order = np.argsort(self.spread, kind="stable")
-        edges = np.minimum(np.append(self.spread[order], widest), widest)
+        order = np.argsort(self.unfairness, kind="stable")
+        edges = np.minimum(np.append(self.unfairness[order], widest), widest)
         heights = costliest - np.minimum.accumulate(self.extra_loss[order])
         return float(np.diff(edges) @ np.maximum(heights, 0.0))
 
     def to_dict(self) -> dict[str, list[Any]]:
         """The columns by name, as lists with one entry for each point."""
-        names = distinct_texts(self.problem.moments.labels)
-        columns: dict[str, list[Any]] = {
-            "spread": self.spread.tolist(),
-            "total loss": self.total_loss.tolist(),
-            "extra loss": self.extra_loss.tolist(),
-            "relative gap": self.relative_gap.tolist(),
-            "status": [solution.certificate.status for solution in self.solutions],
-        }
-        for name, disparities in zip(names, self.disparities.T, strict=True):
-            columns[f"disparity of {name}"] = disparities.tolist()
-        return columns
+        return columns_of(self)
 
     def to_frame(self) -> Any:
         """The points as the rows of a pandas data frame."""
@@ -337,39 +367,11 @@ class ParetoFront:
         return str(self)
 
     def __str__(self) -> str:
-        return "\n".join([text_table(*self._cells()), *self._sentences()])
+        return "\n".join([text_table(*cells_of(self)), *sentences_of(self)])
 
     def _repr_html_(self) -> str:
-        sentences = (f"<p>{html.escape(sentence)}</p>" for sentence in self._sentences())
-        return html_table(*self._cells()) + "".join(sentences)
-
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
-        """Head and a few of the points, the first and the last among them."""
-        few = np.linspace(0, len(self) - 1, min(len(self), _SHOWN_POINTS)).round().astype(int)
-        least, largest = self.disparities.min(axis=1), self.disparities.max(axis=1)
-        form = number_format((self.spread, self.total_loss, least, largest))
-        head = ["point", "spread", "total loss", "extra loss", "least disparity"]
-        rows = [
-            [
-                str(i),
-                formatted(self.spread[i], form),
-                formatted(self.total_loss[i], form),
-                formatted(100 * self.extra_loss[i], ".2f") + " %",
-                formatted(least[i], form),
-                formatted(largest[i], form),
-                self.solutions[i].certificate.status,
-            ]
-            for i in few
-        ]
-        return [*head, "largest disparity", "status"], rows
-
-    def _sentences(self) -> list[str]:
-        proven = sum(solution.certificate.status == "optimal" for solution in self.solutions)
-        gap = "" if proven == len(self) else f", the largest gap is {self.relative_gap.max():.2g}"
-        return [
-            f"{proven} of {len(self)} points proven optimal{gap}. The fairest:",
-            *self.solutions[-1].certificate.sentences(),
-        ]
+        sentences = (f"<p>{html.escape(sentence)}</p>" for sentence in sentences_of(self))
+        return html_table(*cells_of(self)) + "".join(sentences)
 
 
 def check_n_points(n_points: object) -> None:

@@ -63,7 +63,7 @@ def summarise(
             "knee": front.select(knee=True),
             "fairest": len(front) - 1,
         },
-        "spread_bound": front.spread_bound,
+        "spread_bound": front.unfairness_bound,
         "rounding": problem.negligible_spread,
         "minmax_disparities": front[-1].certificate.minmax_measures,
         "resampling": {

@@ -69,7 +69,7 @@ class Facts:
         self.equality = "unknown"
         if front.spread[-1] <= problem.negligible_spread:
             self.equality = "found"
-        elif front.spread_bound > problem.negligible_spread:
+        elif front.unfairness_bound > problem.negligible_spread:
             self.equality = "impossible"
         self.baseline = "ordinary PCA" if problem.centering == "global" else "the least total loss"
 
@@ -199,7 +199,7 @@ def _about_equality(facts: Facts) -> Iterator[tuple[str, str]]:
         yield (
             "Equality is impossible",
             "In every subspace of this dimension the disparities of two groups differ by at "
-            f"least {rounded(facts.front.spread_bound, 4, up=False)}: this is proven; {end} "
+            f"least {rounded(facts.front.unfairness_bound, 4, up=False)}: this is proven; {end} "
             "the smallest difference that was found. Another number of dimensions, or other "
             "groups, may allow equality.",
         )

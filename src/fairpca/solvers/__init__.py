@@ -10,12 +10,12 @@ from fairpca.solvers._iterating import Progress
 from fairpca.solvers.epsilon import EpsilonConstraint
 from fairpca.solvers.exact import ExactSolver
 from fairpca.solvers.frank_wolfe import NashWelfare
+from fairpca.solvers.front_sweep import UNFAIRNESS, sweep
 from fairpca.solvers.lagrangian import Lagrangian
 from fairpca.solvers.mw import MultiplicativeWeights
 from fairpca.solvers.pareto import ParetoDescent, pareto_starts
 from fairpca.solvers.pelegrina import PelegrinaFPCA
 from fairpca.solvers.sdp import SDPRelaxation
-from fairpca.solvers.tolerance_sweep import sweep
 
 
 class Solver(Protocol):
@@ -62,6 +62,7 @@ def has_own_criterion(solver: object) -> bool:
 
 __all__ = [
     "SOLVERS",
+    "UNFAIRNESS",
     "EpsilonConstraint",
     "ExactSolver",
     "Lagrangian",

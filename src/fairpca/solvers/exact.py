@@ -232,7 +232,7 @@ def certified_solution(
 
 def with_minmax(problem: Problem, certificate: Certificate, better: Array | None) -> Certificate:
     """The certificate, with measures in which nobody is worse off and some are better off."""
-    if better is None:
+    if better is None or certificate.goal != "equal":
         return certificate
     gains, level = certificate.measures - better, problem.negligible_spread
     if gains.min() < -level or gains.max() <= _CLEAR_GAIN * level:

@@ -172,7 +172,7 @@ def _as_data(found: ParetoFront) -> dict[str, Any]:
     names = ["spread", "total loss", "extra loss", "relative gap", "status"]
     return {
         "n_components": found.problem.n_components,
-        "spread_bound": found.spread_bound,
+        "spread_bound": found.unfairness_bound,
         "groups": found.estimator(-1).group_table_.to_dict()["group"],
         "points": [
             {name.replace(" ", "_"): columns[name][i] for name in names}

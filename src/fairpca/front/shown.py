@@ -1,0 +1,71 @@
+"""A front in columns, in a table and in words."""
+
+from typing import Any
+
+import numpy as np
+
+from fairpca._rows.text import distinct_texts, formatted, number_format
+
+_SHOWN_POINTS = 8
+
+
+def columns_of(front: Any) -> dict[str, list[Any]]:
+    """The columns by name, as lists with one entry for each point."""
+    names, noun = distinct_texts(front.problem.moments.labels), _noun(front)
+    columns: dict[str, list[Any]] = {
+        f"largest {noun}": front.largest.tolist(),
+        "spread": front.spread.tolist(),
+        "total loss": front.total_loss.tolist(),
+        "extra loss": front.extra_loss.tolist(),
+        "relative gap": front.relative_gap.tolist(),
+        "status": [solution.certificate.status for solution in front],
+    }
+    for name, measures in zip(names, front.measures.T, strict=True):
+        columns[f"{noun} of {name}"] = measures.tolist()
+    return columns
+
+
+def cells_of(front: Any) -> tuple[list[str], list[list[str]]]:
+    """Head and a few of the points, the first and the last among them."""
+    few = np.linspace(0, len(front) - 1, min(len(front), _SHOWN_POINTS)).round().astype(int)
+    noun = _noun(front)
+    numbers = {
+        f"largest {noun}": front.largest,
+        "total loss": front.total_loss,
+        "extra loss": 100 * front.extra_loss,
+        f"least {noun}": front.measures.min(axis=1),
+        "spread": front.spread,
+    }
+    if front.over == "spread":
+        first, *rest, last = numbers
+        numbers = {name: numbers[name] for name in (last, *rest, first)}
+    form = number_format([values for name, values in numbers.items() if name != "extra loss"])
+    rows = [
+        [
+            str(i),
+            *(
+                formatted(values[i], ".2f") + " %"
+                if name == "extra loss"
+                else formatted(values[i], form)
+                for name, values in numbers.items()
+            ),
+            front[i].certificate.status,
+        ]
+        for i in few
+    ]
+    return ["point", *numbers, "status"], rows
+
+
+def sentences_of(front: Any) -> list[str]:
+    """How many points are proven optimal, and what is proven of the fairest."""
+    proven = sum(solution.certificate.status == "optimal" for solution in front)
+    gap = "" if proven == len(front) else f", the largest gap is {front.relative_gap.max():.2g}"
+    return [
+        f"{proven} of {len(front)} points proven optimal{gap}. The fairest:",
+        *front[-1].certificate.sentences(),
+    ]
+
+
+def _noun(front: Any) -> str:
+    noun: str = front[0].certificate.measure
+    return noun
