@@ -251,9 +251,8 @@ class ParetoFront:
             return self._cheapest("spread", self.spread, float(max_spread))
         if max_largest is not None:
             check_number("max_largest", max_largest, least=-np.inf)
-            return self._cheapest(
-                f"largest {self.solutions[0].certificate.measure}", self.largest, float(max_largest)
-            )
+            noun = self.solutions[0].certificate.measure
+            return self._cheapest(f"largest {noun}", self.largest, float(max_largest))
         if max_extra_loss is not None:
             check_number("max_extra_loss", max_extra_loss, least=0.0)
             cheap = self.extra_loss <= float(max_extra_loss)
