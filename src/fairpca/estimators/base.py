@@ -284,8 +284,10 @@ def principal_axes(
     covariance: Array | None = None,
     retention: Array | None = None,
     space: RowSpace | None = None,
+    *,
+    is_ordered: bool = False,
 ) -> PrincipalAxes:
-    """The axes of the subspace that a basis spans.
+    """The axes of the subspace that a basis spans; if ordered, its own columns.
 
     With `retention`, what is kept of the variance along each column of the basis: a column that
     keeps the share s is shortened to ``1 - sqrt(1 - s)``, so that the rows lose ``1 - s`` of
@@ -299,7 +301,10 @@ def principal_axes(
         inner, total = basis.T @ backend.host(image), float(portions @ parts.traces)
     else:
         inner, total = basis.T @ covariance @ basis, float(np.trace(covariance))
-    if retention is None:
+    if is_ordered:
+        along = variances = np.maximum(np.diag(inner), 0.0)
+        factors = None
+    elif retention is None:
         variances, turn = eigh_descending((inner + inner.T) / 2)
         along = variances = np.maximum(variances, 0.0)
         basis, factors = basis @ turn, None
@@ -330,4 +335,5 @@ def solution_axes(
     """The axes of a solution; `space` is where the problem is posed, if not in all columns."""
     at_hand = problem.loss == "mean" and problem.centering == "global" and not problem.is_large
     covariance = problem.total_matrix if at_hand else None
-    return principal_axes(solution.basis, problem.moments, covariance, solution.retention, space)
+    found = (solution.basis, problem.moments, covariance, solution.retention, space)
+    return principal_axes(*found, is_ordered=solution.is_ordered)

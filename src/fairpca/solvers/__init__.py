@@ -13,6 +13,7 @@ from fairpca.solvers.frank_wolfe import NashWelfare
 from fairpca.solvers.front_sweep import UNFAIRNESS, sweep
 from fairpca.solvers.lagrangian import Lagrangian
 from fairpca.solvers.mw import MultiplicativeWeights
+from fairpca.solvers.nested import Nested, NestedStep, check_nested
 from fairpca.solvers.pareto import ParetoDescent, pareto_starts
 from fairpca.solvers.pelegrina import PelegrinaFPCA
 from fairpca.solvers.sdp import SDPRelaxation
@@ -68,11 +69,14 @@ __all__ = [
     "Lagrangian",
     "MultiplicativeWeights",
     "NashWelfare",
+    "Nested",
+    "NestedStep",
     "ParetoDescent",
     "PelegrinaFPCA",
     "Progress",
     "SDPRelaxation",
     "Solver",
+    "check_nested",
     "has_own_criterion",
     "pareto_starts",
     "sweep",
