@@ -62,6 +62,10 @@ class Goal(ABC):
         """A value so near its bound that no further start is needed."""
         return bound + max(CLOSED_GAP * abs(bound), _ROUNDING_GAP * self.scale)
 
+    def weights_at(self, measures: Array, weights: Array) -> Array:
+        """Weights to begin a search with where these are the measures, or those of the dual."""
+        return weights
+
     def multipliers(self, weights: Array) -> Array:
         """What proves the bound, from the weights of the dual."""
         return weights
@@ -175,6 +179,12 @@ class MinMaxGoal(Goal):
         # Whoever is within the caps is near enough.
         return max(bound, 0.0) + self.problem.negligible_spread / 2
 
+    def weights_at(self, measures: Array, weights: Array) -> Array:
+        """All on the worst-off group."""
+        worst = np.zeros(len(weights))
+        worst[int((measures if self.caps is None else measures - self.caps).argmax())] = 1.0
+        return worst
+
 
 class BudgetGoal(Goal):
     """Least largest measure with a limited total loss."""
@@ -186,6 +196,13 @@ class BudgetGoal(Goal):
 
     def domain(self, forms: Forms, near: Array | None = None) -> Domain:
         return budget_domain(forms, self.budget)
+
+    def weights_at(self, measures: Array, weights: Array) -> Array:
+        """The same price of the budget, and all else on the worst-off group."""
+        _, price = self.measured.split(weights)
+        worst = price * self.measured.weights
+        worst[int(measures.argmax())] += 1.0
+        return worst
 
     def value(self, measures: Array) -> float:
         over = float(self.measured.weights @ measures) - self.budget

@@ -78,8 +78,12 @@ class MultiStart:
         """
         best, lowest, in_vain = None, np.inf, 0
         enough = goal.enough(dual.value)
-        for start in self._all_starts(space, dual, most, first, then):
-            local = refine_in(space, goal, start, dual.weights)
+        for number, start in enumerate(self._all_starts(space, dual, most, first, then)):
+            weights = dual.weights
+            if number % 2:
+                # The weights of the relaxed solution draw all starts to the same few ends.
+                weights = goal.weights_at(space.forms.measures(space.lower(start)), weights)
+            local = refine_in(space, goal, start, weights)
             reached = self.record(goal, local)
             in_vain = 0 if reached < lowest - _GAIN * goal.scale else in_vain + 1
             if best is None or reached < lowest:
