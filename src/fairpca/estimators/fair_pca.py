@@ -27,12 +27,13 @@ from fairpca.estimators.gather import (
     record_columns,
     warn_of_groups,
 )
+from fairpca.estimators.nesting import NestingTable
 from fairpca.estimators.partial import PartialFit, Taken
 from fairpca.exceptions import FairnessWarning
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers import SOLVERS, Solver, has_own_criterion
+from fairpca.solvers import SOLVERS, Nested, Solver, check_nested, has_own_criterion
 from fairpca.table import GroupTable
 
 _FAIRNESS = ("criterion", "tolerance", "measure", "relative", "bounds", "max_extra_loss")
@@ -75,6 +76,10 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
     max_extra_loss : float, default=None
         Ask for the least largest measure among subspaces that lose at most this share more than
         the least total loss, which is ordinary PCA's: 0.01 is one per cent more.
+    nested : bool, default=False
+        Whether the first j components are to be a fair subspace of j dimensions for every j. Each
+        component is then the best given those before it, and they keep this order. `nesting_` says
+        what that costs.
     loss : {"mean", "sum"}, default="mean"
         Whether a group's loss is the mean over its rows or the sum (the formula of Kamani et al.,
         which lets a small group bear a large loss per row).
@@ -124,6 +129,8 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
         subspace, and its disparity with both. Print it.
     certificate_ : Certificate
         How good the subspace provably is. Print it.
+    nesting_ : NestingTable
+        What nesting costs for each number of components; only with ``nested=True``. Print it.
     solution_ : Solution
         What the solver returned.
     n_features_in_ : int
@@ -165,6 +172,7 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
         relative: bool = False,
         bounds: Any = None,
         max_extra_loss: float | None = None,
+        nested: bool = False,
         loss: str = "mean",
         centering: str = "global",
         solver: str | Solver = "auto",
@@ -179,6 +187,7 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
         self.relative = relative
         self.bounds = bounds
         self.max_extra_loss = max_extra_loss
+        self.nested = nested
         self.loss = loss
         self.centering = centering
         self.solver = solver
@@ -362,6 +371,12 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
             seed = {"random_state": self.random_state} if "random_state" in known else {}
             given = make(**seed)
         solver: Solver = given
+        check_choice("nested", self.nested, (True, False))
+        if self.nested:
+            limited = self.bounds is not None or self.max_extra_loss is not None
+            check_nested("limited" if limited else self.criterion, solver)
+            nested: Any = Nested(solver)
+            return nested  # type: ignore[no-any-return]
         asked = [
             name
             for name, holds in {
@@ -427,4 +442,7 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
             solution = replace(solution, basis=space.lift(solution.basis))
         self.solution_ = solution
         self.certificate_ = solution.certificate
+        self.__dict__.pop("nesting_", None)
+        if solution.is_ordered:
+            self.nesting_ = NestingTable.from_steps(solution.history["steps"])
         self.group_table_ = GroupTable.from_problem(problem, solution.group_losses, "fair")

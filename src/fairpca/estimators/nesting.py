@@ -43,9 +43,9 @@ class NestingTable:
     >>> fair.nesting_
     components  largest disparity  free optimum   price  given the ones before
     --------------------------------------------------------------------------
-    1                      4.6143        4.6143  0.0000                optimal
-    2                      7.0393        6.8415  0.1978                optimal
-    3                      4.7306        4.6497  0.0809                optimal
+    1                      3.7654        3.7654  0.0000                optimal
+    2                      6.8737        6.8415  0.0321                optimal
+    3                      6.5087        6.4829  0.0258                optimal
     --------------------------------------------------------------------------
     """
 
