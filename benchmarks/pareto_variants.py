@@ -55,7 +55,7 @@ def main() -> None:
     )
     lines = [HEAD]
     for r in (2, 5, 10):
-        problem = Problem(moments, r)
+        problem = Problem(moments, r, criterion="equal")
         fair = ExactSolver().solve(problem).total_loss
         lines.append(f"\n## r = {r}\n")
         lines.append(

@@ -90,7 +90,7 @@ class OwnByVRPCA:
         codes = np.searchsorted(np.array(moments.labels), sensitive_features)
         centers = np.tile(moments.total_mean, (len(moments.labels), 1))
         own_bases = VRPCA().subspaces(X, codes, centers, self.r)
-        problem = Problem(moments, self.r, own_bases=own_bases)
+        problem = Problem(moments, self.r, criterion="equal", own_bases=own_bases)
         return FairPCA.from_solution(problem, ExactSolver().solve(problem))
 
 
@@ -102,7 +102,7 @@ def _minmax(solver: Any) -> Callable[[int], FairPCA]:
     return _fair(criterion="minmax", solver=solver)
 
 
-EXACT_EQUAL = Method("exact, equal", "equality", _fair())
+EXACT_EQUAL = Method("exact, equal", "equality", _fair(criterion="equal"))
 EXACT_MINMAX = Method("exact, min-max", "min-max", _minmax("exact"))
 
 METHODS = (
@@ -132,7 +132,7 @@ METHODS = (
     Method("epsilon constraint", "loss within bounds", _fair(solver="epsilon-constraint")),
     Method("Lagrangian, equal weights", "weighted sum", _fair(solver="lagrangian")),
     Method("Nash welfare", "product kept", _fair(solver="nash")),
-    Method("max-min variance", "least kept", _fair(solver="max-min-variance")),
+    Method("max-min variance", "least kept", _fair(measure="variance")),
     Method("u-FPCA", "equal losses", _fair(solver="u-fpca"), two_groups=True),
     Method("c-FPCA", "equal losses", _fair(solver="c-fpca"), two_groups=True),
     Method(

@@ -21,8 +21,11 @@ KINDS = (
 )
 
 
-def problem_of(matrices, r, weights=None, **choices):
-    """A problem whose groups have exactly these second moments, centred at zero."""
+def problem_of(matrices, r, weights=None, *, criterion="equal", **choices):
+    """A problem whose groups have exactly these second moments, centred at zero.
+
+    Unless said it is about equality, in which every ending of a solver can be reached.
+    """
     matrices = np.asarray(matrices, dtype=float)
     k, d, _ = matrices.shape
     weight = np.full(k, 100.0) if weights is None else np.asarray(weights, dtype=float)
@@ -33,7 +36,7 @@ def problem_of(matrices, r, weights=None, **choices):
         mean=np.zeros((k, d)),
         scatter=matrices * weight[:, None, None],
     )
-    return Problem(moments, r, **choices)
+    return Problem(moments, r, criterion, **choices)
 
 
 def random_matrices(rng, kind, k, d):

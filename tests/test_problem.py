@@ -130,6 +130,7 @@ def test_problems_that_differ_in_tolerance_share_what_was_computed():
     gains, vectors = problem.own_gains, problem.total_eigenpairs[1]
     other = problem.with_tolerance(0.5)
     assert (problem.tolerance, other.tolerance) == (0.0, 0.5)
+    assert (problem.goal, other.goal) == ("minmax", "equal")
     assert other.own_gains is gains
     assert other.total_eigenpairs[1] is vectors
     # Another choice is another problem.
@@ -163,12 +164,22 @@ def test_pca_basis_is_that_of_scikit_learn():
         ({"n_components": 0}, "n_components must be from 1 to the number of columns, 5, got 0"),
         ({"n_components": 6}, "n_components must be from 1 to the number of columns, 5, got 6"),
         ({"n_components": 1.5}, "n_components"),
-        ({"criterion": "fair"}, "criterion must be one of 'equal', 'minmax', got 'fair'"),
+        ({"criterion": "fair"}, "criterion must be one of 'minmax', 'equal', got 'fair'"),
         ({"loss": "max"}, "loss must be one of 'mean', 'sum', got 'max'"),
         ({"centering": "none"}, "centering must be one of 'global', 'group', got 'none'"),
         ({"tolerance": -0.1}, "tolerance must be a number of at least 0, got -0.1"),
         ({"tolerance": np.nan}, "tolerance must be a number of at least 0, got nan"),
         ({"tolerance": np.inf}, "tolerance must be a number of at least 0, got inf"),
+        ({"tolerance": 0.1}, "tolerance=0.1 is how far from equal groups may be: it needs"),
+        ({"measure": "gain"}, "measure must be one of 'disparity', 'loss', 'variance', got 'gain'"),
+        ({"relative": "yes"}, "relative must be True or False, got 'yes'"),
+        ({"bounds": -1.0}, "bounds must be a number of at least 0, or one for each of the 3"),
+        ({"bounds": {"a": 1.0}}, "bounds must have one entry for each group; missing: 'b', 'c'"),
+        ({"max_extra_loss": -0.1}, "max_extra_loss must be a number of at least 0, got -0.1"),
+        ({"max_extra_loss": True}, "max_extra_loss must be a number, got True"),
+        ({"bounds": 1.0, "max_extra_loss": 0.1}, "cannot both be given"),
+        ({"bounds": 1.0, "criterion": "equal"}, "bounds needs criterion='minmax'"),
+        ({"max_extra_loss": 0.1, "criterion": "equal"}, "max_extra_loss needs criterion='minmax'"),
     ],
 )
 def test_wrong_choices(options, words):
@@ -201,21 +212,21 @@ def total_losses_and_disparities(data, bases, loss, centering):
 )
 def test_dual_bounds_hold_for_ten_thousand_random_pairs(loss, centering, weighted):
     data = Rows(weighted)
-    problem = data.problem(2, loss=loss, centering=centering)
+    problem = data.problem(2, criterion="equal", loss=loss, centering=centering)
     bases = random_bases(10_000, 5, 2)
     total, disparities, _, _ = total_losses_and_disparities(data, bases, loss, centering)
     rng = np.random.default_rng(1)
     multipliers = rng.normal(size=(10_000, 3)) * 10.0 ** rng.uniform(-3, 1, size=(10_000, 1))
     multipliers -= multipliers.mean(axis=1, keepdims=True)
-    bounds = np.array([problem.dual_bound(nu, tolerance=0.0) for nu in multipliers])
+    bounds = np.array([problem.dual_bound(nu) for nu in multipliers])
     assert (total + (multipliers * disparities).sum(axis=1) >= bounds).all()
     # Whatever the multipliers, no subspace as unequal as this one can lose less than the bound.
     spreads = np.ptp(disparities, axis=1)
     for i in range(0, 10_000, 10):
-        assert total[i] >= problem.dual_bound(multipliers[i], tolerance=spreads[i])
-    least_spread = np.array([problem.spread_bound(nu) for nu in multipliers])
+        assert total[i] >= problem.dual_bound(multipliers[i], spreads[i])
+    least_spread = np.array([problem.miss_bound(nu) for nu in multipliers])
     assert (spreads >= least_spread).all()
-    assert problem.spread_bound(np.zeros(3)) == 0.0
+    assert problem.miss_bound(np.zeros(3)) == 0.0
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -251,24 +262,26 @@ def test_bounds_are_attained_by_the_leading_eigenvectors(loss, criterion):
         if criterion == "minmax":
             reached, bound = w @ disparities[0], problem.dual_bound(w)
         else:
-            reached, bound = total[0] + nu @ disparities[0], problem.dual_bound(nu, tolerance=0.0)
+            reached, bound = total[0] + nu @ disparities[0], problem.dual_bound(nu)
         assert reached == pytest.approx(bound, abs=1e-12 * problem.scale * 3)
 
 
-def test_spread_bound_is_attained_where_two_groups_cannot_be_nearer():
+def test_miss_bound_is_attained_where_two_groups_cannot_be_nearer():
     # In one dimension of two, with E_b - E_a = 2 - 4 sin^2, multipliers (-1, 1) prove -2.
     X = np.array([[2.0, 0], [-2, 0], [0, 2], [0, -2], [0, 2.0], [0, -2]])
-    problem = Problem(GroupMoments.from_rows(X, list("aabbbb")), 1)
+    problem = Problem(GroupMoments.from_rows(X, list("aabbbb")), 1, criterion="equal")
     angles = np.linspace(0, np.pi, 1001)
     bases = np.stack([np.cos(angles), np.sin(angles)], axis=1)[:, :, None]
     differences = np.array([np.diff(problem.disparities(basis))[0] for basis in bases])
-    bound = problem.spread_bound(np.array([-3.0, 3.0]))
+    bound = problem.miss_bound(np.array([-3.0, 3.0]))
     assert bound == pytest.approx(differences.min(), abs=1e-12)
     assert (differences >= bound).all()
 
 
 def test_tolerance_lowers_the_bound_by_its_price():
-    problem = Rows(weighted=False).problem(2, tolerance=0.25)
+    problem = Rows(weighted=False).problem(2, criterion="equal")
     nu = np.array([0.4, -0.1, -0.3])
-    exact = problem.dual_bound(nu, tolerance=0.0)
-    assert problem.dual_bound(nu) == pytest.approx(exact - 0.25 * 0.4, abs=1e-12)
+    exact, within = problem.dual_bound(nu), problem.with_tolerance(0.25)
+    assert within.dual_bound(nu) == pytest.approx(exact - 0.25 * 0.4, abs=1e-12)
+    # What is missed beyond the tolerance has the same price.
+    assert within.dual_bound(nu, 0.1) == pytest.approx(exact - 0.35 * 0.4, abs=1e-12)

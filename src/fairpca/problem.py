@@ -91,8 +91,7 @@ class Problem:
         if self.own_bases is not None:
             object.__setattr__(self, "own_bases", self._checked_own_bases(self.own_bases))
         if self.bounds is not None:
-            checked = per_group(self.moments.labels, "bounds", self.bounds)
-            object.__setattr__(self, "bounds", checked)
+            object.__setattr__(self, "bounds", self._checked_bounds(self.bounds))
 
     def _checked_own_bases(self, given: tuple[Array, ...]) -> tuple[Array, ...]:
         shape = (self.moments.n_features, self.n_components)
@@ -106,6 +105,12 @@ class Problem:
             raise ValueError("own_bases must have orthonormal columns.")
         # Columns a little too long would make groups keep more than they can, and bounds false.
         return tuple(polar_factor(basis) for basis in bases)
+
+    def _checked_bounds(self, given: Any) -> Array:
+        checked = per_group(self.moments.labels, "bounds", given)
+        if self.measure == "variance" and not np.isfinite(checked).all():
+            raise ValueError(f"bounds on what groups keep must be finite, got {given!r}.")
+        return checked
 
     @property
     def n_groups(self) -> int:
@@ -231,7 +236,7 @@ class Problem:
 
     def with_bounds(self, bounds: Any) -> Problem:
         """The same problem with other bounds; what was computed is shared."""
-        return self._asking(bounds=per_group(self.moments.labels, "bounds", bounds))
+        return self._asking(bounds=self._checked_bounds(bounds))
 
     def with_minmax(self) -> Problem:
         """The same problem with "minmax" and nothing else; what was computed is shared."""

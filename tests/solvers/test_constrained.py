@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import exact_cases
-from fairpca import ExactSolver, GroupMoments, Problem
+from fairpca import ExactSolver, FairnessWarning, GroupMoments, Problem
 from fairpca.datasets import load_adult
 from fairpca.solvers import EpsilonConstraint, Lagrangian, PelegrinaFPCA
 
@@ -109,7 +109,7 @@ def test_bounds_that_bind_nobody_leave_ordinary_pca(epsilon):
     solution = EpsilonConstraint(epsilon).solve(problem)
     values = np.linalg.eigvalsh(problem.total_matrix)
     assert solution.total_loss == pytest.approx(values[:-2].sum())
-    assert solution.history["gap"] == 0
+    assert solution.history["gap"] <= 1e-12 * problem.scale
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -122,7 +122,6 @@ def test_the_least_largest_disparity_is_attained_as_a_bound(k):
             solution = EpsilonConstraint(least * (1 + 1e-9)).solve(problem)
             assert solution.disparities.max() <= least + 1e-8 * problem.traces.max()
             assert solution.history["bound"] is not None
-            assert "excess" not in solution.message
 
 
 def test_bounds_that_leave_only_tied_eigenvalues():
@@ -136,7 +135,6 @@ def test_bounds_that_leave_only_tied_eigenvalues():
         assert_allclose(solution.disparities, size / 2, rtol=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:epsilon-constraint. no subspace:fairpca.FairnessWarning")
 def test_impossible_bounds_are_exceeded_least():
     rng = np.random.default_rng(2)
     for k in (2, 3):
@@ -144,12 +142,11 @@ def test_impossible_bounds_are_exceeded_least():
             problem = random_problem(rng, kind, k, 5, 2)
             epsilon = rng.uniform(0, 0.02, k) * problem.traces
             excess = smallest_excess_by_cvxpy(problem, epsilon)
-            solution = EpsilonConstraint(epsilon).solve(problem)
+            with pytest.warns(FairnessWarning, match=r"^epsilon-constraint: Proven impossible"):
+                solution = EpsilonConstraint(epsilon).solve(problem)
             found = float((solution.disparities - epsilon).max())
             size = problem.traces.max()
             assert excess > 1e-4 * size
-            assert "no subspace meets the bounds" in solution.message
-            assert "smallest excess" in solution.message
             assert solution.history["bound"] is None
             assert solution.history["gap"] is None
             assert solution.history["excess"] == pytest.approx(found)
@@ -161,7 +158,8 @@ def test_impossible_bounds_are_exceeded_least():
         problem = random_problem(rng, "general", k, 3, 1)
         epsilon = rng.uniform(0, 0.1, k) * problem.traces
         best = (disparities_of(problem, lines) - epsilon[:, None]).max(axis=0).min()
-        solution = EpsilonConstraint(epsilon).solve(problem)
+        with pytest.warns(FairnessWarning, match="the smallest that was found"):
+            solution = EpsilonConstraint(epsilon).solve(problem)
         assert best > 0
         assert solution.history["excess"] <= best + 1e-9 * problem.scale
         assert solution.history["excess"] >= best - 0.02 * problem.traces.max()
@@ -289,7 +287,6 @@ def test_bounds_between_the_relaxed_and_the_attained_value_are_not_called_met():
         epsilon = (certificate.value + certificate.lower_bound) / 2
         found = EpsilonConstraint(epsilon, n_starts=3).solve(problem)
         if found.disparities.max() > epsilon + 1e-9 * problem.scale:
-            assert "least total loss" not in found.message
             assert found.history["bound"] is None
     assert checked >= 2
 

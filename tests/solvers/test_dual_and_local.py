@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from fairpca._linalg.dense import complement
-from fairpca.solvers._exact.criteria import Equal, MinMax, Spread, project_on_simplex
+from fairpca.solvers._exact.criteria import (
+    Budget,
+    Ceiling,
+    Equal,
+    MinMax,
+    Spread,
+    project_on_simplex,
+)
 from fairpca.solvers._exact.domains import equal_domain
 from fairpca.solvers._exact.dual import maximise_dual
 from fairpca.solvers._exact.forms import Forms
@@ -67,11 +74,16 @@ def criteria(forms):
         "equal": (Equal(forms.weights, 0.0), forms.weights),
         "equal within": (Equal(forms.weights, 0.7), forms.weights),
         "minmax": (MinMax(), np.full(k, 1 / k)),
+        "excess": (MinMax(np.linspace(0, 1, k)), np.full(k, 1 / k)),
+        "ceiling": (Ceiling(forms.weights, np.full(k, 2.0)), 2 * forms.weights),
+        "budget": (Budget(forms.weights, 2.0), np.full(k, 1 / k) + 0.5 * forms.weights),
         "spread": (Spread(), np.linspace(-1, 1, k)),
     }
 
 
-@pytest.mark.parametrize("name", ["equal", "equal within", "minmax", "spread"])
+@pytest.mark.parametrize(
+    "name", ["equal", "equal within", "minmax", "excess", "ceiling", "budget", "spread"]
+)
 def test_the_smoothed_criterion_has_the_weights_as_slope(name):
     rng = np.random.default_rng(3)
     forms = forms_of(rng)
@@ -120,7 +132,7 @@ def test_slope_and_curvature_on_the_manifold():
 
     def lagrangian(t):
         basis, _ = complement(search.basis + search.rest @ (t * step).reshape(4, 3))
-        return forms.disparities(basis)
+        return forms.measures(basis)
 
     h = 1e-4
     ahead, here, behind = lagrangian(h), lagrangian(0.0), lagrangian(-h)
@@ -136,7 +148,7 @@ def test_a_local_search_ends_at_a_fair_and_stationary_point():
         forms = forms_of(rng, k=3, d=8, r=3)
         criterion = Equal(forms.weights, 0.0)
         local = refine(forms, criterion, random_basis(rng, 8, 3), forms.weights)
-        if np.ptp(local.disparities) > 1e-6 * forms.scale:
+        if np.ptp(local.measures) > 1e-6 * forms.scale:
             continue  # there need not be an equal subspace
         fair += 1
         basis, rest = complement(local.basis)
@@ -161,8 +173,8 @@ def test_polished_weights_make_the_disparities_equal(k, d, r):
         assert not exact.is_tied
         assert exact.value == pytest.approx(rough.value, abs=1e-3 * rough.smooth_at * forms.scale)
         values, vectors = np.linalg.eigh(forms.weighted_sum(exact.weights))
-        assert exact.value == pytest.approx(exact.weights @ forms.gains - values[-r:].sum())
-        disparities = forms.disparities(vectors[:, -r:])
+        assert exact.value == pytest.approx(exact.weights @ forms.constants - values[-r:].sum())
+        disparities = forms.measures(vectors[:, -r:])
         assert np.ptp(disparities) <= 1e-13 * forms.scale
         # A local search has nothing to do there, and comes back to it from nearby.
         criterion = Equal(forms.weights, 0.0)

@@ -119,8 +119,8 @@ def test_the_bounds_of_section_16():
     equal = p @ (problem.traces - c) + least(p + centred) - 0.3 * positive
     assert problem.dual_bound(multipliers, 0.3) == pytest.approx(equal, rel=1e-12)
     assert problem.dual_bound(multipliers, 0.3) < equal
-    assert problem.spread_bound(multipliers) == pytest.approx(least(centred / positive), rel=1e-12)
+    assert problem.miss_bound(multipliers) == pytest.approx(least(centred / positive), rel=1e-12)
     for _ in range(50):
         basis = random_basis(rng, 7, r)
         assert problem.total_loss(basis) >= problem.dual_bound(multipliers, problem.spread(basis))
-        assert problem.spread(basis) >= problem.spread_bound(multipliers)
+        assert problem.spread(basis) >= problem.miss_bound(multipliers)

@@ -26,7 +26,7 @@ def check_valid(problem, solution, rng):
     if certificate.status in ("optimal", "bounded") and problem.criterion == "equal":
         assert certificate.spread <= problem.tolerance + feasible
     if certificate.status == "infeasible":
-        assert certificate.spread >= certificate.spread_bound > problem.tolerance
+        assert certificate.spread >= certificate.miss_bound > problem.tolerance
     if certificate.status == "unresolved":
         assert certificate.spread > problem.tolerance
     assert certificate.value >= certificate.lower_bound
@@ -38,7 +38,7 @@ def check_valid(problem, solution, rng):
             assert disparities.max() >= certificate.lower_bound
         elif spread <= max(certificate.spread, problem.tolerance):
             assert problem.total_loss(other) >= certificate.lower_bound
-        assert spread >= certificate.spread_bound
+        assert spread >= certificate.miss_bound
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -85,7 +85,7 @@ def test_relaxation_feasible_but_no_line_equal_is_unresolved():
     problem = problem_of(matrices, 1)
     certificate = ExactSolver().solve(problem).certificate
     assert certificate.status == "unresolved"
-    assert certificate.spread_bound <= 1e-9
+    assert certificate.miss_bound <= 1e-9
     # Brute force over all lines: no spread is under 0.5, and the one returned is the smallest.
     angles = np.linspace(0, np.pi, 100_001)
     lines = np.array([np.cos(angles), np.sin(angles)])
@@ -202,11 +202,11 @@ def test_equality_that_levels_down_is_reported():
     for _ in range(20):
         problem = random_problem(rng, "other scales", 3, 5, 2)
         certificate = ExactSolver(n_starts=8).solve(problem).certificate
-        if certificate.minmax_disparities is None:
+        if certificate.minmax_measures is None:
             assert certificate.least_gain == 0.0
             continue
         reported += 1
-        gains = certificate.disparities - certificate.minmax_disparities
+        gains = certificate.measures - certificate.minmax_measures
         assert gains.min() >= -1e-9 * problem.scale
         assert gains.max() > 0
         assert certificate.least_gain == pytest.approx(max(gains.min(), 0))
@@ -216,7 +216,7 @@ def test_equality_that_levels_down_is_reported():
         least_largest = ExactSolver().solve(
             problem_of(problem.matrices, 2, problem.moments.weight, criterion="minmax")
         )
-        assert certificate.minmax_disparities.max() == pytest.approx(
+        assert certificate.minmax_measures.max() == pytest.approx(
             least_largest.certificate.value, abs=1e-6 * problem.scale
         )
     assert reported >= 3
@@ -229,7 +229,7 @@ def test_groups_that_agree_or_do_not_vary(d):
             problem = problem_of(matrices, 2, criterion=criterion)
             certificate = ExactSolver().solve(problem).certificate
             assert certificate.status == "optimal"
-            assert np.abs(certificate.disparities).max() <= 1e-12 * max(problem.scale, 1)
+            assert np.abs(certificate.measures).max() <= 1e-12 * max(problem.scale, 1)
 
 
 @pytest.mark.parametrize("factor", [1e-120, 1e-16, 1e16, 1e120])

@@ -21,7 +21,7 @@ from problems import KINDS, problem_of, random_basis, random_problem
 def real_problem(load, sensitive, r):
     bunch = load(sensitive=sensitive, as_frame=False)
     X = StandardScaler().fit_transform(bunch.data)
-    return Problem(GroupMoments.from_rows(X, bunch.sensitive_features), r)
+    return Problem(GroupMoments.from_rows(X, bunch.sensitive_features), r, criterion="equal")
 
 
 # The direction
@@ -298,6 +298,7 @@ def test_in_the_estimator(solver):
         assert np.ptp(fair.group_table_.disparity) < np.ptp(fair.group_table_.pca_disparity)
 
 
+@pytest.mark.filterwarnings("ignore:Every group is worse off:fairpca.FairnessWarning")
 def test_scikit_learn_callbacks_see_every_step_and_can_stop_it():
     pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
 

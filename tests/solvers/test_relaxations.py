@@ -130,7 +130,7 @@ def test_a_fixed_step_stalls_where_the_adaptive_one_does_not(by_race):
 
 
 def test_stopping(by_race):
-    problem = Problem(by_race, 5)
+    problem = Problem(by_race, 5, criterion="equal")
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         few = MultiplicativeWeights(max_iter=7).solve(problem)
     assert few.n_iter == len(few.history["gaps"]) == 7
@@ -149,7 +149,7 @@ def test_stopping(by_race):
 
 def test_the_last_iterate_has_the_dimension_asked_for(by_race):
     for r in (2, 5):
-        problem = Problem(by_race, r)
+        problem = Problem(by_race, r, criterion="equal")
         last = MultiplicativeWeights(iterate="last", tol=1e-2).solve(problem)
         assert last.basis.shape == (14, r)
         assert last.retention is None

@@ -60,7 +60,7 @@ def test_published_methods_use_no_more_dimensions_than_their_theorems_allow():
             elif name in ("SDP + iterative rounding", "MW + iterative rounding"):
                 assert r <= dimensions <= r + int((2 * k + 0.25) ** 0.5 - 1.5)
             else:
-                assert dimensions == r or name == "max-min variance"
+                assert dimensions == r
 
 
 def test_methods_for_parity_have_equal_means_and_others_do_not():

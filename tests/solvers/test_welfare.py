@@ -1,4 +1,4 @@
-"""Nash welfare and max-min variance: against brute force, another program, and random subspaces."""
+"""Nash welfare and the smallest kept variance: against brute force, another program, and chance."""
 
 import math
 
@@ -8,7 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
-from fairpca.solvers import SOLVERS, MaxMinVariance, NashWelfare
+from fairpca import ExactSolver
+from fairpca.solvers import SOLVERS, NashWelfare
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
 
@@ -63,29 +64,39 @@ def test_nash_agrees_with_another_program(kind, k):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_max_min_variance_agrees_with_another_program(kind):
+def test_the_smallest_kept_variance_agrees_with_another_program(kind):
     rng = np.random.default_rng(KINDS.index(kind))
-    problem = random_problem(rng, kind, 4, 6, 2)
-    found = MaxMinVariance().solve(problem).history
-    value = welfare_by_cvxpy(problem, "max-min")
-    assert found["welfare"] == pytest.approx(value, abs=1e-5 * problem.scale)
-    kept = np.einsum("kij,ij->k", problem.matrices, found["relaxed"])
-    assert found["welfare"] == pytest.approx(kept.min(), abs=1e-9 * problem.scale)
-    assert found["gap"] >= 0
+    problem = random_problem(rng, kind, 4, 6, 2, criterion="minmax", measure="variance")
+    solution = ExactSolver().solve(problem)
+    certificate, value = solution.certificate, welfare_by_cvxpy(problem, "max-min")
+    assert -certificate.lower_bound == pytest.approx(value, abs=1e-5 * problem.scale)
+    kept = variances(problem, solution.basis)
+    assert -certificate.value == pytest.approx(kept.min(), abs=1e-12 * problem.traces.max())
+    assert kept.min() <= value + 1e-5 * problem.scale
+    assert_allclose(-certificate.measures, kept, atol=1e-12 * problem.traces.max())
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("steps", [1, 20])
-@pytest.mark.parametrize("solver", [NashWelfare, MaxMinVariance])
-def test_no_subspace_beats_the_bound(solver, steps):
+def test_no_subspace_beats_the_bound(steps):
     rng = np.random.default_rng(1)
     for kind in ("general", "low rank", "block", "other scales"):
         problem = random_problem(rng, kind, 3, 5, 2)
-        bound = solver(max_iter=steps).solve(problem).history["bound"]
+        bound = NashWelfare(max_iter=steps).solve(problem).history["bound"]
         for _ in range(250):
             kept = np.maximum(variances(problem, random_basis(rng, 5, 2)), 1e-300)
-            welfare = np.log(kept).sum() if solver is NashWelfare else kept.min()
-            assert welfare <= bound + 1e-12 * problem.scale
+            assert np.log(kept).sum() <= bound + 1e-12 * problem.scale
+
+
+def test_no_subspace_of_the_plane_keeps_more_of_every_group():
+    rng, angle = np.random.default_rng(1), np.linspace(0, np.pi, 20_001)
+    lines = np.array([np.cos(angle), np.sin(angle)])
+    for kind in ("general", "low rank", "block", "other scales"):
+        problem = random_problem(rng, kind, 3, 2, 1, criterion="minmax", measure="variance")
+        kept = np.einsum("kij,ia,ja->ka", problem.matrices, lines, lines).min(axis=0).max()
+        certificate = ExactSolver().solve(problem).certificate
+        assert kept <= -certificate.lower_bound
+        assert kept == pytest.approx(-certificate.value, abs=1e-6 * problem.traces.max())
 
 
 def test_nash_does_not_depend_on_units():
@@ -98,8 +109,7 @@ def test_nash_does_not_depend_on_units():
     assert second["welfare"] - first["welfare"] == pytest.approx(math.log(1000), abs=1e-9)
 
 
-@pytest.mark.parametrize("solver", [NashWelfare, MaxMinVariance])
-def test_rounding_keeps_the_welfare_in_few_dimensions(solver):
+def test_rounding_keeps_the_welfare_in_few_dimensions():
     rng = np.random.default_rng(3)
     for number, kind in enumerate(KINDS):
         k, d = 2 + number % 5, int(rng.integers(2, 8))
@@ -107,14 +117,13 @@ def test_rounding_keeps_the_welfare_in_few_dimensions(solver):
         r = problem.n_components
         extra = {"lp": k - 1, "iterative": math.floor(math.sqrt(2 * k + 0.25) - 1.5)}
         for rounding, most in extra.items():
-            solution = solver(rounding=rounding, max_iter=300).solve(problem)
+            solution = NashWelfare(rounding=rounding, max_iter=300).solve(problem)
             assert r <= solution.basis.shape[1] <= r + most
             kept = problem.kept(solution.basis, solution.retention)
-            if solver is MaxMinVariance:
-                assert kept.min() >= solution.history["welfare"] - 1e-5 * problem.traces.max()
-            else:
-                assert (kept >= solution.history["kept"] - 1e-5 * problem.traces.max()).all()
-            cut = solver(rounding=rounding, extra_dimensions=False, max_iter=300).solve(problem)
+            assert (kept >= solution.history["kept"] - 1e-5 * problem.traces.max()).all()
+            cut = NashWelfare(rounding=rounding, extra_dimensions=False, max_iter=300).solve(
+                problem
+            )
             assert cut.basis.shape[1] == r
 
 
@@ -131,29 +140,44 @@ def test_groups_that_keep_nothing_on_the_way():
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-@pytest.mark.parametrize("solver", [NashWelfare, MaxMinVariance])
-def test_a_group_that_does_not_vary_decides_nothing(solver, place):
+def test_a_group_that_does_not_vary_decides_nothing(place):
     rng = np.random.default_rng(5)
     matrices = random_matrices(rng, "general", 2, 5)
     # What is kept has half as many digits as the welfare, so the gap is closed well.
-    exactly = solver(tol=1e-10 if solver is NashWelfare else 1e-6)
+    exactly = NashWelfare(tol=1e-10)
     varied = exactly.solve(problem_of(matrices, 2))
     padded = problem_of(np.insert(matrices, place, 0.0, axis=0), 2)
     constant = exactly.solve(padded)
     assert constant.history["welfare"] == pytest.approx(varied.history["welfare"], abs=1e-5)
     kept = np.delete(padded.kept(constant.basis, constant.retention), place)
-    if solver is MaxMinVariance:
-        assert kept.min() == pytest.approx(varied.history["welfare"], abs=1e-4)
-    else:
-        assert_allclose(kept, varied.history["kept"], rtol=1e-4)
+    assert_allclose(kept, varied.history["kept"], rtol=1e-4)
 
 
-@pytest.mark.parametrize("solver", [NashWelfare, MaxMinVariance])
-def test_nothing_varies(solver):
-    solution = solver().solve(problem_of(np.zeros((2, 3, 3)), 1))
+@pytest.mark.parametrize("relative", [False, True])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_group_that_does_not_vary_is_not_the_one_that_keeps_least(place, relative):
+    rng = np.random.default_rng(5)
+    matrices = random_matrices(rng, "general", 2, 5)
+    choices = {"criterion": "minmax", "measure": "variance", "relative": relative}
+    varied = ExactSolver().solve(problem_of(matrices, 2, **choices)).certificate
+    padded = problem_of(np.insert(matrices, place, 0.0, axis=0), 2, **choices)
+    constant = ExactSolver().solve(padded).certificate
+    assert (varied.status, constant.status) == ("optimal", "optimal")
+    assert constant.value == pytest.approx(varied.value, rel=1e-7)
+    assert_allclose(np.delete(constant.measures, place), varied.measures, rtol=1e-6)
+
+
+def test_nothing_varies():
+    solution = NashWelfare().solve(problem_of(np.zeros((2, 3, 3)), 1))
     assert solution.basis.shape == (3, 1)
     assert solution.message == "duality gap closed"
     assert_allclose(solution.disparities, 0.0)
+    for relative in (False, True):
+        flat = problem_of(
+            np.zeros((2, 3, 3)), 1, criterion="minmax", measure="variance", relative=relative
+        )
+        certificate = ExactSolver().solve(flat).certificate
+        assert (certificate.status, certificate.value) == ("optimal", 0.0)
 
 
 @pytest.mark.parametrize("name", SOLVERS)
@@ -171,20 +195,18 @@ def test_one_group_is_ordinary_pca(name):
         )
 
 
-@pytest.mark.parametrize("solver", [NashWelfare, MaxMinVariance])
-def test_stopping(solver):
+def test_stopping():
     problem = random_problem(np.random.default_rng(7), "general", 4, 6, 2)
     with pytest.warns(ConvergenceWarning, match="used all its steps"):
-        few = solver(max_iter=2, tol=0.0).solve(problem)
+        few = NashWelfare(max_iter=2, tol=0.0).solve(problem)
     assert few.n_iter == 2
     assert few.message == "most steps reached"
-    stopped = solver(tol=0.0).solve(problem, lambda: True)
+    stopped = NashWelfare(tol=0.0).solve(problem, lambda: True)
     assert stopped.n_iter == 1
     assert stopped.message == "stopped by a callback"
-    assert solver(max_iter=9).n_steps == 9
+    assert NashWelfare(max_iter=9).n_steps == 9
 
 
-@pytest.mark.parametrize("solver", [NashWelfare, MaxMinVariance])
 @pytest.mark.parametrize(
     ("choice", "words"),
     [
@@ -193,6 +215,6 @@ def test_stopping(solver):
         ({"max_iter": 0}, "max_iter must be an integer of at least 1"),
     ],
 )
-def test_wrong_choices_are_refused(solver, choice, words):
+def test_wrong_choices_are_refused(choice, words):
     with pytest.raises(ValueError, match=words):
-        solver(**choice)
+        NashWelfare(**choice)

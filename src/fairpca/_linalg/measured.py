@@ -67,11 +67,6 @@ class Measured:
         """In every subspace some measure is at least this large."""
         return float(self.floor.max())
 
-    @cached_property
-    def rounding(self) -> float:
-        """The error of a measure."""
-        return _ROUNDING * float(self.traces.max())
-
 
 def measured(
     measure: str,

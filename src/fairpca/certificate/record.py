@@ -17,14 +17,14 @@ class Certificate:
         "optimal": the criterion is met, and no subspace of this dimension does better by more
         than rounding (1e-7 of `value`, 1e-12 of tr(A), or 1e-14 of a group's own trace).
         "bounded": the criterion is met, and no subspace does better by more than `gap`.
-        "infeasible": no subspace has disparities within the tolerance, which is proven; the one
-        returned has the smallest spread that was found, and the least total loss that was found
-        at that spread.
-        "unresolved": the proof of impossibility fails, yet no subspace with disparities within
-        the tolerance was found; what is returned is as for "infeasible".
+        "infeasible": no subspace has measures within the tolerance or the bounds, which is
+        proven; the one returned misses them by the least that was found, and has the least total
+        loss that was found as near to them.
+        "unresolved": the proof of impossibility fails, yet no subspace with measures within the
+        tolerance or the bounds was found; what is returned is as for "infeasible".
         "relaxed": more dimensions are used than were asked for, as the published methods that
         round a semidefinite relaxation do; the bounds are those of the dimension asked for.
-        Disparities count as within the tolerance up to 1e-10 of tr(A).
+        Measures count as within the tolerance or the bounds up to 1e-10 of tr(A).
     goal : {"minmax", "equal", "bounds", "max_extra_loss"}
         What was asked for: see `Problem.goal`. "minmax" and "max_extra_loss" are always met, so
         they never end as "infeasible" or "unresolved".

@@ -108,8 +108,6 @@ def _counted(n: int, *, first: bool) -> str:
 
 def sentences_of(certificate: Any) -> list[str]:
     """A certificate in plain words; bounds are rounded to the safe side."""
-    if len(certificate.measures) == 1:
-        return ["One group: the result is that of ordinary PCA."]
     asked, met = certificate.requested_tolerance, certificate.status in ("optimal", "bounded")
     equal, levels_down = certificate.goal == "equal", certificate.minmax_measures is not None
     apart = certificate.miss_bound > _SAYS_NOTHING * max(certificate.spread, certificate.tolerance)
@@ -126,6 +124,10 @@ def sentences_of(certificate: Any) -> list[str]:
         "doubt": certificate.own_error > 0.0,
     }
     facts = _facts(certificate)
+    if len(certificate.measures) == 1:
+        alone = "One group: the result is that of ordinary PCA."
+        missed = certificate.status in ("infeasible", "unresolved")
+        return [alone, _SENTENCES[finding].format(**facts)] if missed else [alone]
     words = [_SENTENCES[name].format(**facts) for name, holds in said.items() if holds]
     words += [] if certificate.all_worse_off else [_compared_with_pca(certificate)]
     if certificate.covers_mixtures and met:
@@ -159,16 +161,22 @@ def _facts(certificate: Any) -> dict[str, object]:
     if certificate.minmax_measures is not None:
         most = float((certificate.measures - certificate.minmax_measures).max())
     kept = certificate.measure in _KEPT
+
+    def limit(number: float, *, up: bool) -> str:
+        # An optimum is known up to rounding, so that there is no safe side.
+        near = certificate.status == "optimal"
+        return f"{number + 0.0:.6g}" if near else rounded(number, 6, up=up)
+
     return {
         "noun": noun,
         "plural": plural,
         "Plural": plural.capitalize(),
         "within": _within(within, plural),
         "asked": _within(asked, plural).capitalize(),
-        "at_most": rounded(certificate.value, 6, up=True),
-        "at_least": rounded(certificate.lower_bound, 6, up=False),
-        "keeps": rounded(-certificate.value, 6, up=False) if kept else "",
-        "can_keep": rounded(-certificate.lower_bound, 6, up=True) if kept else "",
+        "at_most": limit(certificate.value, up=True),
+        "at_least": limit(certificate.lower_bound, up=False),
+        "keeps": limit(-certificate.value, up=False) if kept else "",
+        "can_keep": limit(-certificate.lower_bound, up=True) if kept else "",
         "loss": f"{certificate.value:.6g}",
         "gap": rounded(100 * certificate.relative_gap, 2, up=True),
         "spread": f"{certificate.spread:.6g}",

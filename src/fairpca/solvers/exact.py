@@ -31,6 +31,7 @@ from fairpca.solvers._exact.goals import (
 )
 from fairpca.solvers._exact.local import LocalResult, refine
 from fairpca.solvers._exact.multistart import MultiStart
+from fairpca.solvers._exact.plain import plain_multipliers, plain_proof, without_search
 from fairpca.solvers._exact.relaxed import settle_dual
 from fairpca.solvers._exact.two_groups import (
     SeenWeights,
@@ -53,12 +54,6 @@ _COMPARED_STARTS = 10
 
 _CLEAR_GAIN = 10.0
 """By how many negligible spreads somebody has to gain for a subspace to be called better."""
-
-_SURELY_FAIR = 1e-2
-"""Share of the negligible spread by which the least total loss of all may miss the tolerance.
-
-It is far below 1, so that what is taken without a search is clearly fair.
-"""
 
 
 @dataclass(frozen=True)
@@ -175,35 +170,6 @@ def search_space(problem: Problem, known: KeptBounds | None = None) -> WholeSpac
     return WholeSpace(problem, known)
 
 
-def without_search(problem: Problem) -> tuple[Array, str] | None:
-    """The answer and the reason, where nothing has to be searched for."""
-    if problem.n_components == problem.moments.n_features:
-        return np.eye(problem.n_components), "the whole space loses nothing"
-    # The least total loss of all: if it is fair, it is the answer.
-    basis = problem.least_loss_basis
-    if problem.n_groups == 1:
-        return basis, "one group: ordinary PCA"
-    measures, slack = problem.measures(basis), _SURELY_FAIR * problem.negligible_spread
-    if problem.goal == "equal" and np.ptp(measures) <= problem.tolerance + slack:
-        return basis, "the least total loss of all meets the criterion"
-    if problem.goal == "bounds" and (measures <= problem.caps + slack).all():
-        return basis, "the least total loss of all meets the bounds"
-    if problem.goal in ("equal", "bounds"):
-        return None
-    if measures.max() <= problem.measured.least + problem.measured.rounding:
-        return basis, "the least total loss of all is best for the worst-off group"
-    return None
-
-
-def plain_multipliers(problem: Problem) -> Array:
-    """What proves the bound where nothing has to be searched for."""
-    worst = np.zeros(problem.n_groups)
-    if problem.goal in ("minmax", "max_extra_loss"):
-        # The group that cannot do better in a subspace of its own.
-        worst[int(np.argmax(problem.measured.floor))] = 1.0
-    return worst
-
-
 def _has_root(problem: Problem) -> bool:
     """Whether this is solved by a root-find: two groups, each with a disparity of 0 of its own."""
     plain = problem.measure == "disparity" and problem.measured_by is None
@@ -262,7 +228,8 @@ class _ExactRun:
         problem = self.problem
         self.n_eigen = problem.n_groups + 1
         if (plain := without_search(problem)) is not None:
-            return self._certified(plain[0], plain_multipliers(problem), plain[1])
+            proof = plain_proof(problem, plain[0])
+            return self._certified(plain[0], plain_multipliers(problem), plain[1], proof)
         before = 0 if self.shared is None else self.shared.space.n_eigen
         self.work = Workspace(search_space(problem)) if self.shared is None else self.shared
         self.space, self.known = self.work.space, self.work.space.bounds
@@ -306,11 +273,14 @@ class _ExactRun:
     def _search_largest(
         self, goal: Goal, most: int | None = None
     ) -> tuple[DualResult, LocalResult]:
-        dual, plain = settle_dual(self.space, goal), self.problem.pca_basis
-        best = self.search.best(self.space, goal, dual, most=most, then=[plain])
-        # Whatever the searches end with, the worst-off group is no worse off than with PCA.
-        pca = LocalResult(plain, dual.weights, self.problem.measures(plain), 0)
-        return dual, min(best, pca, key=lambda found: goal.value(found.measures))
+        dual, plain = settle_dual(self.space, goal), [self.problem.pca_basis]
+        if self.problem.centering == "group":
+            plain.append(self.problem.least_loss_basis)
+        best = self.search.best(self.space, goal, dual, most=most, then=plain)
+        # Whatever the searches end with, the worst-off group is no worse off than with PCA, and the
+        # total loss is within its limit.
+        ends = [LocalResult(one, dual.weights, self.problem.measures(one), 0) for one in plain]
+        return dual, min(best, *ends, key=lambda found: goal.value(found.measures))
 
     def _least_loss(self, goal: LeastLoss, neighbours: Sequence[Solution]) -> Finding:
         near = None

@@ -99,6 +99,10 @@ class LeastLoss(Goal):
         """How far the measures are from what is asked for: positive if they are."""
 
     @abstractmethod
+    def missing(self, measures: Array) -> Array:
+        """Multipliers that see how far the measures are from it: a proof where no others are."""
+
+    @abstractmethod
     def nearest(self) -> Goal:
         """To come as near to what is asked for as can be."""
 
@@ -131,6 +135,12 @@ class EqualGoal(LeastLoss):
     def miss(self, measures: Array) -> float:
         return float(np.ptp(measures)) - self.tolerance
 
+    def missing(self, measures: Array) -> Array:
+        multipliers = np.zeros(len(measures))
+        multipliers[np.argmax(measures)] += 1.0
+        multipliers[np.argmin(measures)] -= 1.0
+        return multipliers
+
     def nearest(self) -> Goal:
         return SpreadGoal(self.problem, self.tolerance)
 
@@ -151,6 +161,11 @@ class CeilingGoal(LeastLoss):
 
     def miss(self, measures: Array) -> float:
         return float((measures - self.caps).max())
+
+    def missing(self, measures: Array) -> Array:
+        multipliers = np.zeros(len(measures))
+        multipliers[np.argmax(measures - self.caps)] = 1.0
+        return multipliers
 
     def nearest(self) -> Goal:
         return MinMaxGoal(self.problem, self.caps)
