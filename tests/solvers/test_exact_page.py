@@ -10,6 +10,14 @@ from fairpca.solvers._exact.forms import Forms
 from fairpca.solvers._exact.smoothing import smoothed_sum
 from fairpca.solvers._exact.two_groups import _evaluate
 
+from measured import (
+    constants_and_units,
+    every_measure,
+    measures_of,
+    posed,
+    random_bases,
+    scaled_matrices,
+)
 from problems import random_basis, random_problem
 
 ROOT = Path(__file__).parents[2]
@@ -124,3 +132,41 @@ def test_the_bounds_of_section_16():
         basis = random_basis(rng, 7, r)
         assert problem.total_loss(basis) >= problem.dual_bound(multipliers, problem.spread(basis))
         assert problem.spread(basis) >= problem.miss_bound(multipliers)
+
+
+@every_measure
+def test_the_other_bounds_of_section_16(measure, relative):
+    rng = np.random.default_rng([5, len(measure)])
+    problem = posed(scaled_matrices(rng, "general", 4, 7), 3, measure, relative)
+    constants, s = constants_and_units(problem)
+    A, c, p = problem.matrices / s[:, None, None], constants / s, problem.weights * s
+    base = problem.weights @ (problem.traces - constants)
+    bases = random_bases(rng, 500, 7, 3)
+    measures, totals = measures_of(problem, bases)
+
+    def least(weights):
+        return weights @ c - np.linalg.eigvalsh(np.tensordot(weights, A, 1))[-3:].sum()
+
+    nu = rng.uniform(0, 1, 4)
+    floor = (c - np.linalg.eigvalsh(A)[:, -3:].sum(axis=1)).max()
+    expected = max(least(nu / nu.sum()), floor)
+    assert problem.dual_bound(nu) == pytest.approx(expected, rel=1e-12)
+    assert (measures.max(axis=1) >= problem.dual_bound(nu)).all()
+
+    bounded = problem.with_bounds(rng.uniform(0.5, 1, 4) * np.abs(np.median(measures, axis=0)))
+    b, excess = bounded.caps, (measures - bounded.caps).max(axis=1)
+    expected = base + least(p + nu) - nu @ (b + 0.1)
+    assert bounded.dual_bound(nu, 0.1) == pytest.approx(expected, rel=1e-11)
+    assert bounded.miss_bound(nu) == pytest.approx((least(nu) - nu @ b) / nu.sum(), rel=1e-11)
+    assert (excess >= bounded.miss_bound(nu)).all()
+    for total, slack in zip(totals, np.maximum(excess, 0), strict=True):
+        assert total >= bounded.dual_bound(nu, slack)
+
+    limited = posed(problem.matrices, 3, measure, relative, max_extra_loss=0.1)
+    limit = 1.1 * np.linalg.eigvalsh(problem.total_matrix)[:4].sum()
+    a, q = nu / nu.sum(), 0.01
+    expected = least(a + q * p) - q * (limit + 0.2 - base)
+    found = limited.dual_bound(a + q * p, 0.2)
+    assert found == pytest.approx(max(expected, floor), rel=1e-10, abs=1e-13)
+    for values, total in zip(measures, totals, strict=True):
+        assert values.max() >= limited.dual_bound(a + q * p, max(total - limit, 0.0))
