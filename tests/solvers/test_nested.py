@@ -31,12 +31,12 @@ def directions(d, n):
 
 
 @pytest.mark.parametrize(("measure", "relative"), MEASURES)
-@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("k", [2, 3])
 def test_prefixes_are_the_nested_subspaces_of_fewer_dimensions(k, measure, relative):
-    moments, solver = moments_of(k, k, 6), ExactSolver(n_starts=2)
-    whole = Nested(solver).solve(Problem(moments, 5, measure=measure, relative=relative))
-    assert_allclose(whole.basis.T @ whole.basis, np.eye(5), atol=1e-12)
-    for r in range(1, 5):
+    moments, solver = moments_of(k, k, 5), ExactSolver(n_starts=2)
+    whole = Nested(solver).solve(Problem(moments, 4, measure=measure, relative=relative))
+    assert_allclose(whole.basis.T @ whole.basis, np.eye(4), atol=1e-12)
+    for r in range(1, 4):
         part = Nested(solver).solve(Problem(moments, r, measure=measure, relative=relative))
         assert_allclose(whole.basis[:, :r], part.basis, rtol=0, atol=1e-12)
         problem = Problem(moments, r, measure=measure, relative=relative)
