@@ -79,12 +79,12 @@ def measure(X: NDArray[np.float64], labels: NDArray[np.generic], kind: str, pair
 def split(X: NDArray[np.float64], labels: NDArray[np.generic], repeats: int) -> str:
     """Time the steps of a fit one by one."""
     rows = check_rows(X)
-    groups, codes = encode_groups(labels, len(X))
-    moments = GroupMoments.from_codes(rows, codes, groups)
+    groups = encode_groups(labels, len(X))
+    moments = GroupMoments.from_groups(rows, groups)
     steps: dict[str, Callable[[], object]] = {
         "check": lambda: check_rows(X),
         "labels": lambda: encode_groups(labels, len(X)),
-        "moments": lambda: GroupMoments.from_codes(rows, codes, groups),
+        "moments": lambda: GroupMoments.from_groups(rows, groups),
         "solve": lambda: ExactSolver().solve(Problem(moments, N_COMPONENTS)),
     }
     best = {name: min(seconds(step) for _ in range(repeats)) for name, step in steps.items()}

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from fairpca.solvers.tolerance_sweep import _come_back
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments, Problem
@@ -13,7 +14,6 @@ from fairpca.datasets import load_adult, load_credit
 from fairpca.front import ParetoFront, pareto_front
 from fairpca.report import report
 from fairpca.solvers.exact import Workspace, search_space
-from fairpca.solvers.tolerance_sweep import _come_back
 
 from devices import import_torch
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
@@ -448,7 +448,7 @@ def test_labels_that_look_alike_keep_their_columns():
         ({"loss": "median"}, "loss must be one of"),
         ({"centering": "none"}, "centering must be one of"),
         ({"random_state": -1}, "random_state must be"),
-        ({"missing_labels": "drop"}, "missing_labels must be one of"),
+        ({"missing_labels": "no"}, "missing_labels must be one of"),
         ({"sensitive_features": None}, "sensitive_features must name the group of each row"),
         ({"sample_weight": -1.0}, "Negative values"),
         ({"progress": True}, "progress must be None or a function"),

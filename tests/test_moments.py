@@ -12,7 +12,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairpca import GroupMoments
+from fairpca import FairnessWarning, GroupMoments
 
 repeatable = settings(max_examples=60, derandomize=True, deadline=None)
 
@@ -532,3 +532,139 @@ def test_columns_of_other_names_do_not_add():
         first + second
     nameless = GroupMoments.from_rows(frame.to_numpy())
     assert (first + nameless).feature_names == (nameless + first).feature_names == ("u", "v")
+
+
+# --- Groups that overlap, names and dropped rows ------------------------------
+
+
+def people(n=80, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)) * [3, 2, 1] + [1e3, 0, -50]
+    frame = pd.DataFrame({"sex": rng.choice(["f", "m"], n), "race": rng.choice(["b", "n", "w"], n)})
+    return X, frame, rng.choice([0.0, 0.5, 2.0], n)
+
+
+@repeatable
+@given(st.integers(0, 10_000), st.integers(2, 4), st.booleans(), st.sampled_from([0.0, 1e4]))
+def test_marginals_are_those_of_the_rows(seed, n_columns, weighted, mean):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 3)) + mean
+    columns = rng.integers(0, 3, size=(40, n_columns))
+    weights = rng.choice([0.5, 1.0, 3.0], 40) if weighted else None
+    rows = GroupMoments.from_rows(X, columns, sample_weight=weights)
+    for groups, n_partitions in (("marginals", n_columns), ("both", n_columns + 1)):
+        moments = rows.overlapping(groups)
+        assert moments.n_partitions == n_partitions
+        assert moments.n_rows == 40
+        assert len(set(moments.labels)) == len(moments.labels)
+        for i, label in enumerate(moments.labels):
+            fits = np.ones(40, dtype=bool)
+            for part, column in zip(label, columns.T, strict=True):
+                fits &= part == "(all)" or column == part
+            w = np.ones(fits.sum()) if weights is None else weights[fits]
+            direct = GroupMoments.from_rows(X[fits], sample_weight=w)
+            assert moments.count[i] == fits.sum()
+            size = np.sqrt(w @ X[fits] ** 2)
+            np.testing.assert_allclose(moments.weight[i], w.sum(), rtol=1e-12)
+            np.testing.assert_allclose(moments.mean[i], direct.mean[0], rtol=1e-12, atol=1e-12)
+            off = np.abs(moments.scatter[i] - direct.scatter[0])
+            assert (off <= 1e-12 * np.outer(size, size)).all()
+        np.testing.assert_allclose(moments.total_mean, rows.total_mean, rtol=1e-12, atol=1e-12)
+        total = np.average(X, axis=0, weights=weights)
+        expected = np.cov(X.T, aweights=weights, ddof=0)
+        np.testing.assert_allclose(moments.total_mean, total, rtol=1e-12, atol=1e-12)
+        scale = 1e-12 * np.square(X).max()
+        np.testing.assert_allclose(moments.total_covariance(), expected, rtol=1e-11, atol=scale)
+        np.testing.assert_allclose(
+            moments.standardized().total_covariance(),
+            rows.standardized().total_covariance(),
+            atol=1e-9,
+        )
+
+
+@pytest.mark.parametrize("groups", ["intersections", "marginals", "both"])
+def test_of_one_column_all_groups_are_the_same(groups):
+    X, frame, _ = people()
+    moments = GroupMoments.from_rows(X, frame["sex"])
+    assert moments.overlapping(groups) is moments
+    assert moments.n_partitions == 1
+
+
+def test_all_rows_in_one_group():
+    X, frame, weights = people()
+    one = GroupMoments.from_rows(X, frame, sample_weight=weights).overlapping(None)
+    assert_same(one, GroupMoments.from_rows(X, sample_weight=weights))
+    plain = GroupMoments.from_rows(X)
+    assert plain.overlapping(None) is plain
+
+
+def test_overlapping_groups_of_parts_add_but_only_with_their_like():
+    X, frame, _ = people()
+    parts = [GroupMoments.from_rows(X[i::3], frame[i::3]) for i in range(3)]
+    whole = GroupMoments.merge(parts).overlapping("both")
+    assert_same(GroupMoments.merge([part.overlapping("both") for part in parts]), whole)
+    assert whole.group_names == ("sex", "race")
+    for other in ("intersections", "marginals"):
+        with pytest.raises(ValueError, match="groups that overlap and of others cannot be added"):
+            whole + parts[0].overlapping(other)
+
+
+def test_names_and_texts_of_groups_survive_sums_files_and_pickles(tmp_path):
+    X, frame, _ = people()
+    moments = GroupMoments.merge(GroupMoments.from_rows(X[i::2], frame[i::2]) for i in (0, 1))
+    moments.save(tmp_path / "people.moments")
+    for same in (
+        moments,
+        GroupMoments.load(tmp_path / "people.moments"),
+        GroupMoments.from_bytes(moments.to_bytes()),
+        pickle.loads(pickle.dumps(moments)),
+        moments.standardized(),
+        moments.padded(5),
+    ):
+        assert same.group_names == ("sex", "race")
+        assert same.group_texts[0] == "sex=f × race=b"  # noqa: RUF001
+        assert same.overlapping("marginals").group_texts == [
+            "sex=f",
+            "sex=m",
+            "race=b",
+            "race=n",
+            "race=w",
+        ]
+
+
+def test_ordered_categories_keep_their_order_in_sums_and_files(tmp_path):
+    order = ["low", "middle", "high"]
+    X = np.arange(12.0).reshape(6, 2)
+    levels = pd.Categorical(["high", "low", "high", "middle", "low", "high"], order, ordered=True)
+    parts = [GroupMoments.from_rows(X[i : i + 2], levels[i : i + 2]) for i in (0, 2, 4)]
+    assert parts[0].labels == ("low", "high")
+    moments = GroupMoments.merge(parts)
+    assert moments.labels == tuple(order)
+    moments.save(tmp_path / "levels.moments")
+    loaded = GroupMoments.load(tmp_path / "levels.moments")
+    assert loaded.group_orders == (tuple(order),)
+    assert (loaded + parts[1]).labels == tuple(order)
+    plain = GroupMoments.from_rows(X, np.asarray(levels))
+    assert plain.labels == ("high", "low", "middle")
+    assert (plain + moments).labels == tuple(order)
+
+
+def test_differently_named_sensitive_columns_cannot_be_added():
+    X, frame, _ = people()
+    moments = GroupMoments.from_rows(X, frame)
+    with pytest.raises(ValueError, match="differently named sensitive columns"):
+        moments + GroupMoments.from_rows(X, frame[["race", "sex"]])
+    assert (moments + GroupMoments.from_rows(X, frame.to_numpy())).group_names == ("sex", "race")
+
+
+def test_rows_without_labels_are_left_out_and_counted(tmp_path):
+    X, frame, weights = people()
+    labels = frame["race"].mask(frame["race"] == "n")
+    some = labels.notna().to_numpy()
+    with pytest.warns(FairnessWarning, match=f"{(~some).sum()} of 80 rows are left out") as caught:
+        found = GroupMoments.from_rows(X, labels, sample_weight=weights, missing_labels="drop")
+    assert caught[0].filename == __file__
+    assert_same(found, GroupMoments.from_rows(X[some], labels[some], sample_weight=weights[some]))
+    assert found.n_dropped == (~some).sum()
+    assert (found + found).n_dropped == 2 * (~some).sum()
+    assert GroupMoments.from_bytes(found.to_bytes()).n_dropped == (~some).sum()

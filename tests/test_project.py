@@ -126,7 +126,7 @@ def test_the_readme_numbers_are_those_of_the_demo(fitted):
 
 
 @pytest.mark.parametrize(
-    "name", ["custom_objective.md", "which_method.md", "large_data.md", "federated.md"]
+    "name", ["custom_objective.md", "which_method.md", "large_data.md", "federated.md", "groups.md"]
 )
 def test_pages_print_what_they_show(name, capsys):
     page = (ROOT / "docs" / name).read_text(encoding="utf-8")

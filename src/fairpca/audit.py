@@ -1,6 +1,6 @@
 """audit: who pays for a reduction that is already in use."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,9 @@ from sklearn.utils import _safe_indexing, check_array, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.types import Array
+from fairpca._rows.checks import check_choice, check_flag
+from fairpca._rows.labels import GROUPINGS
+from fairpca._rows.named import chosen_columns, named_columns, without_columns
 from fairpca.estimators.gather import gather
 from fairpca.estimators.pipelines import find_reduction
 from fairpca.moments import GroupMoments
@@ -27,6 +30,8 @@ def audit(
     *,
     sensitive_features: Any,
     sample_weight: ArrayLike | None = None,
+    groups: str = "intersections",
+    keep_sensitive: bool = False,
     missing_labels: str = "error",
 ) -> GroupTable:
     """Show what each group loses with a fitted reduction, and would lose with its own PCA.
@@ -39,8 +44,9 @@ def audit(
     X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
         Rows to judge it by. The losses with each group's own PCA and with ordinary PCA, in as many
         dimensions as the reduction has, come from these rows.
-    sensitive_features, sample_weight, missing_labels
-        As for `FairPCA` and its `fit`; there is no default for the first.
+    sensitive_features, sample_weight, groups, keep_sensitive, missing_labels
+        As for `FairPCA` and its `fit`; there is no default for the first, and names are those of
+        columns of X. Those that were features at the fit, by name, stay so.
 
     Returns
     -------
@@ -66,13 +72,26 @@ def audit(
     largest difference                                                                   0.5323     0.5323
     Every group is as well off as with ordinary PCA.
     """
+    check_choice("groups", groups, GROUPINGS[:-1])
+    check_flag("keep_sensitive", keep_sensitive)
+    # Labels are those of the table that is given, whatever a pipeline makes of it.
+    names = named_columns(X, sensitive_features)
+    sensitive_features = chosen_columns(X, names) if names else sensitive_features
+    left_out = () if keep_sensitive else names
+    X = without_columns(X, _no_features(estimator, left_out))
     step = find_reduction(estimator, "audit")
     estimator = step.reduction
     if isinstance(estimator, BaseEstimator):
         check_is_fitted(estimator)
-    X = step.rows(X)
+    X = without_columns(step.rows(X), _no_features(estimator, left_out))
     gathered = gather(
-        X, sensitive_features, sample_weight, missing_labels, least_rows=1, reduce_wide=True
+        X,
+        sensitive_features,
+        sample_weight,
+        missing_labels,
+        groups=groups,
+        least_rows=1,
+        reduce_wide=True,
     )
     # What groups lose in subspaces of their own is the same in the space that the rows span: that
     # is as large as the rows, and no longer needed.
@@ -80,18 +99,19 @@ def audit(
     # Sparse rows that have been checked are in a format that can be cut.
     source = gathered.rows if scipy.sparse.issparse(X) else X
     errors, r = squared_errors(estimator, source, gathered.rows)
-    weighted = errors if gathered.weights is None else errors * gathered.weights
-    labels, codes = gathered.moments.labels, np.asarray(gathered.codes)
-    some = codes >= 0
-    sums = np.bincount(codes[some], weighted[some], len(labels))
-    return audited_table(estimator, gathered.moments, dict(zip(labels, sums, strict=True)), r)
+    return audited_table(estimator, gathered.moments, gathered.group_sums(errors), r)
 
 
-def audited_table(
-    estimator: Any, moments: GroupMoments, sums: Mapping[Hashable, float], r: int
-) -> GroupTable:
+def _no_features(estimator: Any, left_out: Sequence[str]) -> list[str]:
+    """Columns that are left out, or made the groups at the fit, unless they are features."""
+    features = {*getattr(estimator, "feature_names_in_", ())}
+    names = (*left_out, *getattr(estimator, "sensitive_names_", ()))
+    return [name for name in names if name not in features]
+
+
+def audited_table(estimator: Any, moments: GroupMoments, sums: Array, r: int) -> GroupTable:
     """The table of a reduction to r columns, from the sum of each group's squared errors."""
-    loss = np.array([sums[label] for label in moments.labels]) / moments.weight
+    loss = sums / moments.weight
     # A fair reduction may use more dimensions than it was asked for, by which it is judged.
     r = getattr(getattr(estimator, "certificate_", None), "n_components", r)
     problem = Problem(moments, min(r, moments.n_features))

@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairpca._linalg.backends import device_library
-from fairpca._linalg.device import DeviceStack, diagonals, rescaled
+from fairpca._linalg.device import DeviceStack, diagonals, rescaled, united_scatters
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_rows, check_weights, column_names, explain_not_finite
 from fairpca._rows.device_sums import device_sums
-from fairpca._rows.groups import encode_groups, sorted_labels
+from fairpca._rows.groups import Groups, encode_groups, warn_of_dropped
+from fairpca._rows.labels import Orders, n_partitions, overlapping
+from fairpca._rows.merging import GroupSum
 from fairpca._rows.sums import group_sums
+from fairpca._rows.text import label_text
 from fairpca.files import moments_file as _moments_file
 
 
@@ -30,7 +33,8 @@ class GroupMoments:
     Attributes
     ----------
     labels : tuple of length k
-        The groups, in sorted order.
+        The groups, in sorted order; ordered categories keep theirs. Of several sensitive columns
+        they are tuples, in which "(all)" stands for a column that a group does not go by.
     count : integer array of shape (k,)
         Rows of each group.
     weight : array of shape (k,)
@@ -42,6 +46,12 @@ class GroupMoments:
         stays there: it does what an array does, and NumPy gets a copy when it first asks.
     feature_names : tuple of d str, or None
         Names of the columns, when they came from a data frame with names.
+    group_names : tuple of str, or None
+        Names of the sensitive columns, when they are known.
+    group_orders : tuple, or None
+        The ordered categories of each sensitive column, or None where it has no order.
+    n_dropped : int
+        Rows that are left out because a sensitive feature of theirs was missing.
 
     Examples
     --------
@@ -62,6 +72,9 @@ class GroupMoments:
     mean: Array
     scatter: Array
     feature_names: tuple[str, ...] | None = None
+    group_names: tuple[str, ...] | None = None
+    group_orders: Orders | None = None
+    n_dropped: int = 0
 
     @classmethod
     def from_rows(
@@ -84,21 +97,33 @@ class GroupMoments:
             all rows in one group.
         sample_weight : array-like of shape (n,), default=None
             Non-negative weights of the rows.
-        missing_labels : {"error", "group"}, default="error"
-            Whether missing sensitive features are an error or a group of their own.
+        missing_labels : {"error", "group", "drop"}, default="error"
+            Whether missing sensitive features are an error or a group of their own, or their rows
+            are left out; `n_dropped` says how many.
 
         Returns
         -------
         GroupMoments
         """
         if device_library(X) is not None:
-            return cls(*device_sums(X, sensitive_features, sample_weight, missing_labels))
+            groups, sums = device_sums(X, sensitive_features, sample_weight, missing_labels)
+            warn_of_dropped(groups.n_dropped, X.shape[0])
+            return cls(*sums, **groups.about)
         rows = check_rows(X)
-        labels, codes = encode_groups(sensitive_features, rows.shape[0], missing_labels)
-        moments = cls.from_codes(rows, codes, labels, check_weights(sample_weight, rows.shape[0]))
+        groups = encode_groups(sensitive_features, rows.shape[0], missing_labels)
+        warn_of_dropped(groups.n_dropped, rows.shape[0])
+        moments = cls.from_groups(rows, groups, check_weights(sample_weight, rows.shape[0]))
         if not moments.is_finite:
             explain_not_finite(rows)
         return replace(moments, feature_names=column_names(X))
+
+    @classmethod
+    def from_groups(
+        cls, X: Any, groups: Groups, sample_weight: Array | None = None
+    ) -> GroupMoments:
+        """Moments of checked rows whose groups are encoded."""
+        weights = groups.weights(sample_weight)
+        return cls.from_codes(X, groups.codes, groups.labels, weights, **groups.about)
 
     @classmethod
     def from_codes(
@@ -107,20 +132,40 @@ class GroupMoments:
         codes: NDArray[np.integer[Any]],
         labels: Sequence[Hashable],
         sample_weight: Array | None = None,
+        **about: Any,
     ) -> GroupMoments:
         """Moments of checked rows whose groups are given as positions in `labels`."""
+        if not labels:
+            d, none = X.shape[1], np.zeros(0)
+            empty = none.astype(np.int64), none, np.zeros((0, d)), np.zeros((0, d, d))
+            return cls((), *empty, **about)
         count, weight, mean, scatter = group_sums(X, codes, len(labels), sample_weight)
         if sample_weight is not None and not weight.all():
             # Rows without weight count for nothing, and so does a group of them alone.
             some = weight > 0
             labels = [label for label, there in zip(labels, some, strict=True) if there]
             count, weight, mean, scatter = count[some], weight[some], mean[some], scatter[some]
-        return cls(tuple(labels), count, weight, mean, scatter)
+        return cls(tuple(labels), count, weight, mean, scatter, **about)
 
     @property
     def n_features(self) -> int:
         """Number of columns."""
         return int(self.mean.shape[1])
+
+    @property
+    def n_partitions(self) -> int:
+        """How many of the groups each row is in: more than 1 where groups overlap."""
+        return n_partitions(self.labels)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, each counted once."""
+        return int(self.count.sum()) // self.n_partitions
+
+    @property
+    def group_texts(self) -> list[str]:
+        """What the groups are called, such as "Female", or "sex=Female" of several columns."""
+        return [label_text(label, self.group_names) for label in self.labels]
 
     @property
     def is_finite(self) -> bool:
@@ -173,10 +218,40 @@ class GroupMoments:
         squares = diagonals(self.scatter).sum(axis=0) + self.weight @ offsets**2
         variance = squares / self.weight.sum()
         # The error of the variance of as many equal numbers, as StandardScaler has it.
-        n, eps = float(self.count.sum()), float(np.finfo(float).eps)
+        n, eps = float(self.n_rows), float(np.finfo(float).eps)
         constant = variance <= n * eps * variance + (n * mean * eps) ** 2
         factors = np.where(constant, 0.0, 1.0 / np.sqrt(np.where(constant, 1.0, variance)))
         return replace(self, mean=offsets * factors, scatter=rescaled(self.scatter, factors))
+
+    def overlapping(self, groups: str | None) -> GroupMoments:
+        """Moments of other groups of the same rows, of which a row may be in several.
+
+        Parameters
+        ----------
+        groups : {"marginals", "both", "intersections", None}
+            "marginals" makes a group of all rows with one value in one sensitive column (all
+            women, all Black people, …); "both" has these and the intersections. Of one column
+            all three are the same. None puts all rows in one group.
+
+        Returns
+        -------
+        GroupMoments
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fairpca import GroupMoments
+        >>> people = {"sex": ["f", "f", "m", "m"], "age": ["old", "young", "old", "old"]}
+        >>> moments = GroupMoments.from_rows(np.eye(4), people).overlapping("marginals")
+        >>> dict(zip(moments.group_texts, moments.count.tolist()))
+        {'sex=f': 2, 'sex=m': 2, 'age=old': 3, 'age=young': 1}
+        """
+        labels, parts = overlapping(self.labels, groups, self.group_orders)
+        if parts is None:
+            return self
+        scatter, mean = united_scatters(self.scatter, parts, self.weight, self.mean)
+        sums: dict[str, Any] = {"count": parts @ self.count, "weight": parts @ self.weight}
+        return replace(self, labels=labels, mean=mean, scatter=scatter, **sums)
 
     def padded(self, n_columns: int) -> GroupMoments:
         """The same moments with columns of zeros added, n_columns in all."""
@@ -317,78 +392,9 @@ class GroupMoments:
         return cls(**vars(_moments_file.unpack(data)))
 
 
-class MomentSum:
+class MomentSum(GroupSum):
     """A sum of moments that grows in place."""
-
-    def __init__(self) -> None:
-        self._groups: dict[Hashable, _Group] = {}
-        self._n_features: int | None = None
-        self._names: tuple[str, ...] | None = None
-
-    def add(self, part: GroupMoments) -> None:
-        """Add moments, which stay as they are; nothing changes if they do not fit."""
-        if self._n_features not in (None, part.n_features):
-            raise ValueError(
-                f"Moments of {self._n_features} and of {part.n_features} columns cannot be added."
-            )
-        if None not in (self._names, part.feature_names) and self._names != part.feature_names:
-            raise ValueError(
-                "Moments of differently named columns cannot be added: bring the columns of both "
-                "into the same order and give them the same names."
-            )
-        self._n_features = part.n_features
-        self._names = self._names or part.feature_names
-        for j, label in enumerate(part.labels):
-            self.add_group(label, part.count[j], part.weight[j], part.mean[j], part.scatter[j])
-
-    def add_group(
-        self, label: Hashable, count: int, weight: float, mean: Array, scatter: Array
-    ) -> None:
-        """Add the moments of some rows of one group."""
-        self._n_features = len(mean)
-        if label not in self._groups:
-            self._groups[label] = _Group(0, 0.0, np.zeros(len(mean)), np.zeros(scatter.shape))
-        self._groups[label].add(count, weight, mean, scatter)
-
-    @property
-    def n_groups(self) -> int:
-        """How many groups there are so far."""
-        return len(self._groups)
 
     def moments(self) -> GroupMoments:
         """The sum so far."""
-        if self._n_features is None:
-            raise ValueError("There are no moments to merge: the list of parts is empty.")
-        labels = sorted_labels(self._groups)
-        groups = [self._groups[label] for label in labels]
-        shape = (len(groups), self._n_features, self._n_features)
-        return GroupMoments(
-            labels,
-            np.array([group.count for group in groups], dtype=np.int64),
-            np.array([group.weight for group in groups], dtype=np.float64),
-            np.array([group.mean for group in groups]).reshape(shape[:2]),
-            np.array([group.scatter for group in groups]).reshape(shape),
-            self._names,
-        )
-
-
-@dataclass(eq=False)
-class _Group:
-    """Moments of one group, to be added to."""
-
-    count: int
-    weight: float
-    mean: Array
-    scatter: Array
-
-    def add(self, count: int, weight: float, mean: Array, scatter: Array) -> None:
-        if weight == 0.0:
-            return
-        self.count += int(count)
-        total = self.weight + float(weight)
-        shift = mean - self.mean
-        self.scatter += scatter
-        if self.weight > 0.0:
-            self.scatter += np.outer(shift * (self.weight * weight / total), shift)
-        self.mean += shift * (weight / total)
-        self.weight = total
+        return GroupMoments(**self.fields())

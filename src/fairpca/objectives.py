@@ -169,7 +169,7 @@ class PaperObjectives:
 
     def names(self, problem: Problem) -> tuple[str, ...]:
         """Names of the objectives, in order."""
-        groups = [str(label) for label in problem.moments.labels]
+        groups = problem.moments.group_texts
         pairs = [f"{first} - {second}" for first, second in combinations(groups, 2)]
         return ("total loss", *(groups if self.disparity == "single" else pairs))
 

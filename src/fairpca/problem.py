@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairpca._linalg import krylov
-from fairpca._linalg.dense import DenseMatrices, polar_factor
+from fairpca._linalg.dense import DenseMatrices, checked_bases
 from fairpca._linalg.device import scatter_matrices
 from fairpca._linalg.kept_bounds import KeptBounds
 from fairpca._linalg.measured import Measured, measured
@@ -88,26 +88,19 @@ class Problem:
                 f"n_components must be from 1 to the number of columns, "
                 f"{self.moments.n_features}, got {self.n_components}."
             )
+        if self.centering == "group" and self.moments.n_partitions > 1:
+            raise ValueError(
+                "Groups that overlap have no total loss with centering='group', as a row has no "
+                "mean of its own to be measured from: use centering='global'."
+            )
         if self.own_bases is not None:
-            object.__setattr__(self, "own_bases", self._checked_own_bases(self.own_bases))
+            shape = (self.n_groups, self.moments.n_features, self.n_components)
+            object.__setattr__(self, "own_bases", checked_bases(self.own_bases, shape))
         if self.bounds is not None:
             object.__setattr__(self, "bounds", self._checked_bounds(self.bounds))
 
-    def _checked_own_bases(self, given: tuple[Array, ...]) -> tuple[Array, ...]:
-        shape = (self.moments.n_features, self.n_components)
-        bases = [np.asarray(basis, dtype=np.float64) for basis in given]
-        if len(bases) != self.n_groups or any(basis.shape != shape for basis in bases):
-            raise ValueError(
-                f"own_bases must be {self.n_groups} arrays of shape {shape}, one for each group."
-            )
-        identity = np.eye(self.n_components)
-        if any(np.abs(basis.T @ basis - identity).max() > 1e-6 for basis in bases):
-            raise ValueError("own_bases must have orthonormal columns.")
-        # Columns a little too long would make groups keep more than they can, and bounds false.
-        return tuple(polar_factor(basis) for basis in bases)
-
     def _checked_bounds(self, given: Any) -> Array:
-        checked = per_group(self.moments.labels, "bounds", given)
+        checked = per_group(self.moments.labels, "bounds", given, self.moments.group_names)
         if self.measure == "variance" and not np.isfinite(checked).all():
             raise ValueError(f"bounds on what groups keep must be finite, got {given!r}.")
         return checked
@@ -155,7 +148,9 @@ class Problem:
     def weights(self) -> Array:
         """What the groups' losses are multiplied with in the total loss; (k,)."""
         weight = self.moments.weight
-        return np.ones(self.n_groups) if self.loss == "sum" else np.asarray(weight / weight.sum())
+        if self.loss == "sum":  # of rows that are in several groups each loss is there as often
+            return np.full(self.n_groups, 1.0 / self.moments.n_partitions)
+        return np.asarray(weight / weight.sum())
 
     @cached_property
     def total_matrix(self) -> Array:

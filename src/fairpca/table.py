@@ -114,7 +114,7 @@ class GroupTable:
             pca_loss=problem.group_losses(problem.pca_basis),
             loss=loss,
             variance=problem.traces,
-            group_names=getattr(moments, "group_names", None),
+            group_names=moments.group_names,
             pca_is_best=subspace and problem.centering == "global",
         )
 
@@ -270,13 +270,7 @@ class GroupTable:
 
     def _group_texts(self) -> list[str]:
         """The groups as text; the parts of an intersection with the names of their columns."""
-        names = self.group_names
-        return [
-            label_text(tuple(f"{name}={part}" for name, part in zip(names, label, strict=True)))
-            if names is not None and isinstance(label, tuple) and len(label) == len(names)
-            else label_text(label)
-            for label in self.labels
-        ]
+        return [label_text(label, self.group_names) for label in self.labels]
 
     def _cells(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Head, one row for each group, and a last row with the largest differences."""

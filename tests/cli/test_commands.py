@@ -272,6 +272,60 @@ def test_missing_labels_can_be_a_group(folder, capsys):
     assert "(missing)" in capsys.readouterr().out
 
 
+def test_missing_labels_can_be_dropped_with_one_warning(folder, capsys):
+    frame = people()
+    frame.loc[:6, "sex"] = None
+    frame.to_csv("bad.csv", index=False)
+    frame[7:].to_csv("good.csv", index=False)
+    drop = ["--missing-labels", "drop", "--json"]
+    for more in (["--no-standardize"], ["--no-standardize", "--stream"]):
+        results = []
+        for name in ("bad.csv", "good.csv"):
+            assert main(["fit", name, *FIT, "--drop", "job", *more, *drop]) == 0
+            said = capsys.readouterr()
+            results.append(json.loads(said.out))
+            left_out = said.err.count("7 of 120 rows are left out")
+            assert left_out == (1 if name == "bad.csv" else 0)
+        bad, good = results
+        assert bad["groups"][0]["rows"] == good["groups"][0]["rows"]
+        assert bad["total_loss"] == pytest.approx(good["total_loss"])
+        assert bad["rows"] == 120
+    assert main(["report", "bad.csv", *FIT, *drop, "--report", "r.html"]) == 0
+    assert capsys.readouterr().err.count("rows are left out") == 1
+
+
+@pytest.mark.parametrize("more", [[], ["--stream"]])
+def test_groups_of_each_column_alone(folder, capsys, more):
+    two = ["--sensitive", "sex", "--sensitive", "race", "--n-components", "2", "--target", "rich"]
+    arguments = ["people.csv", *two, "--groups", "marginals", "--json", *more]
+    assert main(["fit", *arguments, "--criterion", "minmax", "--model", "m.fairpca"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    texts = ["sex=f", "sex=m", "race=x", "race=y"]
+    assert [group["group"] for group in found["groups"]] == texts
+    assert sum(group["rows"] for group in found["groups"]) == 2 * 120
+    audit = ["audit", "people.csv", "--model", "m.fairpca", "--target", "rich", "--json", *more]
+    assert main([*audit, "--groups", "both", "--criterion", "minmax"]) == 0
+    audited = json.loads(capsys.readouterr().out)
+    assert audited["rows"] == 120
+    assert [group["group"] for group in audited["model"]["groups"][:4]] == texts
+    assert audited["model"]["groups"][4]["group"] == "sex=f × race=x"  # noqa: RUF001
+    for model, fitted in zip(audited["model"]["groups"], found["groups"], strict=False):
+        assert model["audited_loss"] == pytest.approx(fitted["fair_loss"])
+    assert audited["model"]["total_loss"] == pytest.approx(found["total_loss"])
+    assert main(["front", *arguments, "--points", "3"]) == 0
+    assert json.loads(capsys.readouterr().out)["groups"] == texts
+
+
+def test_a_report_by_marginals_says_how_to_make_it_again(folder, capsys):
+    two = ["--sensitive", "sex", "--sensitive", "race", "--n-components", "2", "--target", "rich"]
+    made = ["report", "people.csv", *two, "--groups", "marginals", "--report", "r.html", "--json"]
+    assert main(made) == 0
+    summary = json.loads(capsys.readouterr().out)["summary"]
+    assert "fairpca front people.csv" in summary["code"]
+    assert summary["code"].count("--groups marginals") == 2
+    assert summary["rows"] == 120
+
+
 def test_warnings_are_one_line_and_not_said_twice(folder, capsys):
     frame = people()
     frame.loc[0, "sex"] = "only one"

@@ -81,6 +81,7 @@ def folder_in_the_way():
         (None, ["fit", "people.csv", *ON, "--solver", "magic"], "--solver must be one of"),
         (None, ["fit", "people.csv", *ON, "--tolerance", "-1"], "--tolerance must be a number"),
         (None, ["fit", "people.csv", *ON, "--missing-labels", "x"], "--missing-labels must be one"),
+        (None, ["fit", "people.csv", *ON, "--groups", "x"], "--groups must be one of"),
         (None, ["fit", "people.csv", *ON, "--drop", "z"], "no column 'z'; it has 'a', 'b'"),
         (None, ["fit", "people.csv", *ON, "--carry", "a"], "--carry needs --output"),
         (None, ["fit", "people.csv", *ON, "--bogus"], "No such option"),
@@ -190,6 +191,16 @@ def test_tables_that_do_not_fit_the_model(model, capsys, frame, more, message):
     assert not Path("r.csv").exists()
 
 
+@pytest.mark.parametrize("more", [[], ["--stream"]])
+def test_a_sensitive_column_of_many_numbers_is_refused(folder, capsys, more):
+    people().assign(age=np.arange(120) % 70 + 18).to_csv("ages.csv", index=False)
+    assert main(["fit", "ages.csv", "--sensitive", "age", "--n-components", "1", *more]) == 2
+    assert "'age' has 70 different numbers, too many to be groups" in capsys.readouterr().err
+    people().assign(age=np.arange(120) % 70 + 18).to_parquet("ages.parquet")
+    assert main(["fit", "ages.parquet", "--sensitive", "age", "--n-components", "1", *more]) == 2
+    assert "different numbers in the column 'age'" in capsys.readouterr().err
+
+
 def test_models_without_names_or_groups_cannot_be_used_on_tables(folder, capsys):
     rows = people()[[*"abcd"]]
     fair = FairPCA(2).fit(rows, sensitive_features=people()["sex"])
@@ -199,7 +210,7 @@ def test_models_without_names_or_groups_cannot_be_used_on_tables(folder, capsys)
     assert main(["audit", "t.csv", "--model", "named.fairpca"]) == 2
     assert "does not say what is sensitive: use --sensitive" in capsys.readouterr().err
     assert main(["audit", "t.csv", "--model", "named.fairpca", "--sensitive", "sex"]) == 0
-    save_model(FairPCA(2).fit(rows.to_numpy()), "nameless.fairpca")
+    save_model(FairPCA(2, groups=None).fit(rows.to_numpy()), "nameless.fairpca")
     assert main(["transform", "t.csv", "--model", "nameless.fairpca", "--output", "r.csv"]) == 2
     assert "without names" in capsys.readouterr().err
 

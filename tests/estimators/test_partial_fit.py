@@ -142,7 +142,7 @@ def test_groups_in_all_calls_or_in_none():
     fair = FairPCA(2).partial_fit(X, sensitive_features=groups)
     with pytest.raises(ValueError, match="earlier calls had them"):
         fair.partial_fit(X)
-    fair = FairPCA(2).partial_fit(X)
+    fair = FairPCA(2, groups=None).partial_fit(X)
     with pytest.raises(ValueError, match="earlier calls had none"):
         fair.partial_fit(X, sensitive_features=groups)
 
@@ -174,7 +174,10 @@ def test_fit_moments_warns_as_fit_does():
     with pytest.warns(FairnessWarning, match="one group only, '0'") as caught:
         FairPCA(2).fit_moments(one)
     assert caught[0].filename == __file__
-    FairPCA(2).fit_moments(GroupMoments.from_rows(X))  # without groups it is ordinary PCA
+    with pytest.warns(FairnessWarning, match="There are no groups") as caught:
+        FairPCA(2).fit_moments(GroupMoments.from_rows(X))
+    assert caught[0].filename == __file__
+    FairPCA(2, groups=None).fit_moments(GroupMoments.from_rows(X))
     groups[groups == 1], groups[0] = 0, 1
     with pytest.warns(FairnessWarning, match="single row: '1'"):
         FairPCA(2).fit_moments(GroupMoments.from_rows(X, groups))

@@ -13,7 +13,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import GroupMoments
-from fairpca._rows.groups import MISSING
+from fairpca._rows.labels import MISSING
 from fairpca.estimators.model_file import load_model
 
 RNG_ROWS = np.random.default_rng(0).normal(size=(40, 3)) * [1e-8, 1.0, 1e8] + [0.0, 1e6, 3.0]
@@ -136,6 +136,17 @@ def rewritten(path, change):
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in members.items():
             archive.writestr(name, data)
+
+
+def test_files_from_before_groups_had_names_load(tmp_path):
+    path = tmp_path / "old.moments"
+    moments = GroupMoments.from_rows(np.eye(3), pd.Series(["f", "m", "f"], name="sex"))
+    moments.save(path)
+    new = ("group_names", "group_orders", "n_dropped")
+    rewritten(path, lambda header: [header.pop(name) for name in new])
+    loaded = GroupMoments.load(path)
+    assert_identical(loaded, moments)
+    assert [getattr(loaded, name) for name in new] == [None, None, 0]
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from fairpca import FairPCA, GroupMoments, Problem
+from fairpca import FairnessWarning, FairPCA, GroupMoments, Problem
 from fairpca._linalg import device as device_module
 from fairpca._linalg.backends import device_library, is_cpu, namespace, to_host
-from fairpca._linalg.device import DeviceMatrices, scatter_matrices
+from fairpca._linalg.device import DeviceMatrices, DeviceStack, scatter_matrices
 
 from devices import missing
 from same_fit import assert_same_fit
@@ -93,14 +94,41 @@ def test_blocks_and_panels_add_up(put, monkeypatch):
     np.testing.assert_allclose(found.scatter, expected.scatter, atol=1e-10)
 
 
+@pytest.mark.parametrize("groups", ["marginals", "both", None])
+def test_overlapping_groups_stay_on_the_device(put, groups):
+    X, first = rows(n=900, d=8, k=2)
+    labels = pd.DataFrame({"first": first, "second": np.arange(900) % 3})
+    found = GroupMoments.from_rows(put(X), labels).overlapping(groups)
+    expected = GroupMoments.from_rows(X, labels).overlapping(groups)
+    assert isinstance(found.scatter, DeviceStack)
+    assert found.group_texts == expected.group_texts
+    np.testing.assert_allclose(found.mean, expected.mean, atol=1e-12)
+    np.testing.assert_allclose(found.scatter, expected.scatter, rtol=1e-10, atol=1e-9)
+    options = {"criterion": "minmax", "groups": groups}
+    fitted = FairPCA(2, **options).fit(put(X), sensitive_features=labels)
+    assert_same_fit(fitted, FairPCA(2, **options).fit(X, sensitive_features=labels))
+
+
+def test_rows_without_labels_are_left_out(put):
+    X, groups = rows(n=900, d=8, k=2)
+    labels = np.array(groups, dtype=object)
+    labels[::9] = None
+    some = np.arange(900) % 9 > 0
+    fair = FairPCA(2, missing_labels="drop")
+    with pytest.warns(FairnessWarning, match="100 of 900 rows are left out") as caught:
+        fair.fit(put(X), sensitive_features=labels)
+    assert len(caught) == 1
+    assert_same_fit(fair, FairPCA(2).fit(X[some], sensitive_features=groups[some]))
+
+
 @pytest.mark.parametrize(
     ("d", "k", "r"), [(8, 1, 2), (8, 2, 3), (8, 4, 4), (330, 2, 6), (330, 4, 5)]
 )
 def test_fit_is_that_of_numpy(put, d, k, r):
     X, groups = rows(n=900, d=d, k=k)
-    sensitive = None if k == 1 else groups
-    reference = FairPCA(r).fit(X, sensitive_features=sensitive)
-    fitted = FairPCA(r).fit(put(X), sensitive_features=None if k == 1 else put(groups))
+    kind = None if k == 1 else "intersections"
+    reference = FairPCA(r, groups=kind).fit(X, sensitive_features=groups)
+    fitted = FairPCA(r, groups=kind).fit(put(X), sensitive_features=put(groups))
     assert_same_fit(fitted, reference)
     reduced = fitted.transform(put(X))
     assert device_library(reduced) == device_library(put(X))

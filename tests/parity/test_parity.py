@@ -3,7 +3,6 @@
 import pickle
 import re
 import sys
-import warnings
 
 import cvxpy as cp
 import numpy as np
@@ -31,6 +30,8 @@ LINEAR = [ParityPCA, ConvexParityPCA]
 pytestmark = pytest.mark.filterwarnings("ignore:Groups with a single row:fairpca.FairnessWarning")
 
 
+# Without groups there is a warning, which Python's own filters let pass.
+@pytest.mark.filterwarnings("ignore:.*here are no groups:fairpca.FairnessWarning")
 @parametrize_with_checks(
     [
         ParityPCA(),
@@ -304,6 +305,42 @@ def test_candidates_are_eigenvectors_of_the_sum_over_pairs(k):
     np.testing.assert_allclose(projector(parity), expected @ expected.T, atol=1e-9)
 
 
+# --- Groups by the names of columns, and missing labels -----------------------
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_named_columns_make_the_groups_and_are_no_features(estimator):
+    X, groups = grouped_rows(3)
+    frame = pd.DataFrame(X, columns=list("uvwxyz")).assign(group=groups)
+    named = estimator(2).fit(frame, sensitive_features="group")
+    plain = estimator(2).fit(frame.drop(columns="group"), sensitive_features=groups)
+    assert named.feature_names_in_.tolist() == list("uvwxyz")
+    assert named.sensitive_names_ == ("group",)
+    expected = plain.transform(frame.drop(columns="group"))
+    np.testing.assert_array_equal(named.transform(frame), expected)
+    np.testing.assert_array_equal(named.transform(frame.drop(columns="group")), expected)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_rows_without_a_label_are_left_out(estimator):
+    X, groups = grouped_rows(3)
+    labels = np.array(groups, dtype=object)
+    labels[::7] = None
+    some = labels != None  # noqa: E711 (element by element)
+    expected = estimator(2).fit(X[some], sensitive_features=labels[some])
+    with pytest.warns(FairnessWarning, match=f"{(~some).sum()} of {len(X)} rows are left out"):
+        found = estimator(2, missing_labels="drop").fit(X, sensitive_features=labels)
+    np.testing.assert_allclose(found.transform(X), expected.transform(X), atol=1e-9)
+    assert found.mean_gap_ == pytest.approx(expected.mean_gap_, abs=1e-9)
+
+
+def test_rows_of_a_kernel_matrix_cannot_be_left_out():
+    X, groups = grouped_rows()
+    kernel = KernelParityPCA(2, kernel="precomputed", missing_labels="drop")
+    with pytest.raises(ValueError, match="precomputed kernel cannot be left out"):
+        kernel.fit(X @ X.T, sensitive_features=[None, *groups[1:]])
+
+
 # --- Without groups it is PCA -------------------------------------------------
 
 
@@ -311,21 +348,25 @@ def test_candidates_are_eigenvectors_of_the_sum_over_pairs(k):
 def test_without_groups_it_is_pca(estimator):
     X, _ = grouped_rows()
     parity, pca = estimator(3), PCA(3, svd_solver="full").fit(X)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with pytest.warns(FairnessWarning, match="There are no groups.*use scikit-learn's PCA"):
         parity.fit(X)
     if parity.get_params().get("match") == "covariance":
-        parity.set_params(n_candidates=6).fit(X)  # all directions are equally similar
+        with pytest.warns(FairnessWarning, match="y is ignored, and there are no groups"):
+            parity.set_params(n_candidates=6).fit(X, X[:, 0])  # all directions equally similar
     np.testing.assert_allclose(parity.components_, pca.components_, atol=1e-9)
     np.testing.assert_allclose(parity.explained_variance_, pca.explained_variance_, rtol=1e-10)
     assert np.isnan([parity.mean_gap_, parity.covariance_gap_]).all()
-    assert estimator(None).fit(X).n_components_ == FairPCA().fit(X).n_components_ == 6
+    with pytest.warns(FairnessWarning, match="There are no groups") as caught:
+        assert estimator(None).fit(X).n_components_ == 6
+    assert caught[0].filename == __file__
+    assert FairPCA(groups=None).fit(X).n_components_ == 6
 
 
 def test_kernel_without_groups_is_kernel_pca():
     X, _ = grouped_rows()
     expected = KernelPCA(3, kernel="rbf").fit(X)
-    parity = KernelParityPCA(3).fit(X)
+    with pytest.warns(FairnessWarning, match="There are no groups.*use scikit-learn's KernelPCA"):
+        parity = KernelParityPCA(3).fit(X)
     up_to_signs(parity.transform(X), expected.transform(X), atol=1e-9)
     total = np.trace(rbf_kernel(X) - rbf_kernel(X).mean(axis=0)) / (len(X) - 1)
     assert parity.explained_variance_ratio_ == pytest.approx(parity.explained_variance_ / total)
@@ -493,7 +534,8 @@ def test_closed_forms_need_no_program(monkeypatch):
     np.testing.assert_allclose(strict.relaxed_projector_, projector(expected), atol=1e-12)
     loose = ConvexParityPCA(2, mean_tolerance=np.inf).fit(X, sensitive_features=groups)
     np.testing.assert_allclose(projector(loose), projector(PCA(2).fit(X)), atol=1e-10)
-    ungrouped = ConvexParityPCA(2, mean_tolerance=0.1, covariance_penalty=1.0).fit(X)
+    with pytest.warns(FairnessWarning, match="There are no groups"):
+        ungrouped = ConvexParityPCA(2, mean_tolerance=0.1, covariance_penalty=1.0).fit(X)
     np.testing.assert_allclose(projector(ungrouped), projector(PCA(2).fit(X)), atol=1e-10)
 
 
@@ -793,7 +835,7 @@ AT_LEAST_0 = "must be a number of at least 0, got "
             for estimator in LINEAR
         ],
         *[
-            (estimator, {"missing_labels": "drop"}, "missing_labels must be one of 'error'")
+            (estimator, {"missing_labels": "no"}, "missing_labels must be one of 'error'")
             for estimator in ESTIMATORS
         ],
         *[

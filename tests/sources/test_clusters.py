@@ -13,7 +13,7 @@ FRAME = people()
 
 
 def test_columns_of_a_data_frame_can_be_kept():
-    fair = FairPCA(2).fit(FRAME[NAMES])
+    fair = FairPCA(2, groups=None).fit(FRAME[NAMES])
     spread = dask.dataframe.from_pandas(FRAME, npartitions=3)
     reduced = transform_distributed(fair, spread, keep=["sex", "c"])
     assert list(reduced.columns) == ["sex", "c", "fairpca0", "fairpca1"]

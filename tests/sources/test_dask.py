@@ -19,7 +19,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 from sklearn import config_context
 from sklearn.exceptions import NotFittedError
 
-from fairpca import FairPCA, GroupMoments
+from fairpca import FairnessWarning, FairPCA, GroupMoments
 from fairpca.sources import read_moments, transform_distributed
 
 from clusters import NAMES, people
@@ -203,7 +203,7 @@ def test_lengths_that_are_not_known_and_partitions_without_rows(threads):
     frame = spread(12)
     frame = frame[frame["id"].isin(FRAME["id"][kept])]
     assert_same_fit(FairPCA(2).fit(frame[NAMES], sensitive_features=frame["age"]), reference)
-    assert len(FairPCA(2).fit_transform(frame[NAMES]).compute()) == kept.sum()
+    assert len(FairPCA(2, groups=None).fit_transform(frame[NAMES]).compute()) == kept.sum()
 
 
 def test_frames_and_arrays_together(threads):
@@ -257,10 +257,53 @@ def test_missing_labels(threads):
     )
     assert_same_fit(fair.fit(lazy[NAMES], sensitive_features=lazy["age"]), reference)
     assert fair.group_table_.labels[-1] == "(missing)"
+    some = frame["age"].notna()
+    reference = FairPCA(2).fit(frame.loc[some, NAMES], sensitive_features=frame.loc[some, "age"])
+    fair = FairPCA(2, missing_labels="drop")
+    with pytest.warns(FairnessWarning, match="24 of 1,200 rows are left out") as caught:
+        fair.fit(lazy[[*NAMES, "age"]], sensitive_features="age")
+    assert len(caught) == 1
+    assert fair.group_table_.labels == ("middle", "old", "young")
+    np.testing.assert_allclose(fair.group_table_.loss, reference.group_table_.loss, rtol=1e-8)
+    frame["age"] = None
+    with pytest.raises(ValueError, match="none with a positive weight and a label"):
+        fair.fit(dd.from_pandas(frame, npartitions=5), sensitive_features="age")
+
+
+def test_names_orders_and_marginals(threads):
+    order = ["young", "middle", "old"]
+    frame = FRAME.assign(age=pd.Categorical(AGE, order, ordered=True))
+    lazy = dd.from_pandas(frame, npartitions=5)
+    moments = read_moments(lazy, features=NAMES, sensitive_features=["age", "sex"])
+    assert moments.group_names == ("age", "sex")
+    assert [label[0] for label in moments.labels[::2]] == order
+    options = {"criterion": "minmax", "groups": "marginals"}
+    fair = FairPCA(2, **options).fit(
+        lazy[[*NAMES, "age", "sex"]], sensitive_features=["age", "sex"]
+    )
+    expected = FairPCA(2, **options).fit(
+        frame[[*NAMES, "age", "sex"]], sensitive_features=["age", "sex"]
+    )
+    assert_same_fit(fair, expected)
+    assert fair.group_table_.to_dict()["group"][:3] == ["age=young", "age=middle", "age=old"]
+    np.testing.assert_allclose(
+        fair.transform(frame[[*NAMES, "age"]]), expected.transform(frame[NAMES])
+    )
+    for rows in (spread(8)[NAMES], da.from_array(X, chunks=(150, 6))):
+        named = read_moments(rows, sensitive_features=spread(8)[["age", "sex"]])
+        assert named.group_names == ("age", "sex")
+
+
+def test_numeric_groups_can_stay_among_the_features(threads):
+    frame = FRAME[NAMES].assign(old=(AGE == "old").astype(float))
+    lazy = dd.from_pandas(frame, npartitions=5)
+    fair = FairPCA(2, keep_sensitive=True).fit(lazy, sensitive_features="old")
+    assert fair.feature_names_in_.tolist() == [*NAMES, "old"]
+    assert FairPCA(2).fit(lazy, sensitive_features="old").n_features_in_ == 6
 
 
 def test_without_groups_it_is_ordinary_pca(threads):
-    assert_same_fit(FairPCA(2).fit(da.from_array(X, chunks=(170, 6))), FairPCA(2).fit(X))
+    assert_same_fit(FairPCA(2, groups=None).fit(lazy_rows()), FairPCA(2, groups=None).fit(X))
 
 
 @pytest.mark.parametrize("whiten", [False, True])
@@ -299,12 +342,12 @@ def test_set_output_gathers_nothing(nothing_computed):
     with config_context(transform_output="polars"):
         assert isinstance(fair.transform(rows), da.Array)
         with dask.config.set(scheduler="threads"):
-            assert isinstance(FairPCA(2).fit_transform(rows), da.Array)
+            assert isinstance(FairPCA(2, groups=None).fit_transform(rows), da.Array)
     assert isinstance(fair.transform(X), pd.DataFrame)
 
 
 def test_transform_refuses_when_computed(threads):
-    fair = FairPCA(2).fit(X)
+    fair = FairPCA(2, groups=None).fit(X)
     broken = X.copy()
     broken[5, 5] = np.inf
     with pytest.raises(ValueError, match="Input X contains infinity"):
@@ -313,6 +356,10 @@ def test_transform_refuses_when_computed(threads):
 
 def lazy_rows():
     return da.from_array(X, chunks=(170, 6))
+
+
+def fitted(rows):
+    return FairPCA(2, groups=None).fit(rows)
 
 
 @pytest.mark.parametrize(
@@ -353,15 +400,24 @@ def lazy_rows():
         ),
         (lambda: FairPCA(1).fit(spread()["age"]), "pass a data frame"),
         (lambda: FairPCA(2).fit(dask.delayed(X)), "not a Delayed"),
-        (lambda: transform_distributed(FairPCA(2).fit(X), X), "not a ndarray"),
+        (lambda: transform_distributed(fitted(X), X), "not a ndarray"),
         (lambda: read_moments(spread(), features=["c", "age"]), "non-numeric columns: 'age'"),
         (lambda: read_moments(spread()[["age"]], sensitive_features="age"), "no numeric columns"),
-        (lambda: read_moments(lazy_rows(), missing_labels="drop"), "missing_labels must be"),
-        (lambda: FairPCA(2).fit(X).transform(lazy_rows()[:, :5]), "X has 5 features, but FairPCA"),
-        (lambda: FairPCA(2).fit(FRAME[NAMES]).transform(spread()[NAMES[1:]]), "no column 'a.b'"),
-        (lambda: FairPCA(2).fit(X).transform(spread()), "X has 10 features"),
-        (lambda: FairPCA(2).fit(X).inverse_transform(lazy_rows()[:, :2]), "an? Array of Dask"),
-        (lambda: FairPCA(2).fit(X).score(lazy_rows()), "Array of Dask"),
+        (lambda: read_moments(lazy_rows(), missing_labels="no"), "missing_labels must be"),
+        (
+            lambda: fitted(X).transform(lazy_rows()[:, :5]),
+            "X has 5 features, but FairPCA",
+        ),
+        (
+            lambda: fitted(FRAME[NAMES]).transform(spread()[NAMES[1:]]),
+            "no column 'a.b'",
+        ),
+        (lambda: fitted(X).transform(spread()), "X has 10 features"),
+        (
+            lambda: fitted(X).inverse_transform(lazy_rows()[:, :2]),
+            "an? Array of Dask",
+        ),
+        (lambda: fitted(X).score(lazy_rows()), "Array of Dask"),
         (lambda: FairPCA(2).partial_fit(lazy_rows()), "Array of Dask"),
         (lambda: GroupMoments.from_rows(spread()), "DataFrame of Dask"),
     ],

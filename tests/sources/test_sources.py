@@ -10,7 +10,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
-from fairpca import FairPCA, GroupMoments
+from fairpca import FairnessWarning, FairPCA, GroupMoments
 from fairpca.sources import read_moments
 from fairpca.tables import csv_files, reading
 
@@ -296,3 +296,61 @@ def test_progress_rises_to_the_end(tmp_path):
     assert said[-1][1:] == (size, size)
     read_moments(frame, progress=lambda *what: said.append(what), **READ)
     assert said[-1] == ("reading rows", 400, 400)
+
+
+# --- Names, orders, missing labels and numbers --------------------------------
+
+
+def test_names_and_orders_of_sensitive_columns(tmp_path):
+    frame = table_of()
+    order = ["never", "2nd", "1st"]
+    frame["class"] = pd.Categorical(frame["class"].fillna("2nd"), order, ordered=True)
+    write_parquet(frame, tmp_path / "people.parquet")
+    for source in (tmp_path / "people.parquet", frame, pa.Table.from_pandas(frame)):
+        moments = read_moments(source, sensitive_features=["sex", "class"], **READ)
+        assert moments.group_names == ("sex", "class")
+        assert moments.labels == (("f", "2nd"), ("f", "1st"), ("m", "2nd"), ("m", "1st"))
+        assert moments.group_texts[0] == "sex=f × class=2nd"  # noqa: RUF001
+        assert moments.overlapping("marginals").group_texts[2:] == ["class=2nd", "class=1st"]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_without_labels_are_left_out(weighted, tmp_path):
+    frame = table_of()
+    some = frame["class"].notna()
+    write_csv(frame, tmp_path / "people.csv")
+    options = {"features": FEATURES, "missing_labels": "drop"}
+    options["sample_weight"] = "weight" if weighted else None
+    with pytest.warns(FairnessWarning, match=f"{(~some).sum()} of .* rows are left out") as caught:
+        moments = read_moments(tmp_path / "people.csv", sensitive_features="class", **options)
+    assert len(caught) == 1
+    assert_same(moments, expected(frame[some], "class", weighted))
+    assert moments.n_dropped == (~some).sum()
+
+
+def test_files_without_any_label_count_in_a_checkpoint(tmp_path):
+    frame = table_of()
+    write_parquet(frame.assign(sex=None).astype({"sex": object}), tmp_path / "a.parquet")
+    write_parquet(frame, tmp_path / "b.parquet")
+    files, kept = [tmp_path / "a.parquet", tmp_path / "b.parquet"], tmp_path / "kept.moments"
+    options = {"sensitive_features": "sex", "features": FEATURES, "missing_labels": "drop"}
+    for _ in range(2):
+        with pytest.warns(FairnessWarning, match="300 of 600 rows"):
+            moments = read_moments(files, checkpoint=kept, **options)
+        assert moments.n_dropped == 300
+        assert moments.count.sum() == 300
+
+
+def test_numeric_groups_can_stay_among_the_features():
+    frame = table_of()[FEATURES].assign(old=np.arange(300) % 2)
+    assert read_moments(frame, sensitive_features="old").n_features == 3
+    kept = read_moments(frame, sensitive_features="old", keep_sensitive=True)
+    assert kept.feature_names == (*FEATURES, "old")
+
+
+def test_a_column_of_many_numbers_is_refused():
+    frame = table_of()[FEATURES].assign(age=np.arange(300) % 90)
+    with pytest.raises(ValueError, match=r"different numbers in the column 'age'.*pandas.qcut"):
+        read_moments(frame.iloc[:120], sensitive_features="age")
+    codes = frame.assign(age=frame["age"].astype(str))
+    assert len(read_moments(codes, sensitive_features="age").labels) == 90

@@ -11,7 +11,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from fairpca import FairPCA, GroupMoments
+from fairpca import FairnessWarning, FairPCA, GroupMoments
 from fairpca.sources import read_moments, transform_distributed
 
 from clusters import NAMES, people
@@ -75,6 +75,12 @@ def test_the_fit_is_that_on_all_rows(frame):
     fair = FairPCA(2).fit(few, sensitive_features="age", sample_weight="w")
     assert_same_fit(fair, reference)
     assert fair.feature_names_in_.tolist() == NAMES
+    options = {"criterion": "minmax", "groups": "marginals"}
+    people = frame.select(*(f"`{name.replace('`', '``')}`" for name in NAMES), "age", "sex")
+    fair = FairPCA(2, **options).fit(people, sensitive_features=["age", "sex"])
+    reference = FairPCA(2, **options).fit(FRAME[NAMES], sensitive_features=FRAME[["age", "sex"]])
+    assert_same_fit(fair, reference)
+    assert fair.sensitive_names_ == ("age", "sex")
 
 
 def test_many_partitions_are_merged_before_the_driver_gets_them(frame, monkeypatch):
@@ -129,20 +135,25 @@ def test_refusals_of_rows_are_one_sentence(frame):
         read_moments(labels, sensitive_features="age")
     moments = read_moments(labels, sensitive_features="age", missing_labels="group")
     assert moments.labels == ("middle", "old", "young", "(missing)")
+    with pytest.warns(FairnessWarning, match=r"\d+ of 1,200 rows are left out"):
+        moments = read_moments(labels, sensitive_features="age", missing_labels="drop")
+    assert moments.count.sum() == (FRAME["sex"] == "m").sum()
+    assert moments.group_names == ("age",)
     with pytest.raises(ValueError, match="no rows, or none with a positive weight"):
         read_moments(frame.where("c > 1e9"), features=["c"])
 
 
 def test_refusals_before_any_work(frame, monkeypatch):
     monkeypatch.setattr(type(frame), "collect", lambda _: pytest.fail("something was computed"))
-    fair = FairPCA(2).fit(FRAME[NAMES])
+    fair = FairPCA(2, groups=None).fit(FRAME[NAMES])
+    nameless = FairPCA(2, groups=None).fit(FRAME[NAMES].to_numpy())
     for work, words in (
         (lambda: FairPCA(11).fit(frame), "n_components=11 must be between 1 and n_features=10"),
         (lambda: FairPCA(2).fit(frame, sensitive_features="agee"), "no column 'agee'"),
         (lambda: FairPCA(2).fit(frame, sensitive_features=AGE), "must be names of columns"),
         (lambda: read_moments(frame, features=["c", "age"]), r"hold no numbers: 'age' \(string\)"),
         (lambda: transform_distributed(fair, FRAME), "not a DataFrame"),
-        (lambda: read_moments(frame, missing_labels="drop"), "missing_labels must be"),
+        (lambda: read_moments(frame, missing_labels="no"), "missing_labels must be"),
         (lambda: transform_distributed(fair, frame, keep="idd"), "no column 'idd'"),
         (lambda: fair.transform(frame.drop("c")), "no column 'c'"),
         (
@@ -151,7 +162,7 @@ def test_refusals_before_any_work(frame, monkeypatch):
             ),
             "names of reduced ones: 'fairpca1'",
         ),
-        (lambda: FairPCA(2).fit(FRAME[NAMES].to_numpy()).transform(frame), "without names"),
+        (lambda: nameless.transform(frame), "without names"),
         (lambda: FairPCA(2).partial_fit(frame), "DataFrame of Spark"),
         (lambda: fair.score(frame), "DataFrame of Spark"),
     ):

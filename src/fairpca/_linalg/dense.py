@@ -1,5 +1,6 @@
 """Linear algebra with NumPy's arrays: matrices that are whole, paths between subspaces, signs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +13,9 @@ from scipy.optimize import nnls
 from fairpca._linalg import krylov
 from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.types import Array
+
+_NEARLY_ORTHONORMAL = 1e-6
+"""Error of products of columns up to which they are made orthonormal, not refused."""
 
 _LONG_VECTORS = 2000
 """Length from which the min-norm point is found from products, which halves its digits."""
@@ -222,3 +226,15 @@ def fix_signs(basis: Array) -> Array:
     signs = np.sign(basis[largest, np.arange(basis.shape[1])])
     turned: Array = basis * np.where(signs == 0, 1.0, signs)
     return turned
+
+
+def checked_bases(given: Sequence[Array], shape: tuple[int, int, int]) -> tuple[Array, ...]:
+    """Each group's own basis, orthonormal to rounding; ValueError unless they nearly are."""
+    k, d, r = shape
+    bases = [np.asarray(basis, dtype=np.float64) for basis in given]
+    if len(bases) != k or any(basis.shape != (d, r) for basis in bases):
+        raise ValueError(f"own_bases must be {k} arrays of shape {(d, r)}, one for each group.")
+    if any(np.abs(basis.T @ basis - np.eye(r)).max() > _NEARLY_ORTHONORMAL for basis in bases):
+        raise ValueError("own_bases must have orthonormal columns.")
+    # Columns a little too long would make groups keep more than they can, and bounds false.
+    return tuple(polar_factor(basis) for basis in bases)

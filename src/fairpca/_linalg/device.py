@@ -80,6 +80,28 @@ def rescaled(stack: Any, factors: Array) -> Any:
     return stack * factors[:, None] * factors
 
 
+def united_scatters(stack: Any, parts: NDArray[np.bool_], weight: Array, mean: Array) -> Any:
+    """Scatters of groups that are made of others, and their means, wherever the scatters are.
+
+    `parts` has, for each new group, which of the old ones are in it; (new, old).
+    """
+    scatters, means = [], []
+    for chosen in map(np.flatnonzero, parts):
+        w, first = weight[chosen], mean[chosen[0]]
+        # From one of the means, so that no digits are lost where all of them are large.
+        means.append(first + w @ (mean[chosen] - first) / w.sum())
+        offsets = mean[chosen] - means[-1]
+        between = (offsets * w[:, None]).T @ offsets
+        if isinstance(stack, DeviceStack):
+            scatters.append(sum((stack.array[int(j)] for j in chosen[1:]), stack.array[chosen[0]]))
+            scatters[-1] = scatters[-1] + DeviceBackend(stack.array).put(between)
+        else:
+            scatters.append(stack[chosen].sum(axis=0) + between)
+    if isinstance(stack, DeviceStack):
+        return DeviceStack(namespace(stack.array).stack(scatters)), np.array(means)
+    return np.array(scatters), np.array(means)
+
+
 def scatter_matrices(
     scatter: Any, offsets: Array, weight: Array, loss: str = "mean", centering: str = "global"
 ) -> ScatterMatrices:

@@ -16,6 +16,9 @@ from fairpca._rows.text import listed
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and how much there is."""
 
+_ARROW_NUMBERS = ("int", "uint", "float", "double", "halffloat", "bool", "decimal", "null")
+"""How the names of pyarrow's types of numbers begin; those without any value are taken for one."""
+
 _ACCEPT: dict[str, Any] = {
     "accept_sparse": "csr",
     "dtype": [np.float64, np.float32],
@@ -28,6 +31,12 @@ def check_choice(name: str, value: object, known: Sequence[object]) -> None:
     """Raise ValueError unless the value is one of the known ones."""
     if isinstance(value, np.ndarray) or value not in known:
         raise ValueError(f"{name} must be one of {listed(known)}, got {value!r}.")
+
+
+def check_flag(name: str, value: object) -> None:
+    """Raise ValueError unless this is True or False."""
+    if not (value is True or value is False or isinstance(value, np.bool_)):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
 
 
 def check_seed(random_state: object) -> None:
@@ -204,6 +213,8 @@ def _non_numeric_columns(X: Any) -> list[Any]:
             if not _is_numeric(dtype)
             or (str(dtype) == "object" and any(_is_text(value) for value in X.iloc[:, j]))
         ]
+    if hasattr(X, "schema") and hasattr(X, "column_names"):  # a table of pyarrow
+        return [field.name for field in X.schema if not str(field.type).startswith(_ARROW_NUMBERS)]
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "mM":
         return list(range(X.shape[1]))  # dates would be taken for numbers of nanoseconds
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":

@@ -5,7 +5,7 @@ products in float64 are where nearly all the time goes; on a GPU for data centre
 no faster.
 """
 
-from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from fairpca._linalg.backends import device_library, namespace, to_host
 from fairpca._linalg.device import DeviceStack, diagonals
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_device_rows, check_weights
-from fairpca._rows.groups import UNGROUPED, encode_groups
+from fairpca._rows.groups import Groups, encode_groups
+from fairpca._rows.labels import UNGROUPED, Labels, refuse_measurements
 from fairpca._rows.sums import NEAR
 
 _BLOCK_BYTES = 2**30
@@ -28,16 +29,17 @@ panel, its upper half only, as long as panels are wide enough for the device to 
 
 def device_sums(
     X: Any, sensitive_features: Any, sample_weight: Any = None, missing_labels: str = "error"
-) -> tuple[tuple[Hashable, ...], NDArray[np.int64], Array, Array, Any]:
-    """Labels, counts, weights, means and scatters, by group, of rows on a device.
+) -> tuple[Groups, tuple[Labels, NDArray[np.int64], Array, Array, Any]]:
+    """Groups of rows on a device; and labels, counts, weights, means and scatters by group.
 
     The scatters stay there. See `GroupMoments.from_rows`; raises ValueError where the sums are not
     finite.
     """
     X = check_device_rows(X)
     xp = namespace(X)
-    labels, codes = _encode(X, sensitive_features, missing_labels)
-    weights = _check_weights(X, sample_weight)
+    groups = _encode(X, sensitive_features, missing_labels)
+    labels, codes = groups.labels, groups.codes
+    weights = _check_weights(X, sample_weight, groups)
     k = len(labels)
     shift = _shift(X)
     order = xp.argsort(codes) if k > 1 else None
@@ -86,15 +88,15 @@ def device_sums(
         stack = DeviceStack(xp.stack([second[int(group)] for group in kept]))
         labels = tuple(labels[group] for group in kept)
         count, weight, mean = count[kept], weight[kept], mean[kept]
-    return labels, count, weight, mean, stack
+    return groups, (labels, count, weight, mean, stack)
 
 
-def _encode(X: Any, sensitive_features: Any, missing_labels: str) -> tuple[Any, Any]:
-    """The labels and, on the device, each row's position among them."""
+def _encode(X: Any, sensitive_features: Any, missing_labels: str) -> Groups:
+    """The groups, with codes on the device."""
     xp = namespace(X)
     n = X.shape[0]
     if sensitive_features is None:
-        return UNGROUPED, xp.zeros(n, dtype=xp.int64, device=X.device)
+        return Groups(UNGROUPED, xp.zeros(n, dtype=xp.int64, device=X.device))
     library = device_library(sensitive_features)
     if library is not None:
         given = sensitive_features
@@ -104,17 +106,19 @@ def _encode(X: Any, sensitive_features: Any, missing_labels: str) -> tuple[Any, 
             and xp.isdtype(given.dtype, ("integral", "bool"))
         ):
             values, codes = xp.unique_inverse(xp.asarray(given, device=X.device))
-            return tuple(to_host(values).tolist()), codes
+            labels = tuple(to_host(values).tolist())
+            refuse_measurements(labels)
+            return Groups(labels, codes)
         sensitive_features = to_host(given)
-    labels, codes = encode_groups(sensitive_features, n, missing_labels)
-    return labels, xp.asarray(np.asarray(codes, dtype=np.int64), device=X.device)
+    groups = encode_groups(sensitive_features, n, missing_labels)
+    codes = xp.asarray(np.asarray(groups.codes, dtype=np.int64), device=X.device)
+    return replace(groups, codes=codes)
 
 
-def _check_weights(X: Any, sample_weight: Any) -> Any:
-    if sample_weight is None:
-        return None
+def _check_weights(X: Any, sample_weight: Any, groups: Groups) -> Any:
     on_host = to_host(sample_weight) if device_library(sample_weight) else sample_weight
-    return namespace(X).asarray(check_weights(on_host, X.shape[0]), device=X.device)
+    weights = groups.weights(check_weights(on_host, X.shape[0]))
+    return None if weights is None else namespace(X).asarray(weights, device=X.device)
 
 
 def _counts(codes: Any, k: int) -> list[int]:

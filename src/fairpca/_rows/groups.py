@@ -1,6 +1,9 @@
 """From sensitive features to groups: labels and an integer code for each row."""
 
-from collections.abc import Hashable, Iterable
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,110 +11,200 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from fairpca._rows.checks import check_choice
+from fairpca._rows.labels import (
+    MISSING,
+    UNGROUPED,
+    Labels,
+    Orders,
+    check_number_of_groups,
+    refuse_all_label,
+    refuse_measurements,
+    sorted_labels,
+)
+from fairpca.exceptions import warn_user
 
 Codes = NDArray[np.integer[Any]]
 
 Encoded = tuple[tuple[Hashable, ...], Codes]
 """Labels, and for each row the position of its label among them."""
 
-MISSING = "(missing)"
-"""Label of the group of rows whose sensitive feature is missing."""
-
-MISSING_LABELS = ("error", "group")
+MISSING_LABELS = ("error", "group", "drop")
 """What missing sensitive features can be."""
 
-UNGROUPED = ("all",)
-"""Labels of rows without sensitive features: they are one group."""
-
-_MOST_GROUPS = 1000
 _FEW_LABELS = 4
 
 
-def encode_groups(sensitive_features: Any, n_rows: int, missing_labels: str = "error") -> Encoded:
-    """Return the sorted group labels and, for each row, the position of its label among them.
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The groups of rows.
+
+    Attributes
+    ----------
+    labels : tuple of length k
+        In sorted order; ordered categories keep theirs. None at all if every row is left out.
+    codes : integer array of shape (n,)
+        For each row the position of its label.
+    names : tuple of str, or None
+        Names of the sensitive columns.
+    orders : tuple, or None
+        For each of these columns its ordered categories, or None; None if no column has any.
+    kept : boolean array of shape (n,), or None
+        The rows that have labels, where others are left out; the codes of those mean nothing.
+    """
+
+    labels: Labels
+    codes: Codes
+    names: tuple[str, ...] | None = None
+    orders: Orders | None = None
+    kept: NDArray[np.bool_] | None = None
+
+    @property
+    def n_dropped(self) -> int:
+        """How many rows are left out."""
+        return 0 if self.kept is None else int((~self.kept).sum())
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What moments keep of the sensitive columns."""
+        names = {"group_names": self.names, "group_orders": self.orders}
+        return {**names, "n_dropped": self.n_dropped}
+
+    def weights(self, weights: Any) -> Any:
+        """The weights of the rows, or None: rows that are left out have none."""
+        if self.kept is None:
+            return weights
+        return self.kept.astype(np.float64) if weights is None else weights * self.kept
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """One sensitive column: its values, and what is known of it beside them.
+
+    The values are an array, or a pandas Series (for its quick factorize).
+    """
+
+    values: Any
+    name: Any = None
+    order: Labels | None = None
+    is_category: bool = False
+
+
+def encode_groups(
+    sensitive_features: Any,
+    n_rows: int,
+    missing_labels: str = "error",
+    *,
+    may_be_empty: bool = False,
+) -> Groups:
+    """The groups of rows: their sorted labels and, for each row, the position of its label.
 
     One column gives its values as labels; several give tuples, one for each combination that
-    occurs. None gives a single group.
+    occurs. None gives a single group. Of a part of the rows, all may be left out.
     """
     check_choice("missing_labels", missing_labels, MISSING_LABELS)
     if sensitive_features is None:
-        return UNGROUPED, np.zeros(n_rows, dtype=np.int8)
+        return Groups(UNGROUPED, np.zeros(n_rows, dtype=np.int8))
     columns = _columns(sensitive_features)
     if not columns:
         raise ValueError("sensitive_features has no columns.")
-    lengths = {len(column) for column in columns}
+    lengths = {len(column.values) for column in columns}
     if lengths != {n_rows}:
         raise ValueError(
             "Found input variables with inconsistent numbers of samples: "
             f"{[n_rows, *sorted(lengths)]}; sensitive_features needs one label for each row of X."
         )
     try:
-        encoded = [encode_column(column) for column in columns]
+        encoded = [
+            _in_order(list(labels), codes, column.order) if column.order else (labels, codes)
+            for column in columns
+            for labels, codes in [encode_column(column.values)]
+        ]
     except TypeError as error:
         if "unhashable" not in str(error):
             raise
         raise TypeError(
             f"sensitive_features must hold plain labels such as text or numbers: {error}."
         ) from error
-    return combine_encoded(encoded, n_rows, missing_labels)
+    names = [
+        column.name if isinstance(column.name, str) and column.name else None for column in columns
+    ]
+    for (labels, _), column, name in zip(encoded, columns, names, strict=True):
+        if not column.is_category:
+            refuse_measurements(labels, name)
+    known = [name for name in names if name]
+    groups = combine_encoded(
+        encoded,
+        n_rows,
+        missing_labels,
+        known if len(known) == len(set(known)) == len(names) else None,
+        [column.order for column in columns],
+    )
+    if n_rows and not groups.labels and not may_be_empty:
+        raise ValueError(f"sensitive_features is missing in all of the {n_rows:,} rows.")
+    return groups
 
 
-def combine_encoded(encoded: list[Encoded], n_rows: int, missing_labels: str) -> Encoded:
+def combine_encoded(
+    encoded: list[Encoded],
+    n_rows: int,
+    missing_labels: str,
+    names: Sequence[str] | None = None,
+    orders: Sequence[Labels | None] = (),
+) -> Groups:
     """Groups from one or several columns as `encode_column` gives them."""
-    _check_missing(encoded, n_rows, missing_labels)
+    kept = _check_missing(encoded, n_rows, missing_labels)
+    # Of rows that are left out the labels do not count, even if other columns have some.
+    dense = encoded if kept is None else [(labels, codes[kept]) for labels, codes in encoded]
+    if kept is not None and not kept.any():
+        return Groups((), np.zeros(n_rows, dtype=np.int8), kept=kept)
     if len(encoded) == 1:
-        labels, codes = _name_missing(*encoded[0])
+        labels, codes = _name_missing(*dense[0])
     else:
-        labels, codes = _cross([_name_missing(*column) for column in encoded])
+        for column, _ in encoded:
+            refuse_all_label(column)
+        labels, codes = _cross([_name_missing(*column) for column in dense])
     check_number_of_groups(len(labels))
-    return labels, codes
+    if kept is not None:
+        every = np.zeros(n_rows, dtype=codes.dtype)
+        every[kept] = codes
+        codes = every
+    groups = Groups(labels, codes, tuple(names) if names else None, kept=kept)
+    return replace(groups, orders=tuple(orders)) if any(orders) else groups
 
 
-def check_number_of_groups(k: int) -> None:
-    """Raise ValueError if these are too many."""
-    if k > _MOST_GROUPS:
-        raise ValueError(
-            f"sensitive_features has {k:,} different values, more than the "
-            f"{_MOST_GROUPS:,} groups that are supported: bin a continuous column first."
+def warn_of_dropped(n_dropped: int, n_rows: int) -> None:
+    """Warn of rows that are left out for want of a label."""
+    if n_dropped:
+        warn_user(
+            f"{n_dropped:,} of {n_rows:,} rows are left out, because their sensitive features are "
+            "missing."
         )
 
 
-def sorted_labels(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """Sort labels that need not be of one type; the group of missing values comes last.
-
-    Intersections are sorted by their first feature, then by the second, and so on.
-    """
-    labels = list(labels)
-    tuples = [label for label in labels if isinstance(label, tuple)]
-    if len(tuples) == len(labels) and len({len(label) for label in tuples}) == 1:
-        columns = [sorted_labels(set(column)) for column in zip(*tuples, strict=True)]
-        ranks = [{value: i for i, value in enumerate(column)} for column in columns]
-        return tuple(
-            sorted(tuples, key=lambda label: [r[v] for r, v in zip(ranks, label, strict=True)])
-        )
-    present = [label for label in labels if label != MISSING]
-    try:
-        ordered = sorted(present)  # type: ignore[type-var]
-    except TypeError:
-        ordered = sorted(present, key=lambda label: (type(label).__name__, str(label)))
-    return (*ordered, *(label for label in labels if label == MISSING))
-
-
-def _columns(sensitive_features: Any) -> list[Any]:
-    """Split into columns, each an array or a pandas Series (for its quick factorize)."""
-    if scipy.sparse.issparse(sensitive_features):
+def _columns(given: Any) -> list[_Column]:
+    """Split into columns."""
+    if scipy.sparse.issparse(given):
         raise ValueError("sensitive_features must be dense: pass its toarray().")
-    if isinstance(sensitive_features, dict):
-        return [column for part in sensitive_features.values() for column in _columns(part)]
-    if hasattr(sensitive_features, "columns") and not hasattr(sensitive_features, "collect"):
-        if hasattr(sensitive_features, "iloc"):  # names may repeat in pandas
-            return [sensitive_features.iloc[:, j] for j in range(sensitive_features.shape[1])]
-        return [sensitive_features[name] for name in sensitive_features.columns]
-    if hasattr(sensitive_features, "factorize"):
-        return [sensitive_features]
-    values = sensitive_features
-    if hasattr(values, "collect"):
+    if isinstance(given, dict):
+        parts = [(name, _columns(part)) for name, part in given.items()]
+        return [
+            replace(column, name=name) if len(columns) == 1 else column
+            for name, columns in parts
+            for column in columns
+        ]
+    if hasattr(given, "collect"):
         raise ValueError("sensitive_features is a lazy frame: call its collect() first.")
+    if hasattr(given, "column_names"):  # a table of pyarrow
+        return [_column(given.column(name), name) for name in given.column_names]
+    if hasattr(given, "columns"):
+        if hasattr(given, "iloc"):  # names may repeat in pandas
+            return [_column(given.iloc[:, j], name) for j, name in enumerate(given.columns)]
+        return [_column(given[name], name) for name in given.columns]
+    if hasattr(given, "factorize") or (hasattr(given, "dtype") and hasattr(given, "to_numpy")):
+        return [_column(given, getattr(given, "name", None))]  # a column of pandas or Polars
+    if hasattr(given, "dictionary_encode"):  # of pyarrow
+        return [_column(given, None)]
+    values = given
     if isinstance(values, np.matrix):
         values = np.asarray(values)
     if not isinstance(values, np.ndarray):
@@ -121,13 +214,45 @@ def _columns(sensitive_features: Any) -> list[Any]:
         values = np.array(values.data, dtype=object)
         values[mask] = None
     if values.ndim == 1:
-        return [values]
+        return [_Column(values)]
     if values.ndim == 2 and values.shape[1] > 0:
-        return list(values.T)
+        return [_Column(column) for column in values.T]
     raise ValueError(
         "sensitive_features must have one or two dimensions (rows, or rows and columns), "
         f"got shape {values.shape}."
     )
+
+
+def _column(column: Any, name: Any) -> _Column:
+    """A column of a data frame or a table."""
+    kind = column.dtype if hasattr(column, "dtype") else column.type
+    is_category = hasattr(kind, "categories") or hasattr(kind, "index_type")
+    values = column if hasattr(column, "factorize") else _values(column)
+    return _Column(values, name, column_order(column), is_category)
+
+
+def _values(column: Any) -> NDArray[Any]:
+    if hasattr(column, "null_count") and hasattr(column, "to_pylist") and column.null_count:
+        # Of integers of which some are missing, pyarrow makes floats.
+        return np.array([*column.to_pylist(), None], dtype=object)[:-1]
+    return np.asarray(column)
+
+
+def column_order(column: Any) -> Labels | None:
+    """The categories of a column of pandas, Polars or pyarrow in their order, if they have one."""
+    kind: Any = column.dtype if hasattr(column, "dtype") else getattr(column, "type", None)
+    if hasattr(kind, "index_type") and kind.ordered:  # of pyarrow
+        whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+        whole = whole.chunk(0) if hasattr(whole, "num_chunks") and whole.num_chunks else whole
+        return tuple(whole.dictionary.to_pylist()) if hasattr(whole, "dictionary") else None
+    if getattr(kind, "ordered", False) or type(kind).__name__ == "Enum":  # of pandas, of Polars
+        return tuple(map(_plain, kind.categories.to_list()))
+    return None
+
+
+def _plain(label: Any) -> Any:
+    """The label; of pandas' intervals, as its cut and qcut make them, their text."""
+    return str(label) if hasattr(label, "closed_left") else label
 
 
 def _as_array(values: Any) -> NDArray[Any]:
@@ -150,7 +275,7 @@ def encode_column(column: Any) -> Encoded:
     """Return the sorted labels of one column and the codes, -1 where the label is missing."""
     if hasattr(column, "factorize"):  # pandas
         codes, uniques = column.factorize()
-        return _in_order(uniques.tolist(), codes)
+        return _in_order([_plain(label) for label in uniques.tolist()], codes, column_order(column))
     array = column if isinstance(column, np.ndarray) else column.to_numpy()
     if array.dtype.kind in "biu":
         return _encode_integers(array)
@@ -217,9 +342,9 @@ def _encode_integers(array: NDArray[Any]) -> Encoded:
     return tuple(unique.tolist()), codes
 
 
-def _in_order(values: list[Any], codes: Codes) -> Encoded:
+def _in_order(values: list[Any], codes: Codes, order: Labels | None = None) -> Encoded:
     """Renumber codes so that the labels are sorted; -1 stays."""
-    labels = sorted_labels(values)
+    labels = sorted_labels(values, None if order is None else (order,))
     if list(labels) == values:
         return labels, codes
     rank = {label: i for i, label in enumerate(labels)}
@@ -248,15 +373,21 @@ def _cross(encoded: list[Encoded]) -> Encoded:
     return tuple(zip(*reversed(parts), strict=True)), codes
 
 
-def _check_missing(encoded: list[Encoded], n_rows: int, missing_labels: str) -> None:
+def _check_missing(
+    encoded: list[Encoded], n_rows: int, missing_labels: str
+) -> NDArray[np.bool_] | None:
+    """Which rows are kept, where some are left out; raises ValueError if they must not be."""
     if missing_labels == "group":
-        return
-    missing = np.count_nonzero(np.any([codes < 0 for _, codes in encoded], axis=0))
-    if missing:
+        return None
+    missing = np.any([codes < 0 for _, codes in encoded], axis=0)
+    n_missing = np.count_nonzero(missing)
+    if n_missing and missing_labels == "error":
         raise ValueError(
-            f"sensitive_features has {missing:,} missing values in {n_rows:,} rows: leave "
-            "those rows out, or pass missing_labels='group' to make them a group of their own."
+            f"sensitive_features has {n_missing:,} missing values in {n_rows:,} rows: leave those "
+            "rows out with missing_labels='drop', or make them a group of their own with "
+            "missing_labels='group'."
         )
+    return ~missing if n_missing else None
 
 
 def _is_missing(value: Any) -> bool:

@@ -9,11 +9,16 @@ from fairpca._linalg.types import Array
 from fairpca._rows.text import label_text, listed
 
 
-def per_group(labels: Sequence[Hashable], name: str, given: Any) -> Array:
-    """One non-negative number for each group, from a number, a sequence or a mapping by label."""
+def per_group(
+    labels: Sequence[Hashable], name: str, given: Any, names: Sequence[str] | None = None
+) -> Array:
+    """One non-negative number for each group, from a number, a sequence or a mapping by label.
+
+    `names` are those of the sensitive columns, for the message where one is missing.
+    """
     if isinstance(given, Mapping):
         if set(given) != set(labels):
-            missing = [label_text(label) for label in labels if label not in given]
+            missing = [label_text(label, names) for label in labels if label not in given]
             unknown = [key for key in given if key not in labels]
             wrong = [f"missing: {listed(missing, 5)}"] if missing else []
             wrong += [f"unknown: {listed(unknown, 5)}"] if unknown else []

@@ -7,20 +7,35 @@ import numpy as np
 
 Cells = Sequence[str]
 
+ALL = "(all)"
+"""What a label has for columns that a group does not go by: ("Female", "(all)") are all women."""
+
 _LONGEST_TEXT = 40
 """Characters of a name in tables and messages: longer ones are cut."""
 
 
-def label_text(label: Hashable) -> str:
-    """How a group is called in tables: the parts of an intersection are joined."""
-    if isinstance(label, tuple):
-        return " × ".join(str(part) for part in label)  # noqa: RUF001
-    return str(label)
+def label_text(label: Hashable, names: Sequence[str] | None = None) -> str:
+    """How a group is called in tables: the parts of an intersection are joined.
+
+    With `names`, those of several sensitive columns, each part has the name of its column.
+    """
+    if not isinstance(label, tuple):
+        return str(label)
+    several = names is not None and len(names) == len(label)
+    parts = []
+    for j, part in enumerate(label):
+        if part == ALL:
+            continue
+        # A part alone needs a name: it may be a value of several columns.
+        alone = label.count(ALL) > 0
+        name = names[j] if names is not None and several else f"column {j + 1}" if alone else None
+        parts.append(str(part) if name is None else f"{name}={part}")
+    return " × ".join(parts)  # noqa: RUF001
 
 
-def distinct_texts(labels: Sequence[Hashable]) -> list[str]:
+def distinct_texts(labels: Sequence[Hashable], names: Sequence[str] | None = None) -> list[str]:
     """How groups are called where two must not be taken for one: 1 and "1", say."""
-    texts = [label_text(label) for label in labels]
+    texts = [label_text(label, names) for label in labels]
     return texts if len(set(texts)) == len(texts) else [repr(label) for label in labels]
 
 
@@ -30,9 +45,9 @@ def short_text(text: str) -> str:
     return line if len(line) <= _LONGEST_TEXT else line[: _LONGEST_TEXT - 1] + "…"
 
 
-def group_name(label: Hashable) -> str:
+def group_name(label: Hashable, names: Sequence[str] | None = None) -> str:
     """A label as text on one line, cut short if it is very long."""
-    return short_text(label_text(label))
+    return short_text(label_text(label, names))
 
 
 def listed(names: Sequence[object], most: int | None = None) -> str:

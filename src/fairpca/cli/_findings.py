@@ -7,7 +7,7 @@ import numpy as np
 
 from fairpca import FairPCA, GroupTable
 from fairpca._linalg.types import Array
-from fairpca._rows.text import label_text, short_text
+from fairpca._rows.text import short_text
 from fairpca.cli._prepared import PreparedTable
 from fairpca.tables.preparation import Preparation
 
@@ -30,7 +30,7 @@ def of_subspace(fair: FairPCA) -> list[str]:
     """Who pays for ordinary PCA, what the fair subspace costs, and how good it is."""
     table = fair.group_table_
     worst, best = int(table.pca_disparity.argmax()), int(table.pca_disparity.argmin())
-    name = [short_text(label_text(label)) for label in table.labels]
+    name = [short_text(text) for text in table.to_dict()["group"]]
     who_pays = (
         f"With ordinary PCA, {name[worst]} loses {table.pca_disparity[worst]:.4g} more than with a "
         f"PCA of its own, {name[best]} {table.pca_disparity[best]:.4g}."

@@ -4,6 +4,7 @@ import shlex
 import warnings
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,16 @@ import numpy as np
 import pandas
 
 from fairpca import FairPCA, GroupTable, ParetoFront
-from fairpca._rows.groups import combine_encoded
+from fairpca._linalg.types import Array
 from fairpca.audit import audited_table, squared_errors
 from fairpca.cli._options import REPORT, ColumnOptions, FitOptions, check_destination
-from fairpca.cli._prepared import PreparedTable
+from fairpca.cli._prepared import PreparedTable, without_repeating
 from fairpca.cli._terminal import BadInputError, refusing, show_warning, stage
 from fairpca.estimators.callbacks import listening
 from fairpca.front import front_of
 from fairpca.report import Report, import_jinja2
 from fairpca.report import report as make_report
-from fairpca.tables.columns import encode_labels
+from fairpca.tables.columns import label_groups
 
 
 def fit_fair(prepared: PreparedTable, n_components: int | float, options: FitOptions) -> FairPCA:
@@ -40,7 +41,8 @@ def find_dimension(prepared: PreparedTable, n_components: int | float, missing_l
         _check_shape(prepared, n_components)
         return n_components
     # What it warns of, what comes next will warn of too.
-    fair, _ = _fit(prepared, n_components, FitOptions(missing_labels=missing_labels))
+    options = FitOptions(missing_labels=missing_labels, groups=prepared.grouping)
+    fair, _ = _fit(prepared, n_components, options)
     return int(fair.n_components_)
 
 
@@ -61,12 +63,17 @@ def audit_prepared(prepared: PreparedTable, reduction: FairPCA, missing_labels: 
     losses: dict[Hashable, float] = defaultdict(float)
     r = 0
     for batch, rows in prepared.batches("auditing the model", prepared.sensitive):
-        encoded = encode_labels(batch, prepared.sensitive)
-        labels, codes = combine_encoded(encoded, len(rows), missing_labels)
+        groups = label_groups(batch, prepared.sensitive, missing_labels)
         errors, r = squared_errors(reduction, rows, rows)
-        for label, loss in zip(labels, np.bincount(codes, errors, len(labels)), strict=True):
+        errors = errors if groups.kept is None else errors * groups.kept
+        sums = np.bincount(groups.codes, errors, len(groups.labels))
+        for label, loss in zip(groups.labels, sums, strict=False):
             losses[label] += float(loss)
-    return audited_table(reduction, prepared.gathered(reduce_wide=True).moments, losses, r)
+    gathered = replace(prepared, grouping="intersections").gathered(reduce_wide=True)
+    lost: Array = np.array([losses[label] for label in gathered.moments.labels], dtype=np.float64)
+    gathered = gathered.grouped(prepared.grouping)
+    lost = lost if gathered.parts is None else np.asarray(gathered.parts @ lost)
+    return audited_table(reduction, gathered.moments, lost, r)
 
 
 def check_report(path: Path | None, choices: FitOptions, *others: Path | None) -> None:
@@ -101,15 +108,16 @@ def report_on(
     """
     named: dict[str, Any] = {} if title is None else {"title": title}
     rows = pandas.DataFrame(prepared.rows, columns=list(prepared.preparation.feature_names))
-    with stage("making the report") as progress, refusing(), warnings.catch_warnings():
+    with stage("making the report") as progress, refusing(), without_repeating():
         if not warn:
             warnings.simplefilter("ignore")
         return make_report(
             rows,
             sensitive_features=prepared.groups,
             n_components=n_components,
+            groups=prepared.grouping,
             missing_labels=missing_labels,
-            code=_commands_for(arguments, table, columns, n_components, missing_labels),
+            code=_commands_for(arguments, prepared, table, columns, n_components, missing_labels),
             progress=progress,
             **named,
         )
@@ -152,6 +160,7 @@ def _fit(
 
 def _commands_for(
     arguments: Sequence[str],
+    prepared: PreparedTable,
     table: Path,
     columns: ColumnOptions,
     n_components: int,
@@ -168,6 +177,7 @@ def _commands_for(
     options += [] if columns.standardize else ["--no-standardize"]
     options += ["--keep-sensitive"] if columns.keep_sensitive else []
     options += ["--missing-labels", missing_labels] if missing_labels != "error" else []
+    options += ["--groups", prepared.grouping] if prepared.grouping != "intersections" else []
     return (
         f"{shlex.join(['fairpca', *arguments])}\n\n"
         "# the subspace at the slider, as a model to keep\n"

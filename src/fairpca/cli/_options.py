@@ -12,6 +12,7 @@ import typer
 from fairpca._rows.checks import check_choice, check_number
 from fairpca._rows.choices import CRITERIA
 from fairpca._rows.groups import MISSING_LABELS
+from fairpca._rows.labels import GROUPINGS
 from fairpca._rows.text import listed
 from fairpca.cli._terminal import BadInputError, refusing
 from fairpca.solvers import SOLVERS
@@ -29,14 +30,21 @@ _DIMENSION = typer.Option(
     help="The number of columns to reduce to, or a share: the fewest at which the worst-off group "
     "keeps that share of its variance.",
 )
-_SENSITIVE = "A column that makes the groups; several make groups of their combinations."
+_SENSITIVE = "A column that makes the groups; several make groups as --groups says."
 _KEEP = "Whether the sensitive columns are reduced with the others; new tables then need them too."
 _ENCODE = (
     "Columns of text become a 0/1 column for each category, or one of codes (positions in sorted "
     "order), or are an error."
 )
 _CRITERION = "Equal disparities at the least total loss, or the least largest disparity."
-_MISSING = "Whether missing values in a sensitive column are an error or a group."
+_MISSING = (
+    "Whether missing values in a sensitive column are an error or a group, or their rows are left "
+    "out."
+)
+_GROUPS = (
+    "What several sensitive columns make groups of: their combinations, or each of their values "
+    "alone (all women, all Black people, …), or both."
+)
 _OUTPUT = (
     "Write the reduced table; the suffix is .csv, .parquet, .arrow or .feather. In a CSV file, "
     "text that a spreadsheet would run gets a ' in front."
@@ -79,6 +87,7 @@ Whiten = Annotated[
 ]
 Solver = Annotated[str, typer.Option(metavar="NAME", help=f"One of auto, {', '.join(SOLVERS)}.")]
 MissingLabels = Annotated[str, typer.Option(metavar="|".join(MISSING_LABELS), help=_MISSING)]
+Groups = Annotated[str, typer.Option(metavar="|".join(map(str, GROUPINGS[:-1])), help=_GROUPS)]
 Model = Annotated[
     Path | None, file_option("--model", help="Write the model; the suffix is .fairpca.")
 ]
@@ -99,6 +108,7 @@ class FitOptions:
     tolerance: float = 0.0
     solver: str = "auto"
     missing_labels: str = "error"
+    groups: str = "intersections"
 
     @refusing()
     def __post_init__(self) -> None:
@@ -106,6 +116,7 @@ class FitOptions:
         check_number("--tolerance", self.tolerance, least=0.0)
         check_choice("--solver", self.solver, ("auto", *SOLVERS))
         check_choice("--missing-labels", self.missing_labels, MISSING_LABELS)
+        check_choice("--groups", self.groups, GROUPINGS[:-1])
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,36 @@
 """From the batches of a table to prepared columns and groups, and to the reduced table."""
 
+import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pyarrow
 
 from fairpca import FairPCA, GroupMoments
 from fairpca._linalg.types import Array
-from fairpca._rows.groups import check_number_of_groups, combine_encoded
+from fairpca._rows.groups import warn_of_dropped
+from fairpca._rows.labels import (
+    MISSING,
+    Orders,
+    check_number_of_groups,
+    merged_orders,
+    refuse_measurements,
+)
 from fairpca.cli._options import ColumnOptions, check_suffix, unique
 from fairpca.cli._terminal import BadInputError, refusing, stage
 from fairpca.estimators.gather import Gathered, gather
 from fairpca.estimators.model_file import FairModel, load_model
+from fairpca.exceptions import FairnessWarning
 from fairpca.moments import MomentSum
 from fairpca.tables.batches import Table
-from fairpca.tables.columns import Encoded, encode_labels, require_columns
+from fairpca.tables.columns import Encoded, encode_labels, label_groups, require_columns
 from fairpca.tables.preparation import Preparation, PreparationLearner, missing_sentence
 from fairpca.tables.reading import SUFFIXES
 from fairpca.tables.writing import write_batches
@@ -40,15 +51,21 @@ class PreparedTable:
     n_rows: int = 0
     rows: Array | None = None
     groups: dict[str, Any] | None = None
+    grouping: str = "intersections"
     moments: GroupMoments | None = None
 
     def gathered(self, *, reduce_wide: bool = False) -> Gathered:
         """The table as it is fitted to; `reduce_wide` is as for `gather`."""
         if self.moments is not None:
-            return Gathered(self.moments)
-        return gather(
-            self.rows, self.groups, missing_labels=self.missing_labels, reduce_wide=reduce_wide
-        )
+            return Gathered(self.moments).grouped(self.grouping)
+        with without_repeating():
+            return gather(
+                self.rows,
+                self.groups,
+                missing_labels=self.missing_labels,
+                groups=self.grouping,
+                reduce_wide=reduce_wide,
+            )
 
     def batches(self, doing: str, columns: Sequence[str] = ()) -> Iterator[tuple[Any, Array]]:
         """Batches of some columns, each with the prepared rows."""
@@ -68,6 +85,7 @@ def prepare_table(
     options: ColumnOptions,
     missing_labels: str,
     *,
+    groups: str = "intersections",
     carry: Sequence[str] = (),
     output: Path | None = None,
     stream: bool = False,
@@ -91,7 +109,7 @@ def prepare_table(
                 learning.see(batch)
         return _gathered(table, learning.preparation(), options.sensitive, missing_labels)
 
-    return table.settled(prepare)
+    return replace(_checked_labels(path, table.settled(prepare)), grouping=groups)
 
 
 @refusing()
@@ -102,12 +120,14 @@ def prepare_with_model(
     sensitive: tuple[str, ...],
     missing_labels: str,
     *,
+    groups: str = "intersections",
     stream: bool = False,
 ) -> PreparedTable:
     """Prepare a new table as that of a model was."""
     opened = open_with_model(path, preparation, drop, sensitive, labels=sensitive, stream=stream)
     table = opened.table
-    return table.settled(lambda: _gathered(table, preparation, sensitive, missing_labels))
+    prepared = table.settled(lambda: _gathered(table, preparation, sensitive, missing_labels))
+    return replace(_checked_labels(path, prepared), grouping=groups)
 
 
 @refusing()
@@ -194,29 +214,64 @@ def _gathered(
     """The prepared rows of a table in memory, or the moments of one that is read in batches."""
     prepared = PreparedTable(table, preparation, sensitive, missing_labels)
     n_rows, total = 0, MomentSum()
+    n_dropped = 0
     kept: list[Array] = []
     labels: dict[str, list[Any]] = {name: [] for name in sensitive}
-    for _, rows, encoded in _prepared(
+    orders: Orders | None = None
+    for batch, rows, encoded in _prepared(
         table, preparation, "preparing the columns", (), sensitive, missing_labels
     ):
         n_rows += len(rows)
+        groups = label_groups(batch, sensitive, missing_labels)
+        n_dropped += groups.n_dropped
         if table.in_memory:
             kept.append(rows)
+            orders = merged_orders(orders, groups.orders)
             for name, (values, codes) in zip(sensitive, encoded, strict=True):
                 labels[name].append(np.array([*values, None], dtype=object)[codes])
             continue
-        groups, codes = combine_encoded(encoded, len(rows), missing_labels)
         with np.errstate(over="ignore", invalid="ignore"):
-            total.add(GroupMoments.from_codes(rows, codes, groups))
+            total.add(GroupMoments.from_groups(rows, groups))
         check_number_of_groups(total.n_groups)
+    warn_of_dropped(n_dropped, n_rows)
     if not table.in_memory:
+        if not total.n_groups:
+            raise ValueError("The sensitive columns have no value in any row.")
         moments = total.moments()
         if not moments.is_finite:
             raise ValueError("Values are too large to be squared.")
         return replace(prepared, n_rows=n_rows, moments=moments)
     rows = kept[0] if len(kept) == 1 else np.concatenate(kept)
-    groups_of = {name: np.concatenate(parts) for name, parts in labels.items()}
+    # As categories: whether the labels are numbers has been looked at.
+    groups_of = {
+        name: pandas.Categorical(np.concatenate(parts), categories=order, ordered=bool(order))
+        for (name, parts), order in zip(labels.items(), orders or [None] * len(labels), strict=True)
+    }
     return replace(prepared, n_rows=n_rows, rows=rows, groups=groups_of)
+
+
+def _checked_labels(path: Path, prepared: PreparedTable) -> PreparedTable:
+    """The same; refuses labels of a CSV file, which are text, that are a measurement's numbers."""
+    if not path.name.lower().endswith((".csv", ".csv.gz")):
+        return prepared
+    for j, name in enumerate(prepared.sensitive):
+        if prepared.moments is not None:
+            labels = {x[j] if isinstance(x, tuple) else x for x in prepared.moments.labels}
+        else:
+            labels = {*prepared.groups[name].categories} if prepared.groups else set()
+        try:
+            numbers = [float(str(label)) for label in labels - {MISSING}]
+        except ValueError:
+            continue
+        try:
+            refuse_measurements(numbers, name)
+        except ValueError as error:
+            raise BadInputError(
+                f"the column {name!r} has {len(numbers):,} different numbers, too many to be "
+                "groups: bin them in a column of text, or, if they are codes, put a letter before "
+                "each."
+            ) from error
+    return prepared
 
 
 def _prepared(
@@ -252,10 +307,19 @@ def _prepared(
     if unlabelled:
         raise BadInputError(
             f"the sensitive columns have no value in {unlabelled:,} of {n_rows:,} rows: leave "
-            "those rows out, or make them a group with --missing-labels group."
+            "those rows out with --missing-labels drop, or make them a group with "
+            "--missing-labels group."
         )
     if missing:
         raise ValueError(missing_sentence({name: missing[name] for name in names if missing[name]}))
+
+
+@contextmanager
+def without_repeating() -> Iterator[None]:
+    """Leave out the warning of rows that are left out, which has been given."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".* rows are left out", FairnessWarning)
+        yield
 
 
 def _tell(progress: Any, doing: str, rows: int, share: float) -> None:

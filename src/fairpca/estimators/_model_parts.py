@@ -63,8 +63,8 @@ def header_of(fitted: FairPCA, preparation: Preparation | None) -> dict[str, Any
         "groups": {
             "name": table.name,
             "labels": [_label(label) for label in table.labels],
-            "count": table.count.tolist(),
             "names": None if table.group_names is None else list(table.group_names),
+            "count": table.count.tolist(),
             "pca_is_best": table.pca_is_best,
         },
         "certificate": {
@@ -173,6 +173,8 @@ def restored(
         **stored | {"total_loss": float(stored["total_loss"])},
     )
     groups = header["groups"]
+    group_names = groups.get("names")
+    fair.sensitive_names_ = tuple(group_names or ())
     fair.group_table_ = GroupTable(
         name=groups["name"],
         labels=tuple(map(_restored_label, groups["labels"])),
@@ -181,7 +183,7 @@ def restored(
         pca_loss=arrays["pca_losses"],
         loss=arrays["group_losses"],
         variance=arrays["variances"],
-        group_names=None if groups["names"] is None else tuple(groups["names"]),
+        group_names=None if group_names is None else tuple(map(str, group_names)),
         pca_is_best=bool(groups["pca_is_best"]),
     )
     preparation = _restored_preparation(header["preparation"], arrays)

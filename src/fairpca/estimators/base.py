@@ -23,6 +23,7 @@ from fairpca._rows.checks import (
     explain_not_finite,
     refuse_distributed,
 )
+from fairpca._rows.named import without_columns
 from fairpca._rows.projection import Projection
 from fairpca._rows.row_space import RowSpace
 from fairpca.estimators.gather import Gathered, gather
@@ -71,6 +72,9 @@ class Reduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     n_components: Any
     missing_labels: str
+    groups: str | None = "intersections"
+    keep_sensitive: bool = False
+    sensitive_names_: tuple[str, ...] = ()
     explained_variance_: Array
     explained_variance_ratio_: Array
     n_components_: int
@@ -78,6 +82,11 @@ class Reduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
+
+    def _without_sensitive(self, X: Any) -> Any:
+        """A table without the columns that made the groups, unless they are features."""
+        features = {*getattr(self, "feature_names_in_", ())}
+        return without_columns(X, [name for name in self.sensitive_names_ if name not in features])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -114,7 +123,7 @@ class LinearReduction(Reduction):
         check_is_fitted(self)
         if device_library(X) is not None:
             return self._projection.on_device(self._check_device_rows(X))
-        rows = check_rows(X, self, reset=False)
+        rows = check_rows(self._without_sensitive(X), self, reset=False)
         values = rows.data if hasattr(rows, "toarray") else rows
         assert_all_finite(values, estimator_name=type(self).__name__, input_name="X")
         return self._projection(rows)
@@ -171,7 +180,7 @@ class LinearReduction(Reduction):
         """
         check_is_fitted(self)
         if device_library(X) is None:
-            rows = check_rows(X, self, reset=False)
+            rows = check_rows(self._without_sensitive(X), self, reset=False)
             return -self._mean_error(rows, check_weights(sample_weight, rows.shape[0]))
         moments = GroupMoments.from_rows(self._check_device_rows(X), sample_weight=sample_weight)
         offset = moments.mean[0] - self.mean_
@@ -252,7 +261,8 @@ class LinearReduction(Reduction):
     ) -> Gathered:
         """Rows as this estimator is fitted to them; options are as for `gather`."""
         known = (X, sensitive_features, sample_weight, self.missing_labels)
-        return gather(*known, n_components=self.n_components, estimator=self, **options)
+        chosen = {"groups": self.groups, "keep_sensitive": self.keep_sensitive} | options
+        return gather(*known, n_components=self.n_components, estimator=self, **chosen)
 
     def _set_axes(self, axes: PrincipalAxes) -> None:
         """Set what is fitted; subclasses do so with the axes of what they found."""
@@ -316,7 +326,7 @@ def principal_axes(
     mean = moments.total_mean
     if space is not None:
         basis, mean = space.lift(basis), space.lift_point(mean)
-    n, (d, r) = int(moments.count.sum()), basis.shape
+    n, (d, r) = moments.n_rows, basis.shape
     unbiased, left = n / max(n - 1, 1), min(n, d) - r
     return PrincipalAxes(
         components=np.ascontiguousarray(fix_signs(basis).T),

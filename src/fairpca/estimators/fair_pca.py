@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import fields, replace
-from functools import partial
-from numbers import Integral, Real
+from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairpca._rows.checks import check_choice, check_seed
-from fairpca._rows.choices import CENTERINGS, LOSSES, check_fairness
-from fairpca._rows.groups import UNGROUPED
+from fairpca._rows.labels import grouping_of
 from fairpca._rows.row_space import RowSpace
 from fairpca.certificate import Certificate
 from fairpca.estimators.base import LinearReduction, solution_axes
 from fairpca.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
+from fairpca.estimators.choices import PROBLEM_CHOICES, checked_solver
 from fairpca.estimators.distributed import DistributedTransform
 from fairpca.estimators.gather import (
     Gathered,
@@ -26,25 +23,21 @@ from fairpca.estimators.gather import (
     check_moments,
     record_columns,
     warn_of_groups,
+    warn_of_no_groups,
 )
 from fairpca.estimators.nesting import NestingTable
-from fairpca.estimators.partial import PartialFit, Taken
-from fairpca.exceptions import FairnessWarning
-from fairpca.moments import GroupMoments
+from fairpca.estimators.partial import MomentsFit, Taken
+from fairpca.exceptions import warn_user
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers import SOLVERS, Nested, Solver, check_nested, has_own_criterion
+from fairpca.solvers import Solver
 from fairpca.table import GroupTable
-
-_FAIRNESS = ("criterion", "tolerance", "measure", "relative", "bounds", "max_extra_loss")
-_CHOICES = (*_FAIRNESS, "loss", "centering")
-"""Parameters that are those of a `Problem`."""
 
 _ROUNDING = 1e-12
 """Part of a group's variance that sums of eigenvalues may lack."""
 
 
-class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearReduction):
+class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearReduction):
     """Principal component analysis that is fair to the worst-off group.
 
     Ordinary PCA fits the majority. This finds the subspace of `n_components` dimensions in which
@@ -97,8 +90,16 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
     whiten : bool, default=False
         Whether `transform` divides each column by the root of its `explained_variance_`, as PCA's
         does, and `inverse_transform` multiplies it back.
-    missing_labels : {"error", "group"}, default="error"
-        Whether missing sensitive features are an error or a group of their own.
+    groups : {"intersections", "marginals", "both"} or None, default="intersections"
+        What several sensitive columns make groups of: their intersections, such as Black women;
+        marginal groups, such as all women and all Black people, in which each row is in one group
+        for each column; or both. The total loss counts each row once. None asks for ordinary
+        PCA: sensitive features are not used.
+    keep_sensitive : bool, default=False
+        Whether columns of X that `sensitive_features` names stay among the features.
+    missing_labels : {"error", "group", "drop"}, default="error"
+        Whether missing sensitive features are an error or a group of their own, or their rows are
+        left out, with a warning.
     random_state : int or None, default=None
         Seed for what is random in a solver that is given by name; None is a fixed seed too. A
         solver that is given as an object has its own.
@@ -137,6 +138,9 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
         Number of columns.
     feature_names_in_ : array of shape (n_features_in_,)
         Names of the columns, when they are strings.
+    sensitive_names_ : tuple of str
+        Names of the sensitive columns, as far as they are known. `transform` takes tables with
+        these columns and without them.
 
     See Also
     --------
@@ -177,6 +181,8 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
         centering: str = "global",
         solver: str | Solver = "auto",
         whiten: bool = False,
+        groups: str | None = "intersections",
+        keep_sensitive: bool = False,
         missing_labels: str = "error",
         random_state: int | None = None,
     ) -> None:
@@ -192,6 +198,8 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
         self.centering = centering
         self.solver = solver
         self.whiten = whiten
+        self.groups = groups
+        self.keep_sensitive = keep_sensitive
         self.missing_labels = missing_labels
         self.random_state = random_state
 
@@ -214,10 +222,13 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
             the search, stay on its device.
         y : ignored
             Do not pass the groups here: without `sensitive_features` the result is that of
-            ordinary PCA.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, m), default=None
-            The group of each row; several columns make groups of their intersections. With Dask a
-            collection with the same partitions, or with Dask or Spark names of columns of X.
+            ordinary PCA, with a warning unless ``groups=None`` asks for it.
+        sensitive_features : str, list of str or array-like of shape (n_samples,) or (n_samples, m)
+            The group of each row; several columns make groups as `groups` says. Or names of
+            columns of X, which is then a table of pandas, Polars, pyarrow, Dask or Spark; in a
+            pipeline, of the table that reaches this step. With Dask also a collection with the
+            same partitions. A column of more than 50 different numbers, or 20 with fractions, is
+            refused: bin it, or pass codes as text or as a category.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights of the rows; a Dask collection or a name as above.
 
@@ -229,59 +240,7 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
         gathered = self._gather(
             X, sensitive_features, sample_weight, reduce_wide=True, in_place=True
         )
-        self._finish(gathered, solver, grouped=sensitive_features is not None)
-        return self
-
-    def fit_moments(self, moments: GroupMoments) -> FairPCA:
-        """Find the fair subspace of rows of which only the moments are at hand.
-
-        The result is that of `fit` on those rows: `GroupMoments` are all that it keeps of them.
-        They come from parts of the data, files (`fairpca.sources`) or other places.
-
-        Parameters
-        ----------
-        moments : GroupMoments
-            Of at least two rows. Their `feature_names`, if any, become `feature_names_in_`.
-
-        Returns
-        -------
-        self : FairPCA
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from fairpca import FairPCA, GroupMoments
-        >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
-        >>> groups = np.repeat(["a", "b"], 150)
-        >>> halves = (GroupMoments.from_rows(X[i::2], groups[i::2]) for i in range(2))
-        >>> fair = FairPCA(2).fit_moments(GroupMoments.merge(halves))
-        >>> fair.group_table_.count.tolist()
-        [150, 150]
-        """
-        if not isinstance(moments, GroupMoments):
-            raise TypeError(
-                f"fit_moments takes GroupMoments, not a {type(moments).__name__}: use fit for rows."
-            )
-        gathered = Gathered(moments)
-        solver = self._check_gathered(gathered)
-        self._finish(gathered, solver, grouped=moments.labels != UNGROUPED)
-        return self
-
-    def fit_gathered(self, gathered: Gathered) -> FairPCA:
-        """Find the fair subspace of rows that `gather` has checked and summed up already.
-
-        For those who gather once and fit several times; `fit` and `fit_moments` are for the rest.
-
-        Parameters
-        ----------
-        gathered : Gathered
-
-        Returns
-        -------
-        self : FairPCA
-        """
-        solver = self._check_gathered(gathered)
-        self._finish(gathered, solver, grouped=gathered.moments.labels != UNGROUPED)
+        self._finish(gathered, solver, grouped=sensitive_features is not None, y=y)
         return self
 
     @classmethod
@@ -318,19 +277,35 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
         >>> FairPCA.from_solution(problem, ExactSolver().solve(problem)).transform(X).shape
         (300, 2)
         """
-        choices = {name: getattr(problem, name) for name in _CHOICES}
+        choices = {name: getattr(problem, name) for name in PROBLEM_CHOICES}
         others: dict[str, Any] = {"missing_labels": missing_labels, "random_state": random_state}
+        features, sensitive = problem.moments.feature_names, problem.moments.group_names
+        others["groups"] = grouping_of(problem.moments.labels)
+        others["keep_sensitive"] = not set(features or ()).isdisjoint(sensitive or ())
         fair = cls(problem.n_components, **choices, **others)
         record_columns(fair, problem.moments)
         fair._set_fitted(problem, solution)
         return fair
 
     def _finish(
-        self, gathered: Gathered, solver: Solver, *, grouped: bool, taken: Taken | None = None
+        self,
+        gathered: Gathered,
+        solver: Solver,
+        *,
+        grouped: bool,
+        y: Any = None,
+        taken: Taken | None = None,
+        first: bool = True,
     ) -> None:
-        """Solve and set what is fitted; `grouped` says whether there are sensitive features."""
-        if grouped:
-            warn_of_groups(gathered.moments, stacklevel=4)
+        """Solve and set what is fitted; `grouped` says whether there are sensitive features.
+
+        If there are none, the first of several batches warns of it.
+        """
+        if self.groups is not None:
+            if grouped:
+                warn_of_groups(gathered.moments)
+            elif first:
+                warn_of_no_groups(y, "set groups=None if ordinary PCA is wanted")
         problem, solution = self._run(gathered, solver)
         self._set_fitted(problem, solution, gathered.space)
         # Together with the rest, so that a call that is interrupted can be made again. Only
@@ -340,59 +315,10 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
             self._taken = taken
         worse = solution.certificate.all_worse_off and len(gathered.moments.labels) > 1
         if worse or solution.certificate.status in ("infeasible", "unresolved"):
-            warnings.warn(str(solution.certificate), FairnessWarning, stacklevel=3)
+            warn_user(str(solution.certificate))
 
     def _check_parameters(self) -> Solver:
-        """Refuse wrong parameters before any work; returns the solver."""
-        n = self.n_components
-        whole = isinstance(n, Integral) and not isinstance(n, bool)
-        share = isinstance(n, Real) and not isinstance(n, Integral)
-        if not (n is None or (whole and n >= 1) or (share and 0.0 < float(n) < 1.0)):
-            raise ValueError(
-                "n_components must be None, an integer of at least 1, or a share strictly "
-                f"between 0 and 1, got {n!r}."
-            )
-        check_fairness(*(getattr(self, name) for name in _FAIRNESS))
-        check_choice("loss", self.loss, LOSSES)
-        check_choice("centering", self.centering, CENTERINGS)
-        check_choice("whiten", self.whiten, (True, False))
-        check_seed(self.random_state)
-        given: Any = self.solver
-        if isinstance(given, type | partial):
-            made: Any = getattr(given, "func", given)
-            raise ValueError(
-                f"solver must be an instance, not the class {made.__name__}: write "
-                f"solver={made.__name__}()."
-            )
-        if not hasattr(given, "solve"):
-            check_choice("solver", given, ("auto", *SOLVERS))
-            make: Any = SOLVERS["exact" if given == "auto" else given]
-            known = {field.name for field in fields(getattr(make, "func", make))}
-            seed = {"random_state": self.random_state} if "random_state" in known else {}
-            given = make(**seed)
-        solver: Solver = given
-        check_choice("nested", self.nested, (True, False))
-        if self.nested:
-            limited = self.bounds is not None or self.max_extra_loss is not None
-            check_nested("limited" if limited else self.criterion, solver)
-            nested: Any = Nested(solver)
-            return nested  # type: ignore[no-any-return]
-        asked = [
-            name
-            for name, holds in {
-                "measure": self.measure != "disparity",
-                "relative": bool(self.relative),
-                "bounds": self.bounds is not None,
-                "max_extra_loss": self.max_extra_loss is not None,
-            }.items()
-            if holds
-        ]
-        if asked and has_own_criterion(solver):
-            raise ValueError(
-                f"solver={self.solver!r} has a criterion of its own, and cannot do "
-                f"{' and '.join(asked)}: leave them out, or use solver='exact'."
-            )
-        return solver
+        return checked_solver(self)
 
     def _check_gathered(self, gathered: Gathered) -> Solver:
         """The same for rows that are summed up already, whose columns are recorded."""
@@ -407,7 +333,7 @@ class FairPCA(CallbackSupportMixin, PartialFit, DistributedTransform, LinearRedu
         n_steps, n = getattr(solver, "n_steps", 0), self.n_components
         task = FitTask(self, n_steps) if n_steps else None
         share = None if n is None or isinstance(n, Integral) else float(n)
-        choices = {name: getattr(self, name) for name in _CHOICES}
+        choices = {name: getattr(self, name) for name in PROBLEM_CHOICES}
         choices["tolerance"] = float(self.tolerance)
         for r in self._dimensions(gathered, choices):
             problem = gathered.problem(r, **choices)

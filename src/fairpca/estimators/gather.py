@@ -1,22 +1,25 @@
 """gather: rows, wherever they are, as moments by group and what else is fitted to."""
 
-import warnings
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _get_feature_names
 
 from fairpca._linalg.backends import cluster_library, device_library, to_host
 from fairpca._linalg.dense import eigh_descending
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_device_rows, check_rows, check_weights, explain_not_finite
-from fairpca._rows.groups import Codes, encode_groups
+from fairpca._rows.groups import Codes, encode_groups, warn_of_dropped
+from fairpca._rows.labels import overlapping
+from fairpca._rows.named import chosen_columns, named_columns, without_columns
 from fairpca._rows.row_space import RowSpace, spanned_space
-from fairpca._rows.text import label_text, listed
-from fairpca.exceptions import FairnessWarning
+from fairpca._rows.text import listed
+from fairpca.exceptions import warn_user
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 
@@ -33,11 +36,14 @@ class Gathered:
     rows : array or CSR matrix of shape (n, d), or None
         The checked rows; None where they stayed where they are and only moments came.
     codes : integer array of shape (n,), or None
-        Position of each row's group among those of the moments, -1 for a group without weight.
+        Position of each row's group among those of the moments, -1 for a group without weight;
+        where groups overlap, among the `parts` of these.
     weights : array of shape (n,), or None
-        The sample weights, if there are any.
+        The sample weights, if there are any; 0 for rows that are left out.
     space : RowSpace or None
         The space that the rows span, where they have far more columns than there are rows.
+    parts : boolean array of shape (k, n_parts), or None
+        Which of the parts that `codes` tells apart are in each group; None where each is one.
     """
 
     moments: GroupMoments
@@ -45,6 +51,7 @@ class Gathered:
     codes: Codes | None = None
     weights: Array | None = None
     space: RowSpace | None = None
+    parts: NDArray[np.bool_] | None = None
 
     @property
     def n_features(self) -> int:
@@ -55,6 +62,30 @@ class Gathered:
     def feature_names(self) -> tuple[str, ...] | None:
         """Names of those columns, if they have any."""
         return self.moments.feature_names
+
+    def grouped(self, groups: str | None) -> Gathered:
+        """The same rows by other groups, as `GroupMoments.overlapping` has them."""
+        if groups == "intersections":
+            return self
+        _, parts = overlapping(self.moments.labels, groups, self.moments.group_orders)
+        if parts is None:
+            return self
+        return replace(self, moments=self.moments.overlapping(groups), parts=parts)
+
+    def members(self, group: int) -> NDArray[np.bool_]:
+        """Which rows with a positive weight are in a group; (n,)."""
+        codes = np.asarray(self.codes)
+        own = codes == group if self.parts is None else (codes >= 0) & self.parts[group][codes]
+        return np.asarray(own if self.weights is None else own & (self.weights > 0.0))
+
+    def group_sums(self, values: Array) -> Array:
+        """The weighted sum of a number for each row over the rows of each group; (k,)."""
+        codes = np.asarray(self.codes)
+        some = codes >= 0
+        weighted = values if self.weights is None else values * self.weights
+        n_parts = len(self.moments.labels) if self.parts is None else self.parts.shape[1]
+        sums = np.asarray(np.bincount(codes[some], weighted[some], n_parts), dtype=np.float64)
+        return sums if self.parts is None else np.asarray(self.parts @ sums)
 
     def numerical_rank(self) -> int:
         """Dimensions along which the rows vary by more than rounding, but at least 1."""
@@ -76,6 +107,8 @@ def gather(
     sample_weight: ArrayLike | None = None,
     missing_labels: str = "error",
     *,
+    groups: str | None = "intersections",
+    keep_sensitive: bool = False,
     n_components: object = None,
     estimator: Any = None,
     reset: bool = True,
@@ -87,12 +120,13 @@ def gather(
 
     Parameters
     ----------
-    X, sensitive_features, sample_weight, missing_labels
-        As for `FairPCA.fit`.
+    X, sensitive_features, sample_weight, missing_labels, groups, keep_sensitive
+        As for `FairPCA` and its `fit`.
     n_components : object, default=None
         If an integer, no more than the number of columns; checked before the rows are read.
     estimator : object, default=None
-        Whose `n_features_in_` and `feature_names_in_` are set, or with ``reset=False`` compared.
+        Whose `n_features_in_`, `feature_names_in_` and `sensitive_names_` are set, or with
+        ``reset=False`` compared.
     least_rows : int, default=2
         The fewest rows.
     reduce_wide : bool, default=False
@@ -105,8 +139,13 @@ def gather(
     -------
     Gathered
     """
-    on_device = device_library(X) is not None
-    if in_place and (on_device or cluster_library(X) is not None):
+    on_device, on_cluster = device_library(X) is not None, cluster_library(X) is not None
+    names = named_columns(X, sensitive_features)
+    if names and not on_cluster:
+        sensitive_features = chosen_columns(X, names)
+    if not keep_sensitive and not on_cluster:
+        X = without_columns(X, names if reset else getattr(estimator, "sensitive_names_", names))
+    if in_place and (on_device or on_cluster):
         choices: dict[str, Any] = {"sample_weight": sample_weight, "missing_labels": missing_labels}
         if on_device:
             rows = check_device_rows(X, at_least=least_rows)
@@ -114,28 +153,35 @@ def gather(
             moments = GroupMoments.from_rows(rows, sensitive_features, **choices)
         else:
             check_dimension(n_components, _most_features(X))
+            choices["keep_sensitive"] = keep_sensitive
             moments = _cluster_moments(X, sensitive_features=sensitive_features, **choices)
         check_moments(moments, n_components)
         record_columns(estimator, moments)
-        return Gathered(moments)
+        return Gathered(moments).grouped(groups)
     X = to_host(X) if on_device else X
     rows = check_rows(X, estimator, reset=reset, ensure_min_samples=least_rows)
     check_dimension(n_components, rows.shape[1])
-    labels, codes = encode_groups(sensitive_features, rows.shape[0], missing_labels)
-    weights = check_weights(sample_weight, rows.shape[0])
+    found = encode_groups(sensitive_features, rows.shape[0], missing_labels)
+    weights = found.weights(check_weights(sample_weight, rows.shape[0]))
+    if found.n_dropped:
+        warn_of_dropped(found.n_dropped, rows.shape[0])
+        _check_left(rows.shape[0] - found.n_dropped, least_rows)
     wide = reduce_wide and rows.shape[1] > rows.shape[0]
     space = spanned_space(rows, weights, estimator) if wide else None
-    moments = GroupMoments.from_codes(rows if space is None else space.rows, codes, labels, weights)
+    moments = GroupMoments.from_groups(rows if space is None else space.rows, found, weights)
     if not moments.is_finite:
         explain_not_finite(rows, estimator)
-    if len(moments.labels) < len(labels):
+    codes = found.codes
+    if len(moments.labels) < len(found.labels):
         position = {label: i for i, label in enumerate(moments.labels)}
-        codes = np.array([position.get(label, -1) for label in labels])[codes]
+        codes = np.array([position.get(label, -1) for label in found.labels])[codes]
+    if estimator is not None and reset:
+        estimator.sensitive_names_ = moments.group_names or ()
     recorded = getattr(estimator, "feature_names_in_", None)
-    names = _get_feature_names(X) if estimator is None else recorded
-    if names is not None and space is None:
-        moments = replace(moments, feature_names=tuple(names))
-    return Gathered(moments, rows, codes, weights, space)
+    features = _get_feature_names(X) if estimator is None else recorded
+    if features is not None and space is None:
+        moments = replace(moments, feature_names=tuple(features))
+    return Gathered(moments, rows, codes, weights, space).grouped(groups)
 
 
 def check_dimension(n_components: object, d: float) -> None:
@@ -146,7 +192,7 @@ def check_dimension(n_components: object, d: float) -> None:
 
 def check_moments(moments: GroupMoments, n_components: object) -> None:
     """Raise ValueError for moments that nothing can be fitted to."""
-    n = int(moments.count.sum())
+    n = moments.n_rows
     if n < 2:
         raise ValueError(f"The moments are those of n_samples={n}; a minimum of 2 is required.")
     if not moments.is_finite:
@@ -157,28 +203,43 @@ def check_moments(moments: GroupMoments, n_components: object) -> None:
 def record_columns(estimator: Any, source: GroupMoments | Gathered) -> None:
     """Set number and names of an estimator's columns, as scikit-learn does for rows."""
     estimator.n_features_in_ = source.n_features
+    moments = source.moments if isinstance(source, Gathered) else source
+    estimator.sensitive_names_ = moments.group_names or ()
     if source.feature_names is not None:
         estimator.feature_names_in_ = np.array(source.feature_names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
 
 
-def warn_of_groups(moments: GroupMoments, *, stacklevel: int) -> None:
+def warn_of_groups(moments: GroupMoments) -> None:
     """Warn of groups of which a result says little."""
     if len(moments.labels) == 1:
-        warnings.warn(
-            f"sensitive_features has one group only, {label_text(moments.labels[0])!r}: the result "
-            "is that of ordinary PCA.",
-            FairnessWarning,
-            stacklevel=stacklevel,
+        warn_user(
+            f"sensitive_features has one group only, {moments.group_texts[0]!r}: the result is "
+            "that of ordinary PCA."
         )
     if (moments.count == 1).any():
-        single = [label_text(moments.labels[i]) for i in np.flatnonzero(moments.count == 1)]
-        warnings.warn(
+        single = [moments.group_texts[i] for i in np.flatnonzero(moments.count == 1)]
+        warn_user(
             f"Groups with a single row: {listed(single, 5)}. What is found of such a group says "
-            "little; consider merging it with another.",
-            FairnessWarning,
-            stacklevel=stacklevel,
+            "little; consider merging it with another."
+        )
+
+
+def warn_of_no_groups(y: Any, way_out: str) -> None:
+    """Warn of a fit without groups, which may have been passed as y by mistake."""
+    start = "There are no groups" if y is None else "y is ignored, and there are no groups"
+    warn_user(
+        f"{start}: the result is that of ordinary PCA. Pass the group of each row, or the name of "
+        f"its column, as sensitive_features=…, or {way_out}."
+    )
+
+
+def _check_left(n_rows: int, least_rows: int) -> None:
+    if n_rows < least_rows:
+        raise ValueError(
+            f"Only {n_rows} of the rows have sensitive features, while a minimum of {least_rows} "
+            "is required: fill them in, or make the others a group with missing_labels='group'."
         )
 
 

@@ -8,6 +8,10 @@ The header (see `fairpca.files.archive`) has these keys beside the common ones:
 ``labels``         the groups: texts, numbers and truth values as they are, intersections as
                    lists, dates, times, decimal numbers and infinities as ``{kind: text}``
 ``feature_names``  names of the columns, or null
+``group_names``    names of the sensitive columns, or null; older files have none
+``group_orders``   for each sensitive column its ordered categories or null, or null for all;
+                   older files have none
+``n_dropped``      rows left out for want of a label; older files have none
 ``pass``           what a pass over files has read so far (see `fairpca.sources`), or null
 =================  ============================================================================
 
@@ -50,6 +54,9 @@ class StoredMoments:
     mean: Array
     scatter: Array
     feature_names: tuple[str, ...] | None
+    group_names: tuple[str, ...] | None
+    group_orders: tuple[tuple[Hashable, ...] | None, ...] | None
+    n_dropped: int
 
 
 def write(path: str | Path, stored: Any, reading: dict[str, Any] | None = None) -> None:
@@ -61,10 +68,14 @@ def read(source: str | Path | bytes) -> tuple[StoredMoments, dict[str, Any] | No
     """The moments of a file or its bytes, and what had been read if they are those of a pass."""
     header, arrays = FILE.read(source)
     with taking_for_damage(BYTES if isinstance(source, bytes) else repr(str(source))):
-        names = header["feature_names"]
+        names, group_names = header["feature_names"], header.get("group_names")
+        orders = header.get("group_orders")
         stored = StoredMoments(
             labels=tuple(map(label_from_data, header["labels"])),
             feature_names=None if names is None else tuple(map(str, names)),
+            group_names=None if group_names is None else tuple(map(str, group_names)),
+            group_orders=None if orders is None else tuple(map(_order, orders)),
+            n_dropped=int(header.get("n_dropped", 0)),
             **arrays,
         )
         k, d = stored.mean.shape
@@ -97,10 +108,19 @@ def _parts(stored: Any, reading: dict[str, Any] | None) -> tuple[dict[str, Any],
     header = {
         "labels": [label_as_data(label) for label in stored.labels],
         "feature_names": None if stored.feature_names is None else list(stored.feature_names),
+        "group_names": None if stored.group_names is None else list(stored.group_names),
+        "group_orders": None
+        if stored.group_orders is None
+        else [order and [label_as_data(label) for label in order] for order in stored.group_orders],
+        "n_dropped": int(stored.n_dropped),
         "pass": reading,
     }
     names = ("count", "weight", "mean", "scatter")
     return header, {name: getattr(stored, name) for name in names}
+
+
+def _order(stored: list[Any] | None) -> tuple[Hashable, ...] | None:
+    return None if stored is None else tuple(map(label_from_data, stored))
 
 
 def label_as_data(label: Hashable) -> Any:

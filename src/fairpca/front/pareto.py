@@ -114,7 +114,7 @@ class ParetoFront:
         over : {"largest", "spread"}, default="largest"
             What unfairness is: the largest measure of a group, or the largest difference between
             the measures of two groups.
-        missing_labels : {"error", "group"}, default="error"
+        missing_labels : {"error", "group", "drop"}, default="error"
             A parameter of the estimators of points.
         progress : callable, default=None
             Called with ``("finding the points of the front", done, total)`` each time that one

@@ -7,11 +7,13 @@ from numpy.typing import ArrayLike
 from fairpca._rows.checks import (
     Progress,
     check_choice,
+    check_flag,
     check_progress,
     check_seed,
     check_whole_number,
 )
 from fairpca._rows.choices import CENTERINGS, LOSSES
+from fairpca._rows.labels import GROUPINGS
 from fairpca.estimators.gather import Gathered, gather, warn_of_groups
 from fairpca.front.pareto import ParetoFront, check_n_points
 
@@ -25,6 +27,8 @@ def pareto_front(
     loss: str = "mean",
     centering: str = "global",
     sample_weight: ArrayLike | None = None,
+    groups: str = "intersections",
+    keep_sensitive: bool = False,
     missing_labels: str = "error",
     random_state: int | None = None,
     progress: Progress | None = None,
@@ -33,7 +37,7 @@ def pareto_front(
 
     Parameters
     ----------
-    X, sensitive_features, sample_weight, loss, centering, missing_labels
+    X, sensitive_features, sample_weight, loss, centering, groups, keep_sensitive, missing_labels
         As for `FairPCA` and its `fit`, with rows in memory.
     n_components : int
         Dimension of the subspaces, from 1 to the number of columns.
@@ -86,6 +90,8 @@ def pareto_front(
         n_points=n_points,
         loss=loss,
         centering=centering,
+        groups=groups,
+        keep_sensitive=keep_sensitive,
         missing_labels=missing_labels,
         random_state=random_state,
     )
@@ -102,6 +108,8 @@ def gathered_front(
     n_points: int,
     loss: str,
     centering: str,
+    groups: str,
+    keep_sensitive: bool,
     missing_labels: str,
     random_state: int | None,
 ) -> tuple[ParetoFront, Gathered]:
@@ -110,19 +118,26 @@ def gathered_front(
     check_n_points(n_points)
     check_choice("loss", loss, LOSSES)
     check_choice("centering", centering, CENTERINGS)
+    check_flag("keep_sensitive", keep_sensitive)
+    check_choice("groups", groups, GROUPINGS[:-1])  # a front of one group is a point
     check_seed(random_state)
     check_progress(progress)
     if sensitive_features is None:
         raise ValueError("sensitive_features must name the group of each row, got None.")
     gathered = gather(
-        X, sensitive_features, sample_weight, missing_labels, n_components=n_components
+        X,
+        sensitive_features,
+        sample_weight,
+        missing_labels,
+        groups=groups,
+        keep_sensitive=keep_sensitive,
+        n_components=n_components,
     )
     front = front_of(
         gathered,
         int(n_components),
         n_points,
         progress,
-        stacklevel=5,
         missing_labels=missing_labels,
         random_state=random_state,
         loss=loss,
@@ -137,13 +152,12 @@ def front_of(
     n_points: int,
     progress: Progress | None = None,
     *,
-    stacklevel: int = 3,
     missing_labels: str = "error",
     random_state: int | None = None,
     **choices: Any,
 ) -> ParetoFront:
     """The front of gathered rows, whose groups are warned of; choices are as for `Problem`."""
-    warn_of_groups(gathered.moments, stacklevel=stacklevel)
+    warn_of_groups(gathered.moments)
     problem = gathered.problem(n_components, **choices)
     return ParetoFront.from_problem(
         problem, n_points, random_state, missing_labels=missing_labels, progress=progress

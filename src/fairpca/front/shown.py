@@ -11,7 +11,8 @@ _SHOWN_POINTS = 8
 
 def columns_of(front: Any) -> dict[str, list[Any]]:
     """The columns by name, as lists with one entry for each point."""
-    names, noun = distinct_texts(front.problem.moments.labels), _noun(front)
+    moments, noun = front.problem.moments, _noun(front)
+    names = distinct_texts(moments.labels, moments.group_names)
     columns: dict[str, list[Any]] = {
         f"largest {noun}": front.largest.tolist(),
         "spread": front.spread.tolist(),

@@ -8,9 +8,12 @@ from numpy.typing import ArrayLike
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_choice, check_whole_number
 from fairpca.estimators.base import LinearReduction, principal_axes
-from fairpca.estimators.gather import warn_of_groups
+from fairpca.estimators.gather import warn_of_groups, warn_of_no_groups
 from fairpca.moments import GroupMoments
 from fairpca.parity._spaces import check_dimensions_left, numerical_rank, parity_gaps
+
+ORDINARY_PCA = "use scikit-learn's PCA if ordinary PCA is wanted"
+"""What to do instead of a fit without groups."""
 
 
 class LinearParity(LinearReduction):
@@ -44,7 +47,9 @@ class LinearParity(LinearReduction):
         self._check_parameters(grouped=grouped)
         moments = self._gather(X, sensitive_features, sample_weight).moments
         if grouped:
-            warn_of_groups(moments, stacklevel=3)
+            warn_of_groups(moments)
+        else:
+            warn_of_no_groups(y, ORDINARY_PCA)
         covariance = moments.total_covariance()
         basis = self._find_basis(moments, covariance)
         self._set_axes(principal_axes(basis, moments, covariance))

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
 
@@ -19,9 +20,11 @@ from fairpca._rows.checks import (
     check_whole_number,
     explain_not_finite,
 )
-from fairpca._rows.groups import Codes, encode_groups
+from fairpca._rows.groups import Codes, Groups, encode_groups, warn_of_dropped
+from fairpca._rows.labels import Labels
+from fairpca._rows.named import chosen_columns, named_columns, without_columns
 from fairpca.estimators.base import Reduction
-from fairpca.estimators.gather import warn_of_groups
+from fairpca.estimators.gather import warn_of_groups, warn_of_no_groups
 from fairpca.moments import GroupMoments
 from fairpca.parity._spaces import (
     check_dimensions_left,
@@ -69,8 +72,9 @@ class KernelParityPCA(Reduction):
         Independent term of "poly" and "sigmoid".
     kernel_params : dict or None, default=None
         Further arguments of a callable.
-    missing_labels : {"error", "group"}, default="error"
-        Whether missing sensitive features are an error or a group of their own.
+    missing_labels : {"error", "group", "drop"}, default="error"
+        Whether missing sensitive features are an error or a group of their own, or their rows are
+        left out, with a warning.
 
     Attributes
     ----------
@@ -161,17 +165,22 @@ class KernelParityPCA(Reduction):
         y : ignored
             Do not pass the groups here: without `sensitive_features` the result is that of
             ordinary kernel PCA.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, m), default=None
-            The group of each row; several columns make groups of their intersections.
+        sensitive_features : str, list of str or array-like of shape (n_samples,) or (n_samples, m)
+            The group of each row, or names of columns of a table; several columns make groups of
+            their intersections. Columns that are named are no features.
 
         Returns
         -------
         self : object
         """
         self._check_parameters()
-        rows = self._check_rows(X, reset=True, ensure_min_samples=2)
+        names = named_columns(X, sensitive_features)
+        if names:
+            sensitive_features = chosen_columns(X, names)
+        rows = self._check_rows(without_columns(X, names), reset=True, ensure_min_samples=2)
         _check_memory(rows.shape[0])
-        labels, codes = encode_groups(sensitive_features, rows.shape[0], self.missing_labels)
+        groups = encode_groups(sensitive_features, rows.shape[0], self.missing_labels)
+        rows, labels, codes = self._kept(rows, groups)
         self.gamma_ = 1.0 / rows.shape[1] if self.gamma is None else float(self.gamma)
         # A copy: what the caller does to X later must not change the kernel.
         self.X_fit_ = None if self.kernel == "precomputed" else rows.astype(np.float64)
@@ -187,7 +196,9 @@ class KernelParityPCA(Reduction):
         projected = coordinates @ basis
         moments = GroupMoments.from_codes(projected, codes, labels)
         if sensitive_features is not None:
-            warn_of_groups(moments, stacklevel=3)
+            warn_of_groups(replace(moments, group_names=groups.names))
+        else:
+            warn_of_no_groups(y, "use scikit-learn's KernelPCA if ordinary kernel PCA is wanted")
         self.mean_gap_, self.covariance_gap_ = parity_gaps(moments, np.eye(self.n_components_))
         self.explained_variance_ = projected.var(axis=0, ddof=1)
         total = values.sum() / (len(kernel) - 1)
@@ -207,7 +218,7 @@ class KernelParityPCA(Reduction):
         array of shape (n_samples, n_components_)
         """
         check_is_fitted(self)
-        rows = self._check_rows(X, reset=False)
+        rows = self._check_rows(self._without_sensitive(X), reset=False)
         kernel = self._centerer.transform(self._kernel_matrix(rows, self.X_fit_))
         projected: Array = (kernel @ self.dual_coef_).astype(rows.dtype, copy=False)
         return projected
@@ -223,6 +234,19 @@ class KernelParityPCA(Reduction):
             raise ValueError(f"coef0 must be a finite number, got {self.coef0!r}.")
         if not (self.kernel_params is None or isinstance(self.kernel_params, dict)):
             raise ValueError(f"kernel_params must be None or a dict, got {self.kernel_params!r}.")
+
+    def _kept(self, rows: Any, groups: Groups) -> tuple[Any, Labels, Codes]:
+        """The rows that are not left out, the labels and the codes of these rows."""
+        self.sensitive_names_ = groups.names or ()
+        if groups.kept is None:
+            return rows, groups.labels, groups.codes
+        if self.kernel == "precomputed":
+            raise ValueError(
+                "Rows of a precomputed kernel cannot be left out here: leave out those whose "
+                "sensitive features are missing, and their columns, before."
+            )
+        warn_of_dropped(groups.n_dropped, rows.shape[0])
+        return rows[groups.kept], groups.labels, groups.codes[groups.kept]
 
     def _check_rows(self, X: Any, *, reset: bool, ensure_min_samples: int = 1) -> Any:
         rows = check_rows(X, self, reset=reset, ensure_min_samples=ensure_min_samples)

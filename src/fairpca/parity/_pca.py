@@ -32,8 +32,9 @@ class ParityPCA(LinearParity):
     whiten : bool, default=False
         Whether `transform` divides each column by the root of its `explained_variance_`, as PCA's
         does, and `inverse_transform` multiplies it back.
-    missing_labels : {"error", "group"}, default="error"
-        Whether missing sensitive features are an error or a group of their own.
+    missing_labels : {"error", "group", "drop"}, default="error"
+        Whether missing sensitive features are an error or a group of their own, or their rows are
+        left out, with a warning.
 
     Attributes
     ----------

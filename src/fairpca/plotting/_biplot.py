@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_whole_number
 from fairpca._rows.groups import Codes, encode_groups
+from fairpca._rows.named import chosen_columns, named_columns
+from fairpca._rows.text import label_text
 from fairpca.estimators.pipelines import find_reduction
 from fairpca.plotting._style import (
     GROUP_COLORS,
@@ -115,8 +117,11 @@ class BiplotDisplay(Display):
             raise ValueError(
                 f"components must be two integers from 0 to {n - 1}, got {components!r}."
             )
+        names = named_columns(X, sensitive_features)
+        given = chosen_columns(X, names) if names else sensitive_features
         scores = np.asarray(reduction.transform(step.rows(X)), dtype=float)[:, list(components)]
-        labels, codes = encode_groups(sensitive_features, len(scores))
+        groups = encode_groups(given, len(scores))
+        labels, codes = groups.labels, groups.codes
         counts = np.bincount(codes, minlength=len(labels))
         if len(scores) > max_points:
             drawn = _sample(codes, max(max_points // len(labels), 1), random_state)
@@ -125,7 +130,8 @@ class BiplotDisplay(Display):
         columns = step.columns or [f"column {j}" for j in range(len(loadings))]
         ratio = getattr(reduction, "explained_variance_ratio_", None)
         shares = None if ratio is None else [float(ratio[c]) for c in components]
-        display = cls(scores, codes, labels, counts.tolist(), loadings, columns, components, shares)
+        texts = [label_text(label, groups.names) for label in labels]
+        display = cls(scores, codes, texts, counts.tolist(), loadings, columns, components, shares)
         styles = {"scatter_kw": scatter_kw, "arrow_kw": arrow_kw, "text_kw": text_kw}
         return display.plot(n_arrows=n_arrows, ax=ax, **styles)
 

@@ -109,7 +109,8 @@ class DisparityDisplay(Display):
         ):
             defaults = {"height": 0.38, "color": color, "label": name}
             ax.barh(places + shift, values, **styled("Rectangle", defaults, bar_kw))
-        ax.set_yticks(places, list(map(with_rows, table.labels, table.count)))
+        pairs = zip(table.labels, table.count, strict=True)
+        ax.set_yticks(places, [with_rows(*pair, table.group_names) for pair in pairs])
         ax.invert_yaxis()
         ax.set_xlabel("loss beyond own PCA (squared units of X)")
         ax.legend(frameon=False)
@@ -200,7 +201,7 @@ class LossDisplay:
                 defaults = {"linestyle": style, "marker": marker, "color": color, "label": label}
                 ax.plot(self.dimensions, values, **styled("Line2D", defaults, line_kw))
             ax.set(xlabel="dimensions", ylabel="loss per row (squared units of X)")
-            ax.set_title(with_rows(labels[i], counts[i]))
+            ax.set_title(with_rows(labels[i], counts[i], self.tables[0].group_names))
             ax.set_ylim(bottom=0)
         self.axes_[0].legend(frameon=False)
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,14 +64,14 @@ def panels(axes: Any, n: int) -> tuple[Any, Any]:
     return figure, made.ravel()[:n]
 
 
-def plain_text(label: Hashable) -> str:
+def plain_text(label: Hashable, names: Sequence[str] | None = None) -> str:
     """A label as plain text: short, on one line, and with no formula in it."""
-    return group_name(label).replace("$", r"\$")
+    return group_name(label, names).replace("$", r"\$")
 
 
-def with_rows(label: Hashable, count: int) -> str:
+def with_rows(label: Hashable, count: int, names: Sequence[str] | None = None) -> str:
     """A group and its number of rows."""
-    return f"{plain_text(label)} ({count:,} rows)"
+    return f"{plain_text(label, names)} ({count:,} rows)"
 
 
 def _pyplot() -> Any:

@@ -132,6 +132,8 @@ def report(
     loss: str = "mean",
     centering: str = "global",
     sample_weight: ArrayLike | None = None,
+    groups: str = "intersections",
+    keep_sensitive: bool = False,
     missing_labels: str = "error",
     random_state: int | None = None,
     code: str | None = None,
@@ -141,7 +143,8 @@ def report(
 
     Parameters
     ----------
-    X, sensitive_features, n_components, n_points, sample_weight, loss, centering, missing_labels
+    X, sensitive_features, n_components, n_points, sample_weight, loss, centering, groups, \
+    keep_sensitive, missing_labels
         As for `pareto_front`.
     title : str, default="Who pays for PCA?"
         Head of the page.
@@ -190,6 +193,8 @@ def report(
         "n_points": n_points,
         "loss": loss,
         "centering": centering,
+        "groups": groups,
+        "keep_sensitive": keep_sensitive,
         "missing_labels": missing_labels,
         "random_state": random_state,
     }

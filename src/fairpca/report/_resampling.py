@@ -89,11 +89,11 @@ def disparity_intervals(
 ) -> Intervals:
     """Intervals of the disparities in each of the subspaces."""
     k, r = problem.n_groups, problem.n_components
-    codes = np.asarray(gathered.codes)
-    weights = np.ones(len(codes)) if gathered.weights is None else gathered.weights
+    n = gathered.rows.shape[0]
+    weights = np.ones(n) if gathered.weights is None else gathered.weights
     draws = np.full((len(bases), k, n_resamples), np.nan)
     for group in range(k):
-        members = np.flatnonzero((codes == group) & (weights > 0.0))
+        members = np.flatnonzero(gathered.members(group))
         if len(members) >= few_rows(r):
             rows = gathered.rows[members]
             pieces = _Pieces(problem, group, rows, weights[members], bases, rng)

@@ -22,7 +22,7 @@ def summarise(
 ) -> dict[str, Any]:
     """Everything that is in a report."""
     problem, moments = front.problem, front.problem.moments
-    groups = shown_names(distinct_texts(moments.labels))
+    groups = shown_names(distinct_texts(moments.labels, moments.group_names))
     named = moments.feature_names or [f"column {j}" for j in range(moments.n_features)]
     features = shown_names(named)
     facts = Facts(front, groups, features, intervals)
@@ -34,7 +34,7 @@ def summarise(
         "title": title,
         "made_with": f"fairpca {__version__}",
         "made_on": date.today().isoformat(),
-        "rows": int(moments.count.sum()),
+        "rows": moments.n_rows,
         "columns": moments.n_features,
         "dimensions": problem.n_components,
         "loss": problem.loss,

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow
 
 from fairpca._linalg.types import Array
-from fairpca._rows.groups import UNGROUPED, Codes, combine_encoded
+from fairpca._rows.groups import Codes
 from fairpca._rows.sums import NEAR
 from fairpca.moments import GroupMoments, MomentSum
-from fairpca.tables.columns import Columns, encode_labels
+from fairpca.tables.columns import Columns, label_groups
 
 _BLOCK_VALUES = 2**20
 """Values in a block: 8 MB, which is large enough that Python's share of the time is small."""
@@ -41,15 +41,15 @@ def batch_moments(batch: Batch, missing_labels: str) -> GroupMoments:
         rows, columns = batch.rows, batch.columns
         values = [_numbers(rows, name, batch.before) for name in columns.features]
         weights = _weights(rows, columns.weight, batch.before)
-        labels, codes = _groups(rows, columns.sensitive, missing_labels)
+        groups = label_groups(rows, columns.sensitive, missing_labels)
         with np.errstate(invalid="ignore", over="ignore"):
-            moments = _sum(values, labels, codes, weights)
+            moments = _sum(values, groups.labels, groups.codes, groups.weights(weights))
         if not moments.is_finite:
             _explain(columns.features, values, batch.before)
     except (ValueError, TypeError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{batch.where}: {error}" if batch.where else str(error)) from error
-    return replace(moments, feature_names=columns.features)
+    return replace(moments, feature_names=columns.features, **groups.about)
 
 
 def batch_numbers(batch: Batch) -> Array:
@@ -74,7 +74,7 @@ def _sum(
     buffer = np.empty((d, min(step, n)))
     small = codes.astype(np.uint8 if k <= 256 else np.uint16)  # which sort in linear time
     centre = False
-    for start in range(0, n, step):
+    for start in range(0, n if k else 0, step):
         rows = slice(start, min(start + step, n))
         counts = np.bincount(small[rows], minlength=k)
         sort = np.count_nonzero(counts) > 1
@@ -163,15 +163,6 @@ def _weights(rows: Any, name: str | None, before: int) -> Array | None:
             f"{before + int(np.argmax(bad)) + 1} (the first is 1)."
         )
     return weights
-
-
-def _groups(
-    rows: Any, sensitive: tuple[str, ...], missing_labels: str
-) -> tuple[tuple[Hashable, ...], Codes]:
-    n = rows.num_rows
-    if not sensitive:
-        return UNGROUPED, np.zeros(n, dtype=np.int8)
-    return combine_encoded(encode_labels(rows, sensitive), n, missing_labels)
 
 
 def _refuse_missing(name: str, row: int) -> None:

@@ -21,7 +21,8 @@ from fairpca._rows.checks import (
     numeric_columns,
     refuse_text_columns,
 )
-from fairpca._rows.groups import check_number_of_groups, encode_groups
+from fairpca._rows.groups import encode_groups
+from fairpca._rows.labels import check_number_of_groups
 from fairpca._rows.projection import Projection
 from fairpca.moments import GroupMoments
 from fairpca.tables.columns import require_columns
@@ -35,15 +36,20 @@ def moments(
     sensitive_features: Any,
     features: Sequence[str] | None,
     sample_weight: Any,
+    keep_sensitive: bool,
     missing_labels: str,
 ) -> list[GroupMoments]:
     """Moments of a Dask array or data frame, in one part; `read_moments` has the parameters.
 
     Arrays may be chunked along both axes, and lengths of chunks may be unknown.
     """
-    rows, sensitive, weights = _chosen(X, sensitive_features, features, sample_weight)
+    chosen = _chosen(X, sensitive_features, features, sample_weight, keep_sensitive)
+    rows, sensitive, weights = chosen
     names = column_names(rows) if _is_frame(rows) else None
-    work = partial(partition_moments, missing_labels=missing_labels, names=names)
+    group_names = column_names(sensitive) if _is_frame(sensitive) else None
+    work = partial(
+        partition_moments, missing_labels=missing_labels, names=names, group_names=group_names
+    )
     if all(part is None or _is_frame(part) for part in (rows, sensitive, weights)):
         parts = _over_frames(work, rows, sensitive, weights)
     else:
@@ -95,18 +101,17 @@ def partition_moments(
     *,
     missing_labels: str,
     names: tuple[str, ...] | None,
+    group_names: tuple[str, ...] | None = None,
 ) -> GroupMoments:
     """Moments of one partition, which may have no rows, or none with weight."""
     try:
         n, d = X.shape
-        labels, codes = encode_groups(sensitive_features, n, missing_labels)
+        groups = encode_groups(sensitive_features, n, missing_labels, may_be_empty=True)
+        groups = replace(groups, names=group_names or groups.names)
         weights = check_weights(sample_weight, n, may_be_zero=True)
-        if n == 0:
-            none = np.zeros(0)
-            empty = np.zeros((0, d)), np.zeros((0, d, d))
-            return GroupMoments((), none.astype(np.int64), none, *empty, names)
-        rows = check_rows(X)
-        moments = GroupMoments.from_codes(rows, codes, labels, weights)
+        rows = check_rows(X) if n else np.zeros((0, d))
+        groups = groups if n else replace(groups, labels=())
+        moments = GroupMoments.from_groups(rows, groups, weights)
         if not moments.is_finite:
             explain_not_finite(rows)
     except (ValueError, TypeError) as error:
@@ -133,7 +138,7 @@ def _reduced_frame(
 
 
 def _chosen(
-    X: Any, sensitive: Any, features: Sequence[str] | None, weights: Any
+    X: Any, sensitive: Any, features: Sequence[str] | None, weights: Any, keep_sensitive: bool
 ) -> tuple[Any, Any, Any]:
     """The rows, the sensitive features and the weights, all as collections or None."""
     if _is_frame(X):
@@ -144,7 +149,8 @@ def _chosen(
         if features is not None:
             chosen = list(features)
         elif named:
-            chosen = [name for name in numeric_columns(X._meta) if name not in named]
+            others = _names(weights) if keep_sensitive else named
+            chosen = [name for name in numeric_columns(X._meta) if name not in others]
         else:
             chosen = list(X.columns)
         if not chosen:

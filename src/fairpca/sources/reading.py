@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.backends import cluster_library
 from fairpca._rows.checks import Progress, check_choice
-from fairpca._rows.groups import MISSING_LABELS, check_number_of_groups
+from fairpca._rows.groups import MISSING_LABELS, warn_of_dropped
+from fairpca._rows.labels import check_number_of_groups
 from fairpca._rows.sums import one_blas_thread, worker_threads
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.tables.columns import ColumnChoice, quoted
@@ -26,6 +27,7 @@ def read_moments(
     sensitive_features: Any = None,
     features: Sequence[str] | None = None,
     sample_weight: Any = None,
+    keep_sensitive: bool = False,
     missing_labels: str = "error",
     checkpoint: str | Path | None = None,
     progress: Progress | None = None,
@@ -54,8 +56,12 @@ def read_moments(
         Dask data frame all columns, where groups and weights are not given by name.
     sample_weight : str, default=None
         The column with non-negative weights of the rows. With Dask also an array or series.
-    missing_labels : {"error", "group"}, default="error"
-        Whether missing sensitive features are an error or a group of their own.
+    keep_sensitive : bool, default=False
+        Whether the sensitive columns that are numeric are among the features where these are not
+        named.
+    missing_labels : {"error", "group", "drop"}, default="error"
+        Whether missing sensitive features are an error or a group of their own, or their rows are
+        left out, with a warning.
     checkpoint : str or Path, default=None
         A file of moments to keep what has been read of several files, written at least every few
         seconds between files and whenever the pass ends, by an error or Ctrl-C too. A pass that
@@ -100,7 +106,8 @@ def read_moments(
 
         gather: Any = (dask if library == "dask" else spark).moments
         total = MomentSum()
-        for part in gather(source, sensitive_features, features, sample_weight, missing_labels):
+        columns = (sensitive_features, features, sample_weight, keep_sensitive)
+        for part in gather(source, *columns, missing_labels):
             total.add(part)
             check_number_of_groups(total.n_groups)
     else:
@@ -110,14 +117,17 @@ def read_moments(
             raise ImportError(
                 "Files and Arrow streams need pyarrow: install `fairpca[files]`."
             ) from error
-        choice = ColumnChoice.of(features, sensitive_features, sample_weight)
+        choice = ColumnChoice.of(features, sensitive_features, sample_weight, keep_sensitive)
         if is_files:
             total = _read_files(source, choice, missing_labels, checkpoint, progress)
         else:
             total = _read_stream(source, choice, missing_labels, progress)
     if total.n_groups == 0:
-        raise ValueError("There are no rows, or none with a positive weight.")
-    return total.moments()
+        raise ValueError("There are no rows, or none with a positive weight and a label.")
+    moments = total.moments()
+    if moments.n_dropped:
+        warn_of_dropped(moments.n_dropped, moments.n_dropped + moments.n_rows)
+    return moments
 
 
 def transform_distributed(fair: Any, X: Any, *, keep: str | Sequence[str] = ()) -> Any:
@@ -213,7 +223,7 @@ def _read_files(
     try:
         for item in _summed(items(), missing_labels):
             if isinstance(item, TableFile):
-                if part.n_groups:
+                if part.n_groups or part.n_dropped:
                     reading.add(item, part.moments())
                 part = MomentSum()
             else:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from fairpca._rows.groups import check_number_of_groups
+from fairpca._rows.labels import check_number_of_groups
 from fairpca._rows.sums import one_blas_thread
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.tables.columns import ColumnChoice, Columns, check_column_names, require_columns
@@ -26,6 +26,7 @@ def moments(
     sensitive_features: str | Sequence[str] | None,
     features: Sequence[str] | None,
     sample_weight: str | None,
+    keep_sensitive: bool,
     missing_labels: str,
 ) -> list[GroupMoments]:
     """Moments of parts of a Spark data frame; `read_moments` has the parameters.
@@ -37,7 +38,8 @@ def moments(
         raise TypeError(
             "sensitive_features and sample_weight must be names of columns of the data frame."
         )
-    columns = ColumnChoice.of(features, sensitive_features, sample_weight).columns(_schema(frame))
+    choice = ColumnChoice.of(features, sensitive_features, sample_weight, keep_sensitive)
+    columns = choice.columns(_schema(frame))
 
     def sum_partition(batches: Iterable[Any]) -> Iterator[Any]:
         """One row with the moments of all batches of a partition, or none if it has no rows."""
@@ -48,7 +50,7 @@ def moments(
             for batch in _parts(batches, columns.names, columns):
                 total.add(batch_moments(batch, missing_labels))
                 check_number_of_groups(total.n_groups)
-        if total.n_groups:
+        if total.n_groups or total.n_dropped:
             yield _sent(_task(), total.moments())
 
     sums = _selected(frame, columns.names).mapInArrow(sum_partition, _SENT)

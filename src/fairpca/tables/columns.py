@@ -17,7 +17,15 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca._rows.groups import Codes, check_number_of_groups, encode_column
+from fairpca._rows.groups import (
+    Codes,
+    Groups,
+    column_order,
+    combine_encoded,
+    encode_column,
+    encode_groups,
+)
+from fairpca._rows.labels import check_number_of_groups, refuse_measurements
 from fairpca._rows.text import listed, short_text
 
 MOST_NAMES = 5
@@ -38,6 +46,7 @@ class ColumnChoice:
     features: tuple[str, ...] | None
     sensitive: tuple[str, ...]
     weight: str | None
+    keep_sensitive: bool = False
 
     @classmethod
     def of(
@@ -45,6 +54,7 @@ class ColumnChoice:
         features: Sequence[str] | None,
         sensitive_features: str | Sequence[str] | None,
         sample_weight: str | None,
+        keep_sensitive: bool = False,
     ) -> ColumnChoice:
         """Check names as the user gives them."""
         chosen = []
@@ -60,7 +70,8 @@ class ColumnChoice:
             raise ValueError("features must name at least one column.")
         if not (sample_weight is None or isinstance(sample_weight, str)):
             raise TypeError("sample_weight must be the name of a column.")
-        return cls(None if features is None else chosen[1], chosen[0], sample_weight)
+        named = None if features is None else chosen[1]
+        return cls(named, chosen[0], sample_weight, bool(keep_sensitive))
 
     def columns(self, schema: Any, known: Columns | None = None) -> Columns:
         """The columns of a table with this schema; those of the first, where they are known."""
@@ -76,7 +87,7 @@ class ColumnChoice:
                 field.name
                 for field in schema
                 if is_numeric(field.type)
-                and field.name not in others
+                and field.name not in ({self.weight} if self.keep_sensitive else others)
                 and not INDEX.fullmatch(field.name)
             )
             if not features:
@@ -260,7 +271,19 @@ def encode_labels(table: Any, names: Sequence[str]) -> list[Encoded]:
         except TypeError as error:
             raise TypeError(f"Column {name!r} {error}") from error
         check_number_of_groups(len(encoded[-1][0]))
+        if not hasattr(table.column(name).type, "index_type"):
+            refuse_measurements(encoded[-1][0], name)
     return encoded
+
+
+def label_groups(table: Any, names: Sequence[str], missing_labels: str) -> Groups:
+    """The groups of the rows of a record batch, by its sensitive columns; one if there are none."""
+    if not names:
+        return encode_groups(None, table.num_rows)
+    orders = [column_order(table.column(name)) for name in names]
+    return combine_encoded(
+        encode_labels(table, names), table.num_rows, missing_labels, names, orders
+    )
 
 
 def is_numeric(kind: Any) -> bool:

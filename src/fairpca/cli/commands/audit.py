@@ -16,7 +16,7 @@ from fairpca.cli._fitting import (
     write_report,
 )
 from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension, unique
-from fairpca.cli._prepared import prepare_table, prepare_with_model, read_model
+from fairpca.cli._prepared import PreparedTable, prepare_table, prepare_with_model, read_model
 from fairpca.cli._terminal import BadInputError, show
 
 EXAMPLES = (
@@ -48,6 +48,7 @@ def audit(
     tolerance: options.Tolerance = 0.0,
     solver: options.Solver = "auto",
     missing_labels: options.MissingLabels = "error",
+    groups: options.Groups = "intersections",
     report: options.Report = None,
     stream: options.Stream = False,
     json: options.Json = False,
@@ -57,7 +58,7 @@ def audit(
     A group's loss is the squared distance between a row and its reconstruction, averaged over its
     rows; its disparity is what it loses beyond a PCA of its own. Nothing but a report is written.
     """
-    choices = FitOptions(criterion, tolerance, solver, missing_labels)
+    choices = FitOptions(criterion, tolerance, solver, missing_labels, groups)
     names, unused = unique(sensitive), [*target, *drop]
     if model is not None:
         if n_components is not None:
@@ -68,7 +69,7 @@ def audit(
             raise BadInputError(
                 "a report is about ordinary PCA and fair subspaces: leave out --report or --model."
             )
-        audited, fair = _audit_model(table, model, names, unused, choices, stream)
+        audited, fair, prepared = _audit_model(table, model, names, unused, choices, stream)
     elif not names or n_components is None:
         raise BadInputError("an audit needs --sensitive and --n-components, or a --model.")
     else:
@@ -76,8 +77,9 @@ def audit(
         dimension = parse_dimension(n_components)
         check_report(report, choices, table)
         audited = None
+        whole = report is not None
         prepared = prepare_table(
-            table, columns, missing_labels, stream=stream, whole=report is not None
+            table, columns, missing_labels, groups=groups, stream=stream, whole=whole
         )
         fair = fit_fair(prepared, dimension, choices)
         if report is not None:
@@ -88,7 +90,7 @@ def audit(
         json,
         lambda: {
             "command": "audit",
-            "rows": int(fair.group_table_.count.sum()),
+            "rows": prepared.n_rows,
             "model": None if audited is None else findings.model_as_data(audited),
             **findings.as_data(fair),
         },
@@ -108,7 +110,7 @@ def _audit_model(
     unused: list[str],
     choices: FitOptions,
     stream: bool,
-) -> tuple[GroupTable, FairPCA]:
+) -> tuple[GroupTable, FairPCA, PreparedTable]:
     """What the groups of a table lose with a model, and a fair subspace of as many dimensions."""
     model, preparation = read_model(path)
     names = sensitive or preparation.sensitive
@@ -116,7 +118,13 @@ def _audit_model(
         raise BadInputError(f"{str(path)!r} does not say what is sensitive: use --sensitive.")
     r = model.fair_pca.certificate_.n_components
     prepared = prepare_with_model(
-        table, preparation, unused, names, choices.missing_labels, stream=stream
+        table,
+        preparation,
+        unused,
+        names,
+        choices.missing_labels,
+        groups=choices.groups,
+        stream=stream,
     )
     audited = audit_prepared(prepared, model.reduction, choices.missing_labels)
-    return audited, fit_fair(prepared, r, choices)
+    return audited, fit_fair(prepared, r, choices), prepared

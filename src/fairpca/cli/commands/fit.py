@@ -40,6 +40,7 @@ def fit(
     solver: options.Solver = "auto",
     whiten: options.Whiten = False,
     missing_labels: options.MissingLabels = "error",
+    groups: options.Groups = "intersections",
     model: options.Model = None,
     output: options.Output = None,
     carry: options.Carry = [],  # noqa: B006
@@ -54,7 +55,7 @@ def fit(
     """
     dimension = parse_dimension(n_components)
     columns = ColumnOptions(sensitive, [*target, *drop], encode, standardize, keep_sensitive)
-    choices = FitOptions(criterion, tolerance, solver, missing_labels)
+    choices = FitOptions(criterion, tolerance, solver, missing_labels, groups)
     check_destination(model, MODEL, table, output)
     check_destination(output, SUFFIXES, table)
     check_report(report, choices, table)
@@ -62,6 +63,7 @@ def fit(
         table,
         columns,
         missing_labels,
+        groups=groups,
         carry=carry,
         output=output,
         stream=stream,

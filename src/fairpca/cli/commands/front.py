@@ -70,6 +70,7 @@ def front(
     keep_sensitive: options.KeepSensitive = False,
     whiten: options.Whiten = False,
     missing_labels: options.MissingLabels = "error",
+    groups: options.Groups = "intersections",
     model: options.Model = None,
     output: options.Output = None,
     carry: options.Carry = [],  # noqa: B006
@@ -95,14 +96,14 @@ def front(
     wish = {name: value for name, value in wish.items() if value is not None}
     wish |= {"knee": True} if knee else {}
     _check_wish(wish, points)
-    FitOptions(missing_labels=missing_labels)  # which refuses a wrong one
+    FitOptions(missing_labels=missing_labels, groups=groups)  # which refuses a wrong one
     check_destination(model, MODEL, table, output, points_output)
     check_destination(output, SUFFIXES, table, points_output)
     check_destination(points_output, SUFFIXES, table)
     columns = ColumnOptions(sensitive, [*target, *drop], encode, standardize, keep_sensitive)
     needed = model is not None or output is not None
     prepared = prepare_table(
-        table, columns, missing_labels, carry=carry, output=output, stream=stream
+        table, columns, missing_labels, groups=groups, carry=carry, output=output, stream=stream
     )
     found = find_front(prepared, dimension, points, missing_labels)
     chosen = _chosen(found, wish, needed)

@@ -35,6 +35,7 @@ def report(
     standardize: options.Standardize = True,
     keep_sensitive: options.KeepSensitive = False,
     missing_labels: options.MissingLabels = "error",
+    groups: options.Groups = "intersections",
     json: options.Json = False,
 ) -> None:
     """Write a page for everyone: who pays for PCA, what fairness costs, and how sure that is.
@@ -43,9 +44,9 @@ def report(
     slider from ordinary PCA to the fairest subspace, and the proof.
     """
     dimension = parse_dimension(n_components)
-    check_report(report, FitOptions(missing_labels=missing_labels), table)
+    check_report(report, FitOptions(missing_labels=missing_labels, groups=groups), table)
     columns = ColumnOptions(sensitive, [*target, *drop], encode, standardize, keep_sensitive)
-    prepared = prepare_table(table, columns, missing_labels, whole=True)
+    prepared = prepare_table(table, columns, missing_labels, groups=groups, whole=True)
     r = find_dimension(prepared, dimension, missing_labels)
     made = report_on(prepared, r, missing_labels, columns, table, context.obj, title=title)
     write_report(made, report)
