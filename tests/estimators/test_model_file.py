@@ -262,7 +262,7 @@ def test_labels_of_all_kinds_and_parameters_that_are_objects(tmp_path):
     table = pd.DataFrame(
         {"a": [1, 2] * 60, "b": ["x"] * 60 + ["y"] * 60, "c": [True, True, False] * 40}
     )
-    fair = FairPCA(2, solver=ExactSolver(n_starts=3), tolerance=np.float64(0.5))
+    fair = FairPCA(2, criterion="equal", solver=ExactSolver(n_starts=3), tolerance=np.float64(0.5))
     fair.fit(X, sensitive_features=table)
     save_model(fair, tmp_path / "m.fairpca")
     back = load_model(tmp_path / "m.fairpca").fair_pca
