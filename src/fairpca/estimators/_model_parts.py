@@ -10,6 +10,7 @@ import numpy as np
 from fairpca._linalg.types import Array
 from fairpca.certificate import Certificate
 from fairpca.estimators.fair_pca import FairPCA
+from fairpca.estimators.nesting import NestingTable
 from fairpca.solution import Solution
 from fairpca.table import GroupTable
 from fairpca.tables.preparation import KINDS, InputColumn, Preparation
@@ -23,6 +24,9 @@ _CERTIFICATE_TYPES = {
     **dict.fromkeys(("covers_mixtures", "pca_is_least"), bool),
 }
 """Of its fields that are no arrays, those that are no float."""
+
+
+_NESTING_ARRAYS = ("value", "free_value", "free_bound", "gap")
 
 
 def arrays_of(fitted: FairPCA, preparation: Preparation | None) -> dict[str, Array]:
@@ -45,6 +49,8 @@ def arrays_of(fitted: FairPCA, preparation: Preparation | None) -> dict[str, Arr
         "scales": None if preparation is None else preparation.scales,
         **{name: getattr(certificate, name) for name in _CERTIFICATE_ARRAYS},
     }
+    nesting = getattr(fitted, "nesting_", None)
+    arrays |= {f"nesting_{name}": getattr(nesting, name, None) for name in _NESTING_ARRAYS}
     return {name: array for name, array in arrays.items() if array is not None}
 
 
@@ -73,6 +79,7 @@ def header_of(fitted: FairPCA, preparation: Preparation | None) -> dict[str, Any
             if field.name not in _CERTIFICATE_ARRAYS
         }
         | {"text": str(certificate)},
+        "nesting": list(fitted.nesting_.status) if hasattr(fitted, "nesting_") else None,
         "solution": {
             "solver": solution.solver,
             "n_iter": int(solution.n_iter),
@@ -162,6 +169,11 @@ def restored(
     fair.n_components_, fair.n_features_in_ = fair.components_.shape
     if header["feature_names"] is not None:
         fair.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+    status = header["nesting"]
+    if status is not None:
+        columns = {name: arrays[f"nesting_{name}"] for name in _NESTING_ARRAYS}
+        steps = tuple(map(str, status))
+        fair.nesting_ = NestingTable(**columns, status=steps, measure=certificate.measure)
     stored = header["solution"]
     fair.certificate_ = certificate
     fair.solution_ = Solution(
@@ -170,6 +182,7 @@ def restored(
         disparities=arrays["group_losses"] - arrays["own_losses"],
         certificate=certificate,
         retention=arrays.get("retention"),
+        is_ordered=status is not None,
         **stored | {"total_loss": float(stored["total_loss"])},
     )
     groups = header["groups"]
@@ -235,6 +248,9 @@ def _check_shapes(fair: FairPCA, preparation: Preparation | None) -> None:
         table.loss.shape == fair.certificate_.measures.shape == (k,),
         all(a.shape == (k,) for a in (table.count, table.own_loss, table.pca_loss, table.variance)),
     ]
+    if hasattr(fair, "nesting_"):
+        parts = [getattr(fair.nesting_, name) for name in _NESTING_ARRAYS]
+        fits += [len(fair.nesting_.status) == r, all(part.shape == (r,) for part in parts)]
     if preparation is not None:
         fits += [
             preparation.means.shape == preparation.scales.shape == (d,),

@@ -20,13 +20,16 @@ The header has these keys:
 ``groups``         ``name``, ``labels``, ``count``, ``names`` (of the sensitive columns, or null)
                    and ``pca_is_best`` of the table of groups
 ``certificate``    the numbers of the certificate that are no arrays, and its ``text``
+``nesting``        the status of each step of a nested subspace, or null
 ``solution``       ``solver``, ``n_iter``, ``n_eigen``, ``message`` and ``total_loss``
 =================  ============================================================================
 
 The arrays are ``components``, ``mean``, ``explained_variance``, ``explained_variance_ratio``,
 ``singular_values``, ``basis``, ``group_losses``, ``own_losses``, ``pca_losses``, ``variances``,
-``disparities``, ``multipliers`` and, where there are any, ``projection_factors``, ``retention``,
-``spread_multipliers``, ``minmax_disparities``, ``means`` and ``scales`` (of the preparation).
+``measures``, ``change_from_pca``, ``multipliers`` and, where there are any, ``projection_factors``,
+``retention``, ``miss_multipliers``, ``minmax_measures``, ``means`` and ``scales`` (of the
+preparation) and ``nesting_value``, ``nesting_free_value``, ``nesting_free_bound`` and
+``nesting_gap`` (of a `NestingTable`).
 Infinite numbers are texts in the header. A solver's `history` is not kept. Groups whose labels are
 neither text nor numbers come back as text.
 """
