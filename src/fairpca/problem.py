@@ -15,7 +15,7 @@ from fairpca._linalg import krylov
 from fairpca._linalg.dense import DenseMatrices, checked_bases
 from fairpca._linalg.device import scatter_matrices
 from fairpca._linalg.kept_bounds import KeptBounds
-from fairpca._linalg.measured import Measured, measured
+from fairpca._linalg.measured import EPS, Measured, measured
 from fairpca._linalg.types import Array, GroupMatrices
 from fairpca._rows.checks import check_choice, check_number
 from fairpca._rows.choices import CENTERINGS, LOSSES, check_fairness
@@ -299,8 +299,7 @@ class Problem:
         # No measure exceeds its constant, for nobody keeps less than nothing; a number replaces an
         # infinite bound.
         caps = -self.bounds if self.measure == "variance" else self.bounds
-        caps = np.minimum(caps, self.measured.constants + self.measured.scale)
-        return np.asarray(caps)
+        return np.asarray(np.minimum(caps, self.measured.constants + self.measured.scale))
 
     @cached_property
     def most_loss(self) -> float:
@@ -324,9 +323,9 @@ class Problem:
             kept = self._matrices.leading_sum_bound(inner, self.n_components, start)
             if known is not None:
                 known.add(weights, kept)
-        # Rounding in the sums and the eigenvalues, so that the bound holds as printed.
-        sizes = 16 * float(np.abs(weights) @ measured.traces) + 4 * measured.scale
-        return float(weights @ measured.constants) - kept - float(np.finfo(float).eps) * sizes
+        # Less the rounding of sums and eigenvalues, so that the bound holds as printed.
+        least = weights @ measured.constants - 16 * EPS * np.abs(weights) @ measured.sizes
+        return float(least) - kept
 
     def dual_bound(
         self,
@@ -343,24 +342,26 @@ class Problem:
         `least_weighted`.
         """
         values, measured, goal = self._checked(multipliers), self.measured, self.goal
+        # The values themselves are rounded too: total losses, or measures.
+        base, rounding = measured.base - 4 * EPS * self.scale, 4 * EPS * measured.scale
         if goal == "equal":
             values = values - values.mean()
             cost = (self.tolerance + slack) * float(np.maximum(values, 0.0).sum())
             least = self.least_weighted(measured.weights + values, start, known)
-            return measured.base + least - cost - measured.doubt(values)
+            return base + least - cost - measured.doubt(values)
         positive = np.maximum(values, 0.0)
         if goal == "bounds":
             least = self.least_weighted(measured.weights + positive, start, known)
             # Constants may be larger than stated; the caps are on what was measured.
-            return measured.base + least - float(positive @ (self.caps + slack))
+            return base + least - float(positive @ (self.caps + slack))
         if not positive.any():
             return measured.least
         if goal == "minmax":
             weights = positive / positive.sum()
-            return max(self.least_weighted(weights, start, known), measured.least)
+            return max(self.least_weighted(weights, start, known) - rounding, measured.least)
         weights, price = measured.split(positive)
-        least = self.least_weighted(weights + price * measured.weights, start, known)
-        return max(least - price * (self.most_loss + slack - measured.base), measured.least)
+        least = self.least_weighted(weights + price * measured.weights, start, known) - rounding
+        return max(least - price * (self.most_loss + slack - base), measured.least)
 
     def miss_bound(self, multipliers: ArrayLike, *, known: KeptBounds | None = None) -> float:
         """Lower bound on how far any subspace is from what is asked for.

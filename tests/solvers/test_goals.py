@@ -211,3 +211,37 @@ def test_nothing_in_addition_leaves_the_least_total_loss(centering):
     solution = ExactSolver(n_starts=4).solve(problem)
     least = problem.total_loss(problem.least_loss_basis)
     assert solution.total_loss == pytest.approx(least, rel=1e-11)
+
+
+# The unit of the rows
+
+
+@every_measure
+def test_no_goal_depends_on_the_unit_of_the_rows(measure, relative):
+    rng = np.random.default_rng(14)
+    for k in (2, 4):
+        matrices = scaled_matrices(rng, "general", k, 6)
+        free = posed(matrices, 2, measure, relative)
+        plain = free.measures(free.pca_basis)
+        middle = (ExactSolver(n_starts=4).solve(free).certificate.value + plain.max()) / 2
+        found = {}
+        for factor in (1.0, 1e-14, 1e14):
+            unit = 1.0 if relative else factor
+            asked = {
+                "equal": {"criterion": "equal"},
+                "nearly equal": {"criterion": "equal", "tolerance": 0.3 * unit * np.ptp(plain)},
+                "bounds": {"bounds": unit * abs(middle)},
+                "limit": {"max_extra_loss": 0.05},
+            }
+            for goal, choices in asked.items():
+                problem = posed(factor * matrices, 2, measure, relative, **choices)
+                certificate = ExactSolver(n_starts=4).solve(problem).certificate
+                size = unit if goal == "limit" else factor
+                first = found.setdefault(goal, certificate)
+                assert certificate.status == first.status
+                # Where the bound is not attained, rounding decides how far the ascent comes.
+                digits = 1e-8 if first.status == "optimal" else 1e-5
+                for name in ("value", "lower_bound"):
+                    expected = pytest.approx(getattr(first, name), rel=digits)
+                    assert getattr(certificate, name) / size == expected
+        assert [certificate.status for certificate in found.values()].count("optimal") >= 2

@@ -10,7 +10,9 @@ from fairpca._linalg.types import Array
 _NO_VARIANCE = 1e-30
 """Variance of a group, relative to the largest one, that is none: it has no shares."""
 
-_ROUNDING = 16 * float(np.finfo(float).eps)
+EPS = float(np.finfo(float).eps)
+
+_ROUNDING = 16 * EPS
 """Error of a sum of eigenvalues, relative to the trace."""
 
 
@@ -61,6 +63,22 @@ class Measured:
         # The price of something that is all price leaves the simplex nothing but rounding.
         point = rest if rest.sum() > 0.0 else np.ones(len(weights))
         return point / point.sum(), price
+
+    @cached_property
+    def loss_unit(self) -> float:
+        """What searches divide the total loss by, so that it has the unit of the measures."""
+        return float(self.weights.sum() / (self.weights / self.units).sum())
+
+    @cached_property
+    def loss_weights(self) -> Array:
+        """The weights in those units: of the size of 1, whatever the unit of the rows."""
+        weights: Array = self.weights / self.loss_unit
+        return weights
+
+    @cached_property
+    def sizes(self) -> Array:
+        """What rounding errors of the measures are relative to; (k,)."""
+        return np.maximum(self.traces, np.abs(self.constants))
 
     @cached_property
     def least(self) -> float:

@@ -18,7 +18,8 @@ class Forms:
     """Measures ``e_i(U) = constants_i - tr(U^T A_i U)`` and the weights of the total loss.
 
     The matrices are `stored`, (k, d, d), in the library that also holds their eigenvectors; they
-    are those of the groups divided by the units of the measure.
+    are those of the groups divided by the units of the measure. The total loss is in units of
+    `Measured.loss_unit`.
     """
 
     stored: Any
@@ -34,7 +35,7 @@ class Forms:
         measured, matrices = problem.measured, problem.matrices
         if (measured.units != 1.0).any():
             matrices = matrices / measured.units[:, None, None]
-        return cls(matrices, measured.constants, measured.weights, problem.n_components)
+        return cls(matrices, measured.constants, measured.loss_weights, problem.n_components)
 
     @classmethod
     def restricted(cls, problem: Problem, matrices: Sequence[Any]) -> Forms:
@@ -42,7 +43,7 @@ class Forms:
         backend, measured = group_matrices(problem).backend, problem.measured
         parts = zip(matrices, measured.units, strict=True)
         stack = backend.xp.stack([m if unit == 1.0 else m / float(unit) for m, unit in parts])
-        return cls(stack, measured.constants, measured.weights, problem.n_components, backend)
+        return cls(stack, measured.constants, measured.loss_weights, problem.n_components, backend)
 
     @cached_property
     def matrices(self) -> Array:

@@ -76,23 +76,23 @@ class Goal(ABC):
 
 
 class LeastLoss(Goal):
-    """Least total loss under some condition; values are ``weights . e``."""
+    """Least total loss under some condition; values are ``loss_weights . e`` of `Measured`."""
 
     @property
     def scale(self) -> float:
-        return self.problem.scale
+        return self.problem.scale / self.measured.loss_unit
 
     @cached_property
     def limit(self) -> float:  # type: ignore[override]
         """No measure exceeds its constant, for nobody keeps less than nothing."""
-        most = float(self.measured.weights @ self.measured.constants)
-        return most + _ABOVE_ALL * self.problem.scale
+        most = float(self.measured.loss_weights @ self.measured.constants)
+        return most + _ABOVE_ALL * self.scale
 
     def value(self, measures: Array) -> float:
         # Half of what is allowed, so that what was found counts as met when it is judged.
         negligible = self.problem.negligible_spread
         met = self.miss(measures) <= negligible / 2
-        return float(self.measured.weights @ measures) if met else np.inf
+        return float(self.measured.loss_weights @ measures) if met else np.inf
 
     @abstractmethod
     def miss(self, measures: Array) -> float:
@@ -111,14 +111,14 @@ class LeastLoss(Goal):
         """The same where so much may be missing."""
 
     def enough(self, bound: float) -> float:
-        total = abs(self.measured.base + bound)
+        total = abs(self.measured.base / self.measured.loss_unit + bound)
         return bound + max(CLOSED_GAP * total, _ROUNDING_GAP * self.scale)
 
     def multipliers(self, weights: Array) -> Array:
-        return weights - self.measured.weights
+        return weights * self.measured.loss_unit - self.measured.weights
 
     def weights(self, multipliers: Array) -> Array:
-        return self.measured.weights + multipliers
+        return self.measured.loss_weights + multipliers / self.measured.loss_unit
 
 
 class EqualGoal(LeastLoss):
@@ -127,7 +127,7 @@ class EqualGoal(LeastLoss):
     def __init__(self, problem: Problem, tolerance: float) -> None:
         super().__init__(problem)
         self.tolerance = tolerance
-        self.criterion = Equal(self.measured.weights, tolerance)
+        self.criterion = Equal(self.measured.loss_weights, tolerance)
 
     def domain(self, forms: Forms, near: Array | None = None) -> Domain:
         return equal_domain(forms, self.tolerance, near)
@@ -154,7 +154,7 @@ class CeilingGoal(LeastLoss):
     def __init__(self, problem: Problem, caps: Array) -> None:
         super().__init__(problem)
         self.caps = caps
-        self.criterion = Ceiling(self.measured.weights, caps)
+        self.criterion = Ceiling(self.measured.loss_weights, caps)
 
     def domain(self, forms: Forms, near: Array | None = None) -> Domain:
         return ceiling_domain(forms, self.caps, near)
@@ -206,8 +206,8 @@ class BudgetGoal(Goal):
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
-        self.budget = problem.most_loss - self.measured.base
-        self.criterion = Budget(self.measured.weights, self.budget)
+        self.budget = (problem.most_loss - self.measured.base) / self.measured.loss_unit
+        self.criterion = Budget(self.measured.loss_weights, self.budget)
 
     def domain(self, forms: Forms, near: Array | None = None) -> Domain:
         return budget_domain(forms, self.budget)
@@ -220,8 +220,9 @@ class BudgetGoal(Goal):
         return worst
 
     def value(self, measures: Array) -> float:
-        over = float(self.measured.weights @ measures) - self.budget
-        return float(measures.max()) if over <= _OVER_BUDGET * self.problem.scale else np.inf
+        over = float(self.measured.loss_weights @ measures) - self.budget
+        most = _OVER_BUDGET * self.problem.scale / self.measured.loss_unit
+        return float(measures.max()) if over <= most else np.inf
 
 
 class SpreadGoal(Goal):

@@ -98,6 +98,8 @@ def settle_two_groups(
     total = problem.total_eigenpairs if space.is_whole else None
     if total is not None and len(total[0]) < problem.moments.n_features:
         total = None
+    if total is not None:
+        total = total[0] / problem.measured.loss_unit, total[1]
 
     def solve(forms: Forms) -> TwoGroupResult:
         first, second = problem.own_subspaces
@@ -111,7 +113,7 @@ def two_group_multipliers(problem: Problem, weights: Array) -> Array:
     """What proves the bound at the best weights of two groups."""
     if problem.criterion == "minmax":
         return np.asarray(weights / weights.sum())
-    return weights - problem.measured.weights
+    return weights * problem.measured.loss_unit - problem.measured.weights
 
 
 def solve_two_groups(
