@@ -118,6 +118,9 @@ def test_where_nothing_has_to_be_searched_for(measure, relative):
         assert certificate.value == pytest.approx(problem.measures(problem.pca_basis).max())
         recomputed = problem.dual_bound(certificate.multipliers)
         assert recomputed == pytest.approx(certificate.value, abs=1e-12)
+        # The multipliers prove it alone, without what is known of each group.
+        alone = problem.least_weighted(certificate.multipliers)
+        assert alone == pytest.approx(certificate.value, abs=1e-12)
 
 
 @every_measure
