@@ -1,6 +1,10 @@
-"""The trade-off between total loss and equality: brute force, duality, properties, choices."""
+"""The trade-off between total loss and fairness: brute force, duality, properties, choices.
+
+Of the front over the spread; that over the largest measure is in test_front_largest.py.
+"""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,9 +18,13 @@ from fairpca.datasets import load_adult, load_credit
 from fairpca.front import ParetoFront, pareto_front
 from fairpca.report import report
 from fairpca.solvers.exact import Workspace, search_space
+from fairpca.solvers.front_sweep import _come_back, _Spread
 
 from devices import import_torch
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
+
+spread_front = partial(ParetoFront.from_problem, over="spread")
+spread_front_of_rows = partial(pareto_front, over="spread")
 
 
 def rows_and_groups(k=2, n=240, d=6, seed=0):
@@ -60,11 +68,12 @@ def check_front(front, n_points):
         assert solution.total_loss >= certificate.lower_bound
         # The proof is its own: anyone can compute the bound from the multipliers.
         within = problem.with_tolerance(tolerance)
-        bound = within.dual_bound(certificate.multipliers, max(tolerance, certificate.spread))
+        slack = max(certificate.spread - tolerance, 0.0)
+        bound = within.dual_bound(certificate.multipliers, slack)
         assert bound == pytest.approx(certificate.lower_bound, abs=1e-9 * scale)
     assert (np.diff(front.total_loss) >= -1e-12 * scale).all()
     assert (np.diff(front.spread) <= level).all()
-    assert front.spread[-1] >= front.spread_bound
+    assert front.spread[-1] >= front.unfairness_bound
     return max(1e-9 * scale, level)
 
 
@@ -76,7 +85,7 @@ def test_two_groups_are_convex_falling_and_proven(kind):
         scale = 10.0 ** rng.uniform(-12, 12) if number % 4 == 3 else 1.0
         loss = "sum" if number % 3 == 2 else "mean"
         problem = random_problem(rng, kind, 2, d, int(rng.integers(1, d)), scale=scale, loss=loss)
-        front = ParetoFront.from_problem(problem, 9)
+        front = spread_front(problem, 9)
         rounding = check_front(front, 9)
         assert {solution.certificate.status for solution in front} == {"optimal"}
         assert front.spread[-1] <= rounding
@@ -94,11 +103,11 @@ def test_more_groups_are_not_dominated_and_not_below_their_bounds(kind):
     d = 3 + number % 4
     r = int(rng.integers(1, d))
     problem = random_problem(rng, kind, 3 + number % 3, d, r)
-    front = ParetoFront.from_problem(problem, 4)
+    front = spread_front(problem, 4)
     check_front(front, 4)
     for _ in range(100):
         other = random_basis(rng, d, r)
-        assert problem.spread(other) >= front.spread_bound
+        assert problem.spread(other) >= front.unfairness_bound
         for solution in front:
             certificate = solution.certificate
             if problem.spread(other) <= max(certificate.tolerance, certificate.spread):
@@ -111,7 +120,7 @@ def test_no_line_is_better(d, k):
     lines, coarseness = lines_in(d)
     for kind in ("general", "diagonal", "low rank", "repeated eigenvalues"):
         problem = problem_of(random_matrices(rng, kind, k, d), 1, rng.uniform(20, 80, k))
-        front = ParetoFront.from_problem(problem, 7)
+        front = spread_front(problem, 7)
         kept = np.einsum("kij,ia,ja->ka", problem.matrices, lines, lines)
         spreads = np.ptp(problem.own_gains[:, None] - kept, axis=0)
         losses = problem.weights @ (problem.traces[:, None] - kept)
@@ -127,7 +136,7 @@ def test_no_line_is_better(d, k):
 
 def test_segments_inside_a_tied_eigenspace():
     matrices = [np.diag([3.0, 1.0, 0.5]), np.diag([1.0, 2.5, 0.4])]
-    front = ParetoFront.from_problem(problem_of(matrices, 1), 12)
+    front = spread_front(problem_of(matrices, 1), 12)
     # Between the first two axes, with the share c of the first, the disparities are 2 - 2c and
     # 1.5 c, and 4.2 - 2 c - 1.75 (1 - c) is lost.
     spread = np.linspace(1.5, 0.0, 12)
@@ -142,14 +151,17 @@ def test_impossible_equality_ends_at_the_smallest_spread():
     # With the share s of the second axis the disparities are 2 s, 1 - s and s.
     matrices = [np.diag([3.0, 1.0]), np.diag([1.0, 2.0]), np.diag([5.0, 4.0])]
     problem = problem_of(matrices, 1)
-    front = ParetoFront.from_problem(problem, 6)
+    front = spread_front(problem, 6)
     check_front(front, 6)
     np.testing.assert_allclose(front.spread, np.linspace(1, 1 / 3, 6), atol=1e-8)
     np.testing.assert_allclose(front.total_loss, 7 / 3 + (1 - front.spread) / 3, atol=1e-8)
-    assert front.spread_bound == pytest.approx(1 / 3, abs=1e-8)
+    assert front.unfairness_bound == pytest.approx(1 / 3, abs=1e-8)
     assert front.estimator(-1).tolerance == front.spread[-1]
     certificate = front[-1].certificate
-    assert problem.spread_bound(certificate.spread_multipliers) == front.spread_bound
+    assert (
+        problem.with_tolerance(0.0).miss_bound(certificate.miss_multipliers)
+        == front.unfairness_bound
+    )
     assert "the disparities of two groups differ by at least 0.333333." in str(certificate)
     assert "the disparities of two groups differ by at least 0.333333." in str(front)
 
@@ -157,18 +169,18 @@ def test_impossible_equality_ends_at_the_smallest_spread():
 def test_an_unfair_least_loss_can_be_the_fairest_found():
     # The groups' own lines lie at 0, 45 and -45 degrees: no line is fairer than the first.
     matrices = [np.diag([2.0, 1.0]), [[1.5, 0.5], [0.5, 1.5]], [[1.5, -0.5], [-0.5, 1.5]]]
-    front = ParetoFront.from_problem(problem_of(matrices, 1), 3)
+    front = spread_front(problem_of(matrices, 1), 3)
     check_front(front, 3)
     np.testing.assert_allclose(front.disparities, [[0.0, 0.5, 0.5]], atol=1e-9)
     # Equality is not proven impossible, so nothing says that it is.
-    assert front.spread_bound <= 1e-9
+    assert front.unfairness_bound <= 1e-9
     assert "differ by at least" not in str(front)
 
 
 def test_where_the_least_loss_is_fairest_there_is_one_point():
     same = [np.diag([3.0, 2.0, 1.0])] * 3
     for problem in (problem_of(same, 1), problem_of(same[:1], 1), problem_of(same, 3)):
-        front = ParetoFront.from_problem(problem)
+        front = spread_front(problem)
         assert len(front) == 1
         assert front.select(knee=True) == front.select(max_spread=0.0) == 0
         assert front.hypervolume() == 0.0
@@ -181,7 +193,7 @@ def test_many_columns_are_searched_in_a_subspace(k):
     scales = [np.diag(rng.permutation(np.geomspace(10, 0.01, 140))) for _ in range(k)]
     turns = [np.linalg.qr(np.eye(140) + 0.02 * rng.standard_normal((140, 140)))[0] for _ in scales]
     matrices = [turn @ scale @ turn.T for turn, scale in zip(turns, scales, strict=True)]
-    front = ParetoFront.from_problem(problem_of(matrices, 2, rng.uniform(10, 90, k)), 5)
+    front = spread_front(problem_of(matrices, 2, rng.uniform(10, 90, k)), 5)
     rounding = check_front(front, 5)
     for solution in front.solutions[1::2]:
         alone = ExactSolver().solve(front.problem.with_tolerance(solution.certificate.tolerance))
@@ -190,7 +202,7 @@ def test_many_columns_are_searched_in_a_subspace(k):
 
 def test_a_dominated_point_takes_the_subspace_of_the_fairer_one():
     problem = random_problem(np.random.default_rng(0), "general", 3, 6, 2)
-    front = ParetoFront.from_problem(problem, 6)
+    front = spread_front(problem, 6)
     fairest = front[-1]
     points = list(front.solutions)
     costlier = fairest.total_loss + 1.0
@@ -202,8 +214,9 @@ def test_a_dominated_point_takes_the_subspace_of_the_fairer_one():
             if problem.total_loss(basis) > fairest.total_loss
         )
         points[i] = replace(points[i], basis=bad, total_loss=costlier, certificate=turned)
-    _come_back(problem, points, Workspace(search_space(problem)))
-    repaired = ParetoFront(problem, tuple(points))
+    levels = np.array([solution.certificate.tolerance for solution in front])
+    _come_back(_Spread(problem), points, levels, Workspace(search_space(problem)))
+    repaired = ParetoFront(front.problem, tuple(points), "spread")
     assert (np.diff(repaired.total_loss) >= 0).all()
     for i in (2, 3):
         assert points[i].basis is points[4].basis
@@ -220,7 +233,7 @@ def test_a_dominated_point_takes_the_subspace_of_the_fairer_one():
 def test_real_data(load, sensitive, r):
     data = load(sensitive=sensitive)
     X = StandardScaler().set_output(transform="pandas").fit_transform(data.data)
-    front = pareto_front(X, sensitive_features=data.sensitive_features, n_components=r)
+    front = spread_front_of_rows(X, sensitive_features=data.sensitive_features, n_components=r)
     rounding = check_front(front, 50)
     assert {solution.certificate.status for solution in front} == {"optimal"}
     assert front.spread[-1] <= rounding
@@ -241,7 +254,7 @@ def test_real_data(load, sensitive, r):
 def test_neighbours_save_eigenproblems():
     rng = np.random.default_rng(5)
     problem = random_problem(rng, "general", 2, 20, 5)
-    front = ParetoFront.from_problem(problem)
+    front = spread_front(problem)
     assert sum(solution.n_eigen for solution in front.solutions[1:-1]) <= 4 * 48
 
 
@@ -252,7 +265,7 @@ def test_choices_reach_the_problem_and_the_estimator(loss, centering):
     weights = np.random.default_rng(0).uniform(0, 2, len(X))
     before = X.copy(), weights.copy(), groups.copy()
     given = {"loss": loss, "centering": centering, "random_state": 3, "missing_labels": "group"}
-    front = pareto_front(
+    front = spread_front_of_rows(
         X, sensitive_features=groups, n_components=2, n_points=3, sample_weight=weights, **given
     )
     for array, copy in zip((X, weights, groups), before, strict=True):
@@ -269,13 +282,13 @@ def test_choices_reach_the_problem_and_the_estimator(loss, centering):
 
 def test_rows_of_any_kind_give_the_same_front():
     X, groups = rows_and_groups()
-    front = pareto_front(X, sensitive_features=groups, n_components=2, n_points=5)
+    front = spread_front_of_rows(X, sensitive_features=groups, n_components=2, n_points=5)
     frame = pd.DataFrame(X, columns=list("abcdef"))
     for rows in (frame, scipy.sparse.csr_array(X), X.tolist()):
-        other = pareto_front(rows, sensitive_features=groups, n_components=2, n_points=5)
+        other = spread_front_of_rows(rows, sensitive_features=groups, n_components=2, n_points=5)
         np.testing.assert_allclose(other.total_loss, front.total_loss, rtol=1e-9)
     moments = GroupMoments.from_rows(frame, groups)
-    other = ParetoFront.from_problem(Problem(moments, 2, tolerance=1.0), 5)
+    other = spread_front(Problem(moments, 2, criterion="equal", tolerance=1.0), 5)
     np.testing.assert_allclose(other.spread, front.spread, atol=1e-9)
     assert other.problem.tolerance == 0.0
     assert list(other.estimator(1).feature_names_in_) == list("abcdef")
@@ -285,13 +298,13 @@ def test_rows_of_any_kind_give_the_same_front():
 def test_one_group_warns_and_missing_labels_can_be_a_group():
     X, groups = rows_and_groups()
     with pytest.warns(FairnessWarning, match="one group only"):
-        front = pareto_front(X, sensitive_features=["a"] * len(X), n_components=2)
+        front = spread_front_of_rows(X, sensitive_features=["a"] * len(X), n_components=2)
     assert len(front) == 1
     labels = [None if i < 40 else group for i, group in enumerate(groups)]
     given = {"n_components": 2, "n_points": 2, "sensitive_features": labels}
-    assert pareto_front(X, missing_labels="group", **given).problem.n_groups == 3
+    assert spread_front_of_rows(X, missing_labels="group", **given).problem.n_groups == 3
     with pytest.raises(ValueError, match="40 missing values"):
-        pareto_front(X, **given)
+        spread_front_of_rows(X, **given)
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -299,27 +312,28 @@ def test_progress_is_told_of_every_point(k):
     X, groups = rows_and_groups(k)
     told = []
     given = {"sensitive_features": groups, "n_components": 2, "n_points": 4}
-    front = pareto_front(X, **given, progress=lambda *what: told.append(what))
+    front = spread_front_of_rows(X, **given, progress=lambda *what: told.append(what))
     assert told == [("finding the points of the front", done, 4) for done in (1, 2, 3, 4)]
-    assert (front.total_loss == pareto_front(X, **given).total_loss).all()
+    assert (front.total_loss == spread_front_of_rows(X, **given).total_loss).all()
 
 
 def test_progress_ends_where_there_is_one_point():
     same = [np.diag([3.0, 2.0])] * 2
-    # The second as in test_an_unfair_least_loss_can_be_the_fairest_found, which is known late.
+    # The second as in test_an_unfair_least_loss_can_be_the_fairest_found.
     late = [np.diag([2.0, 1.0]), [[1.5, 0.5], [0.5, 1.5]], [[1.5, -0.5], [-0.5, 1.5]]]
-    for matrices, expected in ((same, [(1, 1)]), (late, [(1, 9), (1, 1)])):
+    for matrices in (same, late):
         told = []
-        ParetoFront.from_problem(
+        spread_front(
             problem_of(matrices, 1), 9, progress=lambda *what, told=told: told.append(what[1:])
         )
-        assert told == expected
+        assert told == [(1, 1)]
 
 
-@pytest.fixture(scope="module")
-def front():
+@pytest.fixture(scope="module", params=["largest", "spread"])
+def front(request):
     X, groups = rows_and_groups(seed=4)
-    return pareto_front(X, sensitive_features=groups, n_components=2, n_points=21)
+    given = {"sensitive_features": groups, "n_components": 2, "n_points": 21}
+    return pareto_front(X, over=request.param, **given)
 
 
 def test_sequence(front):
@@ -347,9 +361,16 @@ def test_select_by_spread_is_the_cheapest_within(front):
     assert front.select(max_spread=front.spread[7]) == 7
     with pytest.raises(ValueError, match="max_spread must be a number of at least 0"):
         front.select(max_spread=-1.0)
-    short = ParetoFront(front.problem, front.solutions[:5])
+    short = ParetoFront(front.problem, front.solutions[:5], front.over)
     with pytest.raises(ValueError, match="No point has a spread of at most 0"):
         short.select(max_spread=0.0)
+
+
+def test_select_by_the_largest_measure_is_the_cheapest_within(front):
+    for i in (0, 7, 20):
+        assert front.select(max_largest=front.largest[i]) == i
+    with pytest.raises(ValueError, match="No point has a largest disparity of at most 0"):
+        front.select(max_largest=0.0)
 
 
 def test_select_by_extra_loss_is_the_fairest_within(front):
@@ -363,12 +384,12 @@ def test_select_by_extra_loss_is_the_fairest_within(front):
 
 
 def test_the_knee_is_farthest_from_the_chord(front):
-    first, last = (np.array([front.spread[i], front.total_loss[i]]) for i in (0, -1))
+    first, last = (np.array([front.unfairness[i], front.total_loss[i]]) for i in (0, -1))
     size = np.abs(last - first)
     along = (last - first) / size
     below = [
         np.cross([*along, 0.0], [*((np.array([s, t]) - first) / size), 0.0])[2]
-        for s, t in zip(front.spread, front.total_loss, strict=True)
+        for s, t in zip(front.unfairness, front.total_loss, strict=True)
     ]
     knee = front.select(knee=True)
     assert knee == int(np.argmax(np.abs(below)))
@@ -376,7 +397,7 @@ def test_the_knee_is_farthest_from_the_chord(front):
 
 
 @pytest.mark.parametrize(
-    "wishes", [{}, {"index": 0, "knee": True}, {"max_spread": 1, "max_extra_loss": 1}]
+    "wishes", [{}, {"index": 0, "knee": True}, {"max_spread": 1, "max_largest": 1}]
 )
 def test_exactly_one_wish(front, wishes):
     for method in (front.select, front.estimator):
@@ -390,11 +411,11 @@ def test_estimator_takes_the_same_wishes(front):
 
 
 def test_hypervolume_against_a_fine_grid(front):
-    widest, costliest = front.spread[0], front.extra_loss[-1]
+    widest, costliest = front.unfairness[0], front.extra_loss[-1]
     for reference in (None, (0.7 * widest, 2 * costliest), (2 * widest, 0.4 * costliest)):
         right, top = reference or (widest, costliest)
         x, y = ((np.arange(1000) + 0.5) / 1000 * end for end in (right, top))
-        reached = np.array([front.extra_loss[front.spread <= s].min(initial=np.inf) for s in x])
+        reached = np.array([front.extra_loss[front.unfairness <= s].min(initial=np.inf) for s in x])
         area = (reached[:, None] <= y[None, :]).mean() * right * top
         assert front.hypervolume(reference) == pytest.approx(area, rel=5e-3)
     with pytest.raises(ValueError, match="reference must be two numbers"):
@@ -405,7 +426,7 @@ def test_tables(front):
     columns = front.to_dict()
     assert list(columns)[-2:] == ["disparity of group 0", "disparity of group 1"]
     frame = front.to_frame()
-    assert frame.shape == (21, 7)
+    assert frame.shape == (21, 8)
     assert frame.index.name == "point"
     np.testing.assert_array_equal(frame["total loss"], front.total_loss)
     np.testing.assert_array_equal(frame["relative gap"], front.relative_gap)
@@ -420,12 +441,9 @@ def test_html_is_escaped():
     X, groups = rows_and_groups()
     page = pareto_front(X, sensitive_features=groups, n_components=2, n_points=3)._repr_html_()
     assert page.count("<tr>") == 4
-    hostile = replace(
-        pareto_front(X, sensitive_features=groups, n_components=2, n_points=2)[0],
-    )
-    certificate = replace(hostile.certificate, status="<script>")
-    moments = GroupMoments.from_rows(X, groups)
-    bad = ParetoFront(Problem(moments, 2), (replace(hostile, certificate=certificate),))
+    alone = ParetoFront.from_problem(Problem(GroupMoments.from_rows(X), 2))
+    certificate = replace(alone[0].certificate, status="<script>")
+    bad = replace(alone, solutions=(replace(alone[0], certificate=certificate),))
     assert "<script>" not in bad._repr_html_()
 
 
@@ -440,11 +458,15 @@ def test_labels_that_look_alike_keep_their_columns():
     ("wrong", "message"),
     [
         ({"n_components": 0}, "n_components must be an integer of at least 1"),
-        ({"n_components": 0.9}, "n_components must be an integer"),
+        ({"n_components": 1.0}, "a share strictly between 0 and 1, got 1.0"),
+        ({"n_components": True}, "n_components must be an integer"),
         ({"n_components": None}, "n_components must be an integer"),
         ({"n_components": 7}, "between 1 and n_features=6"),
         ({"n_points": 1}, "n_points must be at least 2"),
         ({"n_points": 2.5}, "n_points must be an integer"),
+        ({"over": "sum"}, "over must be one of"),
+        ({"measure": "range"}, "measure must be one of"),
+        ({"relative": "yes"}, "relative must be True or False"),
         ({"loss": "median"}, "loss must be one of"),
         ({"centering": "none"}, "centering must be one of"),
         ({"random_state": -1}, "random_state must be"),
@@ -464,8 +486,8 @@ def test_bad_input_is_one_sentence(wrong, message):
 
 def test_bad_problems_are_refused():
     problem = problem_of([np.diag([3.0, 1.0]), np.diag([1.0, 2.0])], 1)
-    with pytest.raises(ValueError, match="criterion='equal'"):
-        ParetoFront.from_problem(replace(problem, criterion="minmax"))
+    with pytest.raises(ValueError, match="over must be one of"):
+        ParetoFront.from_problem(problem, over="sum")
     with pytest.raises(ValueError, match="n_points"):
         ParetoFront.from_problem(problem, 0)
     with pytest.raises(ValueError, match="random_state"):

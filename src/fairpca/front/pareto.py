@@ -71,17 +71,22 @@ class ParetoFront:
     >>> problem = Problem(GroupMoments.from_rows(X, ["a"] * 100 + ["b"] * 200), n_components=2)
     >>> front = ParetoFront.from_problem(problem, n_points=5)
     >>> front
-    point   spread  total loss  extra loss  least disparity  largest disparity   status
+    point  largest disparity  total loss  extra loss  least disparity   spread   status
     -----------------------------------------------------------------------------------
-    0      14.4176     15.0359      0.00 %           0.0734            14.4909  optimal
-    1      10.8132     15.4054      2.46 %           1.6443            12.4575  optimal
-    2       7.2088     15.9006      5.75 %           3.3409            10.5497  optimal
-    3       3.6044     16.4327      9.29 %           5.0746             8.6789  optimal
-    4       0.0000     16.9982     13.05 %           6.8415             6.8415  optimal
+    0                14.4909     15.0359      0.00 %           0.0734  14.4176  optimal
+    1                12.5786     15.3764      2.26 %           1.5402  11.0384  optimal
+    2                10.6662     15.8688      5.54 %           3.2350   7.4312  optimal
+    3                 8.7539     16.4106      9.14 %           5.0040   3.7499  optimal
+    4                 6.8415     16.9982     13.05 %           6.8415   0.0000  optimal
     -----------------------------------------------------------------------------------
     5 of 5 points proven optimal. The fairest:
-    Proven optimal: all groups have equal disparities at a total loss of 16.9982, and no subspace
-    of this dimension that does the same loses less.
+    Proven optimal: in every subspace of this dimension some group has a disparity of at least
+    6.84152, and here none has more than 6.84153.
+    Compared with ordinary PCA, one group is better off, by 7.65, and one worse off, by 6.77: some
+    group always is, because ordinary PCA has the least total loss.
+    For every mixture of the criterion's groups, measured from the fitted mean and with mean
+    losses, the disparity from the mixture's own best subspace is at most 6.84153, and no subspace
+    has a smaller worst case.
     """
 
     problem: Problem
@@ -181,7 +186,11 @@ class ParetoFront:
 
     @cached_property
     def relative_gap(self) -> Array:
-        """By how much the loss of each point can be too large at the most, relative to it; (n,)."""
+        """The gap of each point's certificate, relative to its value; (n,).
+
+        The value is the total loss. Over the largest measure, that of the fairest point is the
+        largest measure itself.
+        """
         return np.array([solution.certificate.relative_gap for solution in self.solutions])
 
     @property
@@ -207,7 +216,7 @@ class ParetoFront:
             The number itself; negative ones count from the fairest.
         max_largest, max_spread : float, default=None
             The cheapest point whose largest measure, or whose spread, is no larger, up to rounding
-            (see `Certificate`).
+            (see `Certificate`). With ``measure="variance"`` measures are negative.
         max_extra_loss : float, default=None
             The fairest point that loses no more than ``1 + max_extra_loss`` times as much as the
             first: 0.01 is one per cent more.
@@ -228,8 +237,8 @@ class ParetoFront:
         >>> X[:100] = X[:100, ::-1]
         >>> groups = ["a"] * 100 + ["b"] * 200
         >>> front = pareto_front(X, sensitive_features=groups, n_components=2, n_points=11)
-        >>> front.select(max_extra_loss=0.01), front.select(max_spread=5.0), front.select(knee=True)
-        (1, 7, 3)
+        >>> front.select(max_extra_loss=0.01), front.select(max_largest=10), front.select(knee=True)
+        (1, 6, 4)
         """
         given = (index, max_largest, max_spread, max_extra_loss)
         wishes = sum(wish is not None for wish in given) + bool(knee)
@@ -300,20 +309,23 @@ class ParetoFront:
         """
         chosen = self.select(index, **wish)
         solution, problem = self.solutions[chosen], self.problem
+        bound = None
         if self.over == "spread":
             tolerance = solution.certificate.tolerance
             if self.spread[chosen] < tolerance - problem.negligible_spread:
                 tolerance = float(self.spread[chosen])  # the subspace of a fairer point
             problem = problem.with_tolerance(tolerance)
         elif solution.certificate.goal == "bounds":
-            bound = float(self.largest[chosen])
-            problem = problem.with_bounds(abs(bound) if problem.measure == "variance" else bound)
-        return FairPCA.from_solution(
+            largest = float(self.largest[chosen])
+            bound = max(-largest if problem.measure == "variance" else largest, 0.0)
+        fair = FairPCA.from_solution(
             problem,
             solution,
             missing_labels=self.missing_labels,
             random_state=self.random_state,
         )
+        fair.bounds = bound  # one number, so that it can be fitted to rows with other groups, too
+        return fair
 
     def hypervolume(self, reference: tuple[float, float] | None = None) -> float:
         """Area that the points dominate, in unfairness and extra loss.
@@ -337,7 +349,7 @@ class ParetoFront:
         >>> groups = ["a"] * 100 + ["b"] * 200
         >>> front = pareto_front(X, sensitive_features=groups, n_components=2, n_points=11)
         >>> round(front.hypervolume(), 3)
-        0.929
+        0.504
         """
         own = (self.unfairness[0], self.extra_loss[-1])
         pair = np.asarray(own if reference is None else reference, dtype=np.float64)

@@ -1,5 +1,7 @@
 """pareto_front: the front of rows."""
 
+import warnings
+from numbers import Integral, Real
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -10,20 +12,25 @@ from fairpca._rows.checks import (
     check_flag,
     check_progress,
     check_seed,
-    check_whole_number,
 )
-from fairpca._rows.choices import CENTERINGS, LOSSES
+from fairpca._rows.choices import CENTERINGS, LOSSES, check_fairness
 from fairpca._rows.labels import GROUPINGS
+from fairpca.estimators.fair_pca import FairPCA
 from fairpca.estimators.gather import Gathered, gather, warn_of_groups
+from fairpca.exceptions import FairnessWarning
 from fairpca.front.pareto import ParetoFront, check_n_points
+from fairpca.solvers import UNFAIRNESS
 
 
 def pareto_front(
     X: Any,
     *,
     sensitive_features: Any,
-    n_components: int,
+    n_components: int | float,
     n_points: int = 50,
+    over: str = "largest",
+    measure: str = "disparity",
+    relative: bool = False,
     loss: str = "mean",
     centering: str = "global",
     sample_weight: ArrayLike | None = None,
@@ -33,17 +40,25 @@ def pareto_front(
     random_state: int | None = None,
     progress: Progress | None = None,
 ) -> ParetoFront:
-    """The exact trade-off between total loss and equality.
+    """The exact trade-off between total loss and fairness.
 
     Parameters
     ----------
-    X, sensitive_features, sample_weight, loss, centering, groups, keep_sensitive, missing_labels
+    X, sensitive_features, sample_weight, measure, relative, loss, centering
         As for `FairPCA` and its `fit`, with rows in memory.
-    n_components : int
-        Dimension of the subspaces, from 1 to the number of columns.
+    groups, keep_sensitive, missing_labels
+        As for `FairPCA`.
+    n_components : int or float
+        Dimension of the subspaces: a number from 1 to the number of columns, or a share in (0, 1),
+        meaning the smallest dimension at which every group keeps that share of its variance at the
+        fairest point (the dimension of `FairPCA` with the same choices).
     n_points : int, default=50
-        How many points, evenly spaced in spread (the largest difference between the disparities of
-        two groups), from the least total loss to the smallest spread; at least 2.
+        How many points, evenly spaced in unfairness, from the least total loss to the fairest; at
+        least 2.
+    over : {"largest", "spread"}, default="largest"
+        What unfairness is: the largest disparity of a group, so that no group is made worse off
+        for the sake of equality alone, or the largest difference between the disparities of two
+        groups, as in the paper.
     random_state, progress
         As for `ParetoFront.from_problem`.
 
@@ -61,25 +76,28 @@ def pareto_front(
     >>> X = StandardScaler().set_output(transform="pandas").fit_transform(adult.data)
     >>> front = pareto_front(X, sensitive_features=adult.sensitive_features, n_components=5)
     >>> print(front)
-    point   spread  total loss  extra loss  least disparity  largest disparity   status
+    point  largest disparity  total loss  extra loss  least disparity   spread   status
     -----------------------------------------------------------------------------------
-    0      11.7952      7.0129      0.00 %           0.5036            12.2988  optimal
-    7      10.1102      7.0149      0.03 %           0.5686            10.6788  optimal
-    14      8.4251      7.0207      0.11 %           0.6313             9.0564  optimal
-    21      6.7401      7.0304      0.25 %           0.6921             7.4322  optimal
-    28      5.0551      7.0445      0.45 %           0.7512             5.8063  optimal
-    35      3.3701      7.0640      0.73 %           0.8088             4.1789  optimal
-    42      1.6850      7.1172      1.49 %           0.9049             2.5899  optimal
-    49      0.0000      7.2947      4.02 %           1.1453             1.1453  optimal
+    0                12.2988      7.0129      0.00 %           0.5036  11.7952  optimal
+    7                10.7049      7.0148      0.03 %           0.5674  10.1375  optimal
+    14                9.1110      7.0205      0.11 %           0.6289   8.4821  optimal
+    21                7.5171      7.0298      0.24 %           0.6886   6.8285  optimal
+    28                5.9232      7.0433      0.43 %           0.7466   5.1766  optimal
+    35                4.3293      7.0619      0.70 %           0.8031   3.5262  optimal
+    42                2.7354      7.1070      1.34 %           0.8865   1.8489  optimal
+    49                1.1415      7.2834      3.86 %           1.0629   0.0786  optimal
     -----------------------------------------------------------------------------------
     50 of 50 points proven optimal. The fairest:
-    Proven optimal: all groups have equal disparities at a total loss of 7.29472, and no subspace
-    of this dimension that does the same loses less.
-    Equality levels down here: with criterion='minmax' no group is worse off, and disparities are
-    lower by 0.00381 to 0.0824, though not equal.
+    Proven optimal: in every subspace of this dimension some group has a disparity of at least
+    1.14148, and here none has more than 1.14149.
+    Compared with ordinary PCA, 4 groups are better off, by up to 11.2, and one worse off, by 0.638:
+    some group always is, because ordinary PCA has the least total loss.
+    For every mixture of the criterion's groups, measured from the fitted mean and with mean losses,
+    the disparity from the mixture's own best subspace is at most 1.14149, and no subspace has a
+    smaller worst case.
     >>> fair = front.estimator(max_extra_loss=0.01)
     >>> fair.group_table_.disparity.round(2).tolist()
-    [3.24, 2.39, 0.84, 3.24, 0.84]
+    [3.19, 2.38, 0.81, 3.19, 0.84]
     """
     front, _ = gathered_front(
         X,
@@ -88,6 +106,9 @@ def pareto_front(
         progress,
         n_components=n_components,
         n_points=n_points,
+        over=over,
+        measure=measure,
+        relative=relative,
         loss=loss,
         centering=centering,
         groups=groups,
@@ -104,20 +125,22 @@ def gathered_front(
     sample_weight: ArrayLike | None,
     progress: Progress | None,
     *,
-    n_components: int,
+    n_components: int | float,
     n_points: int,
-    loss: str,
-    centering: str,
     groups: str,
     keep_sensitive: bool,
     missing_labels: str,
     random_state: int | None,
+    over: str,
+    **choices: Any,
 ) -> tuple[ParetoFront, Gathered]:
     """The same, and the rows as they were gathered; wrong options are refused before any work."""
-    check_whole_number("n_components", n_components)
+    _check_dimension(n_components)
     check_n_points(n_points)
-    check_choice("loss", loss, LOSSES)
-    check_choice("centering", centering, CENTERINGS)
+    check_choice("over", over, UNFAIRNESS)
+    check_fairness("minmax", 0.0, choices["measure"], choices["relative"], None, None)
+    check_choice("loss", choices["loss"], LOSSES)
+    check_choice("centering", choices["centering"], CENTERINGS)
     check_flag("keep_sensitive", keep_sensitive)
     check_choice("groups", groups, GROUPINGS[:-1])  # a front of one group is a point
     check_seed(random_state)
@@ -135,30 +158,51 @@ def gathered_front(
     )
     front = front_of(
         gathered,
-        int(n_components),
+        n_components,
         n_points,
         progress,
+        over=over,
         missing_labels=missing_labels,
         random_state=random_state,
-        loss=loss,
-        centering=centering,
+        **choices,
     )
     return front, gathered
 
 
 def front_of(
     gathered: Gathered,
-    n_components: int,
+    n_components: int | float,
     n_points: int,
     progress: Progress | None = None,
     *,
+    over: str = "largest",
     missing_labels: str = "error",
     random_state: int | None = None,
     **choices: Any,
 ) -> ParetoFront:
     """The front of gathered rows, whose groups are warned of; choices are as for `Problem`."""
     warn_of_groups(gathered.moments)
-    problem = gathered.problem(n_components, **choices)
+    if not isinstance(n_components, Integral):
+        criterion = "minmax" if over == "largest" else "equal"
+        fair = FairPCA(n_components, criterion=criterion, random_state=random_state, **choices)
+        with warnings.catch_warnings():
+            # The front says it all again.
+            warnings.simplefilter("ignore", FairnessWarning)
+            n_components = fair.fit_gathered(gathered).n_components_
+    problem = gathered.problem(int(n_components), **choices)
     return ParetoFront.from_problem(
-        problem, n_points, random_state, missing_labels=missing_labels, progress=progress
+        problem, n_points, random_state, over=over, missing_labels=missing_labels, progress=progress
     )
+
+
+def _check_dimension(n_components: object) -> None:
+    """Raise ValueError unless this is an integer of at least 1, or a share in (0, 1)."""
+    whole = isinstance(n_components, Integral) and not isinstance(n_components, bool)
+    if whole and n_components >= 1:  # type: ignore[operator]
+        return
+    share = isinstance(n_components, Real) and not isinstance(n_components, Integral)
+    if not (share and 0.0 < n_components < 1.0):  # type: ignore[operator]
+        raise ValueError(
+            "n_components must be an integer of at least 1, or a share strictly between 0 and 1, "
+            f"got {n_components!r}."
+        )

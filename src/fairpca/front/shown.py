@@ -4,24 +4,35 @@ from typing import Any
 
 import numpy as np
 
+from fairpca._linalg.types import Array
 from fairpca._rows.text import distinct_texts, formatted, number_format
+from fairpca.problem import Problem
 
 _SHOWN_POINTS = 8
+
+
+def shown_measures(problem: Problem, measures: Array) -> Array:
+    """Measures as they are shown: what is kept has no minus sign."""
+    if problem.measure != "variance":
+        return measures
+    shown: Array = problem.measured.constants - measures
+    return shown
 
 
 def columns_of(front: Any) -> dict[str, list[Any]]:
     """The columns by name, as lists with one entry for each point."""
     moments, noun = front.problem.moments, _noun(front)
     names = distinct_texts(moments.labels, moments.group_names)
+    shown = shown_measures(front.problem, front.measures)
     columns: dict[str, list[Any]] = {
-        f"largest {noun}": front.largest.tolist(),
+        worst_of(front): np.abs(front.largest).tolist(),
         "spread": front.spread.tolist(),
         "total loss": front.total_loss.tolist(),
         "extra loss": front.extra_loss.tolist(),
         "relative gap": front.relative_gap.tolist(),
         "status": [solution.certificate.status for solution in front],
     }
-    for name, measures in zip(names, front.measures.T, strict=True):
+    for name, measures in zip(names, shown.T, strict=True):
         columns[f"{noun} of {name}"] = measures.tolist()
     return columns
 
@@ -29,12 +40,14 @@ def columns_of(front: Any) -> dict[str, list[Any]]:
 def cells_of(front: Any) -> tuple[list[str], list[list[str]]]:
     """Head and a few of the points, the first and the last among them."""
     few = np.linspace(0, len(front) - 1, min(len(front), _SHOWN_POINTS)).round().astype(int)
-    noun = _noun(front)
+    noun, shown = _noun(front), shown_measures(front.problem, front.measures)
+    kept = front.problem.measure == "variance"
+    best = f"largest {noun}" if kept else f"least {noun}"
     numbers = {
-        f"largest {noun}": front.largest,
+        worst_of(front): np.abs(front.largest),
         "total loss": front.total_loss,
         "extra loss": 100 * front.extra_loss,
-        f"least {noun}": front.measures.min(axis=1),
+        best: shown.max(axis=1) if kept else shown.min(axis=1),
         "spread": front.spread,
     }
     if front.over == "spread":
@@ -70,3 +83,8 @@ def sentences_of(front: Any) -> list[str]:
 def _noun(front: Any) -> str:
     noun: str = front[0].certificate.measure
     return noun
+
+
+def worst_of(front: Any) -> str:
+    """What the largest measure is called."""
+    return f"{'least' if front.problem.measure == 'variance' else 'largest'} {_noun(front)}"

@@ -84,14 +84,15 @@ def sweep(
         return [last]
     report(1, n_points)
     points = [first]
-    for level in np.linspace(widest, least, n_points)[1:-1]:
+    levels = np.linspace(widest, least, n_points)
+    for level in levels[1:-1]:
         neighbours = (points[-1], last)
         solved = solve_near(axis.at(float(level)), _MORE_STARTS, random_state, shared, neighbours)
         points.append(solved)
         report(len(points), n_points)
     points.append(last)
     if problem.n_groups > 2 or over == "largest":
-        _come_back(axis, points, shared)
+        _come_back(axis, points, levels, shared)
     report(n_points, n_points)
     return points
 
@@ -154,10 +155,9 @@ class _Spread(_Axis):
         return _at(self.at(least), last.basis, [last], shared, proof), least
 
 
-def _come_back(axis: _Axis, points: list[Solution], shared: Workspace) -> None:
+def _come_back(axis: _Axis, points: list[Solution], levels: Array, shared: Workspace) -> None:
     """From the fairest to the first, leave no point that loses more than a fairer one."""
     problem = axis.problem
-    levels = np.linspace(axis.level(points[0].basis), axis.level(points[-1].basis), len(points))
     for i in reversed(range(1, len(points) - 1)):
         point, fairer, within = points[i], points[i + 1], axis.at(float(levels[i]))
         most = float(levels[i]) + problem.negligible_spread
