@@ -16,7 +16,9 @@ from fairpca.datasets import load_adult
 from fairpca.estimators.gather import Gathered
 from fairpca.report import _resampling as resampling
 from fairpca.report import report
-from fairpca.report._resampling import disparity_intervals
+from fairpca.report._cautions import warnings
+from fairpca.report._facts import Facts
+from fairpca.report._resampling import measure_intervals
 from fairpca.report._text import (
     harmless,
     in_quotes,
@@ -25,7 +27,7 @@ from fairpca.report._text import (
     shown_names,
     times,
 )
-from fairpca.report._words import Facts, finding, warnings
+from fairpca.report._words import compared, finding, spoken
 
 from hostile import HOSTILE
 
@@ -52,11 +54,14 @@ def test_numbers_are_those_of_the_front_and_of_fits(adult_race):
     X, groups, made = adult_race
     summary = made.summary
     front = pareto_front(X, sensitive_features=groups, n_components=5, n_points=20)
+    assert [point["unfairness"] for point in summary["points"]] == front.largest.tolist()
     assert [point["spread"] for point in summary["points"]] == front.spread.tolist()
     fair = FairPCA(5).fit(X, sensitive_features=groups)
     last = summary["points"][-1]
     np.testing.assert_allclose(last["losses"], fair.group_table_.loss, atol=1e-6)
     np.testing.assert_allclose(summary["pca"]["disparities"], fair.group_table_.pca_disparity)
+    assert summary["pca"]["measures"] == summary["pca"]["disparities"]
+    assert last["measures"] == front.measures[-1].tolist()
     own = [group["own_loss"] for group in summary["groups"]]
     np.testing.assert_allclose(np.subtract(last["losses"], own), last["disparities"], atol=1e-9)
     assert summary["rows"] == 32561
@@ -71,23 +76,132 @@ def test_numbers_are_those_of_the_front_and_of_fits(adult_race):
 
 def test_finding_of_adult_by_race(adult_race):
     *_, made = adult_race
-    first, second, third = made.summary["finding"]
-    disparities = made.summary["pca"]["disparities"]
+    who, cost, pays, cheap = made.summary["finding"]
+    disparities = np.array(made.summary["pca"]["disparities"])
     ratio = max(disparities) / min(disparities)
-    assert f"“Amer-Indian-Eskimo” loses {ratio:.2g} times as much as the group “White”" in first
+    assert f"“Amer-Indian-Eskimo” loses {ratio:.2g} times as much as the group “White”" in who
+    front = made.front
+    most = np.ceil(1000 * front.largest[-1]) / 1000  # not less than is true
+    assert cost == (
+        f"In the fairest subspace of 5 dimensions no group loses more than {most:g} beyond what it "
+        f"must, instead of {disparities.max():.4g} with ordinary PCA. It costs "
+        f"{100 * front.extra_loss[-1]:.3g} % more loss in total than ordinary PCA, and it is "
+        "proven that no subspace of this dimension is fairer."
+    )
+    change = front.disparities[-1] - disparities
+    assert pays == (
+        f"Of 5 groups 4 are better off than with ordinary PCA, by up to {-change.min():.4g}, and 1 "
+        f"is worse off, by {change.max():.4g}: some group always is, because ordinary PCA has the "
+        "least total loss."
+    )
+    chosen = front.largest[front.select(max_extra_loss=0.01)]
+    assert cheap == (
+        "At most 1 % more loss already takes the largest disparity from "
+        f"{disparities.max():.4g} to {chosen:.4g}."
+    )
+    assert made.summary["warnings"] == []
+    assert str(made).startswith(who)
+    assert made.summary["unfairness_bound"] == front.unfairness_bound
+
+
+def test_finding_of_adult_by_race_over_the_spread(adult_race):
+    X, groups, _ = adult_race
+    given = {"sensitive_features": groups, "n_points": 20, "n_resamples": 0}
+    made = report(X, n_components=5, over="spread", **given)
+    _, second, _, last = made.summary["finding"]
     extra = made.front.extra_loss[-1]
     assert f"costs {100 * extra:.3g} % more loss in total than ordinary PCA" in second
     assert "proven that none is cheaper" in second
     cheap = made.front.select(max_extra_loss=0.01)
     cut = 1 - made.front.spread[cheap] / made.front.spread[0]
-    assert third == (
+    assert last == (
         "At most 1 % more loss already cuts the difference between groups by "
         f"{np.floor(1000 * cut) / 10:g} %."  # not more than is true
     )
     assert [warning["title"] for warning in made.summary["warnings"]] == ["Equality levels down"]
-    assert made.summary["minmax_disparities"] is not None
     assert "every group is better off" in made.summary["warnings"][0]["text"]
-    assert str(made).startswith(first)
+
+
+def test_the_first_sentence_is_that_everyone_is_worse_off():
+    adult = load_adult(sensitive="race", keep_sensitive=False)
+    X = StandardScaler().fit_transform(adult.data)
+    given = {"sensitive_features": adult.sensitive_features, "n_points": 3, "n_resamples": 0}
+    made = report(X, n_components=6, over="spread", **given)
+    change = made.front.disparities[-1] - made.summary["pca"]["disparities"]
+    assert (change > 0).all()
+    assert made.summary["finding"][0] == (
+        "Making the groups as equal as can be leaves every one of them worse off than ordinary PCA "
+        f"does, by {change.min():.4g} to {change.max():.4g}."
+    )
+    assert made.summary["levels_down"]
+    assert "Every group is worse off" in [each["title"] for each in made.summary["warnings"]]
+    assert made.summary["points"][-1]["compared"].startswith("At the fairest point every group is")
+    # The default does not.
+    made = report(X, n_components=6, **given)
+    assert not made.summary["levels_down"]
+    assert "worse off than ordinary PCA does" not in " ".join(made.summary["finding"])
+    assert made.summary["warnings"] == []
+
+
+@pytest.mark.parametrize(
+    ("choices", "who", "cost", "compares"),
+    [
+        (
+            {"relative": True},
+            "loses 10 times as much as the group “White”, beyond what each must lose, as a share",
+            "no group loses more than 7.62 % of its variance beyond what it must, instead of",
+            "its relative disparity falls by 32.9 % of its variance",
+        ),
+        (
+            {"measure": "loss"},
+            "the group “Amer-Indian-Eskimo” loses 16.96, the group “White” 6.623.",
+            "no group loses more than 7.41, instead of 16.96",
+            "gains the most: its loss falls by 10.08. The group “White” pays: its loss rises by",
+        ),
+        (
+            {"measure": "variance"},
+            "the group “White” keeps a variance of 6.313, the group “Asian-Pac-Islander” 15.47.",
+            "every group keeps at least 6.809, instead of 6.313 with ordinary PCA",
+            "“White” gains: its kept variance rises by 0.496",
+        ),
+        (
+            {"measure": "variance", "relative": True},
+            "the group “Amer-Indian-Eskimo” keeps 44.1 % of its variance, the group “Other” 59.1 %",
+            "every group keeps at least 49.4 % of its variance, instead of 44.1 %",
+            "its share kept rises by 5.29 % of its variance",
+        ),
+    ],
+)
+def test_words_of_other_measures(adult_race, choices, who, cost, compares):
+    X, groups, _ = adult_race
+    made = report(X, sensitive_features=groups, n_components=5, n_points=3, **choices)
+    assert who in made.summary["finding"][0]
+    assert cost in made.summary["finding"][1]
+    assert compares in made.summary["points"][-1]["compared"]
+    points = made.summary["points"]
+    words = [*made.summary["finding"], *made.summary["chance"]]
+    words += [point[name] for point in points for name in ("spoken", "compared")]
+    assert not re.search(r"-\d", " ".join(words))
+    sign = -1 if choices.get("measure") == "variance" else 1
+    for point, measures in zip(points, made.front.measures, strict=True):
+        np.testing.assert_allclose(point["measures"], sign * measures)
+        assert point["unfairness"] == sign * measures.max()
+        for low, value, high in zip(point["low"], point["measures"], point["high"], strict=True):
+            assert 0 <= low < high
+            if choices.get("measure"):  # whose estimates have no bias to speak of
+                assert low < value < high
+    assert (
+        made.summary["order"]
+        == np.argsort(-sign * np.array(made.summary["pca"]["measures"])).tolist()
+    )
+
+
+def test_a_share_of_dimensions(adult_race):
+    X, groups, _ = adult_race
+    made = report(X, sensitive_features=groups, n_components=0.8, n_points=2, n_resamples=0)
+    fair = FairPCA(0.8).fit(X, sensitive_features=groups)
+    assert made.summary["dimensions"] == fair.n_components_
+    assert "n_components=0.8" in made.code
 
 
 def test_summary_is_made_once_and_json_is_all_of_it(adult_race):
@@ -135,20 +249,26 @@ def test_open_shows_the_written_page(monkeypatch, tmp_path):
     assert page.read_text(encoding="utf-8") == made.html()
 
 
-def test_shown_code_makes_the_report_and_the_model(monkeypatch):
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"loss": "sum", "centering": "group"},
+        {"over": "spread", "relative": np.bool_(True)},
+        {"measure": "variance", "relative": True, "n_components": np.float64(0.7)},
+    ],
+)
+def test_shown_code_makes_the_report_and_the_model(choices, monkeypatch):
     X, groups = two_groups()
     weights = np.linspace(1.0, 2.0, len(X))
     made = report(
         X,
         sensitive_features=groups,
-        n_components=2,
         n_points=7,
-        loss="sum",
-        centering="group",
         sample_weight=weights,
         n_resamples=30,
         title='It\'s "quoted"',
         random_state=np.int64(3),
+        **{"n_components": 2, **choices},
     )
     opened = []
     monkeypatch.setattr("fairpca.report.Report.open", lambda self: opened.append(self))
@@ -188,17 +308,19 @@ def test_impossible_equality_is_said():
     second = rng.normal(size=(200, 2)) * [0.1, 3]
     third = rng.normal(size=(200, 2)) * [6, 0.1]
     X = np.vstack([first, second, third])
-    made = report(X, sensitive_features=np.repeat(["x", "y", "z"], 200), n_components=1, n_points=5)
+    given = {"sensitive_features": np.repeat(["x", "y", "z"], 200), "n_points": 5}
+    made = report(X, n_components=1, over="spread", **given)
     cut = 1 - made.front.spread[-1] / made.front.spread[0]
     assert made.summary["finding"][1].startswith(
         "It is proven that there is no subspace of 1 dimension in which every group has the same "
-        "disparity. The fairest "
+        "disparity. The most equal "
         f"one found cuts the difference between groups by {np.floor(1000 * cut) / 10:g} % and "
     )
     titles = {warning["title"]: warning["text"] for warning in made.summary["warnings"]}
     said = re.search(r"at least (\S+): this is proven", titles["Equality is impossible"])
-    assert made.front.spread_bound - 1e-3 <= float(said[1]) <= made.front.spread_bound
-    assert made.summary["spread_bound"] > 0
+    bound = made.front.unfairness_bound
+    assert bound - 1e-3 <= float(said[1]) <= bound
+    assert made.summary["unfairness_bound"] == bound > 0
 
 
 def test_small_groups_and_a_dominant_column_are_said():
@@ -244,9 +366,7 @@ def test_intervals_cover_the_truth(n, r):
         truth = spectrum[:r].sum() - np.trace(basis.T * spectrum @ basis)
         X = rng.normal(size=(n, d)) * np.sqrt(spectrum)
         problem = Problem(GroupMoments.from_rows(X), r, centering="group")
-        found = disparity_intervals(
-            problem, gathered(problem, X, np.zeros(n, int)), [basis], 60, rng
-        )
+        found = measure_intervals(problem, gathered(problem, X, np.zeros(n, int)), [basis], 60, rng)
         covered += found.low[0, 0] <= truth <= found.high[0, 0]
     assert covered / runs >= 0.92
 
@@ -259,7 +379,7 @@ def test_the_largest_of_many_differences_is_not_called_sure():
         X = rng.normal(size=(480, 5)) * [2, 1.5, 1, 1, 1]
         codes = np.arange(480) % 12
         problem = Problem(GroupMoments.from_rows(X, codes), 2)
-        found = disparity_intervals(
+        found = measure_intervals(
             problem, gathered(problem, X, codes), [problem.pca_basis], 100, rng
         )
         disparities = problem.disparities(problem.pca_basis)
@@ -270,7 +390,11 @@ def test_the_largest_of_many_differences_is_not_called_sure():
 
 @pytest.mark.parametrize("loss", ["mean", "sum"])
 @pytest.mark.parametrize("centering", ["global", "group"])
-def test_draws_are_those_of_rows_drawn_one_by_one(loss, centering, monkeypatch):
+@pytest.mark.parametrize(
+    ("measure", "relative"),
+    [("disparity", False), ("disparity", True), ("loss", False), ("variance", True)],
+)
+def test_draws_are_those_of_rows_drawn_one_by_one(loss, centering, measure, relative, monkeypatch):
     """Mean and spread of the draws against a plain bootstrap of weighted rows."""
     monkeypatch.setattr(resampling, "_PIECES", 40)
     rng = np.random.default_rng(0)
@@ -280,11 +404,13 @@ def test_draws_are_those_of_rows_drawn_one_by_one(loss, centering, monkeypatch):
     weights = rng.uniform(0.5, 3.0, 160)
     weights[::10] = 0.0
     moments = GroupMoments.from_rows(X, codes, sample_weight=weights)
-    problem = Problem(moments, 1, loss=loss, centering=centering)
+    problem = Problem(
+        moments, 1, loss=loss, centering=centering, measure=measure, relative=relative
+    )
     basis = np.linalg.qr(rng.normal(size=(3, 1)))[0]
-    found = disparity_intervals(problem, gathered(problem, X, codes, weights), [basis], 1500, rng)
+    found = measure_intervals(problem, gathered(problem, X, codes, weights), [basis], 1500, rng)
 
-    def disparity(rows, row_weights, group):
+    def measured(rows, row_weights, group):
         center = moments.total_mean
         if centering == "group":
             center = np.average(rows, axis=0, weights=row_weights)
@@ -292,23 +418,28 @@ def test_draws_are_those_of_rows_drawn_one_by_one(loss, centering, monkeypatch):
         offset = np.average(rows, axis=0, weights=row_weights) - center
         matrix = matrix + np.outer(offset, offset)
         scale = moments.weight[group] if loss == "sum" else 1.0
-        return scale * (np.linalg.eigvalsh(matrix)[-1] - (basis.T @ matrix @ basis).item())
+        most = {"disparity": np.linalg.eigvalsh(matrix)[-1], "loss": np.trace(matrix)}
+        value = most.get(measure, 0.0) - (basis.T @ matrix @ basis).item()
+        return value / np.trace(matrix) if relative else scale * value
 
     for group in (0, 1):
         members = np.flatnonzero((codes == group) & (weights > 0))
-        here = disparity(X[members], weights[members], group)
-        assert here == pytest.approx(problem.disparities(basis)[group])
+        here = measured(X[members], weights[members], group)
+        assert here == pytest.approx(problem.measures(basis)[group])
         drawn = [rng.choice(members, len(members)) for _ in range(1500)]
-        plain = np.array([disparity(X[rows], weights[rows], group) for rows in drawn]) - here
+        plain = np.array([measured(X[rows], weights[rows], group) for rows in drawn]) - here
         ours = found.draws[0, group]
         assert ours.std() == pytest.approx(plain.std(), rel=0.25)
         assert ours.mean() == pytest.approx(plain.mean(), abs=0.15 * plain.std())
     middle = (
-        np.subtract(*problem.disparities(basis)[[0, 1]])
+        np.subtract(*problem.measures(basis)[[0, 1]])
         - np.subtract(found.draws[0, 0], found.draws[0, 1]).mean()
     )
-    low, high = found.of_difference(problem.disparities(basis), 0, 0, 1)
+    low, high = found.of_difference(problem.measures(basis), 0, 0, 1)
     assert (low + high) / 2 == pytest.approx(middle)
+    ends = np.array([found.low[0], problem.measures(basis), found.high[0]])
+    assert (ends <= 0).all() if measure == "variance" else (ends >= 0).all()
+    assert (found.low < found.high).all()
     error = np.hypot(found.draws[0, 0].std(), found.draws[0, 1].std())
     assert (high - low) / 2 == pytest.approx(1.96 * error, rel=0.15)
 
@@ -320,7 +451,7 @@ def test_pieces_of_large_groups_give_the_same_intervals(monkeypatch):
     widths = []
     for pieces in (5000, 150):
         monkeypatch.setattr(resampling, "_PIECES", pieces)
-        found = disparity_intervals(
+        found = measure_intervals(
             problem,
             gathered(problem, X, codes),
             [problem.pca_basis],
@@ -344,7 +475,7 @@ def test_intervals_with_many_columns(monkeypatch):
     for columns in (100, 15):
         monkeypatch.setattr(resampling, "_COLUMNS", columns)
         monkeypatch.setattr(resampling, "_MORE_COLUMNS", 9)
-        drawn = disparity_intervals(
+        drawn = measure_intervals(
             problem, gathered(problem, X, codes), bases, 200, np.random.default_rng(0)
         )
         found.append(np.array([drawn.low, drawn.high]))
@@ -401,7 +532,10 @@ def test_progress_is_told():
         ({"title": 3}, "title must be text"),
         ({"title": " "}, "title must not be empty"),
         ({"code": b"x"}, "code must be text"),
-        ({"n_components": 0.9}, "n_components must be an integer"),
+        ({"n_components": 1.9}, "n_components must be an integer"),
+        ({"over": "sum"}, "over must be one of"),
+        ({"measure": "range"}, "measure must be one of"),
+        ({"relative": 1}, "relative must be True or False"),
         ({"sensitive_features": None}, "sensitive_features must name the group"),
         ({"loss": "median"}, "loss must be"),
     ],
@@ -535,24 +669,51 @@ def facts_of(front, **changes):
 
 def test_words_for_every_end():
     X, groups = two_groups()
-    front = pareto_front(X, sensitive_features=groups, n_components=2, n_points=5)
+    given = {"sensitive_features": groups, "n_components": 2, "n_points": 5}
+    front = pareto_front(X, over="spread", **given)
     bounded = facts_of(front, status="bounded", relative_gap=0.008235)
     assert "proven that none is cheaper by more than 0.83 %" in finding(bounded)[1]
     # As if the fairest point had not been found.
     unequal = replace(front, solutions=front.solutions[:-1])
-    unknown = facts_of(unequal, spread_bound=0.0)
+    unknown = facts_of(unequal, miss_bound=0.0)
     assert finding(unknown)[1].startswith(
         "No subspace of 2 dimensions in which every group has the same disparity was found."
     )
     assert warnings(unknown)[0]["title"] == "Equality was not found"
-    alone = facts_of(replace(front, solutions=front.solutions[:1]), spread_bound=1.0)
-    assert finding(alone)[1].endswith("None fairer than ordinary PCA was found.")
+    alone = facts_of(replace(front, solutions=front.solutions[:1]), miss_bound=1.0)
+    assert "None in which groups differ less than with ordinary PCA was" in finding(alone)[1]
     assert warnings(alone)[0]["title"] == "Equality is impossible"
-    better = front[-1].certificate.disparities - [0.0, 0.5]
-    text = warnings(facts_of(front, minmax_disparities=better))[0]["text"]
+    better = front[-1].certificate.measures - [0.0, 0.5]
+    text = warnings(facts_of(front, minmax_measures=better))[0]["text"]
     assert "no group is worse off than at the fairest point, and some are better off, by" in text
-    text = warnings(facts_of(unequal, spread_bound=0.0, minmax_disparities=better - 1.0))[1]
+    text = warnings(facts_of(unequal, miss_bound=0.0, minmax_measures=better - 1.0))[1]
     assert text["title"] == "There is an alternative"
+
+
+def test_words_for_every_end_over_the_largest():
+    X, groups = two_groups()
+    given = {"sensitive_features": groups, "n_components": 2, "n_points": 5}
+    front = pareto_front(X, **given)
+    bounded = facts_of(front, status="bounded", lower_bound=6.12345)
+    assert finding(bounded)[1].endswith("proven that none can bring this below 6.123.")
+    assert spoken(bounded, 4).endswith("the fairest found in this dimension")
+    assert spoken(bounded, 1).endswith("proven to be the cheapest with no larger disparity")
+    kept = facts_of(pareto_front(X, measure="variance", **given), status="bounded")
+    assert "; it is proven that none can bring this above " in finding(kept)[1]
+    assert spoken(kept, 1).endswith("proven to be the cheapest with no smaller kept variance")
+    alone = facts_of(replace(front, solutions=front.solutions[:1]))
+    least = np.floor(100 * front.largest[0]) / 100
+    assert finding(alone)[1] == (
+        "It is proven that ordinary PCA is as fair as can be: in every subspace of 2 dimensions "
+        f"some group loses at least {least:g} beyond what it must."
+    )
+    alone = facts_of(replace(front, solutions=front.solutions[:1]), status="bounded")
+    assert finding(alone)[1] == "No subspace fairer than ordinary PCA was found."
+    assert compared(facts_of(front, change_from_pca=np.array([-1.0, 0.0])), 4).startswith(
+        "At the fairest point 1 of 2 groups is better off than with ordinary PCA and none is worse"
+    )
+    same = facts_of(front, change_from_pca=np.zeros(2))
+    assert finding(same)[2] == "No group is better or worse off than with ordinary PCA."
 
 
 def test_more_than_five_small_groups():

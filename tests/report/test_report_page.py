@@ -12,7 +12,7 @@ from fairpca.report._text import shown_names
 from browser import Visit, running_browser
 from hostile import HOSTILE
 
-CHARTS = ("#disparities", "#front", "#losses", "#components")
+CHARTS = ("#measures", "#front", "#losses", "#components")
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_a_check_that_finds_nothing_would_find_something(browser, tmp_path):
 
 def test_slider_moves_everything_by_keyboard(browser, path):
     visit = Visit(browser, path)
-    places = (*CHARTS, "#groups", "#certificate", "#code", "#readout")
+    places = (*CHARTS, "#groups", "#certificate", "#code", "#readout", "#compared")
     before = {place: visit.markup(place) for place in places}
     assert "estimator(8)" in visit.text("#code")
     # Only keys, from the top of the page.
@@ -84,7 +84,7 @@ def test_slider_moves_everything_by_keyboard(browser, path):
     assert [place for place in places if after[place] == before[place]] == []
     assert "estimator(7)" in visit.text("#code")
     spoken = visit.page.locator("#slider").get_attribute("aria-valuetext")
-    assert spoken.startswith("Point 7: difference between groups ")
+    assert spoken.startswith("Point 7: largest disparity ")
     visit.page.keyboard.press("Home")
     assert "estimator(0)" in visit.text("#code")
     visit.page.keyboard.press("End")
@@ -99,26 +99,80 @@ def test_the_page_shows_the_numbers_of_the_point(browser, path):
     places = {}
     for point in (3, 0):
         visit.page.locator("#slider").fill(str(point))
-        shown = visit.page.locator("#groups td[data-show=disparity]").all_inner_texts()
-        expected = summary["points"][point]["disparities"]
+        shown = visit.page.locator("#groups td[data-show=measure]").all_inner_texts()
+        expected = summary["points"][point]["measures"]
         np.testing.assert_allclose([float(text) for text in shown], expected, rtol=1e-3)
         here = visit.page.locator("#here")
         places[point] = [float(here.get_attribute(name)) for name in ("cx", "cy")]
-    labels = visit.page.locator("#front text[text-anchor=middle]").all()
-    zero = next(float(each.get_attribute("x")) for each in labels if each.text_content() == "0")
-    spreads = [summary["points"][point]["spread"] for point in (3, 0)]
-    assert (places[3][0] - zero) / (places[0][0] - zero) == pytest.approx(spreads[0] / spreads[1])
+    marks = marks_of(visit)
+    levels = [summary["points"][point]["largest"] for point in (3, 0)]
+    np.testing.assert_allclose(marks([places[3][0], places[0][0]]), levels, rtol=1e-6)
     assert places[3][1] < places[0][1]  # more loss is higher up
     # Numbers that came with the page and numbers that its script wrote have one form.
     table = [row.split("\t") for row in visit.text("#groups tbody").splitlines()]
     assert [row[3] for row in table] == [row[5] for row in table]
     # At the left end the marks of ordinary PCA and of the slider lie on each other.
     for ring, dot in zip(
-        visit.page.locator("#disparities circle.pca").all()[:3],
-        visit.page.locator("#disparities circle.chosen-fill").all()[:3],
+        visit.page.locator("#measures circle.pca").all()[:3],
+        visit.page.locator("#measures circle.chosen-fill").all()[:3],
         strict=True,
     ):
         assert float(ring.get_attribute("cx")) == pytest.approx(float(dot.get_attribute("cx")))
+    visit.context.close()
+
+
+def marks_of(visit):
+    """What the places along the front's axis stand for, by its labels."""
+    labels = visit.page.locator("#front text[text-anchor=middle]").all()
+    known = [(each.get_attribute("x"), each.text_content()) for each in labels]
+    x, value = np.array([pair for pair in known if re.fullmatch(r"[\d.]+", pair[1])], float).T
+    assert len(x) >= 3
+    slope, start = np.polyfit(x, value, 1)
+    return lambda places: slope * np.array(places) + start
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"measure": "variance", "relative": True},
+        {"measure": "variance"},
+        {"measure": "loss", "relative": True},
+        {"over": "spread"},
+    ],
+)
+def test_other_measures(browser, tmp_path, choices):
+    """What is kept is shown as it is, and shares as per cent."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1]
+    X[:100] = X[:100, ::-1]
+    path = tmp_path / "report.html"
+    groups = np.repeat(["a", "b"], [100, 200])
+    made = report(X, sensitive_features=groups, n_components=2, n_points=5, **choices)
+    made.write_html(path)
+    visit = Visit(browser, path)
+    visit.assert_quiet()
+    unit = 100 if choices.get("relative") else 1
+    before = visit.page.locator("#groups").inner_text()
+    for point in (2, 4):
+        visit.page.locator("#slider").fill(str(point))
+        shown = visit.page.locator("#groups td[data-show=measure]").all_inner_texts()
+        assert all(text.endswith(" %") == (unit == 100) for text in shown)
+        values = [float(text.removesuffix(" %")) for text in shown]
+        expected = unit * np.array(made.summary["points"][point]["measures"])
+        np.testing.assert_allclose(values, expected, rtol=5e-3)
+        here = float(visit.page.locator("#here").get_attribute("cx"))
+        level = made.front.unfairness[point]
+        assert marks_of(visit)(here) == pytest.approx(unit * abs(level), rel=1e-6, abs=1e-6)
+        assert made.summary["points"][point]["spoken"] in visit.text("#readout")
+        assert visit.text("#compared") == made.summary["points"][point]["compared"]
+    # What came with the page is what its script writes at the same point.
+    assert visit.page.locator("#groups").inner_text() == before
+    bound = visit.page.locator("#front text", has_text="proven: not").all_text_contents()
+    kept = choices.get("measure") == "variance"
+    expected = [] if "over" in choices else [f"proven: not {'above' if kept else 'below'}"]
+    assert bound == expected
+    assert visit.serious_findings() == []
+    visit.assert_quiet()
     visit.context.close()
 
 
@@ -138,7 +192,7 @@ def test_printed_page_has_no_controls(browser, path):
     visit = Visit(browser, path, scheme="dark")
     visit.page.emulate_media(media="print")
     assert not visit.page.locator("#slider").is_visible()
-    assert visit.page.locator("#disparities svg").is_visible()
+    assert visit.page.locator("#measures svg").is_visible()
     paper = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert paper == "rgb(255, 255, 255)"
     # The table is as wide as the paper allows, not wider.
@@ -180,7 +234,7 @@ def test_hostile_names_are_only_text(browser, tmp_path, labels):
     assert visit.page.locator("script").count() == 2
     assert visit.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     inside = "texts => texts.every(text => text.getBoundingClientRect().left >= 0)"
-    assert visit.page.locator("#disparities text").evaluate_all(inside)
+    assert visit.page.locator("#measures text").evaluate_all(inside)
     assert visit.serious_findings() == []
     visit.assert_quiet()
     visit.context.close()
@@ -194,7 +248,7 @@ def test_notebook_frame_shows_the_page(browser, tmp_path):
     visit = Visit(browser, outside)
     frame = visit.page.frame_locator("iframe")
     assert frame.locator("#finding p").first.inner_text() == made.summary["finding"][0]
-    assert frame.locator("#disparities svg").count() == 1
+    assert frame.locator("#measures svg").count() == 1
     assert visit.said == []
     visit.context.close()
 

@@ -1,4 +1,4 @@
-"""How surely the rows at hand tell what the groups lose: bootstrap intervals of disparities.
+"""How surely the rows at hand tell how well off the groups are: bootstrap intervals of measures.
 
 The rows of each group are drawn anew, with replacement, and the group's own best subspace is found
 again; the subspaces that are judged stay as they are. The own subspace of a small group fits it too
@@ -41,14 +41,14 @@ def few_rows(n_components: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Where disparities lie with about 95 % confidence; nan where that cannot be said.
+    """Where measures lie with about 95 % confidence; nan where that cannot be said.
 
     Attributes
     ----------
     low, high : arrays of shape (m, k)
         For each of m subspaces and each of k groups.
     draws : array of shape (m, k, n_resamples)
-        Disparities of the rows drawn anew minus those of the rows at hand; nan for groups that are
+        Measures of the rows drawn anew minus those of the rows at hand; nan for groups that are
         too small.
     """
 
@@ -56,16 +56,14 @@ class Intervals:
     high: Array
     draws: Array
 
-    def of_difference(
-        self, disparities: Array, subspace: int, i: int, j: int
-    ) -> tuple[float, float]:
-        """Where the disparity of group i minus that of group j lies, in one subspace.
+    def of_difference(self, measures: Array, subspace: int, i: int, j: int) -> tuple[float, float]:
+        """Where the measure of group i minus that of group j lies, in one subspace.
 
         The two may have been picked for their difference: the interval is one of a family that
         holds for all pairs of groups together.
         """
         draws = self.draws[subspace]
-        middle, error, doubt = _parts(disparities[i] - disparities[j], draws[i] - draws[j])
+        middle, error, doubt = _parts(measures[i] - measures[j], draws[i] - draws[j])
         # Over draws, the largest deviation of any difference between two groups.
         known = draws[np.isfinite(draws).all(axis=1)]
         largest = np.zeros(draws.shape[1])
@@ -79,7 +77,7 @@ class Intervals:
         return float(middle) - reach, float(middle) + reach
 
 
-def disparity_intervals(
+def measure_intervals(
     problem: Problem,
     gathered: Gathered,
     bases: Sequence[Array],
@@ -87,7 +85,7 @@ def disparity_intervals(
     rng: np.random.Generator,
     progress: Callable[[int, int], None] | None = None,
 ) -> Intervals:
-    """Intervals of the disparities in each of the subspaces."""
+    """Intervals of the measures in each of the subspaces."""
     k, r = problem.n_groups, problem.n_components
     n = gathered.rows.shape[0]
     weights = np.ones(n) if gathered.weights is None else gathered.weights
@@ -100,11 +98,14 @@ def disparity_intervals(
             draws[:, group] = pieces.draws(n_resamples, rng)
         if progress is not None:
             progress(group + 1, k)
-    disparities = np.array([problem.disparities(basis) for basis in bases])
-    middle, error, doubt = _parts(disparities, draws)
-    middle = np.maximum(middle, 0.0)  # as disparities are
-    reach = _QUANTILE * error + doubt
-    return Intervals(np.maximum(middle - reach, 0.0), middle + reach, draws)
+    measures = np.array([problem.measures(basis) for basis in bases])
+    middle, error, doubt = _parts(measures, draws)
+    # Nobody loses less than nothing, or keeps less; no share is more than all.
+    most = 1.0 if problem.relative else np.inf
+    least, most = (-most, 0.0) if problem.measure == "variance" else (0.0, most)
+    middle, reach = np.clip(middle, least, most), _QUANTILE * error + doubt
+    low, high = np.clip(middle - reach, least, most), np.clip(middle + reach, least, most)
+    return Intervals(low, high, draws)
 
 
 def _parts(estimates: Array, draws: Array) -> tuple[Array, Array, Array]:
@@ -126,6 +127,7 @@ class _Pieces:
         rng: np.random.Generator,
     ) -> None:
         self._r, self._bases = problem.n_components, bases
+        self._measure, self._relative = problem.measure, bool(problem.relative)
         self._moving_center = problem.centering == "group"
         self._scale = problem.moments.weight[group] if problem.loss == "sum" else 1.0
         center = problem.moments.total_mean
@@ -141,6 +143,7 @@ class _Pieces:
         self.weight = np.empty(count)
         self.first = np.empty((count, len(center)))
         self.second = np.empty((count, width * width))
+        self.trace = np.empty(count)
         self.kept = np.empty((len(bases), count))
         for i in range(count):
             members = order[i::count]
@@ -150,33 +153,46 @@ class _Pieces:
             self.weight[i] = weights[members].sum()
             self.first[i] = weights[members] @ part
             part *= np.sqrt(weights[members])[:, None]
+            self.trace[i] = np.square(part).sum()
             inside = part @ self._directions
             self.second[i] = (inside.T @ inside).ravel()
             squares = np.square(part @ beside).sum(axis=0)
             self.kept[:, i] = squares.reshape(len(bases), -1).sum(axis=1)
 
     def draws(self, n_resamples: int, rng: np.random.Generator) -> Array:
-        """Disparities of pieces drawn anew minus those of the pieces at hand; (m, n_resamples)."""
+        """Measures of pieces drawn anew minus those of the pieces at hand; (m, n_resamples)."""
         n = len(self.weight)
         step = max(_LARGEST_STACK // (8 * self.second.shape[1]), 1)
         parts = []
         for begin in range(0, n_resamples, step):
             size = min(step, n_resamples - begin)
             times = rng.multinomial(n, np.full(n, 1.0 / n), size=size).astype(np.float64)
-            parts.append(self._disparities(times))
-        return np.hstack(parts) - self._disparities(np.ones((1, n)))
+            parts.append(self._measures(times))
+        return np.hstack(parts) - self._measures(np.ones((1, n)))
 
-    def _disparities(self, times: Array) -> Array:
-        """Disparities of rows in which each piece is there so many times; (m, len(times))."""
+    def _measures(self, times: Array) -> Array:
+        """Measures of rows in which each piece is there so many times; (m, len(times))."""
         weight = times @ self.weight
+        trace, kept = times @ self.trace / weight, self.kept @ times.T / weight
+        mean = times @ self.first / weight[:, None]
+        if self._moving_center:
+            trace = trace - np.square(mean).sum(axis=1)
+            kept -= [np.square(mean @ basis).sum(axis=1) for basis in self._bases]
+        constant = {"loss": trace, "variance": np.zeros_like(trace)}.get(self._measure)
+        if constant is None:
+            constant = self._own_gains(times, weight, mean)
+        unit = np.full_like(trace, 1.0 / self._scale)
+        if self._relative:
+            unit = np.where(trace > 0.0, trace, 1.0)
+        measures: Array = (constant - kept) / unit
+        return measures
+
+    def _own_gains(self, times: Array, weight: Array, mean: Array) -> Array:
+        """What the rows keep in their own best subspaces."""
         width = self._directions.shape[1]
         matrices = (times @ self.second / weight[:, None]).reshape(-1, width, width)
-        kept = self.kept @ times.T / weight
         if self._moving_center:
-            mean = times @ self.first / weight[:, None]
             inside = mean @ self._directions
             matrices -= inside[:, :, None] * inside[:, None, :]
-            kept -= [np.square(mean @ basis).sum(axis=1) for basis in self._bases]
-        own = np.linalg.eigvalsh(matrices)[:, -self._r :].sum(axis=1)
-        disparities: Array = self._scale * (own - kept)
-        return disparities
+        gains: Array = np.linalg.eigvalsh(matrices)[:, -self._r :].sum(axis=1)
+        return gains

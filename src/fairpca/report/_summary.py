@@ -9,9 +9,11 @@ from fairpca._rows.text import distinct_texts
 from fairpca._version import __version__
 from fairpca.estimators.base import solution_axes
 from fairpca.front import ParetoFront
+from fairpca.report._cautions import warnings
+from fairpca.report._facts import Facts
 from fairpca.report._resampling import Intervals
 from fairpca.report._text import shown_names
-from fairpca.report._words import Facts, chance, finding, warnings
+from fairpca.report._words import chance, compared, finding, spoken
 
 _MOST_COMPONENTS, _MOST_LOADINGS = 10, 8
 """How many components are shown, and how many columns of each."""
@@ -26,10 +28,12 @@ def summarise(
     named = moments.feature_names or [f"column {j}" for j in range(moments.n_features)]
     features = shown_names(named)
     facts = Facts(front, groups, features, intervals)
+    measured = facts.measured
     ends: list[dict[str, Any]] = [{"low": None, "high": None}] * (len(front) + 1)
     if intervals is not None:
-        pairs = zip(intervals.low, intervals.high, strict=True)
-        ends = [{"low": low, "high": high} for low, high in pairs]
+        low, high = measured.shown(intervals.low), measured.shown(intervals.high)
+        low, high = (high, low) if measured.is_kept else (low, high)
+        ends = [{"low": low[i], "high": high[i]} for i in range(len(front) + 1)]
     summary = {
         "title": title,
         "made_with": f"fairpca {__version__}",
@@ -41,31 +45,45 @@ def summarise(
         "centering": problem.centering,
         "weighted": not np.array_equal(moments.weight, moments.count),
         "baseline": facts.baseline,
+        "over": front.over,
+        "measure": {
+            "noun": measured.noun,
+            "worst": measured.worst,
+            "meaning": measured.meaning,
+            "axis": measured.axis,
+            "from_own_pca": bool(measured.beyond),
+            "relative": measured.is_relative,
+            "kept": measured.is_kept,
+            "rounding": problem.negligible_spread,
+        },
         "finding": finding(facts),
         "chance": chance(facts),
         "warnings": warnings(facts),
         "equality": facts.equality,
+        "levels_down": facts.levels_down,
         "groups": [
             dict(zip(("name", "rows", "variance", "own_loss"), group, strict=True))
             for group in zip(groups, moments.count, problem.traces, problem.own_losses, strict=True)
         ],
         "pca": {
             "total_loss": problem.total_loss(problem.pca_basis),
+            "largest": abs(facts.pca_measures.max()),
             "spread": facts.pca_spread,
             "losses": problem.group_losses(problem.pca_basis),
-            "disparities": facts.pca_disparities,
+            "disparities": problem.disparities(problem.pca_basis),
+            "measures": measured.shown(facts.pca_measures),
             **ends[0],
         },
-        "points": [_point(front, i, features) | ends[i + 1] for i in range(len(front))],
+        "points": [_point(facts, i) | ends[i + 1] for i in range(len(front))],
+        "order": np.argsort(-facts.pca_measures, kind="stable"),
         "choices": {
             "least_loss": 0,
             "one_percent": front.select(max_extra_loss=0.01),
             "knee": front.select(knee=True),
             "fairest": len(front) - 1,
         },
-        "spread_bound": front.unfairness_bound,
-        "rounding": problem.negligible_spread,
-        "minmax_disparities": front[-1].certificate.minmax_measures,
+        "unfairness_bound": _shown_bound(facts),
+        "rounding": problem.negligible_spread * (problem.scale if measured.is_relative else 1.0),
         "resampling": {
             "draws": 0 if intervals is None else intervals.draws.shape[2],
             "worst": facts.worst,
@@ -78,21 +96,34 @@ def summarise(
     return plain
 
 
-def _point(front: ParetoFront, i: int, features: list[str]) -> dict[str, Any]:
+def _shown_bound(facts: Facts) -> float | None:
+    """What no subspace can do better than, where that is not nothing."""
+    bound = facts.front.unfairness_bound
+    says_nothing = abs(bound) <= facts.problem.negligible_spread
+    return None if says_nothing else facts.measured.level(bound)
+
+
+def _point(facts: Facts, i: int) -> dict[str, Any]:
+    front, measured = facts.front, facts.measured
     solution = front[i]
     axes = solution_axes(front.problem, solution)
     components = []
     for component in axes.components[:_MOST_COMPONENTS]:
         largest = np.argsort(-np.abs(component), kind="stable")[:_MOST_LOADINGS]
-        components.append([[features[j], component[j]] for j in largest])
+        components.append([[facts.features[j], component[j]] for j in largest])
     return {
+        "unfairness": measured.level(front.unfairness[i]),
+        "largest": abs(front.largest[i]),
         "spread": front.spread[i],
         "total_loss": front.total_loss[i],
         "extra_loss": front.extra_loss[i],
         "losses": solution.group_losses,
         "disparities": solution.disparities,
+        "measures": measured.shown(front.measures[i]),
         "status": solution.certificate.status,
         "relative_gap": solution.certificate.relative_gap,
+        "spoken": spoken(facts, i),
+        "compared": compared(facts, i),
         "certificate": solution.certificate.sentences(),
         "explained_variance_ratio": axes.explained_variance_ratio[:_MOST_COMPONENTS],
         "components": components,

@@ -1,13 +1,7 @@
-"""What a report says in words: the finding, the part of chance, and what to be warned of."""
+"""What a report says in words: the finding, who pays for it, and the part of chance."""
 
-from collections.abc import Iterator
-
-import numpy as np
-
-from fairpca.certificate import rounded
-from fairpca.front import ParetoFront
-from fairpca.report._resampling import Intervals, few_rows
-from fairpca.report._text import in_quotes, number, percent, rows, times
+from fairpca.report._facts import Facts
+from fairpca.report._text import in_quotes, percent, times
 
 _NEXT_TO_NOTHING = 1e-3
 """Of the largest disparity: a smaller one is not worth a ratio."""
@@ -15,63 +9,8 @@ _NEXT_TO_NOTHING = 1e-3
 _SLIGHTLY = 1.05
 """Ratio up to which a group loses only slightly more."""
 
-_DOMINANT = 0.5
-"""Share of the total variance above which one column decides nearly everything."""
-
-
-class Facts:
-    """What the words are made from.
-
-    Parameters
-    ----------
-    front : ParetoFront
-        What was found.
-    groups, features : list of str
-        Names as they are shown.
-    intervals : Intervals or None
-        Of the disparities with ordinary PCA and at each point.
-
-    Attributes
-    ----------
-    pca_disparities : array of shape (k,)
-        Disparities with ordinary PCA; `pca_spread` is the largest difference between them, and
-        `pca_is_fair` says that there is none, up to rounding.
-    worst, best : int
-        The groups that lose most and least with ordinary PCA beyond what they must.
-    difference : pair of float, or None
-        Interval of the difference between these two, if one is known.
-    equality : {"found", "impossible", "unknown"}
-        Whether equal disparities were found, or are proven impossible.
-    baseline : str
-        What the first point is: losses from the groups' own means are another matter.
-    """
-
-    def __init__(
-        self,
-        front: ParetoFront,
-        groups: list[str],
-        features: list[str],
-        intervals: Intervals | None,
-    ) -> None:
-        self.front, self.groups, self.features = front, groups, features
-        self.problem = problem = front.problem
-        self.pca_disparities = problem.disparities(problem.pca_basis)
-        self.worst, self.best = (
-            int(self.pca_disparities.argmax()),
-            int(self.pca_disparities.argmin()),
-        )
-        self.pca_spread = float(np.ptp(self.pca_disparities))
-        self.pca_is_fair = self.pca_spread <= problem.negligible_spread
-        self.difference = None
-        if intervals is not None and self.worst != self.best:
-            found = intervals.of_difference(self.pca_disparities, 0, self.worst, self.best)
-            self.difference = found if np.isfinite(found).all() else None
-        self.equality = "unknown"
-        if front.spread[-1] <= problem.negligible_spread:
-            self.equality = "found"
-        elif front.unfairness_bound > problem.negligible_spread:
-            self.equality = "impossible"
-        self.baseline = "ordinary PCA" if problem.centering == "global" else "the least total loss"
+_CHEAP, _WORTH_IT = 0.01, 0.05
+"""Extra loss that is called cheap, and what it must save at the least to be worth a sentence."""
 
 
 def finding(facts: Facts) -> list[str]:
@@ -82,55 +21,177 @@ def finding(facts: Facts) -> list[str]:
         return ["The columns do not vary: there is nothing to lose, and nothing to share out."]
     if facts.pca_is_fair:
         return [
-            "With ordinary PCA every group already has the same disparity: nothing has to be "
-            "changed."
+            f"With ordinary PCA every group already has the same {facts.measured.noun}: nothing "
+            "has to be changed."
         ]
-    found = [_who_pays(facts), _what_fairness_costs(facts)]
-    cheap = facts.front.select(max_extra_loss=0.01)
-    cut = 1.0 - float(facts.front.spread[cheap]) / facts.pca_spread
-    if facts.front.extra_loss[-1] > 0.01 and cut >= 0.05:
-        found.append(
-            "At most 1 % more loss already cuts the difference between groups by "
-            f"{percent(cut, up=False)}."
-        )
+    cost = _what_equality_costs if facts.front.over == "spread" else _what_fairness_costs
+    last = len(facts.front) - 1
+    found = [_in_short(facts)] if facts.levels_down else []
+    found += [_who_pays(facts), cost(facts)]
+    found += [_in_short(facts)] if not facts.levels_down and last > 0 else []
+    found += _what_is_cheap(facts)
     if facts.difference is not None and facts.difference[0] <= 0.0:
         found += chance(facts)
     return found
 
 
+def compared(facts: Facts, point: int) -> str:
+    """Who is better and who is worse off than with ordinary PCA at a point."""
+    measured, certificate = facts.measured, facts.front[point].certificate
+    change = certificate.change_from_pca
+    better, worse, k = int((change < 0.0).sum()), int((change > 0.0).sum()), len(change)
+    where = "At the fairest point" if point == len(facts.front) - 1 else f"At point {point}"
+    if not better and not worse:
+        return f"{where} no group is better or worse off than with ordinary PCA."
+    if worse == k:
+        return (
+            f"{where} every group is worse off than with ordinary PCA, by "
+            f"{measured.amount(float(change.min()))} to {measured.amount(float(change.max()))}"
+            f"{measured.of}."
+        )
+    said = (
+        f"{where} {better or 'none'} of {k} groups {'are' if better > 1 else 'is'} better off than "
+        f"with ordinary PCA and {worse or 'none'} {'are' if worse > 1 else 'is'} worse off."
+    )
+    rises, falls = ("falls", "rises") if measured.is_kept else ("rises", "falls")
+    for there, i, how, moves in (
+        (better, int(change.argmin()), "gains", falls),
+        (worse, int(change.argmax()), "pays", rises),
+    ):
+        if there:
+            most = " the most" if there > 1 else ""
+            said += (
+                f" The group {in_quotes(facts.groups[i])} {how}{most}: its {measured.noun} {moves} "
+                f"by {measured.amount(float(change[i]))}{measured.of}."
+            )
+    if better and worse and certificate.pca_is_least:
+        said += " Some group always pays, because ordinary PCA has the least total loss."
+    return said
+
+
+def _in_short(facts: Facts) -> str:
+    """The same of the fairest point, without the names."""
+    amount, its = facts.measured.amount, facts.measured.of
+    of = its.replace("its", "their")
+    certificate = facts.front[-1].certificate
+    change = certificate.change_from_pca
+    if facts.levels_down:
+        equal = "equal" if facts.equality == "found" else "as equal as can be"
+        return (
+            f"Making the groups {equal} leaves every one of them worse off than ordinary PCA does, "
+            f"by {amount(float(change.min()))} to {amount(float(change.max()))}{of}."
+        )
+    parts = []
+    for sizes, how in ((-change[change < 0.0], "better"), (change[change > 0.0], "worse")):
+        verb, up_to, whose = ("are", "up to ", of) if len(sizes) > 1 else ("is", "", its)
+        if len(sizes):
+            by = f"by {up_to}{amount(float(sizes.max()))}{whose}"
+            parts.append(f"{len(sizes)} {verb} {how} off than with ordinary PCA, {by}")
+    if not parts:
+        return "No group is better or worse off than with ordinary PCA."
+    first, *rest = parts
+    said = f"Of {len(change)} groups {first}"
+    said += "".join(f", and {part.replace(' than with ordinary PCA', '')}" for part in rest)
+    always = ": some group always is, because ordinary PCA has the least total loss"
+    return f"{said}{always if rest and certificate.pca_is_least else ''}."
+
+
 def _who_pays(facts: Facts) -> str:
-    most, least = facts.pca_disparities[facts.worst], facts.pca_disparities[facts.best]
+    measured = facts.measured
+    shown = measured.shown(facts.pca_measures)
+    most, least = float(shown[facts.worst]), float(shown[facts.best])
     worst, best = (in_quotes(facts.groups[i]) for i in (facts.worst, facts.best))
+    if facts.problem.measure != "disparity":
+        a_variance = "a variance of " if measured.is_kept and not measured.is_relative else ""
+        return (
+            f"With ordinary PCA, the group {worst} {measured.verb} {a_variance}"
+            f"{measured.amount(most)}{measured.of}, the group {best} {measured.amount(least)}."
+        )
     if least <= _NEXT_TO_NOTHING * most:
         return (
-            f"With ordinary PCA, the group {worst} loses {number(most)} more than it must, the "
-            f"group {best} next to nothing."
+            f"With ordinary PCA, the group {worst} loses {measured.amount(most)}{measured.of} more "
+            f"than it must, the group {best} next to nothing."
         )
     if most < _SLIGHTLY * least:
         return (
             f"With ordinary PCA, the group {worst} loses slightly more than the group {best}, "
-            f"beyond what each must lose: {number(most)} against {number(least)}."
+            f"beyond what each must lose: {measured.amount(most)} against "
+            f"{measured.amount(least)}{measured.of}."
         )
+    share = ", as a share of its variance" if measured.is_relative else ""
     return (
         f"With ordinary PCA, the group {worst} loses {times(most / least)} times as much as the "
-        f"group {best}, beyond what each must lose."
+        f"group {best}, beyond what each must lose{share}."
     )
 
 
 def _what_fairness_costs(facts: Facts) -> str:
-    front, r = facts.front, facts.problem.n_components
-    certificate = front[-1].certificate
-    dimensions = f"{r} dimension{'s' if r > 1 else ''}"
-    cost = f"{percent(float(front.extra_loss[-1]))} more loss in total than {facts.baseline}"
-    same = "has the same disparity"
+    """Of the fairest point over the largest measure."""
+    front, measured, of = facts.front, facts.measured, facts.measured.of
+    certificate, kept = front[-1].certificate, facts.measured.is_kept
+    proven = certificate.status == "optimal"
+    before = measured.amount(float(facts.pca_measures.max()))
+    if len(front) == 1:
+        if not proven:
+            return f"No subspace fairer than {facts.baseline} was found."
+        least = measured.amount(float(front.largest[-1]), up=kept)
+        than = f"at most {least}{of}" if kept else f"at least {least}{of}{measured.beyond}"
+        return (
+            f"It is proven that {facts.baseline} is as fair as can be: in every subspace of "
+            f"{_dimensions(facts)} some group {measured.verb} {than}."
+        )
+    after = measured.amount(float(front.largest[-1]), up=not kept)
+    no_group = f"no group loses more than {after}{of}{measured.beyond}, instead of {before}"
+    if kept:
+        no_group = f"every group keeps at least {after}{of}, instead of {before}"
+    proof = ", and it is proven that no subspace of this dimension is fairer."
+    if not proven:
+        bound = measured.amount(certificate.lower_bound, up=kept)
+        proof = f"; it is proven that none can bring this {'above' if kept else 'below'} {bound}."
+    return (
+        f"In the fairest subspace of {_dimensions(facts)} {no_group} with ordinary PCA. It costs "
+        f"{_cost(facts)}{proof}"
+    )
+
+
+def _what_is_cheap(facts: Facts) -> list[str]:
+    """What one per cent more loss is good for, where fairness costs more."""
+    front, measured = facts.front, facts.measured
+    if front.extra_loss[-1] <= _CHEAP:
+        return []
+    levels, cheap = front.unfairness, front.select(max_extra_loss=_CHEAP)
+    if front.over == "spread":
+        cut = 1.0 - float(levels[cheap]) / facts.pca_spread
+        word = f"cuts the difference between groups by {percent(cut, up=False)}"
+    else:
+        cut = float((levels[0] - levels[cheap]) / (levels[0] - levels[-1]))
+        ends = (measured.amount(float(levels[i])) for i in (0, cheap))
+        word = f"takes the {measured.worst} from {' to '.join(ends)}"
+    return [f"At most {percent(_CHEAP)} more loss already {word}."] if cut >= _WORTH_IT else []
+
+
+def _dimensions(facts: Facts) -> str:
+    r = facts.problem.n_components
+    return f"{r} dimension{'s' if r > 1 else ''}"
+
+
+def _cost(facts: Facts) -> str:
+    extra = percent(float(facts.front.extra_loss[-1]))
+    return f"{extra} more loss in total than {facts.baseline}"
+
+
+def _what_equality_costs(facts: Facts) -> str:
+    """Of the fairest point over the spread."""
+    front, certificate = facts.front, facts.front[-1].certificate
+    same, dimensions = f"has the same {facts.measured.noun}", _dimensions(facts)
     if facts.equality == "found":
         proof = ", and it is proven that none is cheaper."
         if certificate.status != "optimal":
             gap = percent(certificate.relative_gap, up=True)
             proof = f"; it is proven that none is cheaper by more than {gap}."
         return (
-            f"A fair subspace of {dimensions} exists, in which every group {same}. It costs "
-            f"{cost}{proof}"
+            f"A subspace of {dimensions} exists in which every group {same}. It costs "
+            f"{_cost(facts)}{proof}"
         )
     where = f"subspace of {dimensions} in which every group {same}"
     none = f"No {where} was found."
@@ -138,101 +199,49 @@ def _what_fairness_costs(facts: Facts) -> str:
         none = f"It is proven that there is no {where}."
     cut = 1.0 - float(front.spread[-1]) / facts.pca_spread
     if len(front) == 1 or cut <= 0.0:
-        return f"{none} None fairer than ordinary PCA was found."
+        return f"{none} None in which groups differ less than with ordinary PCA was found."
     return (
-        f"{none} The fairest one found cuts the difference between groups by "
-        f"{percent(cut, up=False)} and costs {cost}."
+        f"{none} The most equal one found cuts the difference between groups by "
+        f"{percent(cut, up=False)} and costs {_cost(facts)}."
+    )
+
+
+def spoken(facts: Facts, point: int) -> str:
+    """A point in a few words, for the slider."""
+    front, measured = facts.front, facts.measured
+    name = measured.worst if front.over == "largest" else "difference between groups"
+    least = front[point].certificate.goal == "minmax"
+    found, proof = "the cheapest", "at this difference"
+    if front.over == "largest":
+        proof = f"with no {'smaller' if measured.is_kept else 'larger'} {measured.noun}"
+    if least:
+        found, proof = "the fairest", "in this dimension"
+    if front[point].certificate.status == "optimal":
+        proof = f"proven to be {found} {proof}"
+    else:
+        proof = f"{found} found {proof}"
+    return (
+        f"{name} {measured.amount(float(front.unfairness[point]))}, "
+        f"{percent(float(front.extra_loss[point]))} more loss than {facts.baseline}, {proof}"
     )
 
 
 def chance(facts: Facts) -> list[str]:
-    """Whether the rows at hand can tell who loses most; nothing where that is not known."""
+    """Whether the rows at hand can tell who is worst off; nothing where that is not known."""
     if facts.difference is None or facts.pca_is_fair:
         return []
-    low, high = facts.difference
+    measured, (low, high) = facts.measured, facts.difference
     worst, best = (in_quotes(facts.groups[i]) for i in (facts.worst, facts.best))
+    more, less = ("less", "more") if measured.is_kept else ("more", "less")
+    does, must = measured.verb, ", beyond what each must" if measured.beyond else ""
     if low > 0.0:
         return [
-            f"With ordinary PCA, {worst} loses more than {best}, beyond what each must, by "
-            f"{number(low)} to {number(high)}: hardly by chance."
+            f"With ordinary PCA, {worst} {does} {more} than {best}{must}, by "
+            f"{measured.amount(low)} to {measured.amount(high)}{measured.of}: hardly by chance."
         ]
+    do = does.removesuffix("s")
     return [
-        f"These rows cannot tell who loses more with ordinary PCA: {worst} could lose up to "
-        f"{number(high)} more than {best}, or up to {number(-low)} less."
+        f"These rows cannot tell who {does} {more} with ordinary PCA: {worst} could {do} up to "
+        f"{measured.amount(high)}{measured.of} {more} than {best}, or up to "
+        f"{measured.amount(low)} {less}."
     ]
-
-
-def warnings(facts: Facts) -> list[dict[str, str]]:
-    """What a reader should know before using the result; each with a title and a text."""
-    found: list[tuple[str, str]] = []
-    if len(facts.groups) > 1:
-        found += [*_small_groups(facts), *_about_equality(facts)]
-        if facts.problem.loss == "sum":
-            found.append(
-                (
-                    "Sums, not averages",
-                    "Losses are added up over the rows of a group. Equal sums mean that each row "
-                    "of a small group loses more than each row of a large one.",
-                )
-            )
-    found += _dominant_column(facts)
-    return [{"title": title, "text": text} for title, text in found]
-
-
-def _small_groups(facts: Facts) -> Iterator[tuple[str, str]]:
-    count, few = facts.problem.moments.count, few_rows(facts.problem.n_components)
-    small = [int(i) for i in np.argsort(count, kind="stable") if count[i] < few]
-    names = [f"{in_quotes(facts.groups[i])} ({rows(int(count[i]))})" for i in small[:5]]
-    more = f" and {len(small) - 5} more" if len(small) > 5 else ""
-    if small:
-        yield (
-            "Small groups",
-            f"{', '.join(names)}{more}: fewer than {few} rows say little about what a group "
-            "loses, and a PCA of its own fits them too well, which makes its disparity look too "
-            "large. No interval is given for them. Consider merging groups.",
-        )
-
-
-def _about_equality(facts: Facts) -> Iterator[tuple[str, str]]:
-    end = "the right end of the slider is" if len(facts.front) > 1 else "shown is"
-    if facts.equality == "impossible":
-        yield (
-            "Equality is impossible",
-            "In every subspace of this dimension the disparities of two groups differ by at "
-            f"least {rounded(facts.front.unfairness_bound, 4, up=False)}: this is proven; {end} "
-            "the smallest difference that was found. Another number of dimensions, or other "
-            "groups, may allow equality.",
-        )
-    if facts.equality == "unknown":
-        yield (
-            "Equality was not found",
-            "No subspace of this dimension with equal disparities was found, and none is "
-            f"proven impossible; {end} the smallest difference that was found.",
-        )
-    certificate = facts.front[-1].certificate
-    if certificate.minmax_measures is None:
-        return
-    gains = certificate.measures - certificate.minmax_measures
-    than = "off than at the fairest point"
-    nobody = f"no group is worse {than}, and some are better off"
-    everyone = f"every group is better {than}" if gains.min() > 0 else nobody
-    yield (
-        "Equality levels down" if facts.equality == "found" else "There is an alternative",
-        f"In another subspace {everyone}, by "
-        f"{number(max(float(gains.min()), 0.0))} to {number(float(gains.max()))}, though not "
-        "by the same amount. FairPCA(criterion='minmax') finds it. Whether equality is worth "
-        "this is for people to decide.",
-    )
-
-
-def _dominant_column(facts: Facts) -> Iterator[tuple[str, str]]:
-    variances = np.diag(facts.problem.moments.total_covariance())
-    total, column = float(variances.sum()), int(variances.argmax())
-    if len(variances) >= 3 and variances[column] > _DOMINANT * total:
-        yield (
-            "One column decides",
-            f"The column {in_quotes(facts.features[column])} has "
-            f"{percent(float(variances[column]) / total)} of the variance of all columns together, "
-            "so the result is mostly about it. Standardise the columns first, unless they are all "
-            "in the same units.",
-        )

@@ -1,7 +1,9 @@
 "use strict";
 (() => {
   const summary = JSON.parse(document.getElementById("summary").textContent);
-  const { points, pca, groups } = summary;
+  const { points, pca, groups, measure } = summary;
+  const unfairness = summary.over === "largest" ? measure.worst : "difference between groups";
+  const unit = measure.relative ? 100 : 1; // shares are shown as per cent
   const last = points.length - 1;
   const mostRows = 40;
   const slider = document.getElementById("slider");
@@ -43,6 +45,11 @@
     return Math.abs(value) <= summary.rounding ? "0" : plain(value);
   }
 
+  function amount(value) {
+    if (Math.abs(value) <= measure.rounding) return measure.relative ? "0 %" : "0";
+    return measure.relative ? percent(value) : plain(value);
+  }
+
   function percent(share) {
     const value = Math.max(100 * share, 0);
     if (value > 0 && value < 0.001) return "less than 0.001 %";
@@ -62,14 +69,15 @@
     return { holder, drawing, width };
   }
 
-  // Ticks at 1, 2 or 5 times a power of ten that cover [0, top]; rounding is not worth any.
-  function ticks(top, most, least) {
-    if (!(top > least)) return [0, 1];
-    const rough = top / most;
+  // Ticks at 1, 2 or 5 times a power of ten that cover [low, top]; rounding is not worth any.
+  function ticks(top, most, least, low = 0) {
+    if (!(top - low > least)) return low > 0 ? [0, top] : [0, 1];
+    const rough = (top - low) / most;
     const power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].map((times) => times * power).find((size) => size >= rough);
     const marks = [];
-    for (let mark = 0; mark < Math.ceil(top / step - 1e-9) + 1; mark += 1) marks.push(mark * step);
+    const first = Math.floor(low / step + 1e-9);
+    for (let mark = first; mark < Math.ceil(top / step - 1e-9) + 1; mark += 1) marks.push(mark * step);
     return marks;
   }
 
@@ -101,10 +109,10 @@
       shape(drawing, "text", below, count);
     };
     const middle = (row) => top + row * rowHeight + (narrow ? 34 : 20);
-    const axis = (reach) => {
-      const marks = ticks(reach, narrow ? 4 : 7, summary.rounding);
+    const axis = (reach, rounding) => {
+      const marks = ticks(reach, narrow ? 4 : 7, rounding);
       const place = (value) =>
-        left + (value > summary.rounding ? value / marks[marks.length - 1] : 0) * (right - left);
+        left + (value > rounding ? value / marks[marks.length - 1] : 0) * (right - left);
       return [marks, place];
     };
     return { holder, drawing, width, left, right, top, height, label, middle, narrow, axis,
@@ -141,22 +149,22 @@
 
   // ---- the charts
 
-  // Those who lose most with ordinary PCA come first.
-  const order = groups.map((_, i) => i).sort((i, j) => pca.disparities[j] - pca.disparities[i]);
-  const shownGroups = order.slice(0, mostRows);
+  // Those who are worst off with ordinary PCA come first.
+  const shownGroups = summary.order.slice(0, mostRows);
 
   function largest(...lists) {
     return lists.flat().reduce((most, value) => (value > most ? value : most), 0);
   }
 
-  const disparityTop = largest(
+  const measureTop = unit * largest(
     ...[pca, ...points].flatMap((point) =>
-      shownGroups.map((i) => [point.disparities[i], point.high ? point.high[i] ?? 0 : 0])));
+      shownGroups.map((i) => [point.measures[i], point.high ? point.high[i] ?? 0 : 0])));
 
-  function drawDisparities(point) {
-    const frame = rowsOfGroups("disparities", shownGroups, 44);
-    const [marks, scale] = frame.axis(disparityTop);
-    xAxis(frame, marks, scale, "loss beyond what the group must lose");
+  function drawMeasures(point) {
+    const frame = rowsOfGroups("measures", shownGroups, 44);
+    const [marks, place] = frame.axis(measureTop, unit * measure.rounding);
+    const scale = (value) => place(unit * value);
+    xAxis(frame, marks, place, measure.axis);
     const { drawing } = frame;
     const range = (low, high, y, kind) => {
       if (low === null || high === null) return;
@@ -168,13 +176,14 @@
       frame.label(row, groups[i].name, rows(groups[i].rows));
       if (pca.low) range(pca.low[i], pca.high[i], y - 5, "pca");
       if (point.low) range(point.low[i], point.high[i], y + 5, "chosen");
-      ring(drawing, "pca")(scale(pca.disparities[i]), y - 5);
-      dot(drawing, "chosen")(scale(point.disparities[i]), y + 5);
+      ring(drawing, "pca")(scale(pca.measures[i]), y - 5);
+      dot(drawing, "chosen")(scale(point.measures[i]), y + 5);
     });
     legend(drawing, [[ring(drawing, "pca"), "ordinary PCA"], [dot(drawing, "chosen"), shownAs]]);
     const words = shownGroups.map((i) =>
-      `${groups[i].name}: ${number(pca.disparities[i])} with ordinary PCA, ${number(point.disparities[i])} ${shownAs}`);
-    frame.holder.setAttribute("aria-label", `Disparities by group. ${words.join("; ")}.`);
+      `${groups[i].name}: ${amount(pca.measures[i])} with ordinary PCA, ${amount(point.measures[i])} ${shownAs}`);
+    const noun = measure.noun[0].toUpperCase() + measure.noun.slice(1);
+    frame.holder.setAttribute("aria-label", `${noun} by group. ${words.join("; ")}.`);
     note(frame.holder);
   }
 
@@ -183,7 +192,7 @@
 
   function drawLosses(point) {
     const frame = rowsOfGroups("losses", shownGroups, 44);
-    const [marks, scale] = frame.axis(lossTop);
+    const [marks, scale] = frame.axis(lossTop, summary.rounding);
     xAxis(frame, marks, scale, summary.loss === "mean" ? "loss per row" : "loss");
     const { drawing } = frame;
     const thickness = 14;
@@ -216,7 +225,7 @@
   function note(holder) {
     if (groups.length <= mostRows) return;
     const caption = holder.parentElement.querySelector("[data-note]");
-    caption.textContent = `Of ${groups.length} groups the ${mostRows} that lose most; the table has all.`;
+    caption.textContent = `Of ${groups.length} groups the ${mostRows} that are worst off with ordinary PCA; the table has all.`;
     caption.hidden = false;
   }
 
@@ -224,13 +233,21 @@
     if (!document.getElementById("front")) return;
     const { holder, drawing, width } = canvas("front", 340);
     const frame = { drawing, left: 56, right: width - 20, top: 30, bottom: 290 };
-    const across = ticks(largest(points.map((each) => each.spread)), width < 560 ? 4 : 7, summary.rounding);
+    const levels = points.map((each) => unit * each.unfairness);
+    const bound = summary.unfairness_bound;
+    const ends = bound === null ? levels : [...levels, unit * bound];
+    const [low, top] = [Math.min(...ends), Math.max(...ends)];
+    // From zero, unless that would leave little room for the points.
+    const across = ticks(top, width < 560 ? 4 : 7, unit * measure.rounding, low > top / 2 ? low : 0);
     const upTop = largest(points.map((each) => 100 * each.extra_loss));
     const up = ticks(upTop, 5, 0);
-    const x = (value) => frame.left + (value / across[across.length - 1]) * (frame.right - frame.left);
+    const reach = across[across.length - 1] - across[0];
+    const place = (value) => frame.left + ((value - across[0]) / reach) * (frame.right - frame.left);
+    const x = (value) => place(unit * value);
     const y = (share) =>
       frame.bottom - (Math.max(100 * share, 0) / up[up.length - 1]) * (frame.bottom - frame.top);
-    xAxis(frame, across, x, "difference between groups (0 is fair)");
+    const title = summary.over === "largest" ? unfairness : `${unfairness} (0 is equal)`;
+    xAxis(frame, across, place, measure.relative ? `${title}, % of the group's variance` : title);
     for (const mark of up) {
       const height = y(mark / 100);
       shape(drawing, "line", { x1: frame.left, x2: frame.right, y1: height, y2: height, class: "axis" });
@@ -238,39 +255,41 @@
             plain(mark));
     }
     shape(drawing, "text", { x: 0, y: 14, class: "soft" }, `% more loss in total than ${summary.baseline}`);
-    if (summary.equality === "impossible") {
-      const at = x(summary.spread_bound);
+    if (bound !== null) {
+      const at = x(bound);
       const flipped = at > (frame.left + frame.right) / 2;
       shape(drawing, "line", { x1: at, x2: at, y1: frame.top, y2: frame.bottom, class: "pca",
                                "stroke-dasharray": "5 4", "stroke-width": 2 });
-      shape(drawing, "text", { x: flipped ? at - 8 : at + 8, y: frame.bottom - 10,
-                               "text-anchor": flipped ? "end" : "start" }, "proven: not below");
+      // Where the curve is not.
+      shape(drawing, "text", { x: flipped ? at : at + 8, y: flipped ? frame.top - 6 : frame.bottom - 10,
+                               "text-anchor": flipped ? "end" : "start" },
+            measure.kept && summary.over === "largest" ? "proven: not above" : "proven: not below");
     }
     shape(drawing, "polyline", {
-      points: points.map((each) => `${x(each.spread)},${y(each.extra_loss)}`).join(" "),
+      points: points.map((each) => `${x(each.unfairness)},${y(each.extra_loss)}`).join(" "),
       class: "chosen", fill: "none", "stroke-width": 1.5,
     });
     points.forEach((each, i) => {
       const proven = each.status === "optimal";
       shape(drawing, "circle", {
-        cx: x(each.spread), cy: y(each.extra_loss), r: 3,
+        cx: x(each.unfairness), cy: y(each.extra_loss), r: 3,
         class: proven ? "chosen-fill" : "chosen hollow", "stroke-width": 1.5,
       });
     });
-    shape(drawing, "circle", { cx: x(point.spread), cy: y(point.extra_loss), r: 8,
+    shape(drawing, "circle", { cx: x(point.unfairness), cy: y(point.extra_loss), r: 8,
                                class: "chosen-fill", id: "here" });
-    shape(drawing, "circle", { cx: x(point.spread), cy: y(point.extra_loss), r: 12,
+    shape(drawing, "circle", { cx: x(point.unfairness), cy: y(point.extra_loss), r: 12,
                                class: "chosen halo", "stroke-width": 2 });
     points.forEach((each, i) => {
       const target = shape(drawing, "circle", {
-        cx: x(each.spread), cy: y(each.extra_loss), r: 10, class: "target",
+        cx: x(each.unfairness), cy: y(each.extra_loss), r: 10, class: "target",
       });
       target.addEventListener("click", () => choose(i));
     });
     holder.setAttribute("aria-label",
-      `Total loss above ${summary.baseline} against the difference between groups, ${points.length} points, ` +
-      `from a difference of ${number(points[0].spread)} at no extra loss to ${number(points[last].spread)} ` +
-      `at ${percent(points[last].extra_loss)} more. At the slider: ${spoken(point)}.`);
+      `Total loss above ${summary.baseline} against the ${unfairness}, ${points.length} points, ` +
+      `from ${amount(points[0].unfairness)} at no extra loss to ${amount(points[last].unfairness)} ` +
+      `at ${percent(points[last].extra_loss)} more. At the slider: ${point.spoken}.`);
   }
 
   function drawComponents(point) {
@@ -304,21 +323,18 @@
 
   // ---- words and numbers
 
-  function spoken(point) {
-    const proof = point.status === "optimal" ? "proven to be the cheapest at this difference" : "the cheapest found";
-    return `difference between groups ${number(point.spread)}, ${percent(point.extra_loss)} more loss than ${summary.baseline}, ${proof}`;
-  }
-
   function fillTable(point) {
     document.querySelectorAll("#groups tbody tr").forEach((row, i) => {
       const cells = {
-        disparity: number(point.disparities[i]),
-        interval: point.low && point.low[i] !== null ? `${number(point.low[i])} to ${number(point.high[i])}` : "unknown",
+        measure: amount(point.measures[i]),
+        interval: point.low && point.low[i] !== null ? `${amount(point.low[i])} to ${amount(point.high[i])}` : "unknown",
         kept: groups[i].variance > 0 ? `${(100 * (1 - point.losses[i] / groups[i].variance)).toFixed(1)} %` : "–",
       };
       row.querySelectorAll("[data-show]").forEach((cell) => { cell.textContent = cells[cell.dataset.show]; });
     });
-    document.getElementById("spread").textContent = number(point.spread);
+    for (const name of ["largest", "spread"]) document.getElementById(name).textContent = amount(point[name]);
+    const compared = document.getElementById("compared");
+    if (compared) compared.textContent = point.compared;
   }
 
   function fillWords(point) {
@@ -329,16 +345,15 @@
       button.setAttribute("aria-pressed", String(Number(button.dataset.point) === current));
     }
     if (!slider) return;
-    const words = spoken(point);
-    document.getElementById("readout").textContent = `Point ${current}: ${words}.`;
-    slider.setAttribute("aria-valuetext", `Point ${current}: ${words}`);
+    document.getElementById("readout").textContent = `Point ${current}: ${point.spoken}.`;
+    slider.setAttribute("aria-valuetext", `Point ${current}: ${point.spoken}`);
   }
 
   // ---- one way in: choosing a point draws everything anew
 
   function show() {
     const point = points[current];
-    drawDisparities(point);
+    drawMeasures(point);
     drawFront(point);
     drawLosses(point);
     drawComponents(point);
@@ -350,7 +365,7 @@
     current = index;
     slider.value = String(index);
     show();
-    document.getElementById("spoken").textContent = spoken(points[current]);
+    document.getElementById("spoken").textContent = points[current].spoken;
   }
 
   if (slider) {

@@ -1,0 +1,100 @@
+"""What a reader of a report should be warned of."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fairpca.report._facts import Facts
+from fairpca.report._resampling import few_rows
+from fairpca.report._text import in_quotes, percent, rows
+
+_DOMINANT = 0.5
+"""Share of the total variance above which one column decides nearly everything."""
+
+
+def warnings(facts: Facts) -> list[dict[str, str]]:
+    """What a reader should know before using the result; each with a title and a text."""
+    found: list[tuple[str, str]] = []
+    if len(facts.groups) > 1:
+        found += _small_groups(facts)
+        found += _about_equality(facts) if facts.front.over == "spread" else []
+        if facts.problem.loss == "sum":
+            found.append(
+                (
+                    "Sums, not averages",
+                    "Losses are added up over the rows of a group. With equal sums each row of a "
+                    "small group loses more than each row of a large one.",
+                )
+            )
+    found += _dominant_column(facts)
+    return [{"title": title, "text": text} for title, text in found]
+
+
+def _small_groups(facts: Facts) -> Iterator[tuple[str, str]]:
+    count, few = facts.problem.moments.count, few_rows(facts.problem.n_components)
+    small = [int(i) for i in np.argsort(count, kind="stable") if count[i] < few]
+    names = [f"{in_quotes(facts.groups[i])} ({rows(int(count[i]))})" for i in small[:5]]
+    more = f" and {len(small) - 5} more" if len(small) > 5 else ""
+    fits = (
+        ", and a PCA of its own fits them too well, which makes its disparity look too large"
+        if facts.problem.measure == "disparity"
+        else ""
+    )
+    if small:
+        yield (
+            "Small groups",
+            f"{', '.join(names)}{more}: fewer than {few} rows say little about what a group "
+            f"{facts.measured.verb}{fits}. No interval is given for them. Consider merging groups.",
+        )
+
+
+def _about_equality(facts: Facts) -> Iterator[tuple[str, str]]:
+    end = "the right end of the slider is" if len(facts.front) > 1 else "shown is"
+    measured = facts.measured
+    if facts.equality == "impossible":
+        yield (
+            "Equality is impossible",
+            f"In every subspace of this dimension two groups differ in their {measured.noun} by at "
+            f"least {measured.amount(facts.front.unfairness_bound, up=False)}: this is proven; "
+            f"{end} the smallest difference that was found. Another number of dimensions, or other "
+            "groups, may allow equality.",
+        )
+    if facts.equality == "unknown":
+        yield (
+            "Equality was not found",
+            f"No subspace of this dimension in which every group has the same {measured.noun} was "
+            f"found, and none is proven impossible; {end} the smallest difference that was found.",
+        )
+    if facts.levels_down:
+        yield (
+            "Every group is worse off",
+            "The fairest point makes groups equal by leaving each of them worse off than with "
+            f"ordinary PCA. A report over the {measured.worst}, which is the default, never does.",
+        )
+    certificate = facts.front[-1].certificate
+    if certificate.minmax_measures is None:
+        return
+    gains = certificate.measures - certificate.minmax_measures
+    than = "off than at the fairest point"
+    nobody = f"no group is worse {than}, and some are better off"
+    everyone = f"every group is better {than}" if gains.min() > 0 else nobody
+    yield (
+        "Equality levels down" if facts.equality == "found" else "There is an alternative",
+        f"In another subspace {everyone}, by {measured.amount(max(float(gains.min()), 0.0))} to "
+        f"{measured.amount(float(gains.max()))}{measured.of}, though not by the same amount. "
+        "FairPCA(criterion='minmax') finds it. Whether equality is worth this is for people to "
+        "decide.",
+    )
+
+
+def _dominant_column(facts: Facts) -> Iterator[tuple[str, str]]:
+    variances = np.diag(facts.problem.moments.total_covariance())
+    total, column = float(variances.sum()), int(variances.argmax())
+    if len(variances) >= 3 and variances[column] > _DOMINANT * total:
+        yield (
+            "One column decides",
+            f"The column {in_quotes(facts.features[column])} has "
+            f"{percent(float(variances[column]) / total)} of the variance of all columns together, "
+            "so the result is mostly about it. Standardise the columns first, unless they are all "
+            "in the same units.",
+        )

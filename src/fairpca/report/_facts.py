@@ -1,0 +1,65 @@
+"""Facts: what the words of a report are made from."""
+
+import numpy as np
+
+from fairpca.front import ParetoFront
+from fairpca.report._measures import MeasureWords
+from fairpca.report._resampling import Intervals
+
+
+class Facts:
+    """What the words are made from.
+
+    Parameters
+    ----------
+    front : ParetoFront
+        What was found.
+    groups, features : list of str
+        Names as they are shown.
+    intervals : Intervals or None
+        Of the measures with ordinary PCA and at each point.
+
+    Attributes
+    ----------
+    measured : MeasureWords
+        The measure in words.
+    pca_measures : array of shape (k,)
+        Measures with ordinary PCA; `pca_spread` is the largest difference between them, and
+        `pca_is_fair` says that there is none, up to rounding.
+    worst, best : int
+        The groups that are worst and best off with ordinary PCA.
+    difference : pair of float, or None
+        Interval of the difference between these two, if one is known.
+    equality : {"found", "impossible", "unknown"}
+        Whether equal measures were found, or are proven impossible: of a front over the spread.
+    levels_down : bool
+        Whether every group is worse off at the fairest point than with ordinary PCA.
+    baseline : str
+        What the first point is: losses from the groups' own means are another matter.
+    """
+
+    def __init__(
+        self,
+        front: ParetoFront,
+        groups: list[str],
+        features: list[str],
+        intervals: Intervals | None,
+    ) -> None:
+        self.front, self.groups, self.features = front, groups, features
+        self.measured = MeasureWords(front)
+        self.problem = problem = front.problem
+        self.pca_measures = problem.measures(problem.pca_basis)
+        self.worst, self.best = int(self.pca_measures.argmax()), int(self.pca_measures.argmin())
+        self.pca_spread = float(np.ptp(self.pca_measures))
+        self.pca_is_fair = self.pca_spread <= problem.negligible_spread
+        self.difference = None
+        if intervals is not None and self.worst != self.best:
+            found = intervals.of_difference(self.pca_measures, 0, self.worst, self.best)
+            self.difference = found if np.isfinite(found).all() else None
+        self.equality = "unknown"
+        if front.spread[-1] <= problem.negligible_spread:
+            self.equality = "found"
+        elif front.over == "spread" and front.unfairness_bound > problem.negligible_spread:
+            self.equality = "impossible"
+        self.levels_down = len(groups) > 1 and front[-1].certificate.all_worse_off
+        self.baseline = "ordinary PCA" if problem.centering == "global" else "the least total loss"
