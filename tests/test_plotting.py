@@ -93,13 +93,28 @@ def test_the_front_is_shown_in_per_cent_of_ordinary_pca():
     assert names == ["ordinary PCA", "fairest subspace", "chosen"]
 
 
-def test_a_computed_front_is_drawn_from_pca_to_the_fairest(data):
+@pytest.mark.parametrize(
+    ("choices", "name"),
+    [
+        ({}, "largest disparity of a group"),
+        ({"relative": True}, "largest relative disparity of a group"),
+        ({"measure": "variance", "relative": True}, "least share kept by a group"),
+        ({"over": "spread"}, "largest difference in disparity between two groups"),
+        (
+            {"over": "spread", "measure": "variance"},
+            "largest difference in kept variance between two groups",
+        ),
+    ],
+)
+def test_a_computed_front_is_drawn_from_pca_to_the_fairest(data, choices, name):
     X, groups = data
-    front = pareto_front(X, sensitive_features=groups, n_components=2, n_points=7)
+    front = pareto_front(X, sensitive_features=groups, n_components=2, n_points=7, **choices)
     display = FrontDisplay.from_front(front, chosen=front.select(knee=True))
     line = display.ax_.get_lines()[0]
-    np.testing.assert_allclose(line.get_xdata(), front.spread)
+    kept = front.over == "largest" and choices.get("measure") == "variance"
+    np.testing.assert_allclose(line.get_xdata(), -front.largest if kept else front.unfairness)
     np.testing.assert_allclose(line.get_ydata(), 100 * front.extra_loss, atol=1e-12)
+    assert display.ax_.get_xlabel() == name
 
 
 def test_convergence_of_solvers_with_and_without_a_record(data):

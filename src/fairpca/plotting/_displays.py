@@ -16,6 +16,7 @@ from fairpca._rows.checks import check_rows, check_whole_number
 from fairpca.audit import audit
 from fairpca.estimators.fair_pca import FairPCA
 from fairpca.estimators.pipelines import find_reduction
+from fairpca.front import worst_of
 from fairpca.plotting._style import (
     CHOSEN_COLOR,
     FAIR_COLOR,
@@ -209,14 +210,16 @@ class LossDisplay:
 
 @dataclass(eq=False)
 class FrontDisplay(Display):
-    """The exact trade-off between total loss and spread.
+    """The exact trade-off between total loss and unfairness.
 
     Parameters
     ----------
-    spread, total_loss : arrays of shape (n_points,)
+    unfairness, total_loss : arrays of shape (n_points,)
         The points, from ordinary PCA to the fairest.
     chosen : int or None, default=None
         A point to mark.
+    name : str, default="largest disparity of a group"
+        What the unfairness is.
 
     Attributes
     ----------
@@ -231,16 +234,21 @@ class FrontDisplay(Display):
     'total loss above ordinary PCA (%)'
     """
 
-    spread: ArrayLike
+    unfairness: ArrayLike
     total_loss: ArrayLike
     chosen: int | None = None
+    name: str = "largest disparity of a group"
 
     @classmethod
     def from_front(
         cls, front: Any, *, chosen: int | None = None, ax: Any = None, line_kw: Style = None
     ) -> FrontDisplay:
-        """Draw a `ParetoFront`."""
-        return cls(front.spread, front.total_loss, chosen).plot(ax=ax, line_kw=line_kw)
+        """Draw a `ParetoFront`; what is kept is drawn without a minus sign."""
+        levels, kept = np.abs(front.unfairness), front.problem.measure == "variance"
+        name = f"{worst_of(front)} {'by' if kept else 'of'} a group"
+        if front.over == "spread":
+            name = f"largest difference in {front[0].certificate.measure} between two groups"
+        return cls(levels, front.total_loss, chosen, name).plot(ax=ax, line_kw=line_kw)
 
     def plot(self, *, ax: Any = None, line_kw: Style = None) -> FrontDisplay:
         """Draw the points as a line; ordinary PCA and the fairest subspace are named.
@@ -248,19 +256,19 @@ class FrontDisplay(Display):
         `line_kw` goes to matplotlib's ``plot`` for the line.
         """
         ax = self._on(ax)
-        spread, loss = np.asarray(self.spread, float), np.asarray(self.total_loss, float)
+        levels, loss = np.asarray(self.unfairness, float), np.asarray(self.total_loss, float)
         extra = 100.0 * (loss - loss[0]) / (loss[0] if loss[0] > 0 else 1.0)
         defaults = {"color": FAIR_COLOR, "marker": "."}
-        ax.plot(spread, extra, **styled("Line2D", defaults, line_kw))
+        ax.plot(levels, extra, **styled("Line2D", defaults, line_kw))
         for place, color, marker, name in (
             (0, PCA_COLOR, "o", "ordinary PCA"),
-            (len(spread) - 1, FAIR_COLOR, "s", "fairest subspace"),
+            (len(levels) - 1, FAIR_COLOR, "s", "fairest subspace"),
             (self.chosen, CHOSEN_COLOR, "D", "chosen"),
         ):
             if place is not None:
-                point = spread[place], extra[place]
+                point = levels[place], extra[place]
                 ax.plot(*point, marker, color=color, label=name, markersize=9)
-        ax.set_xlabel("largest difference between two groups' disparities")
+        ax.set_xlabel(self.name)
         ax.set_ylabel("total loss above ordinary PCA (%)")
         ax.legend(frameon=False)
         return self
