@@ -109,7 +109,9 @@ def folder_in_the_way():
             # All of them before the table is read.
             (None, ["front", "absent.csv", *ON, *wrong], message)
             for wrong, message in [
-                (["--knee", "--index", "3"], "choose a point by one of --index, --max-spread"),
+                (["--knee", "--index", "3"], "choose a point by one of --index, --max-largest"),
+                (["--max-largest", "-1"], "--max-largest must be a number of at least 0, got -1"),
+                (["--over", "sum"], "--over must be one of"),
                 (["--max-spread", "1", "--max-extra-loss", "0"], "not by several"),
                 (["--max-spread", "-1"], "--max-spread must be a number of at least 0, got -1"),
                 (["--max-extra-loss", "nan"], "--max-extra-loss must be a number of at least 0"),
@@ -143,9 +145,32 @@ def folder_in_the_way():
         (nameless_groups, ["front", BAD, *ON], "have no value in 7 of 120 rows"),
         (
             None,
-            ["fit", "absent.csv", *ON, "--report", "r.html", "--criterion", "minmax"],
-            "a report shows every tolerance, solved exactly",
+            ["fit", "absent.csv", *ON, "--report", "r.html", "--max-extra-loss", "0.1"],
+            "a report shows every trade-off, solved exactly",
         ),
+        *(
+            (None, [command, "absent.csv", *ON, *wrong], message)
+            for command in ("fit", "audit")
+            for wrong, message in [
+                (["--tolerance", "1"], "--tolerance is how far from equal groups may be: it needs"),
+                (["--measure", "range"], "--measure must be one of"),
+                (["--bound", "few"], "--bound must be a number of at least 0, or LABEL=NUMBER"),
+                (["--bound", "f=-1"], "--bound must be a number of at least 0, or LABEL=NUMBER"),
+                (["--max-extra-loss", "-1"], "--max-extra-loss must be a number of at least 0"),
+                (["--bound", "1", "--max-extra-loss", "0"], "choose one of --bound and"),
+                (["--criterion", "equal", "--bound", "1"], "--bound needs --criterion minmax"),
+                (["--solver", "mw", "--relative"], "leave it out, or --relative."),
+            ]
+        ),
+        *(
+            (None, [command, "absent.csv", *ON, "--report", "r.html", *wrong], message)
+            for command in ("report",)
+            for wrong, message in [
+                (["--over", "sum"], "--over must be one of"),
+                (["--measure", "range"], "--measure must be one of"),
+            ]
+        ),
+        (None, ["fit", "people.csv", *ON, "--bound", "z=1"], "but the groups are 'f', 'm'"),
         (
             None,
             ["audit", "people.csv", "--model", "m.fairpca", "--report", "r.html"],
@@ -231,9 +256,14 @@ def test_points_that_no_front_has(folder, capsys):
         lines += [f"{a},0,{sex}", f"{-a},0,{sex}", f"0,{b},{sex}", f"0,{-b},{sex}"]
     Path("three.csv").write_text("\n".join(lines))
     arguments.append("--no-standardize")
-    assert main(["front", "three.csv", *arguments, "--max-spread", "0"]) == 2
+    over = ["--over", "spread"]
+    assert main(["front", "three.csv", *arguments, *over, "--max-spread", "0"]) == 2
     said = capsys.readouterr().err
     assert "No point has a spread of at most 0: the smallest is 0.333333." in said
+    assert said.count("\n") == 1
+    assert main(["front", "three.csv", *arguments, "--max-largest", "0"]) == 2
+    said = capsys.readouterr().err
+    assert "No point has a largest disparity of at most 0: the smallest is 0.666667." in said
     assert said.count("\n") == 1
     Path("one.csv").unlink()
     Path("three.csv").unlink()

@@ -21,8 +21,8 @@ from fairpca.exceptions import FairnessWarning
 
 FINE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
-_HELP = """Fair principal component analysis of tables: who pays for PCA, a subspace in which every
-group has the same disparity, and its proof.
+_HELP = """Fair principal component analysis of tables: who pays for PCA, the subspace that is
+fairest to the worst-off group, and its proof.
 
 Tables are CSV, Parquet or Arrow files. Sensitive columns make the groups."""
 

@@ -27,17 +27,35 @@ def columns_sentence(preparation: Preparation) -> str:
 
 
 def of_subspace(fair: FairPCA) -> list[str]:
-    """Who pays for ordinary PCA, what the fair subspace costs, and how good it is."""
-    table = fair.group_table_
-    worst, best = int(table.pca_disparity.argmax()), int(table.pca_disparity.argmin())
+    """Who pays for ordinary PCA, what the fair subspace costs, and how good it is.
+
+    That every group is worse off than with ordinary PCA, where it is so, comes first.
+    """
+    first, *rest = fair.certificate_.sentences()
+    if fair.certificate_.all_worse_off and rest:
+        return [first, _who_pays(fair), cost(fair), *map(in_options, rest)]
+    return [_who_pays(fair), cost(fair), *proof(fair)]
+
+
+def _who_pays(fair: FairPCA) -> str:
+    table, certificate = fair.group_table_, fair.certificate_
+    before = certificate.measures - certificate.change_from_pca
+    worst, best = int(before.argmax()), int(before.argmin())
     name = [short_text(text) for text in table.to_dict()["group"]]
-    who_pays = (
-        f"With ordinary PCA, {name[worst]} loses {table.pca_disparity[worst]:.4g} more than with a "
-        f"PCA of its own, {name[best]} {table.pca_disparity[best]:.4g}."
-    )
-    if worst == best:
-        who_pays = "There is one group, for which ordinary PCA is its own."
-    return [who_pays, cost(fair), in_options(str(fair.certificate_))]
+    if len(table) == 1:
+        return "There is one group, for which ordinary PCA is its own."
+    if fair.measure == "disparity" and not fair.relative:
+        return (
+            f"With ordinary PCA, {name[worst]} loses {table.pca_disparity[worst]:.4g} more than "
+            f"with a PCA of its own, {name[best]} {table.pca_disparity[best]:.4g}."
+        )
+    has = f"has a {certificate.measure} of {abs(before[worst]):.4g}"
+    return f"With ordinary PCA, {name[worst]} {has}, {name[best]} one of {abs(before[best]):.4g}."
+
+
+def proof(fair: FairPCA) -> list[str]:
+    """How good the subspace is, sentence by sentence."""
+    return [in_options(sentence) for sentence in fair.certificate_.sentences()]
 
 
 def cost(fair: FairPCA) -> str:
@@ -97,7 +115,8 @@ def as_data(fair: FairPCA) -> dict[str, Any]:
         "explained_variance_ratio": fair.explained_variance_ratio_.tolist(),
         "groups": groups_as_data(fair.group_table_),
         "compared_with_pca": _compared_as_data(fair.group_table_),
-        "certificate": certificate | {"text": str(fair.certificate_)},
+        "certificate": certificate
+        | {"all_worse_off": fair.certificate_.all_worse_off, "text": str(fair.certificate_)},
     }
 
 

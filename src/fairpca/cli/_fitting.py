@@ -27,6 +27,7 @@ from fairpca.tables.columns import label_groups
 
 def fit_fair(prepared: PreparedTable, n_components: int | float, options: FitOptions) -> FairPCA:
     """Find the fair subspace of prepared columns."""
+    _check_shape(prepared, n_components)
     fair, caught = _fit(prepared, n_components, options)
     for warning in caught:
         # The certificate is shown with the result, and need not be said twice.
@@ -35,26 +36,23 @@ def fit_fair(prepared: PreparedTable, n_components: int | float, options: FitOpt
     return fair
 
 
-def find_dimension(prepared: PreparedTable, n_components: int | float, missing_labels: str) -> int:
-    """The dimension itself, or the smallest in which a fair subspace keeps the share."""
-    if isinstance(n_components, int):
-        _check_shape(prepared, n_components)
-        return n_components
-    # What it warns of, what comes next will warn of too.
-    options = FitOptions(missing_labels=missing_labels, groups=prepared.grouping)
-    fair, _ = _fit(prepared, n_components, options)
-    return int(fair.n_components_)
-
-
 @refusing()
 def find_front(
-    prepared: PreparedTable, dimension: int | float, points: int, missing_labels: str
+    prepared: PreparedTable, dimension: int | float, points: int, options: FitOptions, over: str
 ) -> ParetoFront:
-    """Find the front of prepared columns."""
-    r = find_dimension(prepared, dimension, missing_labels)
+    """Find the front of prepared columns; of the options the measure counts."""
+    _check_shape(prepared, dimension)
     with stage("finding the points of the front") as progress:
-        gathered = prepared.gathered()
-        return front_of(gathered, r, points, progress, missing_labels=missing_labels)
+        return front_of(
+            prepared.gathered(),
+            dimension,
+            points,
+            progress,
+            over=over,
+            measure=options.measure,
+            relative=options.relative,
+            missing_labels=options.missing_labels,
+        )
 
 
 @refusing()
@@ -83,18 +81,18 @@ def check_report(path: Path | None, choices: FitOptions, *others: Path | None) -
     check_destination(path, REPORT, *others)
     with refusing():
         import_jinja2()
-    exact = choices.solver in ("auto", "exact")
-    if choices.criterion != "equal" or choices.tolerance != 0.0 or not exact:
+    one_point = choices.tolerance != 0.0 or choices.bound or choices.max_extra_loss is not None
+    if one_point or not choices.is_exact:
         raise BadInputError(
-            "a report shows every tolerance, solved exactly: leave out --criterion, --tolerance "
-            "and --solver, or --report."
+            "a report shows every trade-off, solved exactly: leave out --tolerance, --bound, "
+            "--max-extra-loss and --solver, or --report."
         )
 
 
 def report_on(
     prepared: PreparedTable,
-    n_components: int,
-    missing_labels: str,
+    n_components: int | float,
+    choices: FitOptions,
     columns: ColumnOptions,
     table: Path,
     arguments: Sequence[str],
@@ -104,8 +102,10 @@ def report_on(
 ) -> Report:
     """Make the report on a prepared table; `warn` unless its warnings have been said already.
 
-    The page shows the arguments that the program was called with.
+    The page shows the arguments that the program was called with. Of the choices the measure
+    counts, and the criterion, which says what unfairness is.
     """
+    _check_shape(prepared, n_components)
     named: dict[str, Any] = {} if title is None else {"title": title}
     rows = pandas.DataFrame(prepared.rows, columns=list(prepared.preparation.feature_names))
     with stage("making the report") as progress, refusing(), without_repeating():
@@ -115,9 +115,12 @@ def report_on(
             rows,
             sensitive_features=prepared.groups,
             n_components=n_components,
+            over=choices.over,
+            measure=choices.measure,
+            relative=choices.relative,
             groups=prepared.grouping,
-            missing_labels=missing_labels,
-            code=_commands_for(arguments, prepared, table, columns, n_components, missing_labels),
+            missing_labels=choices.missing_labels,
+            code=_commands_for(arguments, prepared, table, columns, n_components, choices),
             progress=progress,
             **named,
         )
@@ -143,8 +146,6 @@ def _check_shape(prepared: PreparedTable, n_components: int | float) -> None:
 def _fit(
     prepared: PreparedTable, n_components: int | float, options: FitOptions
 ) -> tuple[FairPCA, list[warnings.WarningMessage]]:
-    _check_shape(prepared, n_components)
-    fair = FairPCA(n_components, **vars(options))
     d = len(prepared.preparation.means)
     doing = f"finding a fair subspace for {prepared.n_rows:,} rows of {d} columns"
     with (
@@ -154,7 +155,9 @@ def _fit(
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
-        fair.fit_gathered(prepared.gathered(reduce_wide=True))
+        gathered = prepared.gathered(reduce_wide=True)
+        fair = FairPCA(n_components, **options.parameters(gathered.moments))
+        fair.fit_gathered(gathered)
     return fair, caught
 
 
@@ -163,8 +166,8 @@ def _commands_for(
     prepared: PreparedTable,
     table: Path,
     columns: ColumnOptions,
-    n_components: int,
-    missing_labels: str,
+    n_components: int | float,
+    choices: FitOptions,
 ) -> str:
     """What a reader can type to make the report again, and the model of the point at its slider."""
     # The words "{point}" are the report's, for the number of the point.
@@ -176,7 +179,11 @@ def _commands_for(
     options += ["--encode", columns.encode] if columns.encode != "onehot" else []
     options += [] if columns.standardize else ["--no-standardize"]
     options += ["--keep-sensitive"] if columns.keep_sensitive else []
-    options += ["--missing-labels", missing_labels] if missing_labels != "error" else []
+    options += ["--over", choices.over] if choices.over != "largest" else []
+    options += ["--measure", choices.measure] if choices.measure != "disparity" else []
+    options += ["--relative"] if choices.relative else []
+    missing = choices.missing_labels
+    options += ["--missing-labels", missing] if missing != "error" else []
     options += ["--groups", prepared.grouping] if prepared.grouping != "intersections" else []
     return (
         f"{shlex.join(['fairpca', *arguments])}\n\n"

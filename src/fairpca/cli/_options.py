@@ -1,21 +1,22 @@
 """Options that several commands have, and what they may be."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from fairpca._rows.checks import check_choice, check_number
-from fairpca._rows.choices import CRITERIA
+from fairpca._rows.choices import CRITERIA, MEASURES
 from fairpca._rows.groups import MISSING_LABELS
 from fairpca._rows.labels import GROUPINGS
-from fairpca._rows.text import listed
+from fairpca._rows.text import ALL, listed
 from fairpca.cli._terminal import BadInputError, refusing
-from fairpca.solvers import SOLVERS
+from fairpca.moments import GroupMoments
+from fairpca.solvers import SOLVERS, UNFAIRNESS
 from fairpca.tables.preparation import ENCODINGS
 from fairpca.tables.reading import SUFFIXES
 
@@ -36,7 +37,26 @@ _ENCODE = (
     "Columns of text become a 0/1 column for each category, or one of codes (positions in sorted "
     "order), or are an error."
 )
-_CRITERION = "Equal disparities at the least total loss, or the least largest disparity."
+_CRITERION = (
+    "The least largest disparity, or equal disparities at the least total loss, which can leave "
+    "every group worse off than ordinary PCA."
+)
+_MEASURE = (
+    "What fairness is judged by: the loss beyond a PCA of the group's own, the loss itself, or the "
+    "variance that is kept."
+)
+_BOUND = (
+    "Ask for the least total loss with no group above its bound (with --measure variance: below "
+    "it); LABEL=NUMBER is for one group, and a number alone for all that are not named."
+)
+_EXTRA = (
+    "Ask for the fairest subspace that loses at most this share more than ordinary PCA: 0.01 is "
+    "one per cent more."
+)
+_OVER = (
+    "What is traded for total loss: the largest disparity of a group, or the largest difference "
+    "between two groups."
+)
 _MISSING = (
     "Whether missing values in a sensitive column are an error or a group, or their rows are left "
     "out."
@@ -79,8 +99,15 @@ Standardize = Annotated[
 KeepSensitive = Annotated[bool, typer.Option("--keep-sensitive/--drop-sensitive", help=_KEEP)]
 Criterion = Annotated[str, typer.Option(metavar="|".join(CRITERIA), help=_CRITERION)]
 Tolerance = Annotated[
-    float, typer.Option(help="How far apart disparities may lie, with --criterion equal.")
+    float, typer.Option(help="How far apart disparities may lie; only with --criterion equal.")
 ]
+Measure = Annotated[str, typer.Option(metavar="|".join(MEASURES), help=_MEASURE)]
+Relative = Annotated[
+    bool, typer.Option("--relative", help="Divide the measure by the group's variance.")
+]
+Bound = Annotated[list[str], typer.Option("--bound", metavar="[LABEL=]NUMBER", help=_BOUND)]
+MaxExtraLoss = Annotated[float | None, typer.Option(metavar="SHARE", help=_EXTRA)]
+Over = Annotated[str, typer.Option(metavar="|".join(UNFAIRNESS), help=_OVER)]
 Whiten = Annotated[
     bool,
     typer.Option("--whiten", help="Divide each reduced column by its standard deviation."),
@@ -104,8 +131,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 class FitOptions:
     """What a user can choose about the subspace; the parameters of `FairPCA`."""
 
-    criterion: str = "equal"
+    criterion: str = "minmax"
     tolerance: float = 0.0
+    measure: str = "disparity"
+    relative: bool = False
+    bound: Sequence[str] = ()
+    max_extra_loss: float | None = None
     solver: str = "auto"
     missing_labels: str = "error"
     groups: str = "intersections"
@@ -114,9 +145,49 @@ class FitOptions:
     def __post_init__(self) -> None:
         check_choice("--criterion", self.criterion, CRITERIA)
         check_number("--tolerance", self.tolerance, least=0.0)
+        check_choice("--measure", self.measure, MEASURES)
+        if self.max_extra_loss is not None:
+            check_number("--max-extra-loss", self.max_extra_loss, least=0.0)
         check_choice("--solver", self.solver, ("auto", *SOLVERS))
         check_choice("--missing-labels", self.missing_labels, MISSING_LABELS)
         check_choice("--groups", self.groups, GROUPINGS[:-1])
+        for text in self.bound:
+            _parse_bound(text)
+        asked = {
+            "--bound": bool(self.bound),
+            "--max-extra-loss": self.max_extra_loss is not None,
+        }
+        if self.criterion == "minmax" and self.tolerance != 0.0:
+            raise BadInputError(
+                "--tolerance is how far from equal groups may be: it needs --criterion equal."
+            )
+        if all(asked.values()):
+            raise BadInputError("choose one of --bound and --max-extra-loss, not both.")
+        if self.criterion == "equal" and any(asked.values()):
+            name = next(name for name, given in asked.items() if given)
+            raise BadInputError(f"{name} needs --criterion minmax, which is the default.")
+        asked |= {"--measure": self.measure != "disparity", "--relative": self.relative}
+        if any(asked.values()) and not self.is_exact:
+            names = " and ".join(name for name, given in asked.items() if given)
+            raise BadInputError(
+                f"--solver {self.solver} has a criterion of its own: leave it out, or {names}."
+            )
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the solver is the exact one."""
+        return self.solver in ("auto", "exact")
+
+    @property
+    def over(self) -> str:
+        """The front that the criterion is the fairest point of."""
+        return "largest" if self.criterion == "minmax" else "spread"
+
+    def parameters(self, moments: GroupMoments) -> dict[str, Any]:
+        """The parameters of `FairPCA` for these groups."""
+        chosen = vars(self).copy()
+        given = chosen.pop("bound")
+        return chosen | {"bounds": _bounds(given, self.measure, moments) if given else None}
 
 
 @dataclass(frozen=True)
@@ -134,6 +205,13 @@ class ColumnOptions:
         check_choice("--encode", self.encode, ENCODINGS)
         for name in ("sensitive", "drop"):
             object.__setattr__(self, name, unique(getattr(self, name)))
+
+
+@refusing()
+def criterion_of(over: str) -> str:
+    """The criterion that asks for the fairest point of a front."""
+    check_choice("--over", over, UNFAIRNESS)
+    return "minmax" if over == "largest" else "equal"
 
 
 def unique(names: Sequence[str]) -> tuple[str, ...]:
@@ -154,6 +232,49 @@ def parse_dimension(text: str) -> int | float:
         "--n-components must be a whole number of at least 1 such as 5, or a share between 0 and 1 "
         f"such as 0.9, got {text!r}."
     )
+
+
+def _parse_bound(text: str) -> tuple[str | None, float]:
+    """The group that is named, if any, and its bound."""
+    *label, number = text.rsplit("=", 1)
+    try:
+        bound = float(number)
+    except ValueError:
+        bound = -1.0
+    if not bound >= 0.0:
+        raise BadInputError(
+            f"--bound must be a number of at least 0, or LABEL=NUMBER, got {text!r}."
+        )
+    return label[0] if label else None, bound
+
+
+def _bounds(given: Sequence[str], measure: str, moments: GroupMoments) -> Any:
+    """One bound for all groups, or one for each by its label."""
+    parsed = [_parse_bound(text) for text in given]
+    named = {text: bound for text, bound in parsed if text is not None}
+    others = 0.0 if measure == "variance" else float("inf")
+    others = next((bound for text, bound in parsed if text is None), others)
+    if not named:
+        return others
+    labels, typed = moments.labels, {}
+    for label, text in zip(labels, moments.group_texts, strict=True):
+        typed |= dict.fromkeys((text, _with_commas(label, moments.group_names)), label)
+        if not (isinstance(label, tuple) and ALL in label):
+            typed[_with_commas(label)] = label
+    unknown = [text for text in named if text not in typed]
+    if unknown:
+        known = listed([_with_commas(label, moments.group_names) for label in labels], 10)
+        raise BadInputError(f"--bound names {listed(unknown, 5)}, but the groups are {known}.")
+    return dict.fromkeys(labels, others) | {typed[text]: named[text] for text in named}
+
+
+def _with_commas(label: Hashable, names: Sequence[str] | None = None) -> str:
+    """A group as it can be typed: the parts of an intersection with commas between them."""
+    parts = label if isinstance(label, tuple) else (label,)
+    heads = [f"{name}=" for name in names or ()] if len(names or ()) == len(parts) > 1 else []
+    heads = heads or [""] * len(parts)
+    texts = (f"{head}{part}" for head, part in zip(heads, parts, strict=True) if part != ALL)
+    return ",".join(texts)
 
 
 def check_destination(path: Path | None, suffixes: Sequence[str], *others: Path | None) -> None:

@@ -22,6 +22,7 @@ from fairpca.cli._terminal import BadInputError, show
 EXAMPLES = (
     "fairpca audit people.csv --sensitive sex --n-components 5",
     "fairpca audit people.csv --sensitive sex --sensitive race --n-components 5 --json",
+    "fairpca audit people.csv --sensitive race --n-components 5 --measure loss --relative",
     "fairpca audit new.parquet --model people.fairpca",
 )
 
@@ -44,8 +45,12 @@ def audit(
     encode: options.Encode = "onehot",
     standardize: options.Standardize = True,
     keep_sensitive: options.KeepSensitive = False,
-    criterion: options.Criterion = "equal",
+    criterion: options.Criterion = "minmax",
     tolerance: options.Tolerance = 0.0,
+    measure: options.Measure = "disparity",
+    relative: options.Relative = False,
+    bound: options.Bound = [],  # noqa: B006
+    max_extra_loss: options.MaxExtraLoss = None,
     solver: options.Solver = "auto",
     missing_labels: options.MissingLabels = "error",
     groups: options.Groups = "intersections",
@@ -58,7 +63,17 @@ def audit(
     A group's loss is the squared distance between a row and its reconstruction, averaged over its
     rows; its disparity is what it loses beyond a PCA of its own. Nothing but a report is written.
     """
-    choices = FitOptions(criterion, tolerance, solver, missing_labels, groups)
+    choices = FitOptions(
+        criterion,
+        tolerance,
+        measure,
+        relative,
+        bound,
+        max_extra_loss,
+        solver,
+        missing_labels,
+        groups,
+    )
     names, unused = unique(sensitive), [*target, *drop]
     if model is not None:
         if n_components is not None:
@@ -84,7 +99,7 @@ def audit(
         fair = fit_fair(prepared, dimension, choices)
         if report is not None:
             r, typed = int(fair.n_components_), context.obj
-            page = report_on(prepared, r, missing_labels, columns, table, typed, warn=False)
+            page = report_on(prepared, r, choices, columns, table, typed, warn=False)
             write_report(page, report)
     show(
         json,

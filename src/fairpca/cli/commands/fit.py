@@ -21,7 +21,10 @@ EXAMPLES = (
     "fairpca fit people.csv --sensitive sex --n-components 5 --model people.fairpca",
     "fairpca fit people.parquet --sensitive sex --sensitive race --n-components 0.9 \\",
     "    --target income --carry income --output reduced.parquet",
-    "fairpca fit people.csv --sensitive race --n-components 5 --criterion minmax --json",
+    "fairpca fit people.csv --sensitive race --n-components 5 --max-extra-loss 0.01 --json",
+    "fairpca fit people.csv --sensitive sex --n-components 5 --measure loss --relative \\",
+    "    --bound 0.5 --bound Female=0.4",
+    "fairpca fit people.csv --sensitive race --n-components 5 --criterion equal --tolerance 0.1",
 )
 
 
@@ -35,8 +38,12 @@ def fit(
     encode: options.Encode = "onehot",
     standardize: options.Standardize = True,
     keep_sensitive: options.KeepSensitive = False,
-    criterion: options.Criterion = "equal",
+    criterion: options.Criterion = "minmax",
     tolerance: options.Tolerance = 0.0,
+    measure: options.Measure = "disparity",
+    relative: options.Relative = False,
+    bound: options.Bound = [],  # noqa: B006
+    max_extra_loss: options.MaxExtraLoss = None,
     solver: options.Solver = "auto",
     whiten: options.Whiten = False,
     missing_labels: options.MissingLabels = "error",
@@ -48,14 +55,26 @@ def fit(
     stream: options.Stream = False,
     json: options.Json = False,
 ) -> None:
-    """Find a subspace in which every group has the same disparity.
+    """Find the subspace that is fairest to the worst-off group.
 
-    Prints what each group loses and how good the subspace provably is, and writes the model, the
-    reduced table, a report, or all of them.
+    A group's disparity is what it loses beyond a PCA of its own; the largest one is as small as can
+    be, unless --criterion, --measure, --bound or --max-extra-loss ask for something else. Prints
+    what each group loses and how good the subspace provably is, and writes the model, the reduced
+    table, a report, or all of them.
     """
     dimension = parse_dimension(n_components)
     columns = ColumnOptions(sensitive, [*target, *drop], encode, standardize, keep_sensitive)
-    choices = FitOptions(criterion, tolerance, solver, missing_labels, groups)
+    choices = FitOptions(
+        criterion,
+        tolerance,
+        measure,
+        relative,
+        bound,
+        max_extra_loss,
+        solver,
+        missing_labels,
+        groups,
+    )
     check_destination(model, MODEL, table, output)
     check_destination(output, SUFFIXES, table)
     check_report(report, choices, table)
@@ -74,7 +93,7 @@ def fit(
     page = None
     if report is not None:  # before anything is written, as it may yet be refused
         r, typed = int(fair.n_components_), context.obj
-        page = report_on(prepared, r, missing_labels, columns, table, typed, warn=False)
+        page = report_on(prepared, r, choices, columns, table, typed, warn=False)
     if output is not None:
         reduce_table(prepared, fair, carry, output)
     if model is not None:

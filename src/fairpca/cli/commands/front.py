@@ -21,6 +21,7 @@ from fairpca.cli._options import (
 from fairpca.cli._prepared import prepare_table, reduce_table
 from fairpca.cli._terminal import BadInputError, refusing, show, stage
 from fairpca.estimators.model_file import save_model
+from fairpca.front import shown_measures
 from fairpca.tables.writing import SUFFIXES, write_batches
 
 EXAMPLES = (
@@ -29,6 +30,7 @@ EXAMPLES = (
     "    --model people.fairpca --output reduced.csv",
     "fairpca front people.parquet --sensitive sex --n-components 0.9 --points 20 \\",
     "    --points-output front.csv",
+    "fairpca front people.csv --sensitive race --n-components 5 --over spread --max-spread 0.5",
 )
 
 
@@ -37,12 +39,23 @@ def front(
     sensitive: options.Sensitive,
     n_components: options.Dimension,
     points: Annotated[
-        int, typer.Option(metavar="N", help="How many points, evenly spaced in spread.")
+        int, typer.Option(metavar="N", help="How many points, evenly spaced in unfairness.")
     ] = 50,
+    over: options.Over = "largest",
+    measure: options.Measure = "disparity",
+    relative: options.Relative = False,
     index: Annotated[
         int | None,
         typer.Option(
             metavar="I", help="Choose a point by its number; negative ones count from the fairest."
+        ),
+    ] = None,
+    max_largest: Annotated[
+        float | None,
+        typer.Option(
+            metavar="E",
+            help="Choose the cheapest point whose largest disparity is no larger; with --measure "
+            "variance, in which every group keeps that much.",
         ),
     ] = None,
     max_spread: Annotated[
@@ -83,20 +96,24 @@ def front(
     stream: options.Stream = False,
     json: options.Json = False,
 ) -> None:
-    """Find every trade-off between total loss and equality, from PCA to the fairest subspace.
+    """Find every trade-off between total loss and fairness, from PCA to the fairest subspace.
 
-    The spread of a point is the largest difference between the disparities of two groups; its total
-    loss is the least at which that can be had. A model or a reduced table is that of the chosen
-    point: the fairest, unless another one is chosen.
+    The total loss of a point is the least at which its largest disparity can be had or, with --over
+    spread, its largest difference between the disparities of two groups. A model or a reduced table
+    is that of the chosen point: the fairest, unless another one is chosen.
     """
     dimension = parse_dimension(n_components)
     if points < 2:
         raise BadInputError(f"--points must be at least 2, the two ends, got {points}.")
-    wish = {"index": index, "max_spread": max_spread, "max_extra_loss": max_extra_loss}
+    limits = {"max_largest": max_largest, "max_spread": max_spread}
+    wish = {"index": index, **limits, "max_extra_loss": max_extra_loss}
     wish = {name: value for name, value in wish.items() if value is not None}
     wish |= {"knee": True} if knee else {}
     _check_wish(wish, points)
-    FitOptions(missing_labels=missing_labels, groups=groups)  # which refuses a wrong one
+    criterion = options.criterion_of(over)
+    choices = FitOptions(
+        criterion, 0.0, measure, relative, missing_labels=missing_labels, groups=groups
+    )
     check_destination(model, MODEL, table, output, points_output)
     check_destination(output, SUFFIXES, table, points_output)
     check_destination(points_output, SUFFIXES, table)
@@ -105,7 +122,9 @@ def front(
     prepared = prepare_table(
         table, columns, missing_labels, groups=groups, carry=carry, output=output, stream=stream
     )
-    found = find_front(prepared, dimension, points, missing_labels)
+    found = find_front(prepared, dimension, points, choices, over)
+    if max_largest is not None and measure == "variance":
+        wish["max_largest"] = -max_largest  # as measures are
     chosen = _chosen(found, wish, needed)
     fair = None if chosen is None else found.estimator(chosen).set_params(whiten=whiten)
     if fair is not None and output is not None:
@@ -139,10 +158,10 @@ def _check_wish(wish: dict[str, Any], n_points: int) -> None:
     """Refuse two wishes at once, and those that no front of so many points can meet."""
     if len(wish) > 1:
         raise BadInputError(
-            "choose a point by one of --index, --max-spread, --max-extra-loss and --knee, not "
-            "by several."
+            "choose a point by one of --index, --max-largest, --max-spread, --max-extra-loss and "
+            "--knee, not by several."
         )
-    for name in ("max_spread", "max_extra_loss"):
+    for name in ("max_largest", "max_spread", "max_extra_loss"):
         if name in wish:
             with refusing():
                 check_number(f"--{name.replace('_', '-')}", wish[name], least=0.0)
@@ -169,15 +188,23 @@ def _chosen(front: ParetoFront, wish: dict[str, Any], needed: bool) -> int | Non
 
 
 def _as_data(found: ParetoFront) -> dict[str, Any]:
-    columns = found.to_dict()
-    names = ["spread", "total loss", "extra loss", "relative gap", "status"]
+    columns, bound = found.to_dict(), found.unfairness_bound
+    worst, *names = list(columns)[: -found.problem.n_groups]
     return {
         "n_components": found.problem.n_components,
-        "spread_bound": found.unfairness_bound,
+        "over": found.over,
+        "measure": found[0].certificate.measure,
+        "unfairness_bound": abs(bound) if found.over == "largest" else bound,
         "groups": found.estimator(-1).group_table_.to_dict()["group"],
         "points": [
             {name.replace(" ", "_"): columns[name][i] for name in names}
-            | {"disparities": found.disparities[i].tolist()}
+            | {
+                "largest": columns[worst][i],
+                "measures": shown_measures(found.problem, found.measures)[i].tolist(),
+                "disparities": found.disparities[i].tolist(),
+                "worse_off": int((found[i].certificate.change_from_pca > 0.0).sum()),
+                "better_off": int((found[i].certificate.change_from_pca < 0.0).sum()),
+            }
             for i in range(len(found))
         ],
     }
@@ -193,4 +220,4 @@ def _chosen_in_words(found: ParetoFront, chosen: int | None, fair: FairPCA | Non
         findings.cost(fair),
     ]
     # The certificate of the fairest stands below the front already.
-    return lines if fairest else [*lines, findings.in_options(str(fair.certificate_))]
+    return lines if fairest else [*lines, *findings.proof(fair)]

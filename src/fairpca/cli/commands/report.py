@@ -7,7 +7,7 @@ import typer
 
 from fairpca.cli import _findings as findings
 from fairpca.cli import _options as options
-from fairpca.cli._fitting import check_report, find_dimension, report_on, write_report
+from fairpca.cli._fitting import check_report, report_on, write_report
 from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension
 from fairpca.cli._prepared import prepare_table
 from fairpca.cli._terminal import show
@@ -16,6 +16,8 @@ EXAMPLES = (
     "fairpca report people.csv --sensitive sex --n-components 5 --report people.html",
     "fairpca report people.parquet --sensitive sex --sensitive race --n-components 0.9 \\",
     '    --target income --report people.html --title "Who pays?"',
+    "fairpca report people.csv --sensitive race --n-components 5 --measure variance --relative \\",
+    "    --report people.html",
 )
 
 
@@ -34,6 +36,9 @@ def report(
     encode: options.Encode = "onehot",
     standardize: options.Standardize = True,
     keep_sensitive: options.KeepSensitive = False,
+    over: options.Over = "largest",
+    measure: options.Measure = "disparity",
+    relative: options.Relative = False,
     missing_labels: options.MissingLabels = "error",
     groups: options.Groups = "intersections",
     json: options.Json = False,
@@ -44,11 +49,14 @@ def report(
     slider from ordinary PCA to the fairest subspace, and the proof.
     """
     dimension = parse_dimension(n_components)
-    check_report(report, FitOptions(missing_labels=missing_labels, groups=groups), table)
+    criterion = options.criterion_of(over)
+    choices = FitOptions(
+        criterion, 0.0, measure, relative, missing_labels=missing_labels, groups=groups
+    )
+    check_report(report, choices, table)
     columns = ColumnOptions(sensitive, [*target, *drop], encode, standardize, keep_sensitive)
     prepared = prepare_table(table, columns, missing_labels, groups=groups, whole=True)
-    r = find_dimension(prepared, dimension, missing_labels)
-    made = report_on(prepared, r, missing_labels, columns, table, context.obj, title=title)
+    made = report_on(prepared, dimension, choices, columns, table, context.obj, title=title)
     write_report(made, report)
     fair = made.front.estimator(-1)
     show(
@@ -63,7 +71,7 @@ def report(
             findings.columns_sentence(prepared.preparation),
             f"\n{fair.group_table_}\n",
             *made.summary["finding"],
-            findings.in_options(str(fair.certificate_)),
+            *findings.proof(fair),
         ],
         report=report,
     )
