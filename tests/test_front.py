@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from fairpca.solvers.tolerance_sweep import _come_back
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments, Problem

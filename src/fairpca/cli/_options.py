@@ -256,7 +256,7 @@ def _bounds(given: Sequence[str], measure: str, moments: GroupMoments) -> Any:
     others = next((bound for text, bound in parsed if text is None), others)
     if not named:
         return others
-    labels, typed = moments.labels, {}
+    labels, typed = moments.labels, dict[str, Hashable]()
     for label, text in zip(labels, moments.group_texts, strict=True):
         typed |= dict.fromkeys((text, _with_commas(label, moments.group_names)), label)
         if not (isinstance(label, tuple) and ALL in label):

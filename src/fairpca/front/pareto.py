@@ -81,7 +81,7 @@ class ParetoFront:
     -----------------------------------------------------------------------------------
     5 of 5 points proven optimal. The fairest:
     Proven optimal: in every subspace of this dimension some group has a disparity of at least
-    6.84152, and here none has more than 6.84153.
+    6.84153, and here none has more than 6.84153.
     Compared with ordinary PCA, one group is better off, by 7.65, and one worse off, by 6.77: some
     group always is, because ordinary PCA has the least total loss.
     For every mixture of the criterion's groups, measured from the fitted mean and with mean

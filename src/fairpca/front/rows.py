@@ -89,11 +89,11 @@ def pareto_front(
     -----------------------------------------------------------------------------------
     50 of 50 points proven optimal. The fairest:
     Proven optimal: in every subspace of this dimension some group has a disparity of at least
-    1.14148, and here none has more than 1.14149.
+    1.14148, and here none has more than 1.14148.
     Compared with ordinary PCA, 4 groups are better off, by up to 11.2, and one worse off, by 0.638:
     some group always is, because ordinary PCA has the least total loss.
     For every mixture of the criterion's groups, measured from the fitted mean and with mean losses,
-    the disparity from the mixture's own best subspace is at most 1.14149, and no subspace has a
+    the disparity from the mixture's own best subspace is at most 1.14148, and no subspace has a
     smaller worst case.
     >>> fair = front.estimator(max_extra_loss=0.01)
     >>> fair.group_table_.disparity.round(2).tolist()
