@@ -138,7 +138,7 @@ METHODS = (
     Method(
         "u-FPCA, disparities, scanned",
         "equality",
-        _fair(solver=PelegrinaFPCA(measure="disparity", search="scan")),
+        _fair(criterion="equal", solver=PelegrinaFPCA(measure="disparity", search="scan")),
         two_groups=True,
     ),
     Method("null space", "parity of means", ParityPCA),

@@ -90,7 +90,7 @@ def _reduced(name: str, r: int, X: Any, groups: Any, seed: int) -> tuple[Any, An
         model: Any = PCA(r).fit(X)
     else:
         solver = ParetoDescent(random_state=seed) if name == "pareto" else name
-        model = FairPCA(r, solver=solver).fit(X, sensitive_features=groups)
+        model = FairPCA(r, criterion="equal", solver=solver).fit(X, sensitive_features=groups)
     return model.transform, model.transform(X)
 
 

@@ -35,7 +35,7 @@ class Setting:
     def problem(self, r: int) -> Problem:
         """The problem in r dimensions."""
         moments = moments_of(self.data, self.sensitive, self.preprocessing, self.n_rows)
-        return Problem(moments, r, loss=self.loss)
+        return Problem(moments, r, criterion="equal", loss=self.loss)
 
     @property
     def n_features(self) -> int:
