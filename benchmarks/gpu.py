@@ -77,7 +77,7 @@ def make_rows(n: int, d: int, device: str) -> tuple[Any, Any]:
 
 def solve(moments: GroupMoments, r: int) -> Any:
     """The fair subspace, with its proof."""
-    return ExactSolver().solve(Problem(moments, r))
+    return ExactSolver().solve(Problem(moments, r, criterion="equal"))
 
 
 def gather_and_solve(X: Any, groups: Any, r: int) -> Any:
