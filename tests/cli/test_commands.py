@@ -475,3 +475,19 @@ def test_numbers_that_json_does_not_have_are_null(capsys):
 def test_dimensions(text, value):
     assert _options.parse_dimension(text) == value
     assert type(_options.parse_dimension(text)) is type(value)
+
+
+def test_nested_components_and_what_they_cost(folder, capsys):
+    options = ["people.csv", "--sensitive", "sex", "--n-components"]
+    assert main(["fit", *options, "3", "--nested", "--model", "m.fairpca", "--json"]) == 0
+    nesting = json.loads(capsys.readouterr().out)["nesting"]
+    assert nesting["components"] == [1, 2, 3]
+    assert min(nesting["price"]) >= 0.0
+    assert main(["fit", *options, "2", "--nested"]) == 0
+    assert "free optimum" in capsys.readouterr().out
+    assert load_model("m.fairpca").fair_pca.nesting_.to_dict() == nesting
+    for refused in (["--criterion", "equal"], ["--bound", "1"], ["--solver", "pareto"]):
+        assert main(["fit", *options, "2", "--nested", *refused]) == 2
+        assert "--nested asks for the least largest measure" in capsys.readouterr().err
+    assert main(["fit", *options, "2", "--nested", "--report", "r.html"]) == 2
+    assert "leave out" in capsys.readouterr().err

@@ -108,6 +108,12 @@ Relative = Annotated[
 Bound = Annotated[list[str], typer.Option("--bound", metavar="[LABEL=]NUMBER", help=_BOUND)]
 MaxExtraLoss = Annotated[float | None, typer.Option(metavar="SHARE", help=_EXTRA)]
 Over = Annotated[str, typer.Option(metavar="|".join(UNFAIRNESS), help=_OVER)]
+Nested = Annotated[
+    bool,
+    typer.Option(
+        "--nested", help="Let the first components be a fair subspace too, however many are kept."
+    ),
+]
 Whiten = Annotated[
     bool,
     typer.Option("--whiten", help="Divide each reduced column by its standard deviation."),
@@ -140,6 +146,7 @@ class FitOptions:
     solver: str = "auto"
     missing_labels: str = "error"
     groups: str = "intersections"
+    nested: bool = False
 
     @refusing()
     def __post_init__(self) -> None:
@@ -166,6 +173,11 @@ class FitOptions:
         if self.criterion == "equal" and any(asked.values()):
             name = next(name for name, given in asked.items() if given)
             raise BadInputError(f"{name} needs --criterion minmax, which is the default.")
+        if self.nested and (self.criterion == "equal" or any(asked.values()) or not self.is_exact):
+            raise BadInputError(
+                "--nested asks for the least largest measure in each dimension: leave it out, or "
+                "--criterion equal, --bound, --max-extra-loss and --solver."
+            )
         asked |= {"--measure": self.measure != "disparity", "--relative": self.relative}
         if any(asked.values()) and not self.is_exact:
             names = " and ".join(name for name, given in asked.items() if given)

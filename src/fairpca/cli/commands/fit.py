@@ -44,6 +44,7 @@ def fit(
     relative: options.Relative = False,
     bound: options.Bound = [],  # noqa: B006
     max_extra_loss: options.MaxExtraLoss = None,
+    nested: options.Nested = False,
     solver: options.Solver = "auto",
     whiten: options.Whiten = False,
     missing_labels: options.MissingLabels = "error",
@@ -74,6 +75,7 @@ def fit(
         solver,
         missing_labels,
         groups,
+        nested,
     )
     check_destination(model, MODEL, table, output)
     check_destination(output, SUFFIXES, table)
@@ -102,11 +104,17 @@ def fit(
         write_report(page, report)
     show(
         json,
-        lambda: {"command": "fit", **findings.table_as_data(prepared), **findings.as_data(fair)},
+        lambda: {
+            "command": "fit",
+            **findings.table_as_data(prepared),
+            **findings.as_data(fair),
+            **({"nesting": fair.nesting_.to_dict()} if nested else {}),
+        },
         lambda: [
             findings.columns_sentence(preparation),
             f"\n{fair.group_table_}\n",
             *findings.of_subspace(fair),
+            *([f"\n{fair.nesting_}\n"] if nested else []),
         ],
         model=model,
         output=output,
