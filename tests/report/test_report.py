@@ -90,9 +90,9 @@ def test_finding_of_adult_by_race(adult_race):
     )
     change = front.disparities[-1] - disparities
     assert pays == (
-        f"Of 5 groups 4 are better off than with ordinary PCA, by up to {-change.min():.4g}, and 1 "
-        f"is worse off, by {change.max():.4g}: some group always is, because ordinary PCA has the "
-        "least total loss."
+        f"Of 5 groups, 4 are better off than with ordinary PCA, by up to {-change.min():.4g}, and "
+        f"1 is worse off, by {change.max():.4g}: some group always is, because ordinary PCA has "
+        "the least total loss."
     )
     chosen = front.largest[front.select(max_extra_loss=0.01)]
     assert cheap == (
@@ -135,7 +135,7 @@ def test_the_first_sentence_is_that_everyone_is_worse_off():
     )
     assert made.summary["levels_down"]
     assert "Every group is worse off" in [each["title"] for each in made.summary["warnings"]]
-    assert made.summary["points"][-1]["compared"].startswith("At the fairest point every group is")
+    assert made.summary["points"][-1]["compared"].startswith("At the fairest point, every group is")
     # The default does not.
     made = report(X, n_components=6, **given)
     assert not made.summary["levels_down"]
@@ -710,7 +710,7 @@ def test_words_for_every_end_over_the_largest():
     alone = facts_of(replace(front, solutions=front.solutions[:1]), status="bounded")
     assert finding(alone)[1] == "No subspace fairer than ordinary PCA was found."
     assert compared(facts_of(front, change_from_pca=np.array([-1.0, 0.0])), 4).startswith(
-        "At the fairest point 1 of 2 groups is better off than with ordinary PCA and none is worse"
+        "At the fairest point, 1 of 2 groups is better off than with ordinary PCA and none is worse"
     )
     same = facts_of(front, change_from_pca=np.zeros(2))
     assert finding(same)[2] == "No group is better or worse off than with ordinary PCA."

@@ -183,7 +183,7 @@ def report(
     In the fairest subspace of 5 dimensions no group loses more than 0.5934 beyond what it must,
     instead of 0.6887 with ordinary PCA. It costs 0.024 % more loss in total than ordinary PCA, and
     it is proven that no subspace of this dimension is fairer.
-    Of 2 groups 1 is better off than with ordinary PCA, by 0.09538, and 1 is worse off, by 0.04971:
+    Of 2 groups, 1 is better off than with ordinary PCA, by 0.09538, and 1 is worse off, by 0.04971:
     some group always is, because ordinary PCA has the least total loss.
     (html(), write_html(path), open(), json())
     >>> found.write_html("report.html")  # doctest: +SKIP

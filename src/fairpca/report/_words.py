@@ -40,7 +40,7 @@ def compared(facts: Facts, point: int) -> str:
     measured, certificate = facts.measured, facts.front[point].certificate
     change = certificate.change_from_pca
     better, worse, k = int((change < 0.0).sum()), int((change > 0.0).sum()), len(change)
-    where = "At the fairest point" if point == len(facts.front) - 1 else f"At point {point}"
+    where = "At the fairest point," if point == len(facts.front) - 1 else f"At point {point},"
     if not better and not worse:
         return f"{where} no group is better or worse off than with ordinary PCA."
     if worse == k:
@@ -90,7 +90,7 @@ def _in_short(facts: Facts) -> str:
     if not parts:
         return "No group is better or worse off than with ordinary PCA."
     first, *rest = parts
-    said = f"Of {len(change)} groups {first}"
+    said = f"Of {len(change)} groups, {first}"
     said += "".join(f", and {part.replace(' than with ordinary PCA', '')}" for part in rest)
     always = ": some group always is, because ordinary PCA has the least total loss"
     return f"{said}{always if rest and certificate.pca_is_least else ''}."
