@@ -167,6 +167,8 @@ def test_other_measures(browser, tmp_path, choices):
         assert visit.text("#compared") == made.summary["points"][point]["compared"]
     # What came with the page is what its script writes at the same point.
     assert visit.page.locator("#groups").inner_text() == before
+    end = "most equal" if "over" in choices else "fairest"
+    assert visit.page.get_by_role("button", name=end).get_attribute("aria-pressed") == "true"
     bound = visit.page.locator("#front text", has_text="proven: not").all_text_contents()
     kept = choices.get("measure") == "variance"
     expected = [] if "over" in choices else [f"proven: not {'above' if kept else 'below'}"]

@@ -67,15 +67,15 @@ def _about_equality(facts: Facts) -> Iterator[tuple[str, str]]:
         )
     if facts.levels_down:
         yield (
-            "Every group is worse off",
-            "The fairest point makes groups equal by leaving each of them worse off than with "
+            "Every group is worse off than with ordinary PCA",
+            "The most equal point has its price: each of the groups is worse off than with "
             f"ordinary PCA. A report over the {measured.worst}, which is the default, never does.",
         )
     certificate = facts.front[-1].certificate
     if certificate.minmax_measures is None:
         return
     gains = certificate.measures - certificate.minmax_measures
-    than = "off than at the fairest point"
+    than = "off than at the most equal point"
     nobody = f"no group is worse {than}, and some are better off"
     everyone = f"every group is better {than}" if gains.min() > 0 else nobody
     yield (

@@ -32,6 +32,8 @@ class Facts:
         Interval of the difference between these two, if one is known.
     equality : {"found", "impossible", "unknown"}
         Whether equal measures were found, or are proven impossible: of a front over the spread.
+    fairest : str
+        What the last point is: "fairest", or over the spread "most equal".
     levels_down : bool
         Whether every group is worse off at the fairest point than with ordinary PCA.
     baseline : str
@@ -61,5 +63,6 @@ class Facts:
             self.equality = "found"
         elif front.over == "spread" and front.unfairness_bound > problem.negligible_spread:
             self.equality = "impossible"
+        self.fairest = "fairest" if front.over == "largest" else "most equal"
         self.levels_down = len(groups) > 1 and front[-1].certificate.all_worse_off
         self.baseline = "ordinary PCA" if problem.centering == "global" else "the least total loss"

@@ -60,6 +60,7 @@ def summarise(
         "chance": chance(facts),
         "warnings": warnings(facts),
         "equality": facts.equality,
+        "fairest": facts.fairest,
         "levels_down": facts.levels_down,
         "groups": [
             dict(zip(("name", "rows", "variance", "own_loss"), group, strict=True))

@@ -40,7 +40,8 @@ def compared(facts: Facts, point: int) -> str:
     measured, certificate = facts.measured, facts.front[point].certificate
     change = certificate.change_from_pca
     better, worse, k = int((change < 0.0).sum()), int((change > 0.0).sum()), len(change)
-    where = "At the fairest point," if point == len(facts.front) - 1 else f"At point {point},"
+    last = point == len(facts.front) - 1
+    where = f"At the {facts.fairest} point," if last else f"At point {point},"
     if not better and not worse:
         return f"{where} no group is better or worse off than with ordinary PCA."
     if worse == k:

@@ -7,7 +7,7 @@
   const last = points.length - 1;
   const mostRows = 40;
   const slider = document.getElementById("slider");
-  const shownAs = last > 0 ? "at the slider" : "fairest subspace";
+  const shownAs = last > 0 ? "at the slider" : `${summary.fairest} subspace`;
   let current = last;
 
   // ---- small helpers: text is only ever set as text, never as markup
