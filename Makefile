@@ -32,6 +32,9 @@ cases: $(READY)
 	$(BIN)/python benchmarks/exact_cases.py
 	$(BIN)/python benchmarks/pareto_variants.py
 	$(BIN)/python benchmarks/rivals.py
+	$(BIN)/python benchmarks/fairness_of_criteria.py
+	$(BIN)/python benchmarks/attack_bounds.py
+	$(BIN)/python benchmarks/worst_case_pca.py
 
 reproduce: $(READY)
 	$(BIN)/python -m experiments
