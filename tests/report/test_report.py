@@ -747,6 +747,19 @@ def test_losses_about_group_means_are_not_compared_with_pca():
     assert "Trade-off: from the least total loss (left)" in made.html()
 
 
+@pytest.mark.parametrize("measure", ["disparity", "loss", "variance"])
+@pytest.mark.parametrize("relative", [False, True])
+def test_a_group_without_variance_is_not_compared_with(measure, relative):
+    X, groups = two_groups()
+    X, groups = np.vstack([X, np.full((50, 6), 0.1)]), np.append(groups, ["still"] * 50)
+    given = {"sensitive_features": groups, "n_components": 2, "n_points": 2}
+    made = report(X, centering="group", measure=measure, relative=relative, **given)
+    assert "“still”" not in " ".join([*made.summary["finding"], *made.summary["chance"]])
+    assert "“still”" not in made.summary["points"][-1]["compared"]
+    for shown in (made.summary["pca"], *made.summary["points"]):
+        assert max(abs(shown[name][2]) for name in ("low", "measures", "high")) < 1e-12
+
+
 def test_slightly_more():
     # Ordinary PCA takes the line between those of two groups that are nearly mirror images.
     X = np.random.default_rng(5).normal(size=(2000, 2)) * [3, 1] @ [[0.9, 0.4], [-0.4, 0.9]]

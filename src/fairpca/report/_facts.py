@@ -4,7 +4,7 @@ import numpy as np
 
 from fairpca.front import ParetoFront
 from fairpca.report._measures import MeasureWords
-from fairpca.report._resampling import Intervals
+from fairpca.report._resampling import NO_VARIANCE, Intervals
 
 
 class Facts:
@@ -27,7 +27,7 @@ class Facts:
         Measures with ordinary PCA; `pca_spread` is the largest difference between them, and
         `pca_is_fair` says that there is none, up to rounding.
     worst, best : int
-        The groups that are worst and best off with ordinary PCA.
+        The groups that are worst and best off with ordinary PCA, of those that have any variance.
     difference : pair of float, or None
         Interval of the difference between these two, if one is known.
     equality : {"found", "impossible", "unknown"}
@@ -51,7 +51,10 @@ class Facts:
         self.measured = MeasureWords(front)
         self.problem = problem = front.problem
         self.pca_measures = problem.measures(problem.pca_basis)
-        self.worst, self.best = int(self.pca_measures.argmax()), int(self.pca_measures.argmin())
+        # A group without variance has nothing to lose, and is not the one to compare with.
+        some = problem.traces > NO_VARIANCE * problem.traces.max()
+        self.worst = int(self.pca_measures.argmax())
+        self.best = int(np.where(some, self.pca_measures, np.inf).argmin())
         self.pca_spread = float(np.ptp(self.pca_measures))
         self.pca_is_fair = self.pca_spread <= problem.negligible_spread
         self.difference = None

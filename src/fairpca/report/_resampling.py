@@ -30,6 +30,9 @@ many, or twice the dimension and so many more."""
 _LARGEST_STACK = 2**26
 """Bytes that one stack of second moments may take."""
 
+NO_VARIANCE = 1e-12
+"""Variance of a group, relative to the largest one, that is rounding: it has no shares."""
+
 _QUANTILE = 1.959964
 """Of the normal distribution, for 95 % between its two ends."""
 
@@ -130,6 +133,7 @@ class _Pieces:
         self._measure, self._relative = problem.measure, bool(problem.relative)
         self._moving_center = problem.centering == "group"
         self._scale = problem.moments.weight[group] if problem.loss == "sum" else 1.0
+        self._least = NO_VARIANCE * float(problem.traces.max()) / self._scale
         center = problem.moments.total_mean
         width = max(_COLUMNS, 2 * problem.n_components + _MORE_COLUMNS)
         self._directions = np.eye(len(center))
@@ -183,7 +187,7 @@ class _Pieces:
             constant = self._own_gains(times, weight, mean)
         unit = np.full_like(trace, 1.0 / self._scale)
         if self._relative:
-            unit = np.where(trace > 0.0, trace, 1.0)
+            unit = np.where(trace > self._least, trace, 1.0)
         measures: Array = (constant - kept) / unit
         return measures
 
