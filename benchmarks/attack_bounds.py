@@ -69,7 +69,8 @@ that 1 is all there is to lose.
 - *nearest*: the smallest distance from the bound that an attack reached.
 - *optimal*, *bounded*: how the solver ended, with two starts instead of 40.
 - *median gap*, *largest gap*: of those that are bounded.
-- *attack better*: how often an attack found a subspace that is better than the solver's by 1e-6.
+- *attack better*: how often an attack found a subspace that is better than the solver's by 1e-6;
+  after the comma, how often it still is when the solver tries again with its default of 40 starts.
 - *SDP*: the largest difference between the bound and the optimum of the program.
 """
 
@@ -122,6 +123,7 @@ class Attacked:
     certificate: Certificate
     unit: float
     strongest: float
+    again: float
     by_program: float | None
     seconds: float
 
@@ -144,6 +146,11 @@ class Attacked:
     def gain(self) -> float:
         """By how much the strongest attack is better than the solver."""
         return self.certificate.value / self.unit - self.strongest
+
+    @property
+    def gain_on_default(self) -> float:
+        """The same for the solver with its default number of starts, where it had to try again."""
+        return self.again / self.unit - self.strongest
 
 
 def draw(index: int) -> Drawn:
@@ -213,13 +220,18 @@ def run(drawn: Drawn, *, with_program: bool, n_steps: int = N_STEPS) -> Iterator
         starts = random_bases(rng, N_LOCAL, d, r)
         starts[0], starts[1] = solution.basis, problem.pca_basis
         local = attack(matrices, constants, starts, n_steps)
+        strongest = float(min(thrown.min(), local.min()))
+        again = solution.certificate.value
+        if again / unit - strongest > BETTER:
+            again = ExactSolver().solve(problem).certificate.value
         yield Attacked(
             drawn,
             measure,
             relative,
             solution.certificate,
             unit,
-            float(min(thrown.min(), local.min())),
+            strongest,
+            again,
             program(matrices, constants, r) if with_program else None,
             seconds,
         )
@@ -260,7 +272,8 @@ def summary(name: str, results: list[Attacked]) -> str:
         str(sum(result.certificate.status == "optimal" for result in results)),
         str(len(bounded)),
         *gaps,
-        str(sum(result.gain > BETTER for result in results)),
+        f"{sum(result.gain > BETTER for result in results)}, "
+        f"{sum(result.gain_on_default > BETTER for result in results)}",
         f"{max(compared):.1e}" if compared else "",
     )
     return f"| {' | '.join(cells)} |"
