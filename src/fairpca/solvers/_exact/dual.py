@@ -272,4 +272,6 @@ class _DualAscent:
         falling = step < 0
         if not self.domain.bounded or not falling.any():
             return 1.0
-        return min(1.0, _TO_BOUNDARY * float((-z[falling] / step[falling]).min()))
+        with np.errstate(over="ignore"):  # where a step is next to nothing
+            longest = float((-z[falling] / step[falling]).min())
+        return min(1.0, _TO_BOUNDARY * longest)
