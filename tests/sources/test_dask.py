@@ -262,7 +262,7 @@ def test_missing_labels(threads):
     fair = FairPCA(2, missing_labels="drop")
     with pytest.warns(FairnessWarning, match="24 of 1,200 rows are left out") as caught:
         fair.fit(lazy[[*NAMES, "age"]], sensitive_features="age")
-    assert len(caught) == 1
+    assert [warning.category for warning in caught].count(FairnessWarning) == 1
     assert fair.group_table_.labels == ("middle", "old", "young")
     np.testing.assert_allclose(fair.group_table_.loss, reference.group_table_.loss, rtol=1e-8)
     frame["age"] = None

@@ -113,9 +113,7 @@ class CsvFile:
             packed = self._path.name.lower().endswith(".gz")
             stream = pyarrow.CompressedInputStream(handle, "gzip") if packed else handle
             if sample:  # more would be read ahead; the first rows end in the first two blocks
-                # Arrow's own buffer: a thread of its that still reads one of Python's when the
-                # program ends would bring it down.
-                stream = pyarrow.BufferReader(stream.read(sample))
+                stream = pyarrow.BufferReader(_owned(stream.read(sample)))
             with pyarrow.csv.open_csv(
                 stream,
                 read_options=pyarrow.csv.ReadOptions(block_size=BLOCK, skip_rows_after_names=skip),
@@ -138,6 +136,16 @@ class CsvFile:
         if found is None:
             raise error
         raise OtherTypeError([*self._types][int(found[1])], done, words) from error
+
+
+def _owned(data: bytes) -> Any:
+    """The bytes in memory of Arrow's own.
+
+    A thread of Arrow's that lets go of Python's memory when the program ends would bring it down.
+    """
+    buffer = pyarrow.allocate_buffer(len(data))
+    memoryview(buffer)[:] = memoryview(data).cast("b")
+    return buffer
 
 
 def _known(kind: Any) -> Any:
