@@ -33,6 +33,7 @@ cases: $(READY)
 	$(BIN)/python benchmarks/pareto_variants.py
 	$(BIN)/python benchmarks/rivals.py
 	$(BIN)/python benchmarks/fairness_of_criteria.py
+	$(BIN)/python benchmarks/price_of_nesting.py
 	$(BIN)/python benchmarks/attack_bounds.py
 	$(BIN)/python benchmarks/worst_case_pca.py
 

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.preprocessing import StandardScaler
 
+import price_of_nesting
 from fairpca import ExactSolver, FairPCA, GroupMoments, Problem
 from fairpca.datasets import load_adult, load_credit
 from fairpca.solvers import Nested
@@ -100,6 +101,12 @@ def test_the_price_on_real_data(load, sensitive):
     assert table.price[0] <= 1e-9
     # Measured: 0.04 (Adult by sex), 0.19 (by race) and 0.02 (Credit by sex) at the most.
     assert 0.0 < table.price.max() < 0.25
+
+
+def test_the_page_shows_what_the_script_finds():
+    page = price_of_nesting.TARGET.read_text(encoding="utf-8").splitlines()
+    found = price_of_nesting.nesting(load_adult, "sex", price_of_nesting.N_COMPONENTS)
+    assert set(price_of_nesting.lines("Adult, sex", found)) <= set(page)
 
 
 @pytest.mark.parametrize(
