@@ -301,3 +301,17 @@ def test_a_fair_reduction_with_extra_dimensions_is_judged_by_the_dimension_asked
     assert fair.n_components_ == 2
     table = audit(fair, X, sensitive_features=groups)
     np.testing.assert_allclose(table.disparity, fair.group_table_.disparity, atol=1e-12)
+
+
+def test_groups_are_those_that_a_fair_reduction_was_fitted_for():
+    rng = np.random.default_rng(0)
+    X, columns = rng.normal(size=(200, 4)) * [3, 2, 1, 1], rng.integers(0, 2, (200, 2)).astype(str)
+    fair = FairPCA(2, groups="marginals").fit(X, sensitive_features=columns)
+    table = audit(fair, X, sensitive_features=columns)
+    assert table.labels == fair.group_table_.labels
+    np.testing.assert_allclose(table.loss, fair.group_table_.loss)
+    assert len(audit(fair, X, sensitive_features=columns, groups="both")) == 8
+    plain = PCA(2).fit(X)
+    assert audit(plain, X, sensitive_features=columns).labels == tuple(
+        (a, b) for a in "01" for b in "01"
+    )

@@ -176,7 +176,7 @@ def test_words_for_every_goal_and_measure(measure, relative):
 
     middle = (best.value + problem.measures(problem.pca_basis).max()) / 2
     met = ExactSolver().solve(problem.with_bounds(abs(middle))).certificate
-    assert str(met).startswith("Proven optimal: every group is within its bound at a total loss of")
+    assert str(met).startswith("Proven optimal: all bounds are met at a total loss of")
     harsh = abs(best.value) * (2.0 if kept else 0.5)
     missed = ExactSolver().solve(problem.with_bounds(harsh)).certificate
     assert str(missed).startswith(

@@ -174,7 +174,10 @@ def test_pca_basis_is_that_of_scikit_learn():
         ({"measure": "gain"}, "measure must be one of 'disparity', 'loss', 'variance', got 'gain'"),
         ({"relative": "yes"}, "relative must be True or False, got 'yes'"),
         ({"bounds": -1.0}, "bounds must be a number of at least 0, or one for each of the 3"),
-        ({"bounds": {"a": 1.0}}, "bounds must have one entry for each group; missing: 'b', 'c'"),
+        (
+            {"bounds": {"z": 1.0}},
+            "bounds must have entries for groups that there are; unknown: 'z'",
+        ),
         ({"max_extra_loss": -0.1}, "max_extra_loss must be a number of at least 0, got -0.1"),
         ({"max_extra_loss": True}, "max_extra_loss must be a number, got True"),
         ({"bounds": 1.0, "max_extra_loss": 0.1}, "cannot both be given"),

@@ -30,7 +30,7 @@ def audit(
     *,
     sensitive_features: Any,
     sample_weight: ArrayLike | None = None,
-    groups: str = "intersections",
+    groups: str | None = None,
     keep_sensitive: bool = False,
     missing_labels: str = "error",
 ) -> GroupTable:
@@ -44,9 +44,12 @@ def audit(
     X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
         Rows to judge it by. The losses with each group's own PCA and with ordinary PCA, in as many
         dimensions as the reduction has, come from these rows.
-    sensitive_features, sample_weight, groups, keep_sensitive, missing_labels
+    sensitive_features, sample_weight, keep_sensitive, missing_labels
         As for `FairPCA` and its `fit`; there is no default for the first, and names are those of
         columns of X. Those that were features at the fit, by name, stay so.
+    groups : {"intersections", "marginals", "both"} or None, default=None
+        What several sensitive columns make groups of. None takes the groups that a `FairPCA` was
+        fitted for, and intersections for other reductions.
 
     Returns
     -------
@@ -72,7 +75,7 @@ def audit(
     largest difference                                                                   0.5323     0.5323
     Every group is as well off as with ordinary PCA.
     """
-    check_choice("groups", groups, GROUPINGS[:-1])
+    check_choice("groups", groups, GROUPINGS)
     check_flag("keep_sensitive", keep_sensitive)
     # Labels are those of the table that is given, whatever a pipeline makes of it.
     names = named_columns(X, sensitive_features)
@@ -89,7 +92,7 @@ def audit(
         sensitive_features,
         sample_weight,
         missing_labels,
-        groups=groups,
+        groups=groups or getattr(estimator, "groups", None) or "intersections",
         least_rows=1,
         reduce_wide=True,
     )

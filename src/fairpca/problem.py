@@ -100,7 +100,8 @@ class Problem:
             object.__setattr__(self, "bounds", self._checked_bounds(self.bounds))
 
     def _checked_bounds(self, given: Any) -> Array:
-        checked = per_group(self.moments.labels, "bounds", given, self.moments.group_names)
+        others = 0.0 if self.measure == "variance" else np.inf
+        checked = per_group(self.moments.labels, "bounds", given, self.moments.group_names, others)
         if self.measure == "variance" and not np.isfinite(checked).all():
             raise ValueError(f"bounds on what groups keep must be finite, got {given!r}.")
         return checked

@@ -86,6 +86,7 @@ def test_components_keep_the_order_of_the_steps():
     assert list(long.nesting_.to_frame().index) == [1, 2, 3, 4]
     assert "free optimum" in str(long.nesting_)
     assert "<table>" in long.nesting_._repr_html_()
+    assert "The components are nested" in str(long.certificate_)
     assert not hasattr(long.set_params(nested=False).fit(X, sensitive_features=groups), "nesting_")
 
 

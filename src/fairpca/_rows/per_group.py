@@ -10,19 +10,31 @@ from fairpca._rows.text import label_text, listed
 
 
 def per_group(
-    labels: Sequence[Hashable], name: str, given: Any, names: Sequence[str] | None = None
+    labels: Sequence[Hashable],
+    name: str,
+    given: Any,
+    names: Sequence[str] | None = None,
+    others: float | None = None,
 ) -> Array:
     """One non-negative number for each group, from a number, a sequence or a mapping by label.
 
-    `names` are those of the sensitive columns, for the message where one is missing.
+    `names` are those of the sensitive columns, for the message where one is missing; `others` is
+    the number of groups that a mapping leaves out, if it may.
     """
     if isinstance(given, Mapping):
+        if others is not None:
+            given = dict.fromkeys(labels, others) | dict(given)
         if set(given) != set(labels):
             missing = [label_text(label, names) for label in labels if label not in given]
             unknown = [key for key in given if key not in labels]
             wrong = [f"missing: {listed(missing, 5)}"] if missing else []
             wrong += [f"unknown: {listed(unknown, 5)}"] if unknown else []
-            raise ValueError(f"{name} must have one entry for each group; {'; '.join(wrong)}.")
+            each = (
+                "entries for groups that there are"
+                if others is not None
+                else "one entry for each group"
+            )
+            raise ValueError(f"{name} must have {each}; {'; '.join(wrong)}.")
         given = [given[label] for label in labels]
     try:
         numbers = np.broadcast_to(np.asarray(given, dtype=np.float64), (len(labels),)).copy()

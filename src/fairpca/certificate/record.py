@@ -79,6 +79,8 @@ class Certificate:
     pca_is_least : bool
         Whether ordinary PCA has the least total loss, as it has unless groups are centred each on
         their own mean.
+    is_nested : bool
+        Whether the components were found one after another, each the best given those before it.
     extra_loss : float or None
         The share of the least total loss that may be lost in addition, where it was limited.
 
@@ -119,6 +121,7 @@ class Certificate:
     own_error: float = 0.0
     covers_mixtures: bool = False
     pca_is_least: bool = True
+    is_nested: bool = False
     extra_loss: float | None = None
     requested_tolerance: float | None = None
     miss_multipliers: Array | None = None

@@ -74,14 +74,14 @@ _SENTENCES = {
     "{spread}.",
     "equal, unresolved": "No subspace of this dimension with {within} was found, and none is "
     "proven impossible. The smallest difference that was found is {spread}.",
-    "bounds, optimal": "Proven optimal: every group is within its bound at a total loss of {loss}, "
+    "bounds, optimal": "Proven optimal: all bounds are met at a total loss of {loss}, "
     "and no subspace of this dimension that does the same loses less.",
-    "bounds, bounded": "Every group is within its bound, at a total loss of {loss}; no subspace of "
+    "bounds, bounded": "All bounds are met, at a total loss of {loss}; no subspace of "
     "this dimension that does the same can lower it by more than {gap} %.",
     "bounds, infeasible": "Proven impossible: in every subspace of this dimension some group "
     "misses its bound by at least {least_miss}. Here none misses it by more than {miss}, the "
     "smallest that was found.",
-    "bounds, unresolved": "No subspace of this dimension with every group within its bound was "
+    "bounds, unresolved": "No subspace of this dimension that meets all bounds was "
     "found, and none is proven impossible. Here none misses it by more than {miss}, the smallest "
     "that was found.",
     "least spread": "In every subspace of this dimension the {plural} of two groups differ by "
@@ -91,6 +91,8 @@ _SENTENCES = {
     "alternative": f"There is an alternative: {_LEVELS}",
     "doubt": "The groups' own subspaces are only known nearly: their disparities can be larger "
     "than measured by {error}, for which all this allows.",
+    "nested": "The components are nested, each the best given those before it: a subspace that is "
+    "not nested may be fairer.",
     "mixtures, optimal": f"{_MIXTURES}smaller worst case.",
     "mixtures, bounded": f"{_MIXTURES}worst case below {{at_least}}.",
 }
@@ -122,6 +124,7 @@ def sentences_of(certificate: Any) -> list[str]:
         "levels down": levels_down and met,
         "alternative": levels_down and not met,
         "doubt": certificate.own_error > 0.0,
+        "nested": certificate.is_nested,
     }
     facts = _facts(certificate)
     if len(certificate.measures) == 1:

@@ -121,6 +121,13 @@ Whiten = Annotated[
 Solver = Annotated[str, typer.Option(metavar="NAME", help=f"One of auto, {', '.join(SOLVERS)}.")]
 MissingLabels = Annotated[str, typer.Option(metavar="|".join(MISSING_LABELS), help=_MISSING)]
 Groups = Annotated[str, typer.Option(metavar="|".join(map(str, GROUPINGS[:-1])), help=_GROUPS)]
+OptionalGroups = Annotated[
+    str | None,
+    typer.Option(
+        metavar="|".join(map(str, GROUPINGS[:-1])),
+        help=f"{_GROUPS} Without it those of the model, or combinations.",
+    ),
+]
 Model = Annotated[
     Path | None, file_option("--model", help="Write the model; the suffix is .fairpca.")
 ]

@@ -27,7 +27,7 @@ def load_adult(
     subset : {"train", "test", "all"}, default="train"
         UCI's training part, its test part, or the training part followed by the test part.
     sensitive : {"sex", "race"} or a sequence of them, default="sex"
-        The attributes that define the groups; with several, groups are their intersections.
+        The attributes that define the groups: the columns of `sensitive_features`.
     encoding : {"codes", "onehot", "numeric"}, default="codes"
         How the categorical columns enter `data`. "codes" makes each one column of integer codes
         (the alphabetical order of its levels, "?" being a level), "onehot" a 0/1 column for each

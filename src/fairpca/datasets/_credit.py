@@ -31,7 +31,7 @@ def load_credit(
         within each class of the target, in file order, the third, sixth and ninth of every ten
         rows are test rows.
     sensitive : {"sex", "marriage", "education"} or a sequence of them, default="sex"
-        The attributes that define the groups; with several, groups are their intersections.
+        The attributes that define the groups: the columns of `sensitive_features`.
         Sex is "female" or "male", marriage "married", "single" or "other", and education
         "graduate school", "university", "high school" or "other" (UCI's code 4 and the
         undocumented codes 0, 5 and 6).

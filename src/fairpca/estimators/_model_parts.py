@@ -21,7 +21,7 @@ _CERTIFICATE_ARRAYS = (
 _CERTIFICATE_TYPES = {
     **dict.fromkeys(("status", "goal", "measure", "text"), str),
     **dict.fromkeys(("n_components", "n_dimensions"), int),
-    **dict.fromkeys(("covers_mixtures", "pca_is_least"), bool),
+    **dict.fromkeys(("covers_mixtures", "pca_is_least", "is_nested"), bool),
 }
 """Of its fields that are no arrays, those that are no float."""
 

@@ -64,11 +64,12 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         Whether it is divided by the group's variance, which makes it a share, without a unit.
     bounds : float, mapping or array-like of shape (k,), default=None
         Ask for the least total loss with no group's measure above its bound: one number for all
-        groups, or one for each, by label or in the order of the sorted labels. With
-        ``measure="variance"`` bounds are what each group keeps at the least.
+        groups, one for each in the order of ``group_table_.labels``, or some by label, which leaves
+        the other groups without a bound. With ``measure="variance"`` bounds are what each group
+        keeps at the least.
     max_extra_loss : float, default=None
-        Ask for the least largest measure among subspaces that lose at most this share more than
-        the least total loss, which is ordinary PCA's: 0.01 is one per cent more.
+        Ask for the least largest measure among subspaces whose total loss exceeds ordinary PCA's,
+        the least of all, by at most this share: 0.01 is one per cent more, 0 leaves PCA itself.
     nested : bool, default=False
         Whether the first j components are to be a fair subspace of j dimensions for every j. Each
         component is then the best given those before it, and they keep this order. `nesting_` says
@@ -107,7 +108,8 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features_in_)
-        Orthonormal rows that span the subspace, by falling explained variance.
+        Orthonormal rows that span the subspace, by falling explained variance; nested ones in the
+        order in which they were found.
     mean_ : array of shape (n_features_in_,)
         Mean of all rows.
     explained_variance_ : array of shape (n_components_,)

@@ -103,6 +103,7 @@ class Nested:
             n_iter, n_eigen = n_iter + found.n_iter, n_eigen + found.n_eigen + free.n_eigen
         # The last of the free solutions is of the same dimension: its proof bounds this one too.
         certificate = certify(problem, basis, free.certificate.multipliers)
+        certificate = replace(certificate, is_nested=True)
         return certified_solution(
             problem,
             basis,

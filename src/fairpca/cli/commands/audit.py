@@ -1,5 +1,6 @@
 """``fairpca audit``."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -53,7 +54,7 @@ def audit(
     max_extra_loss: options.MaxExtraLoss = None,
     solver: options.Solver = "auto",
     missing_labels: options.MissingLabels = "error",
-    groups: options.Groups = "intersections",
+    groups: options.OptionalGroups = None,
     report: options.Report = None,
     stream: options.Stream = False,
     json: options.Json = False,
@@ -72,7 +73,7 @@ def audit(
         max_extra_loss,
         solver,
         missing_labels,
-        groups,
+        groups or "intersections",
     )
     names, unused = unique(sensitive), [*target, *drop]
     if model is not None:
@@ -84,7 +85,7 @@ def audit(
             raise BadInputError(
                 "a report is about ordinary PCA and fair subspaces: leave out --report or --model."
             )
-        audited, fair, prepared = _audit_model(table, model, names, unused, choices, stream)
+        audited, fair, prepared = _audit_model(table, model, names, unused, choices, groups, stream)
     elif not names or n_components is None:
         raise BadInputError("an audit needs --sensitive and --n-components, or a --model.")
     else:
@@ -94,7 +95,7 @@ def audit(
         audited = None
         whole = report is not None
         prepared = prepare_table(
-            table, columns, missing_labels, groups=groups, stream=stream, whole=whole
+            table, columns, missing_labels, groups=choices.groups, stream=stream, whole=whole
         )
         fair = fit_fair(prepared, dimension, choices)
         if report is not None:
@@ -124,6 +125,7 @@ def _audit_model(
     sensitive: tuple[str, ...],
     unused: list[str],
     choices: FitOptions,
+    groups: str | None,
     stream: bool,
 ) -> tuple[GroupTable, FairPCA, PreparedTable]:
     """What the groups of a table lose with a model, and a fair subspace of as many dimensions."""
@@ -131,6 +133,8 @@ def _audit_model(
     names = sensitive or preparation.sensitive
     if not names:
         raise BadInputError(f"{str(path)!r} does not say what is sensitive: use --sensitive.")
+    if groups is None:  # those that the model was fitted for
+        choices = replace(choices, groups=model.fair_pca.groups or "intersections")
     r = model.fair_pca.certificate_.n_components
     prepared = prepare_with_model(
         table,
