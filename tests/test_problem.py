@@ -176,7 +176,7 @@ def test_pca_basis_is_that_of_scikit_learn():
         ({"bounds": -1.0}, "bounds must be a number of at least 0, or one for each of the 3"),
         (
             {"bounds": {"z": 1.0}},
-            "bounds must have entries for groups that there are; unknown: 'z'",
+            "bounds must name groups there are; unknown: 'z'",
         ),
         ({"max_extra_loss": -0.1}, "max_extra_loss must be a number of at least 0, got -0.1"),
         ({"max_extra_loss": True}, "max_extra_loss must be a number, got True"),

@@ -238,6 +238,8 @@ class GroupTable:
 
     def __getitem__(self, label: Hashable) -> dict[str, Any]:
         """The numbers of one group, by the names of the columns."""
+        shown = dict(zip(self._group_texts(), self.labels, strict=True))
+        label = label if label in self.labels else shown.get(str(label), label)
         if label not in self.labels:
             raise KeyError(f"There is no group {label!r}; there are {listed(self.labels, 10)}.")
         i = self.labels.index(label)

@@ -4,6 +4,7 @@ import json
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn import config_context
@@ -125,6 +126,8 @@ def test_bounds_hold_by_label_in_order_and_for_all():
     ]
     for other in found[1:]:
         assert_allclose(found[0].components_, other.components_, atol=1e-9)
+    series = FairPCA(2, bounds=pd.Series(by_label).iloc[::-1]).fit(X, sensitive_features=groups)
+    assert_allclose(found[0].components_, series.components_, atol=1e-9)
     assert found[0].certificate_.goal == "bounds"
     disparity = found[0].group_table_.disparity
     assert (disparity[:2] <= [1.1 * most + 1e-8, 1.3 * most + 1e-8]).all()
@@ -149,7 +152,7 @@ def test_bounds_hold_by_label_in_order_and_for_all():
         ({"max_extra_loss": 1.0, "criterion": "equal"}, "max_extra_loss needs criterion='minmax'"),
         (
             {"bounds": {"z": 1.0}},
-            "bounds must have entries for groups that there are; unknown: 'z'",
+            "bounds must name groups there are; unknown: 'z'",
         ),
         ({"bounds": [1.0, -1.0, 2.0]}, "bounds must be a number of at least 0"),
         ({"solver": "pareto", "measure": "loss"}, "criterion of its own, and cannot do measure"),
@@ -208,3 +211,45 @@ def test_marginals_are_fair_to_groups_that_overlap():
     assert fair.certificate_.value == pytest.approx(max(lost.max(), by_sex.max()), rel=1e-9)
     assert -fair.score(X) == pytest.approx(fair.solution_.total_loss, rel=1e-9)
     assert json.dumps(fair.group_table_.to_dict())
+
+
+def test_groups_are_bound_and_looked_up_by_the_names_that_are_shown():
+    X, groups = rows_and_groups()
+    frame = pd.DataFrame({"letter": groups, "sex": np.where(np.arange(300) % 3 == 0, "f", "m")})
+    bounds = {"letter=a": 11.0, "sex=f": 12.0}
+    fair = FairPCA(2, groups="marginals", bounds=bounds).fit(X, sensitive_features=frame)
+    by_label = {("a", "(all)"): 11.0, ("(all)", "f"): 12.0}
+    same = FairPCA(2, groups="marginals", bounds=by_label).fit(X, sensitive_features=frame)
+    assert_allclose(fair.components_, same.components_, atol=1e-9)
+    assert fair.group_table_["letter=a"] == fair.group_table_["a", "(all)"]
+
+
+@pytest.mark.parametrize("measure", ["disparity", "loss", "variance"])
+def test_rows_without_variance_end_with_a_sentence(measure):
+    choices = {"measure": measure, "bounds": 1.0}
+    if measure == "variance":
+        with pytest.warns(FairnessWarning, match="Proven impossible"):
+            FairPCA(1, **choices).fit(np.ones((6, 3)), sensitive_features=list("aabbcc"))
+    else:
+        fair = FairPCA(1, **choices).fit(np.ones((6, 3)), sensitive_features=list("aabbcc"))
+        assert fair.certificate_.status == "optimal"
+
+
+def test_certificate_and_table_agree_on_who_is_better_off():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3)) * [3, 2, 1]
+    X[:100] = X[:100, ::-1]
+    X[200:] *= 1e-6
+    groups = np.repeat(list("abc"), 100)
+    fair = FairPCA(1, measure="loss", centering="group").fit(X, sensitive_features=groups)
+    assert_allclose(np.sign(fair.certificate_.change_from_pca), np.sign(fair.group_table_.change))
+
+
+def test_a_model_file_takes_tables_with_the_sensitive_columns(tmp_path):
+    X, groups = rows_and_groups()
+    table = pd.DataFrame(X, columns=list("uvwxyz")).assign(group=groups)
+    fair = FairPCA(2).fit(table, sensitive_features="group")
+    save_model(fair, tmp_path / "m.fairpca")
+    model = load_model(tmp_path / "m.fairpca")
+    assert_allclose(model.transform(table), fair.transform(table))
+    assert_allclose(model.transform(table.drop(columns="group")), fair.transform(table))

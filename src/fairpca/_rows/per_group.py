@@ -18,23 +18,23 @@ def per_group(
 ) -> Array:
     """One non-negative number for each group, from a number, a sequence or a mapping by label.
 
-    `names` are those of the sensitive columns, for the message where one is missing; `others` is
-    the number of groups that a mapping leaves out, if it may.
+    A mapping, or a pandas Series, has labels or the texts that groups are shown by. `names` are
+    those of the sensitive columns; `others` is the number of groups that it leaves out, if it may.
     """
+    if hasattr(given, "to_dict") and hasattr(given, "index"):
+        given = given.to_dict()
     if isinstance(given, Mapping):
+        shown = {label_text(label, names): label for label in labels}
+        given = {key if key in labels else shown.get(key, key): given[key] for key in given}
         if others is not None:
-            given = dict.fromkeys(labels, others) | dict(given)
+            given = dict.fromkeys(labels, others) | given
         if set(given) != set(labels):
             missing = [label_text(label, names) for label in labels if label not in given]
             unknown = [key for key in given if key not in labels]
             wrong = [f"missing: {listed(missing, 5)}"] if missing else []
             wrong += [f"unknown: {listed(unknown, 5)}"] if unknown else []
-            each = (
-                "entries for groups that there are"
-                if others is not None
-                else "one entry for each group"
-            )
-            raise ValueError(f"{name} must have {each}; {'; '.join(wrong)}.")
+            what = "have one entry for each group" if others is None else "name groups there are"
+            raise ValueError(f"{name} must {what}; {'; '.join(wrong)}.")
         given = [given[label] for label in labels]
     try:
         numbers = np.broadcast_to(np.asarray(given, dtype=np.float64), (len(labels),)).copy()

@@ -14,6 +14,9 @@ from fairpca.problem import Problem
 OPTIMAL_GAP = 1e-7
 """Gap, relative to the value, up to which a solution counts as optimal."""
 
+_NO_CHANGE = 1e-9
+"""Part of a group's variance below which it is neither better nor worse off, as in `GroupTable`."""
+
 ROUNDING_TOTAL, ROUNDING_GROUP = 1e-12, 1e-14
 """Gap, relative to tr(A) and to the largest trace of a group, that rounding alone can cause."""
 
@@ -82,7 +85,7 @@ def certify(
         tolerance=problem.tolerance,
         multipliers=multipliers,
         measures=measures,
-        change_from_pca=np.where(np.abs(change) <= negligible, 0.0, change),
+        change_from_pca=np.where(np.abs(change) <= _NO_CHANGE * measured.traces, 0.0, change),
         n_components=problem.n_components,
         n_dimensions=basis.shape[1],
         measure=NOUNS[problem.measure, bool(problem.relative)],

@@ -270,6 +270,8 @@ def _parse_bound(text: str) -> tuple[str | None, float]:
 def _bounds(given: Sequence[str], measure: str, moments: GroupMoments) -> Any:
     """One bound for all groups, or one for each by its label."""
     parsed = [_parse_bound(text) for text in given]
+    if len({text for text, _ in parsed}) < len(parsed):
+        raise BadInputError("--bound is given twice for the same groups: leave one out.")
     named = {text: bound for text, bound in parsed if text is not None}
     others = 0.0 if measure == "variance" else float("inf")
     others = next((bound for text, bound in parsed if text is None), others)

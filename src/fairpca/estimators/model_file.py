@@ -35,7 +35,7 @@ neither text nor numbers come back as text.
 """
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +159,9 @@ def save_model(
     check_is_fitted(fitted)
     names = getattr(fitted, "feature_names_in_", None)
     if preparation is None and names is not None:
-        preparation = Preparation.of_numbers(names)
+        # What made the groups may be in a table, as for the estimator itself.
+        left_out = tuple(name for name in fitted.sensitive_names_ if name not in names)
+        preparation = replace(Preparation.of_numbers(names), ignored=left_out)
     if preparation is not None and len(preparation.means) != fitted.n_features_in_:
         raise ValueError(
             f"The preparation makes {len(preparation.means)} columns, and the FairPCA was fitted "

@@ -24,6 +24,8 @@ def without_search(problem: Problem) -> tuple[Array, str] | None:
     basis = problem.least_loss_basis
     if problem.n_groups == 1:
         return basis, "one group: ordinary PCA"
+    if not problem.traces.any():
+        return basis, "no group has any variance"
     measures, slack = problem.measures(basis), _SURELY_FAIR * problem.negligible_spread
     if problem.goal == "equal" and np.ptp(measures) <= problem.tolerance + slack:
         return basis, "the least total loss of all meets the criterion"
