@@ -132,7 +132,7 @@ def test_large_and_small_numbers_keep_their_leading_figures(scale):
         loss=np.array([1.25, 2.5]) * scale,
         variance=np.array([5.0, 5.0]) * scale,
     )
-    np.testing.assert_allclose(numbers_of_a(shown), np.array(OF_A) * scale, rtol=1e-2)
+    np.testing.assert_allclose(numbers_of_a(shown), np.array(OF_A) * scale, rtol=1e-12)
 
 
 def test_values_smaller_than_sixteen_decimals_are_not_all_shown_as_zero():
@@ -144,7 +144,7 @@ def test_values_smaller_than_sixteen_decimals_are_not_all_shown_as_zero():
         loss=np.array([1.25, 2.5]) * scale,
         variance=np.array([5.0, 5.0]) * scale,
     )
-    np.testing.assert_allclose(numbers_of_a(shown), np.array(OF_A) * scale, rtol=1e-2)
+    np.testing.assert_allclose(numbers_of_a(shown), np.array(OF_A) * scale, rtol=1e-12)
 
 
 def test_rounding_is_not_shown_as_minus_zero():

@@ -32,9 +32,13 @@ def checked_solver(fair: Any) -> Solver:
         check_nested("limited" if limited else fair.criterion, solver)
         solver = Nested(solver)
     elif has_own_criterion(solver):
-        plain = {"measure": "disparity", "relative": False, "bounds": None, "max_extra_loss": None}
-        asked = [name for name, value in plain.items() if getattr(fair, name) is not value]
-        asked = [name for name in asked if name != "measure" or fair.measure != "disparity"]
+        given = {
+            "measure": fair.measure != "disparity",
+            "relative": bool(fair.relative),
+            "bounds": fair.bounds is not None,
+            "max_extra_loss": fair.max_extra_loss is not None,
+        }
+        asked = [name for name, is_given in given.items() if is_given]
         if asked:
             raise ValueError(
                 f"solver={fair.solver!r} has a criterion of its own, and cannot do "
