@@ -44,7 +44,7 @@ $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("fairpca needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --no-compile --editable ".[dev]"
 	touch $@
 
 clean:
