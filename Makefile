@@ -12,7 +12,7 @@ demo: $(READY)
 # One thread for each process: the tests share the cores already.
 test: export OPENBLAS_NUM_THREADS = 1
 test: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term-missing:skip-covered --cov-fail-under=95 $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --cov --cov-report=term-missing:skip-covered --cov-fail-under=95 $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

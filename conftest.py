@@ -31,8 +31,19 @@ CONTRACT = (
 works in between. The mathematics is the library's own, and is tested with the newest alone."""
 
 
+LONGEST = (
+    "sources/test_spark.py",
+    "experiments/test_experiments.py",
+    "solvers/test_many_groups.py",
+    "report/test_report_page.py",
+)
+"""Files that take longest. They go first, so that no worker is left with one at the end."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of these files."""
+    """Mark the tests of the contract, and put the longest files first."""
+    longest = [TESTS / file for file in LONGEST]
+    items.sort(key=lambda item: item.path not in longest)
     for item in items:
         if item.path.is_relative_to(TESTS):
             file = item.path.relative_to(TESTS).as_posix()
