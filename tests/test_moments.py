@@ -619,7 +619,6 @@ def test_names_and_texts_of_groups_survive_sums_files_and_pickles(tmp_path):
         GroupMoments.from_bytes(moments.to_bytes()),
         pickle.loads(pickle.dumps(moments)),
         moments.standardized(),
-        moments.padded(5),
     ):
         assert same.group_names == ("sex", "race")
         assert same.group_texts[0] == "sex=f × race=b"  # noqa: RUF001

@@ -15,6 +15,7 @@ from fairpca._linalg.device import DeviceStack, diagonals, rescaled, united_scat
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_rows, check_weights, column_names, explain_not_finite
 from fairpca._rows.device_sums import device_sums
+from fairpca._rows.folds import has_folds, in_folds, labels_without_folds, of_groups, without_fold
 from fairpca._rows.groups import Groups, encode_groups, warn_of_dropped
 from fairpca._rows.labels import Orders, n_partitions, overlapping
 from fairpca._rows.merging import GroupSum
@@ -44,6 +45,9 @@ class GroupMoments:
     scatter : array of shape (k, d, d)
         Weighted sum of ``(x - mean)(x - mean)^T`` over the rows of each group. Of rows on a GPU it
         stays there: it does what an array does, and NumPy gets a copy when it first asks.
+    weight_squares : array of shape (k,), or None
+        Sum of the squared sample weights of each group; None when there were none, or all rows of
+        a group have the same.
     feature_names : tuple of d str, or None
         Names of the columns, when they came from a data frame with names.
     group_names : tuple of str, or None
@@ -71,6 +75,7 @@ class GroupMoments:
     weight: Array
     mean: Array
     scatter: Array
+    weight_squares: Array | None = None
     feature_names: tuple[str, ...] | None = None
     group_names: tuple[str, ...] | None = None
     group_orders: Orders | None = None
@@ -84,6 +89,7 @@ class GroupMoments:
         *,
         sample_weight: ArrayLike | None = None,
         missing_labels: str = "error",
+        folds: bool = False,
     ) -> GroupMoments:
         """Moments of an array, a data frame or a SciPy sparse matrix, by group.
 
@@ -98,20 +104,24 @@ class GroupMoments:
         sample_weight : array-like of shape (n,), default=None
             Non-negative weights of the rows.
         missing_labels : {"error", "group", "drop"}, default="error"
-            Whether missing sensitive features are an error or a group of their own, or their rows
-            are left out; `n_dropped` says how many.
+            Whether missing sensitive features are an error, a group of their own, or left out.
+        folds : bool, default=False
+            Whether each group is kept in five parts, as ``FairPCA(shrinkage="auto")`` needs it: a
+            row's part depends on its values alone. The part is the last in a label.
 
         Returns
         -------
         GroupMoments
         """
         if device_library(X) is not None:
-            groups, sums = device_sums(X, sensitive_features, sample_weight, missing_labels)
+            given = X, sensitive_features, sample_weight
+            groups, sums = device_sums(*given, missing_labels=missing_labels, folds=folds)
             warn_of_dropped(groups.n_dropped, X.shape[0])
             return cls(*sums, **groups.about)
         rows = check_rows(X)
         groups = encode_groups(sensitive_features, rows.shape[0], missing_labels)
         warn_of_dropped(groups.n_dropped, rows.shape[0])
+        groups = in_folds(groups, rows) if folds else groups
         moments = cls.from_groups(rows, groups, check_weights(sample_weight, rows.shape[0]))
         if not moments.is_finite:
             explain_not_finite(rows)
@@ -139,13 +149,16 @@ class GroupMoments:
             d, none = X.shape[1], np.zeros(0)
             empty = none.astype(np.int64), none, np.zeros((0, d)), np.zeros((0, d, d))
             return cls((), *empty, **about)
-        count, weight, mean, scatter = group_sums(X, codes, len(labels), sample_weight)
-        if sample_weight is not None and not weight.all():
+        sums: tuple[Any, ...] = group_sums(X, codes, len(labels), sample_weight)
+        if sample_weight is None:
+            return cls(tuple(labels), *sums, **about)
+        sums = *sums, np.bincount(codes, sample_weight**2, len(labels))
+        some = sums[1] > 0
+        if not some.all():
             # Rows without weight count for nothing, and so does a group of them alone.
-            some = weight > 0
             labels = [label for label, there in zip(labels, some, strict=True) if there]
-            count, weight, mean, scatter = count[some], weight[some], mean[some], scatter[some]
-        return cls(tuple(labels), count, weight, mean, scatter, **about)
+            sums = tuple(part[some] for part in sums)
+        return cls(tuple(labels), *sums, **about)
 
     @property
     def n_features(self) -> int:
@@ -161,6 +174,14 @@ class GroupMoments:
     def n_rows(self) -> int:
         """Number of rows, each counted once."""
         return int(self.count.sum()) // self.n_partitions
+
+    @property
+    def effective_count(self) -> Array:
+        """How many rows of equal weight say as much about each group as its rows do; (k,)."""
+        if self.weight_squares is None:
+            return self.count.astype(np.float64)
+        effective: Array = self.weight**2 / self.weight_squares
+        return effective
 
     @property
     def group_texts(self) -> list[str]:
@@ -247,20 +268,30 @@ class GroupMoments:
         {'sex=f': 2, 'sex=m': 2, 'age=old': 3, 'age=young': 1}
         """
         labels, parts = overlapping(self.labels, groups, self.group_orders)
-        if parts is None:
+        return self if parts is None else self.united(labels, parts)
+
+    @property
+    def has_folds(self) -> bool:
+        """Whether each group is kept in parts, one for each fold."""
+        return has_folds(self.labels)
+
+    def without_folds(self) -> GroupMoments:
+        """Moments of the same rows by group alone."""
+        if not self.has_folds:
             return self
+        labels = labels_without_folds(self.labels)
+        whole = map(without_fold, self.labels)
+        parts = np.array([[label == own for label in labels] for own in whole]).T
+        columns = of_groups(self.group_names, self.group_orders)
+        return replace(self.united(labels, parts), **columns)
+
+    def united(self, labels: Sequence[Hashable], parts: NDArray[np.bool_]) -> GroupMoments:
+        """Moments of other groups, each made of some of these: `parts` is (new, old)."""
         scatter, mean = united_scatters(self.scatter, parts, self.weight, self.mean)
         sums: dict[str, Any] = {"count": parts @ self.count, "weight": parts @ self.weight}
-        return replace(self, labels=labels, mean=mean, scatter=scatter, **sums)
-
-    def padded(self, n_columns: int) -> GroupMoments:
-        """The same moments with columns of zeros added, n_columns in all."""
-        more = n_columns - self.n_features
-        return replace(
-            self,
-            mean=np.pad(self.mean, ((0, 0), (0, more))),
-            scatter=np.pad(self.scatter, ((0, 0), (0, more), (0, more))),
-        )
+        if self.weight_squares is not None:
+            sums["weight_squares"] = parts @ self.weight_squares
+        return replace(self, labels=tuple(labels), mean=mean, scatter=scatter, **sums)
 
     def second_moments(self, centering: str = "global") -> Array:
         """Mean of ``(x - center)(x - center)^T`` in each group, shape (k, d, d).
@@ -275,7 +306,7 @@ class GroupMoments:
         return matrices
 
     def __sizeof__(self) -> int:
-        # For schedulers such as Dask's, which go by the sizes of what they move.
+        # For Dask's scheduler, which goes by the sizes of what it moves.
         arrays = (self.count, self.weight, self.mean, self.scatter)
         return object.__sizeof__(self) + sum(array.nbytes for array in arrays)
 
@@ -291,23 +322,7 @@ class GroupMoments:
         The parts are added in place and one after another, so an iterator over very many of them
         needs no more memory than two.
 
-        Parameters
-        ----------
-        parts : iterable of GroupMoments
-            At least one. Groups may occur in some of the parts only; columns must be the same.
-
-        Returns
-        -------
-        GroupMoments
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from fairpca import GroupMoments
-        >>> X = np.arange(12.0).reshape(6, 2)
-        >>> parts = (GroupMoments.from_rows(X[i : i + 2], ["a", "b"]) for i in (0, 2, 4))
-        >>> GroupMoments.merge(parts).count.tolist()
-        [3, 3]
+        There is at least one part. Groups may occur in some of them only; columns must be the same.
         """
         total = MomentSum()
         for part in parts:
@@ -317,10 +332,7 @@ class GroupMoments:
     def save(self, path: str | Path) -> None:
         """Write the moments to a file that holds no code; it is whole or not there.
 
-        Parameters
-        ----------
-        path : str or Path
-            Where to, by custom with the suffix ``.moments``.
+        The name has the suffix ``.moments`` by custom.
         """
         if not self.is_finite:
             raise ValueError("Moments that are not finite cannot be saved.")
@@ -332,10 +344,6 @@ class GroupMoments:
 
         Nothing in the file is run. The checksums guard against damage, not against someone who
         changes the numbers on purpose.
-
-        Returns
-        -------
-        GroupMoments
 
         Raises
         ------
@@ -358,20 +366,7 @@ class GroupMoments:
         return cls(**vars(stored))
 
     def to_bytes(self) -> bytes:
-        """The bytes of the file that `save` writes, to be sent from one place to another.
-
-        Returns
-        -------
-        bytes
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from fairpca import GroupMoments
-        >>> sent = GroupMoments.from_rows(np.eye(3), ["f", "m", "f"]).to_bytes()
-        >>> GroupMoments.from_bytes(sent).labels
-        ('f', 'm')
-        """
+        """The bytes of the file that `save` writes, to be sent from one place to another."""
         if not self.is_finite:
             raise ValueError("Moments that are not finite cannot be sent.")
         return _moments_file.pack(self)
@@ -380,14 +375,18 @@ class GroupMoments:
     def from_bytes(cls, data: bytes) -> GroupMoments:
         """The moments that `to_bytes` made these bytes of; nothing in them is run.
 
-        Returns
-        -------
-        GroupMoments
-
         Raises
         ------
         ValueError
             If these are no moments, or damaged ones, or some of a newer version.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fairpca import GroupMoments
+        >>> sent = GroupMoments.from_rows(np.eye(3), ["f", "m", "f"]).to_bytes()
+        >>> GroupMoments.from_bytes(sent).labels
+        ('f', 'm')
         """
         return cls(**vars(_moments_file.unpack(data)))
 

@@ -179,6 +179,7 @@ def test_clone_and_parameters():
         "bounds": None,
         "max_extra_loss": None,
         "nested": False,
+        "shrinkage": 0,
         "loss": "sum",
         "centering": "group",
         "solver": solver,

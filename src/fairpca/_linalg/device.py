@@ -102,6 +102,29 @@ def united_scatters(stack: Any, parts: NDArray[np.bool_], weight: Array, mean: A
     return np.array(scatters), np.array(means)
 
 
+def blended_scatters(
+    stack: Any, offsets: Array, weight: Array, own: Array, new_weight: Array
+) -> Any:
+    """Scatters of groups with a share of their own matrix and the rest of the mean matrix.
+
+    A group's own matrix is its scatter about the center, which is `offsets` away, over its weight;
+    the mean matrix is their weighted mean.
+    """
+    xp: Any = np
+    put: Any = np.asarray
+    array: Any = stack
+    if isinstance(stack, DeviceStack):
+        backend = DeviceBackend(stack.array)
+        xp, put, array = backend.xp, backend.put, stack.array
+    there = put(offsets * np.sqrt(weight)[:, None])
+    about = array + there[:, :, None] * there[:, None, :]
+    pooled = xp.sum(about, axis=0) / float(weight.sum())
+    about *= put(own / weight)[:, None, None]
+    about += put(1.0 - own)[:, None, None] * pooled
+    about *= put(new_weight)[:, None, None]
+    return DeviceStack(about) if isinstance(stack, DeviceStack) else about
+
+
 def scatter_matrices(
     scatter: Any, offsets: Array, weight: Array, loss: str = "mean", centering: str = "global"
 ) -> ScatterMatrices:

@@ -15,6 +15,7 @@ from fairpca._linalg.backends import device_library, namespace, to_host
 from fairpca._linalg.device import DeviceStack, diagonals
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_device_rows, check_weights
+from fairpca._rows.folds import in_folds
 from fairpca._rows.groups import Groups, encode_groups
 from fairpca._rows.labels import UNGROUPED, Labels, refuse_measurements
 from fairpca._rows.sums import NEAR
@@ -28,9 +29,14 @@ panel, its upper half only, as long as panels are wide enough for the device to 
 
 
 def device_sums(
-    X: Any, sensitive_features: Any, sample_weight: Any = None, missing_labels: str = "error"
-) -> tuple[Groups, tuple[Labels, NDArray[np.int64], Array, Array, Any]]:
-    """Groups of rows on a device; and labels, counts, weights, means and scatters by group.
+    X: Any,
+    sensitive_features: Any,
+    sample_weight: Any = None,
+    *,
+    missing_labels: str = "error",
+    folds: bool = False,
+) -> tuple[Groups, tuple[Labels, NDArray[np.int64], Array, Array, Any, Array | None]]:
+    """Groups of rows on a device; and labels and the sums of moments by group.
 
     The scatters stay there. See `GroupMoments.from_rows`; raises ValueError where the sums are not
     finite.
@@ -38,13 +44,14 @@ def device_sums(
     X = check_device_rows(X)
     xp = namespace(X)
     groups = _encode(X, sensitive_features, missing_labels)
+    groups = in_folds(groups, X) if folds else groups
     labels, codes = groups.labels, groups.codes
     weights = _check_weights(X, sample_weight, groups)
     k = len(labels)
     shift = _shift(X)
     order = xp.argsort(codes) if k > 1 else None
     ends = [0, X.shape[0]] if k == 1 else np.cumsum([0, *_counts(codes, k)]).tolist()
-    count, weight = np.zeros(k, dtype=np.int64), np.zeros(k)
+    count, weight, squares = np.zeros(k, dtype=np.int64), np.zeros(k), np.zeros(k)
     first = xp.zeros((k, X.shape[1]), dtype=xp.float64, device=X.device)
     second = xp.zeros((k, X.shape[1], X.shape[1]), dtype=xp.float64, device=X.device)
     step = max(_BLOCK_BYTES // (8 * X.shape[1]), 1)
@@ -64,6 +71,7 @@ def device_sums(
                 part = weights[members]
                 count[group] += int(xp.sum(xp.astype(part > 0, xp.int64)))
                 weight[group] += float(xp.sum(part))
+                squares[group] += float(xp.sum(part**2))
                 first[group] += part @ block
                 block *= xp.sqrt(part)[:, None]
             _add_product(second[group], block)
@@ -87,8 +95,8 @@ def device_sums(
         kept = np.flatnonzero(some)
         stack = DeviceStack(xp.stack([second[int(group)] for group in kept]))
         labels = tuple(labels[group] for group in kept)
-        count, weight, mean = count[kept], weight[kept], mean[kept]
-    return groups, (labels, count, weight, mean, stack)
+        count, weight, squares, mean = count[kept], weight[kept], squares[kept], mean[kept]
+    return groups, (labels, count, weight, mean, stack, None if weights is None else squares)
 
 
 def _encode(X: Any, sensitive_features: Any, missing_labels: str) -> Groups:

@@ -14,6 +14,11 @@ from fairpca._rows.text import ALL
 
 Labels = tuple[Hashable, ...]
 
+
+class Fold(int):
+    """Label of the rows of one fold, where moments are kept by fold too."""
+
+
 Orders = tuple[Labels | None, ...]
 """For each sensitive column its categories in their order, or None where they have none."""
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
+from fairpca._rows.folds import labels_without_folds
 from fairpca._rows.labels import Orders, merged_orders, n_partitions, sorted_labels
 
 
@@ -19,6 +20,7 @@ class GroupSum:
         self._names: tuple[str, ...] | None = None
         self._group_names: tuple[str, ...] | None = None
         self._orders: Orders | None = None
+        self._weighted = False
         self.n_dropped = 0
 
     def add(self, part: Any) -> None:
@@ -39,22 +41,36 @@ class GroupSum:
         self._names = self._names or part.feature_names
         self._group_names = self._group_names or part.group_names
         self.n_dropped += part.n_dropped
+        squares = part.weight_squares
         for j, label in enumerate(part.labels):
-            self.add_group(label, part.count[j], part.weight[j], part.mean[j], part.scatter[j])
+            sums = (part.count[j], part.weight[j], part.mean[j], part.scatter[j])
+            self.add_group(label, *sums, None if squares is None else float(squares[j]))
 
     def add_group(
-        self, label: Hashable, count: int, weight: float, mean: Array, scatter: Array
+        self,
+        label: Hashable,
+        count: int,
+        weight: float,
+        mean: Array,
+        scatter: Array,
+        weight_square: float | None = None,
     ) -> None:
-        """Add the moments of some rows of one group."""
+        """Add the moments of some rows of one group, with the sum of their squared weights.
+
+        None stands for weights that are all the same.
+        """
         self._n_features = len(mean)
         if label not in self._groups:
-            self._groups[label] = _Group(0, 0.0, np.zeros(len(mean)), np.zeros(scatter.shape))
-        self._groups[label].add(count, weight, mean, scatter)
+            self._groups[label] = _Group(0, 0.0, 0.0, np.zeros(len(mean)), np.zeros(scatter.shape))
+        if weight > 0.0:
+            self._weighted |= weight_square is not None
+            square = float(weight) ** 2 / int(count) if weight_square is None else weight_square
+            self._groups[label].add(count, weight, square, mean, scatter)
 
     @property
     def n_groups(self) -> int:
-        """How many groups there are so far."""
-        return len(self._groups)
+        """How many groups there are so far; those in folds count once."""
+        return len(labels_without_folds(self._groups))
 
     def fields(self) -> dict[str, Any]:
         """The sum so far, as the fields of moments."""
@@ -69,6 +85,9 @@ class GroupSum:
             "weight": np.array([group.weight for group in groups], dtype=np.float64),
             "mean": np.array([group.mean for group in groups]).reshape(shape[:2]),
             "scatter": np.array([group.scatter for group in groups]).reshape(shape),
+            "weight_squares": np.array([group.weight_square for group in groups])
+            if self._weighted
+            else None,
             "feature_names": self._names,
             "group_names": self._group_names,
             "group_orders": self._orders,
@@ -92,13 +111,15 @@ class _Group:
 
     count: int
     weight: float
+    weight_square: float
     mean: Array
     scatter: Array
 
-    def add(self, count: int, weight: float, mean: Array, scatter: Array) -> None:
-        if weight == 0.0:
-            return
+    def add(
+        self, count: int, weight: float, weight_square: float, mean: Array, scatter: Array
+    ) -> None:
         self.count += int(count)
+        self.weight_square += weight_square
         total = self.weight + float(weight)
         shift = mean - self.mean
         self.scatter += scatter

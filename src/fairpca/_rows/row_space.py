@@ -10,7 +10,7 @@ negative, as for "minmax", it is: directions outside the span of the rows keep n
 equality means that a group has to lose more than it could, the best subspace may use some. It is
 always among those inside the first n + r: a subspace of r dimensions uses at most r further ones,
 and those can be turned into any others that are orthogonal to all rows, since no group's matrix
-changes by that. Hence `GroupMoments.padded`, with r columns of zeros, which are there to be used.
+changes by that. Hence a problem gets r further columns of zeros, which are there to be used.
 Their vectors are the next r columns of Q, so they cost nothing.
 """
 

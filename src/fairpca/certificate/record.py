@@ -83,6 +83,9 @@ class Certificate:
         Whether the components were found one after another, each the best given those before it.
     extra_loss : float or None
         The share of the least total loss that may be lost in addition, where it was limited.
+    shrinkage : float
+        Rows by which the groups' covariances were shrunk towards that of all rows. All of this is
+        then about the shrunk covariances.
 
     Examples
     --------
@@ -126,6 +129,7 @@ class Certificate:
     requested_tolerance: float | None = None
     miss_multipliers: Array | None = None
     minmax_measures: Array | None = None
+    shrinkage: float = 0.0
 
     @property
     def least_gain(self) -> float:

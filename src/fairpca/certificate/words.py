@@ -41,6 +41,11 @@ _MIXTURES = (
 _CHEAP = "subspaces of this dimension that lose at most {extra} % more than the least total loss"
 
 _SENTENCES = {
+    "shrunk": "All that follows is about the groups' covariances after shrinking them towards that "
+    "of all rows, as if each group had {shrinkage} more rows from there; the table of the groups "
+    "is about the rows themselves.",
+    "shrunk to one": "Every group's covariance was replaced by that of all rows, so the result is "
+    "that of ordinary PCA.",
     "all worse off": "Every group is worse off than with ordinary PCA, by {changes}.",
     "extra dimensions": "Uses {used} dimensions, {more} more than the {r} asked for.",
     "minmax, relaxed": "No group has a {noun} above {at_most}; in a subspace of {r} dimensions "
@@ -116,6 +121,7 @@ def sentences_of(certificate: Any) -> list[str]:
     kept = certificate.measure in _KEPT and certificate.goal in ("minmax", "max_extra_loss")
     finding = f"{certificate.goal}, {certificate.status}" + (", kept" if kept else "")
     said = {
+        "shrunk": certificate.shrinkage > 0.0,
         "all worse off": certificate.all_worse_off,
         "extra dimensions": certificate.status == "relaxed",
         finding: True,
@@ -131,9 +137,11 @@ def sentences_of(certificate: Any) -> list[str]:
         alone = "One group: the result is that of ordinary PCA."
         missed = certificate.status in ("infeasible", "unresolved")
         return [alone, _SENTENCES[finding].format(**facts)] if missed else [alone]
+    if certificate.shrinkage == float("inf"):
+        return [_SENTENCES["shrunk to one"]]
     words = [_SENTENCES[name].format(**facts) for name, holds in said.items() if holds]
     words += [] if certificate.all_worse_off else [_compared_with_pca(certificate)]
-    if certificate.covers_mixtures and met:
+    if certificate.covers_mixtures and met and certificate.shrinkage == 0.0:
         words.append(_SENTENCES[f"mixtures, {certificate.status}"].format(**facts))
     return words
 
@@ -183,6 +191,7 @@ def _facts(certificate: Any) -> dict[str, object]:
         "loss": f"{certificate.value:.6g}",
         "gap": rounded(100 * certificate.relative_gap, 2, up=True),
         "spread": f"{certificate.spread:.6g}",
+        "shrinkage": f"{certificate.shrinkage:g}",
         "miss": f"{certificate.miss:.6g}",
         "least_miss": rounded(certificate.miss_bound, 6, up=False),
         "gains": f"{certificate.least_gain:.3g} to {most:.3g}",

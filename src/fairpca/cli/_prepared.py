@@ -57,7 +57,7 @@ class PreparedTable:
     def gathered(self, *, reduce_wide: bool = False) -> Gathered:
         """The table as it is fitted to; `reduce_wide` is as for `gather`."""
         if self.moments is not None:
-            return Gathered(self.moments).grouped(self.grouping)
+            return Gathered.from_moments(self.moments, self.grouping)
         with without_repeating():
             return gather(
                 self.rows,

@@ -8,6 +8,7 @@ from typing import Any
 from fairpca._rows.checks import check_choice, check_flag, check_seed
 from fairpca._rows.choices import CENTERINGS, LOSSES, check_fairness
 from fairpca._rows.labels import GROUPINGS
+from fairpca.estimators.shrinkage import check_shrinkage
 from fairpca.solvers import SOLVERS, Nested, Solver, check_nested, has_own_criterion
 
 _FAIRNESS = ("criterion", "tolerance", "measure", "relative", "bounds", "max_extra_loss")
@@ -20,6 +21,7 @@ def checked_solver(fair: Any) -> Solver:
     """The solver that an estimator's parameters name; wrong ones are refused before any work."""
     check_n_components(fair.n_components)
     check_fairness(*(getattr(fair, name) for name in _FAIRNESS))
+    check_shrinkage(fair.shrinkage)
     check_choice("loss", fair.loss, LOSSES)
     check_choice("centering", fair.centering, CENTERINGS)
     for name in ("nested", "whiten", "keep_sensitive"):

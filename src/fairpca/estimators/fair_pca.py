@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from fairpca._rows.labels import grouping_of
@@ -16,6 +14,7 @@ from fairpca.certificate import Certificate
 from fairpca.estimators.base import LinearReduction, solution_axes
 from fairpca.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from fairpca.estimators.choices import PROBLEM_CHOICES, checked_solver
+from fairpca.estimators.cross_fit import CrossFit, chosen_shrinkage
 from fairpca.estimators.distributed import DistributedTransform
 from fairpca.estimators.gather import (
     Gathered,
@@ -27,14 +26,12 @@ from fairpca.estimators.gather import (
 )
 from fairpca.estimators.nesting import NestingTable
 from fairpca.estimators.partial import MomentsFit, Taken
+from fairpca.estimators.shrinkage import shrunk_problem, unshrunk
 from fairpca.exceptions import warn_user
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers import Solver
 from fairpca.table import GroupTable
-
-_ROUNDING = 1e-12
-"""Part of a group's variance that sums of eigenvalues may lack."""
 
 
 class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearReduction):
@@ -74,6 +71,11 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         Whether the first j components are to be a fair subspace of j dimensions for every j. Each
         component is then the best given those before it, and they keep this order. `nesting_` says
         what that costs.
+    shrinkage : float or "auto", default=0
+        How far each group's covariance is drawn towards that of all rows, in rows: as if so many
+        further rows of the group had been drawn from all rows. Small groups are then not fitted to
+        their noise. 0 is exactly fair to the rows at hand, `numpy.inf` is ordinary PCA, and "auto"
+        takes what does best for the worst-off group on rows held out, in five folds.
     loss : {"mean", "sum"}, default="mean"
         Whether a group's loss is the mean over its rows or the sum (the formula of Kamani et al.,
         which lets a small group bear a large loss per row).
@@ -132,6 +134,12 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         subspace, and its disparity with both. Print it.
     certificate_ : Certificate
         How good the subspace provably is. Print it.
+    shrinkage_ : float
+        The shrinkage that was used, in rows.
+    cross_fit_ : CrossFit
+        What each group loses on rows held out, for each amount of shrinkage, and the estimate of
+        its disparity beyond the rows at hand; only where "auto" had groups small enough to need
+        it, or moments with folds were given. Print it.
     nesting_ : NestingTable
         What nesting costs for each number of components; only with ``nested=True``. Print it.
     solution_ : Solution
@@ -179,6 +187,7 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         bounds: Any = None,
         max_extra_loss: float | None = None,
         nested: bool = False,
+        shrinkage: float | str = 0,
         loss: str = "mean",
         centering: str = "global",
         solver: str | Solver = "auto",
@@ -196,6 +205,7 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         self.bounds = bounds
         self.max_extra_loss = max_extra_loss
         self.nested = nested
+        self.shrinkage = shrinkage
         self.loss = loss
         self.centering = centering
         self.solver = solver
@@ -239,8 +249,9 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         self : FairPCA
         """
         solver = self._check_parameters()
+        folds = "needed" if self._needs_folds(sensitive_features is not None) else None
         gathered = self._gather(
-            X, sensitive_features, sample_weight, reduce_wide=True, in_place=True
+            X, sensitive_features, sample_weight, reduce_wide=True, in_place=True, folds=folds
         )
         self._finish(gathered, solver, grouped=sensitive_features is not None, y=y)
         return self
@@ -308,8 +319,8 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
                 warn_of_groups(gathered.moments)
             elif first:
                 warn_of_no_groups(y, "set groups=None if ordinary PCA is wanted")
-        problem, solution = self._run(gathered, solver)
-        self._set_fitted(problem, solution, gathered.space)
+        problem, solution, judged = self._run(gathered, solver)
+        self._set_fitted(problem, solution, gathered.space, judged)
         # Together with the rest, so that a call that is interrupted can be made again. Only
         # partial_fit keeps moments: others would make their pickles larger for nothing.
         self.__dict__.pop("_taken", None)
@@ -331,38 +342,38 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         return solver
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def _run(self, gathered: Gathered, solver: Solver) -> tuple[Problem, Solution]:
+    def _run(self, gathered: Gathered, solver: Solver) -> tuple[Problem, Solution, CrossFit | None]:
         n_steps, n = getattr(solver, "n_steps", 0), self.n_components
         task = FitTask(self, n_steps) if n_steps else None
         share = None if n is None or isinstance(n, Integral) else float(n)
         choices = {name: getattr(self, name) for name in PROBLEM_CHOICES}
         choices["tolerance"] = float(self.tolerance)
-        for r in self._dimensions(gathered, choices):
+        for r in gathered.dimensions(n, **choices):
             problem = gathered.problem(r, **choices)
+            n0, judged = chosen_shrinkage(self.shrinkage, gathered, self.groups, problem, solver)
             progress = None if task is None else task.steps()
             # Solvers without steps need not know of progress.
-            solution = solver.solve(problem, progress) if progress else solver.solve(problem)
+            posed = shrunk_problem(problem, n0)
+            solution = solver.solve(posed, progress) if progress else solver.solve(posed)
+            if n0 > 0.0:
+                solution = unshrunk(solution, problem, n0)
             kept = problem.traces - solution.group_losses
             if share is None or (kept >= share * problem.traces).all():
                 break
         if task is not None:
             task.end()
-        return problem, solution
+        return problem, solution, judged
 
-    def _dimensions(self, gathered: Gathered, choices: dict[str, Any]) -> Sequence[int]:
-        """The dimensions to try: the first in which every group keeps its share is the answer."""
-        n = self.n_components
-        if n is None or isinstance(n, Integral):
-            return [gathered.numerical_rank() if n is None else int(n)]
-        # In no subspace does a group keep more than in its own, so start where that is enough.
-        problem = gathered.problem(1, **choices)
-        values = np.maximum(np.linalg.eigvalsh(problem.matrices)[:, ::-1], 0.0)
-        needed = (1 - _ROUNDING) * float(n) * problem.traces[:, None]
-        enough = (np.cumsum(values, axis=1) >= needed).all(axis=0)
-        return range(int(np.argmax(enough)) + 1, gathered.moments.n_features + 1)
+    def _needs_folds(self, grouped: bool) -> bool:
+        """Whether rows are to be held out, where there are sensitive features."""
+        return grouped and self.groups is not None and self.shrinkage == "auto"
 
     def _set_fitted(
-        self, problem: Problem, solution: Solution, space: RowSpace | None = None
+        self,
+        problem: Problem,
+        solution: Solution,
+        space: RowSpace | None = None,
+        judged: CrossFit | None = None,
     ) -> None:
         """Set what is fitted; `space` is where the problem was posed, if not in all columns."""
         self._set_axes(solution_axes(problem, solution, space))
@@ -370,7 +381,11 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
             solution = replace(solution, basis=space.lift(solution.basis))
         self.solution_ = solution
         self.certificate_ = solution.certificate
-        self.__dict__.pop("nesting_", None)
+        self.shrinkage_ = solution.certificate.shrinkage
+        for name in ("nesting_", "cross_fit_"):
+            self.__dict__.pop(name, None)
+        if judged is not None:
+            self.cross_fit_ = judged
         if solution.is_ordered:
             self.nesting_ = NestingTable.from_steps(solution.history["steps"])
         self.group_table_ = GroupTable.from_problem(problem, solution.group_losses, "fair")

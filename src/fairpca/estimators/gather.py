@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -14,7 +15,8 @@ from fairpca._linalg.backends import cluster_library, device_library, to_host
 from fairpca._linalg.dense import eigh_descending
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_device_rows, check_rows, check_weights, explain_not_finite
-from fairpca._rows.groups import Codes, encode_groups, warn_of_dropped
+from fairpca._rows.folds import are_large, in_folds
+from fairpca._rows.groups import Codes, Groups, encode_groups, warn_of_dropped
 from fairpca._rows.labels import overlapping
 from fairpca._rows.named import chosen_columns, named_columns, without_columns
 from fairpca._rows.row_space import RowSpace, spanned_space
@@ -22,6 +24,9 @@ from fairpca._rows.text import listed
 from fairpca.exceptions import warn_user
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
+
+_ROUNDING = 1e-12
+"""Part of a group's variance that sums of eigenvalues may lack."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +47,9 @@ class Gathered:
         The sample weights, if there are any; 0 for rows that are left out.
     space : RowSpace or None
         The space that the rows span, where they have far more columns than there are rows.
+    cells : GroupMoments or None
+        The moments of intersections by fold, where these are asked for and some group is small
+        enough to need them.
     parts : boolean array of shape (k, n_parts), or None
         Which of the parts that `codes` tells apart are in each group; None where each is one.
     """
@@ -52,6 +60,13 @@ class Gathered:
     weights: Array | None = None
     space: RowSpace | None = None
     parts: NDArray[np.bool_] | None = None
+    cells: GroupMoments | None = None
+
+    @classmethod
+    def from_moments(cls, moments: GroupMoments, groups: str | None = "intersections") -> Gathered:
+        """Rows of which only moments are at hand, with folds or without."""
+        cells = moments if moments.has_folds else None
+        return cls(moments.without_folds(), cells=cells).grouped(groups)
 
     @property
     def n_features(self) -> int:
@@ -93,11 +108,22 @@ class Gathered:
         level = values[0] * self.n_features * np.finfo(float).eps
         return max(int((values > level).sum()), 1)
 
+    def dimensions(self, n_components: Any, **choices: Any) -> Sequence[int]:
+        """The dimensions to try: the first in which every group keeps its share is the answer."""
+        if n_components is None or isinstance(n_components, Integral):
+            return [self.numerical_rank() if n_components is None else int(n_components)]
+        # In no subspace does a group keep more than in its own, so start where that is enough.
+        problem = self.problem(1, **choices)
+        values = np.maximum(np.linalg.eigvalsh(problem.matrices)[:, ::-1], 0.0)
+        needed = (1 - _ROUNDING) * float(n_components) * problem.traces[:, None]
+        enough = (np.cumsum(values, axis=1) >= needed).all(axis=0)
+        return range(int(np.argmax(enough)) + 1, self.moments.n_features + 1)
+
     def problem(self, n_components: int, **choices: Any) -> Problem:
         """The problem of these rows; choices are as for `Problem`."""
         moments = self.moments
         if self.space is not None:
-            moments = moments.padded(min(moments.n_features + n_components, self.n_features))
+            moments = _padded(moments, min(moments.n_features + n_components, self.n_features))
         return Problem(moments, n_components, **choices)
 
 
@@ -115,6 +141,7 @@ def gather(
     least_rows: int = 2,
     reduce_wide: bool = False,
     in_place: bool = False,
+    folds: str | None = None,
 ) -> Gathered:
     """Check rows and groups, and sum them up.
 
@@ -134,6 +161,9 @@ def gather(
     in_place : bool, default=False
         Whether rows of Dask, Spark, PyTorch and CuPy stay where they are, so that nothing but
         moments comes here. Otherwise those of a cluster are refused, and those of a device copied.
+    folds : {"needed", "all"} or None, default=None
+        Whether moments are kept by fold too: "needed" leaves out the rows of large groups, which
+        need not be held out, unless that is only known at the end.
 
     Returns
     -------
@@ -147,6 +177,7 @@ def gather(
         X = without_columns(X, names if reset else getattr(estimator, "sensitive_names_", names))
     if in_place and (on_device or on_cluster):
         choices: dict[str, Any] = {"sample_weight": sample_weight, "missing_labels": missing_labels}
+        choices["folds"] = folds is not None
         if on_device:
             rows = check_device_rows(X, at_least=least_rows)
             check_dimension(n_components, rows.shape[1])
@@ -156,8 +187,9 @@ def gather(
             choices["keep_sensitive"] = keep_sensitive
             moments = _cluster_moments(X, sensitive_features=sensitive_features, **choices)
         check_moments(moments, n_components)
-        record_columns(estimator, moments)
-        return Gathered(moments).grouped(groups)
+        gathered = Gathered.from_moments(moments, groups)
+        record_columns(estimator, gathered)
+        return gathered
     X = to_host(X) if on_device else X
     rows = check_rows(X, estimator, reset=reset, ensure_min_samples=least_rows)
     check_dimension(n_components, rows.shape[1])
@@ -168,7 +200,10 @@ def gather(
         _check_left(rows.shape[0] - found.n_dropped, least_rows)
     wide = reduce_wide and rows.shape[1] > rows.shape[0]
     space = spanned_space(rows, weights, estimator) if wide else None
-    moments = GroupMoments.from_groups(rows if space is None else space.rows, found, weights)
+    at = rows if space is None else space.rows
+    parted = None if folds is None else _in_folds(found, rows, weights, folds)
+    moments = GroupMoments.from_groups(at, parted or found, weights)
+    cells, moments = None if parted is None else moments, moments.without_folds()
     if not moments.is_finite:
         explain_not_finite(rows, estimator)
     codes = found.codes
@@ -181,7 +216,7 @@ def gather(
     features = _get_feature_names(X) if estimator is None else recorded
     if features is not None and space is None:
         moments = replace(moments, feature_names=tuple(features))
-    return Gathered(moments, rows, codes, weights, space).grouped(groups)
+    return Gathered(moments, rows, codes, weights, space, cells=cells).grouped(groups)
 
 
 def check_dimension(n_components: object, d: float) -> None:
@@ -233,6 +268,24 @@ def warn_of_no_groups(y: Any, way_out: str) -> None:
         f"{start}: the result is that of ordinary PCA. Pass the group of each row, or the name of "
         f"its column, as sensitive_features=…, or {way_out}."
     )
+
+
+def _padded(moments: GroupMoments, n_columns: int) -> GroupMoments:
+    """The same moments with columns of zeros added, n_columns in all."""
+    more = n_columns - moments.n_features
+    scatter = np.pad(moments.scatter, ((0, 0), (0, more), (0, more)))
+    return replace(moments, mean=np.pad(moments.mean, ((0, 0), (0, more))), scatter=scatter)
+
+
+def _in_folds(groups: Groups, rows: Any, weights: Array | None, folds: str) -> Groups | None:
+    """The parts of groups that lie in one fold each; None if all groups are large."""
+    if folds == "all":
+        return in_folds(groups, rows)
+    each = np.ones(rows.shape[0]) if weights is None else weights
+    total, squares = (np.bincount(groups.codes, each**power) for power in (1, 2))
+    effective = total**2 / np.where(squares > 0.0, squares, 1.0)
+    divided = ~are_large(effective, rows.shape[1])
+    return in_folds(groups, rows, divided) if divided.any() else None
 
 
 def _check_left(n_rows: int, least_rows: int) -> None:

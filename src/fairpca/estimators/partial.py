@@ -55,7 +55,7 @@ class MomentsFit:
             raise TypeError(
                 f"fit_moments takes GroupMoments, not a {type(moments).__name__}: use fit for rows."
             )
-        return self.fit_gathered(Gathered(moments))
+        return self.fit_gathered(Gathered.from_moments(moments))
 
     def fit_gathered(self, gathered: Gathered) -> Self:
         """Find the fair subspace of rows that `gather` has checked and summed up already.
@@ -136,14 +136,16 @@ class MomentsFit:
             )
         # Intersections, of which any groups can be made, also after other batches.
         options = {"groups": None if estimator.groups is None else "intersections"}
-        moments = estimator._gather(
+        options["folds"] = "all" if estimator._needs_folds(grouped) else None
+        gathered = estimator._gather(
             X, sensitive_features, sample_weight, reset=before is None, least_rows=1, **options
-        ).moments
+        )
+        moments = gathered.moments if gathered.cells is None else gathered.cells
         if before is not None:
             moments = before.moments + moments
         taken = Taken(moments, grouped)
         if moments.n_rows >= 2:
-            gathered = Gathered(moments).grouped(estimator.groups)
+            gathered = Gathered.from_moments(moments, estimator.groups)
             first = before is None or before.moments.n_rows < 2
             estimator._finish(gathered, solver, grouped=grouped, y=y, taken=taken, first=first)
         else:

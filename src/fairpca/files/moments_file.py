@@ -6,7 +6,8 @@ The header (see `fairpca.files.archive`) has these keys beside the common ones:
 ``format``         "fairpca moments"
 ``version``        1; a reader refuses versions that are newer than its own
 ``labels``         the groups: texts, numbers and truth values as they are, intersections as
-                   lists, dates, times, decimal numbers and infinities as ``{kind: text}``
+                   lists, dates, times, decimal numbers, infinities and folds as
+                   ``{kind: text}``
 ``feature_names``  names of the columns, or null
 ``group_names``    names of the sensitive columns, or null; older files have none
 ``group_orders``   for each sensitive column its ordered categories or null, or null for all;
@@ -15,7 +16,8 @@ The header (see `fairpca.files.archive`) has these keys beside the common ones:
 ``pass``           what a pass over files has read so far (see `fairpca.sources`), or null
 =================  ============================================================================
 
-The arrays are ``count`` (int64), ``weight``, ``mean`` and ``scatter``.
+The arrays are ``count`` (int64), ``weight``, ``mean`` and ``scatter``, and ``weight_squares`` where
+rows have weights.
 """
 
 import math
@@ -30,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._linalg.types import Array
+from fairpca._rows.labels import Fold
 from fairpca.files.archive import BYTES, FileFormat, taking_for_damage
 
 FILE = FileFormat("fairpca moments", 1, "file of moments")
@@ -40,6 +43,7 @@ _KINDS: tuple[tuple[str, type, Any], ...] = (
     ("time", time, time.fromisoformat),
     ("decimal", Decimal, Decimal),
     ("float", float, float),
+    ("fold", Fold, Fold),
 )
 """Labels that JSON does not have: what they are called, their type, and how text becomes one."""
 
@@ -53,6 +57,7 @@ class StoredMoments:
     weight: Array
     mean: Array
     scatter: Array
+    weight_squares: Array | None
     feature_names: tuple[str, ...] | None
     group_names: tuple[str, ...] | None
     group_orders: tuple[tuple[Hashable, ...] | None, ...] | None
@@ -76,9 +81,10 @@ def read(source: str | Path | bytes) -> tuple[StoredMoments, dict[str, Any] | No
             group_names=None if group_names is None else tuple(map(str, group_names)),
             group_orders=None if orders is None else tuple(map(_order, orders)),
             n_dropped=int(header.get("n_dropped", 0)),
-            **arrays,
+            **{"weight_squares": None, **arrays},
         )
         k, d = stored.mean.shape
+        squares = stored.weight if stored.weight_squares is None else stored.weight_squares
         fits = [
             len(stored.labels) == len(set(stored.labels)) == k,
             stored.count.shape == stored.weight.shape == (k,),
@@ -87,6 +93,7 @@ def read(source: str | Path | bytes) -> tuple[StoredMoments, dict[str, Any] | No
             stored.count.dtype == np.int64 and stored.mean.dtype == np.float64,
             stored.scatter.dtype == stored.weight.dtype == np.float64,
             bool((stored.count >= 1).all() and (stored.weight > 0).all()),
+            squares.shape == (k,) and squares.dtype == np.float64 and bool((squares > 0).all()),
             bool(np.isfinite(stored.mean).all() and np.isfinite(stored.scatter).all()),
         ]
         if not all(fits):
@@ -115,7 +122,8 @@ def _parts(stored: Any, reading: dict[str, Any] | None) -> tuple[dict[str, Any],
         "n_dropped": int(stored.n_dropped),
         "pass": reading,
     }
-    names = ("count", "weight", "mean", "scatter")
+    names = ["count", "weight", "mean", "scatter"]
+    names += [] if stored.weight_squares is None else ["weight_squares"]
     return header, {name: getattr(stored, name) for name in names}
 
 
@@ -128,7 +136,7 @@ def label_as_data(label: Hashable) -> Any:
     if isinstance(label, tuple):
         return [label_as_data(part) for part in label]
     value = label.item() if isinstance(label, np.generic) else label
-    if value is None or isinstance(value, str | bool | int):
+    if value is None or (isinstance(value, str | bool | int) and not isinstance(value, Fold)):
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow
 
 from fairpca._linalg.types import Array
+from fairpca._rows.folds import in_folds
 from fairpca._rows.groups import Codes
 from fairpca._rows.sums import NEAR
 from fairpca.moments import GroupMoments, MomentSum
@@ -35,13 +36,14 @@ class Batch:
     before: int
 
 
-def batch_moments(batch: Batch, missing_labels: str) -> GroupMoments:
-    """Moments of the rows of a batch, by group."""
+def batch_moments(batch: Batch, missing_labels: str, folds: bool = False) -> GroupMoments:
+    """Moments of the rows of a batch, by group, and by fold if that is asked for."""
     try:
         rows, columns = batch.rows, batch.columns
         values = [_numbers(rows, name, batch.before) for name in columns.features]
         weights = _weights(rows, columns.weight, batch.before)
         groups = label_groups(rows, columns.sensitive, missing_labels)
+        groups = in_folds(groups, values) if folds and groups.labels else groups
         with np.errstate(invalid="ignore", over="ignore"):
             moments = _sum(values, groups.labels, groups.codes, groups.weights(weights))
         if not moments.is_finite:
@@ -96,7 +98,8 @@ def _sum(
             elif (ordered[first:stop] > 0).any():
                 w = ordered[first:stop]
                 mean, scatter, centre = _centred_scatter(part, w, centre)
-                total.add_group(label, int(np.count_nonzero(w)), float(w.sum()), mean, scatter)
+                sums = (int(np.count_nonzero(w)), float(w.sum()), mean, scatter)
+                total.add_group(label, *sums, float(w @ w))
     if total.n_groups:
         return total.moments()
     return GroupMoments(

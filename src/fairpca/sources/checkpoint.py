@@ -20,11 +20,13 @@ class Pass:
     What is written is always the moments of whole files.
     """
 
-    def __init__(self, path: str | Path | None, choice: ColumnChoice, missing_labels: str) -> None:
+    def __init__(
+        self, path: str | Path | None, choice: ColumnChoice, missing_labels: str, folds: bool
+    ) -> None:
         self.total = MomentSum()
         self.columns: Columns | None = None
         self._path = path
-        self._asked = {**_as_data(choice), "missing_labels": missing_labels}
+        self._asked = {**_as_data(choice), "missing_labels": missing_labels, "folds": folds}
         self._done: dict[str, TableFile] = {}
         self._written = time.monotonic()
         self._dirty = False

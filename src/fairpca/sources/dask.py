@@ -21,6 +21,7 @@ from fairpca._rows.checks import (
     numeric_columns,
     refuse_text_columns,
 )
+from fairpca._rows.folds import in_folds
 from fairpca._rows.groups import encode_groups
 from fairpca._rows.labels import check_number_of_groups
 from fairpca._rows.projection import Projection
@@ -38,6 +39,7 @@ def moments(
     sample_weight: Any,
     keep_sensitive: bool,
     missing_labels: str,
+    folds: bool = False,
 ) -> list[GroupMoments]:
     """Moments of a Dask array or data frame, in one part; `read_moments` has the parameters.
 
@@ -47,9 +49,8 @@ def moments(
     rows, sensitive, weights = chosen
     names = column_names(rows) if _is_frame(rows) else None
     group_names = column_names(sensitive) if _is_frame(sensitive) else None
-    work = partial(
-        partition_moments, missing_labels=missing_labels, names=names, group_names=group_names
-    )
+    options: dict[str, Any] = {"missing_labels": missing_labels, "folds": folds}
+    work = partial(partition_moments, names=names, group_names=group_names, **options)
     if all(part is None or _is_frame(part) for part in (rows, sensitive, weights)):
         parts = _over_frames(work, rows, sensitive, weights)
     else:
@@ -102,6 +103,7 @@ def partition_moments(
     missing_labels: str,
     names: tuple[str, ...] | None,
     group_names: tuple[str, ...] | None = None,
+    folds: bool = False,
 ) -> GroupMoments:
     """Moments of one partition, which may have no rows, or none with weight."""
     try:
@@ -111,6 +113,7 @@ def partition_moments(
         weights = check_weights(sample_weight, n, may_be_zero=True)
         rows = check_rows(X) if n else np.zeros((0, d))
         groups = groups if n else replace(groups, labels=())
+        groups = in_folds(groups, rows) if folds and groups.labels else groups
         moments = GroupMoments.from_groups(rows, groups, weights)
         if not moments.is_finite:
             explain_not_finite(rows)

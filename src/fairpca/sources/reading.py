@@ -29,6 +29,7 @@ def read_moments(
     sample_weight: Any = None,
     keep_sensitive: bool = False,
     missing_labels: str = "error",
+    folds: bool = False,
     checkpoint: str | Path | None = None,
     progress: Progress | None = None,
 ) -> GroupMoments:
@@ -62,6 +63,8 @@ def read_moments(
     missing_labels : {"error", "group", "drop"}, default="error"
         Whether missing sensitive features are an error or a group of their own, or their rows are
         left out, with a warning.
+    folds : bool, default=False
+        Whether each group is kept in five parts, as ``FairPCA(shrinkage="auto")`` needs it.
     checkpoint : str or Path, default=None
         A file of moments to keep what has been read of several files, written at least every few
         seconds between files and whenever the pass ends, by an error or Ctrl-C too. A pass that
@@ -107,7 +110,7 @@ def read_moments(
         gather: Any = (dask if library == "dask" else spark).moments
         total = MomentSum()
         columns = (sensitive_features, features, sample_weight, keep_sensitive)
-        for part in gather(source, *columns, missing_labels):
+        for part in gather(source, *columns, missing_labels, folds):
             total.add(part)
             check_number_of_groups(total.n_groups)
     else:
@@ -119,9 +122,9 @@ def read_moments(
             ) from error
         choice = ColumnChoice.of(features, sensitive_features, sample_weight, keep_sensitive)
         if is_files:
-            total = _read_files(source, choice, missing_labels, checkpoint, progress)
+            total = _read_files(source, choice, (missing_labels, folds), checkpoint, progress)
         else:
-            total = _read_stream(source, choice, missing_labels, progress)
+            total = _read_stream(source, choice, (missing_labels, folds), progress)
     if total.n_groups == 0:
         raise ValueError("There are no rows, or none with a positive weight and a label.")
     moments = total.moments()
@@ -179,7 +182,7 @@ def transform_distributed(fair: Any, X: Any, *, keep: str | Sequence[str] = ()) 
 def _read_files(
     source: Any,
     choice: ColumnChoice,
-    missing_labels: str,
+    options: tuple[str, bool],
     checkpoint: str | Path | None,
     progress: Progress | None,
 ) -> MomentSum:
@@ -191,7 +194,7 @@ def _read_files(
     files = list_files(source)
     if not files:
         raise ValueError("The list of files is empty.")
-    reading = Pass(checkpoint, choice, missing_labels)
+    reading = Pass(checkpoint, choice, *options)
     left = reading.left(files)
     size = sum(file.size for file in files)
     read = size - sum(file.size for file in left)
@@ -221,7 +224,7 @@ def _read_files(
 
     part = MomentSum()
     try:
-        for item in _summed(items(), missing_labels):
+        for item in _summed(items(), options):
             if isinstance(item, TableFile):
                 if part.n_groups or part.n_dropped:
                     reading.add(item, part.moments())
@@ -235,7 +238,7 @@ def _read_files(
 
 
 def _read_stream(
-    source: Any, choice: ColumnChoice, missing_labels: str, progress: Progress | None
+    source: Any, choice: ColumnChoice, options: tuple[str, bool], progress: Progress | None
 ) -> MomentSum:
     from fairpca.sources.blocks import Batch
     from fairpca.sources.streams import stream_batches
@@ -252,19 +255,22 @@ def _read_stream(
                 progress("reading rows", done, total)
 
     found = MomentSum()
-    for moments in _summed(items(), missing_labels):
+    for moments in _summed(items(), options):
         found.add(moments)
         check_number_of_groups(found.n_groups)
     return found
 
 
-def _summed(items: Iterator[Any], missing_labels: str) -> Iterator[Any]:
-    """Moments in place of the batches among the items; other items as they are."""
+def _summed(items: Iterator[Any], options: tuple[str, bool]) -> Iterator[Any]:
+    """Moments in place of the batches among the items; other items as they are.
+
+    The options are those of `batch_moments`.
+    """
     from fairpca.sources.blocks import Batch, batch_moments
     from fairpca.sources.pool import in_order
 
     def work(item: Any) -> Any:
-        return batch_moments(item, missing_labels) if isinstance(item, Batch) else item
+        return batch_moments(item, *options) if isinstance(item, Batch) else item
 
     first = next(items, None)
     if first is None:

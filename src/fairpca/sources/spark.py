@@ -28,6 +28,7 @@ def moments(
     sample_weight: str | None,
     keep_sensitive: bool,
     missing_labels: str,
+    folds: bool = False,
 ) -> list[GroupMoments]:
     """Moments of parts of a Spark data frame; `read_moments` has the parameters.
 
@@ -48,7 +49,7 @@ def moments(
         total = MomentSum()
         with one_blas_thread():  # a task has one core
             for batch in _parts(batches, columns.names, columns):
-                total.add(batch_moments(batch, missing_labels))
+                total.add(batch_moments(batch, missing_labels, folds))
                 check_number_of_groups(total.n_groups)
         if total.n_groups or total.n_dropped:
             yield _sent(_task(), total.moments())
