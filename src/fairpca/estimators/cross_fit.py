@@ -139,7 +139,7 @@ def cross_fit(
     groups: str | None,
     problem: Problem,
     solver: Solver,
-    candidates: Sequence[float] = CANDIDATES,
+    candidates: Sequence[float],
     shrinkage: float | None = None,
 ) -> CrossFit | None:
     """Judge amounts of shrinkage on held-out rows.
@@ -218,7 +218,7 @@ def chosen_shrinkage(
             )
         return (0.0 if automatic else float(asked)), None
     if automatic:
-        judged = cross_fit(cells, groups, problem, solver)
+        judged = cross_fit(cells, groups, problem, solver, CANDIDATES)
         if judged is None:
             large = are_large(moments.effective_count, moments.n_features).all()
             return (0.0 if large else np.inf), None

@@ -1,0 +1,414 @@
+"""Shrinkage, and what folds say of it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from numpy.testing import assert_allclose
+from sklearn.decomposition import PCA
+
+from fairpca import ExactSolver, FairPCA, GroupMoments, Problem
+from fairpca._rows.folds import N_FOLDS, row_folds
+from fairpca.datasets import load_adult
+from fairpca.estimators import cross_fit
+from fairpca.estimators.cross_fit import CANDIDATES
+from fairpca.estimators.shrinkage import shrunk_moments, shrunk_problem
+from fairpca.sources import read_moments
+
+SIZES = (150, 60, 25, 12)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Three candidates, which take less than half the time of seven."""
+    monkeypatch.setattr(cross_fit, "CANDIDATES", (0.0, 30.0, np.inf))
+
+
+def drawn(seed=0, sizes=SIZES, d=6, apart=0.5):
+    """Rows of groups whose covariances differ, not around zero, in a random order."""
+    rng = np.random.default_rng(seed)
+    shared = np.diag(5.0 / np.arange(1, d + 1))
+    parts = []
+    for n in sizes:
+        turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
+        covariance = (1 - apart) * shared + apart * turn @ shared @ turn.T
+        parts.append(rng.multivariate_normal(rng.normal(size=d), covariance, size=n))
+    order = rng.permutation(sum(sizes))
+    labels = np.repeat([chr(97 + i) for i in range(len(sizes))], sizes)
+    return np.vstack(parts)[order], labels[order]
+
+
+def same_subspace(first, second, tolerance=1e-7):
+    cosines = np.linalg.svd(first @ second.T, compute_uv=False)
+    assert len(first) == len(second)
+    assert cosines.min() >= 1 - tolerance**2
+
+
+def second_moments(X, labels, weights=None):
+    """By group, about the mean of all rows, with the pooled one; from the rows."""
+    weights = np.ones(len(X)) if weights is None else weights
+    centred = X - np.average(X, axis=0, weights=weights)
+    of = [centred[labels == label] for label in np.unique(labels)] + [centred]
+    w = [weights[labels == label] for label in np.unique(labels)] + [weights]
+    return [(rows.T * part) @ rows / part.sum() for rows, part in zip(of, w, strict=True)]
+
+
+@pytest.mark.parametrize("n0", [0.5, 30, 1e6, np.inf])
+@pytest.mark.parametrize("loss", ["mean", "sum"])
+def test_matrices_are_shrunk_as_defined(n0, loss):
+    X, labels = drawn()
+    moments = GroupMoments.from_rows(X, labels)
+    *own, pooled = second_moments(X, labels)
+    shrunk = shrunk_moments(moments, n0, loss, "global")
+    share = 0.0 if np.isinf(n0) else moments.count / (moments.count + n0)
+    expected = [s * a + (1 - s) * pooled for s, a in zip(share + np.zeros(4), own, strict=True)]
+    assert_allclose(shrunk.second_moments(), expected, atol=1e-12)
+    assert_allclose(shrunk.total_mean, X.mean(axis=0), atol=1e-13)
+    if loss == "mean":
+        assert_allclose(shrunk.total_covariance(), pooled, atol=1e-12)
+    else:
+        assert_allclose(shrunk.weight, moments.weight)
+
+
+def test_it_is_as_if_rows_of_all_were_in_every_group():
+    X, labels = drawn()
+    n0, n = 40.0, len(X)
+    rows = [X, *([X] * len(SIZES))]
+    groups = [labels, *(np.full(n, label) for label in "abcd")]
+    weights = [np.ones(n), *([np.full(n, n0 / n)] * len(SIZES))]
+    literal = FairPCA(2).fit(
+        np.vstack(rows),
+        sensitive_features=np.concatenate(groups),
+        sample_weight=np.concatenate(weights),
+    )
+    fair = FairPCA(2, shrinkage=n0).fit(X, sensitive_features=labels)
+    same_subspace(fair.components_, literal.components_)
+    assert fair.certificate_.value == pytest.approx(literal.certificate_.value, rel=1e-9)
+    assert fair.shrinkage_ == n0
+
+
+def test_none_is_the_plain_problem_and_infinite_is_pca():
+    X, labels = drawn()
+    plain = FairPCA(2).fit(X, sensitive_features=labels)
+    assert plain.shrinkage_ == 0.0
+    same_subspace(
+        FairPCA(2, shrinkage=1e-9).fit(X, sensitive_features=labels).components_,
+        plain.components_,
+        1e-5,
+    )
+    for criterion in ("minmax", "equal"):
+        pca = FairPCA(2, shrinkage=np.inf, criterion=criterion).fit(X, sensitive_features=labels)
+        same_subspace(pca.components_, PCA(2).fit(X).components_)
+        assert "that of ordinary PCA" in str(pca.certificate_)
+        assert_allclose(pca.group_table_.disparity, pca.group_table_.pca_disparity, atol=1e-9)
+
+
+def test_the_certificate_is_about_the_shrunk_problem_and_the_table_about_the_rows():
+    X, labels = drawn()
+    fair = FairPCA(2, shrinkage=25).fit(X, sensitive_features=labels)
+    certificate = fair.certificate_
+    assert certificate.shrinkage == 25
+    assert "as if each group had 25 more rows" in str(certificate)
+    problem = Problem(GroupMoments.from_rows(X, labels), 2)
+    posed, basis = shrunk_problem(problem, 25.0), fair.components_.T
+    assert_allclose(certificate.measures, posed.measures(basis), atol=1e-9)
+    assert posed.dual_bound(certificate.multipliers) == pytest.approx(certificate.lower_bound)
+    assert certificate.value <= posed.measures(problem.pca_basis).max()
+    assert_allclose(fair.group_table_.loss, problem.group_losses(basis), atol=1e-9)
+    assert_allclose(fair.solution_.disparities, problem.disparities(basis), atol=1e-9)
+    assert fair.solution_.total_loss == pytest.approx(problem.total_loss(basis))
+    assert_allclose(fair.explained_variance_.sum(), fair.transform(X).var(axis=0, ddof=1).sum())
+
+
+def by_hand(X, labels, r, weights=None, **choices):
+    """Scores and losses of `CrossFit`, by fits to rows and projections of rows."""
+    folds, names = row_folds(X), np.unique(labels)
+    weights = np.ones(len(X)) if weights is None else weights
+    kept = np.zeros((len(CANDIDATES), len(names)))
+    own_kept, traces, gains = np.zeros(len(names)), [], []
+    mean = np.average(X, axis=0, weights=weights)
+    for name in names:
+        mine = labels == name
+        matrix = np.cov((X - mean)[mine].T, aweights=weights[mine], ddof=0)
+        offset = np.average(X[mine], axis=0, weights=weights[mine]) - mean
+        values = np.linalg.eigvalsh(matrix + np.outer(offset, offset))[::-1]
+        traces.append(values.sum())
+        gains.append(values[:r].sum())
+    for fold in range(N_FOLDS):
+        train, test = folds != fold, folds == fold
+        center = np.average(X[train], axis=0, weights=weights[train])
+
+        def squares(components, chosen, center=center):
+            return weights[chosen] @ np.square((X[chosen] - center) @ components.T).sum(axis=1)
+
+        for j, n0 in enumerate(CANDIDATES):
+            fair = FairPCA(r, shrinkage=n0, **choices).fit(
+                X[train], sensitive_features=labels[train], sample_weight=weights[train]
+            )
+            for i, name in enumerate(names):
+                kept[j, i] += squares(fair.components_, test & (labels == name))
+        for i, name in enumerate(names):
+            mine = train & (labels == name)
+            if not mine.any():
+                mine = train
+            centred = (X[mine] - center) * np.sqrt(weights[mine])[:, None]
+            own = np.linalg.svd(centred, full_matrices=False)[2][:r]
+            own_kept[i] += squares(own, test & (labels == name))
+    total = np.array([weights[labels == name].sum() for name in names])
+    square = np.array([(weights[labels == name] ** 2).sum() for name in names])
+    kept, own_kept = kept / total, own_kept / total
+    traces, gains = np.array(traces), np.array(gains)
+    share = np.where(total**2 / square >= 5 * X.shape[1], 5 / 9, 1 / 2)
+    own = share * gains + (1 - share) * own_kept
+    return kept, own_kept, own, traces, gains
+
+
+@pytest.mark.parametrize("sizes", [(60, 25, 12), (60, 20, 3, 1)])
+@pytest.mark.filterwarnings("ignore:Groups with a single row")
+def test_moments_of_folds_give_what_fits_to_rows_give(sizes):
+    X, labels = drawn(1, sizes, d=4)
+    fair = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=labels)
+    kept, own_kept, own, traces, gains = by_hand(X, labels, 2)
+    found = fair.cross_fit_
+    assert_allclose(found.measures, own - kept, rtol=0, atol=1e-12 * traces.max())
+    assert_allclose(found.own_loss_in_sample, traces - gains, atol=1e-12)
+    assert_allclose(found.own_loss_held_out, traces - own_kept, atol=1e-12 * traces.max())
+    assert_allclose(found.pca_loss, traces - kept[-1], atol=1e-12 * traces.max())
+    chosen = CANDIDATES.index(fair.shrinkage_)
+    assert_allclose(found.loss, traces - kept[chosen], atol=1e-12 * traces.max())
+    assert_allclose(found.disparity, (own - kept)[chosen], atol=1e-12 * traces.max())
+
+
+def test_weights_count_by_their_effective_rows():
+    X, labels = drawn(2, (60, 25, 12), d=4)
+    weights = np.random.default_rng(3).integers(1, 4, len(X)).astype(float)
+    fair = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=labels, sample_weight=weights)
+    kept, _, own, traces, _ = by_hand(X, labels, 2, weights)
+    assert_allclose(fair.cross_fit_.measures, own - kept, rtol=0, atol=1e-11 * traces.max())
+    scaled = FairPCA(2, shrinkage="auto").fit(
+        X, sensitive_features=labels, sample_weight=1e-3 * weights
+    )
+    assert_allclose(scaled.cross_fit_.measures, fair.cross_fit_.measures, atol=1e-10)
+    # Rows that are there twice are in one fold, as one row of twice the weight is.
+    twice = FairPCA(2, shrinkage=20).fit(
+        np.vstack([X, X]), sensitive_features=np.append(labels, labels)
+    )
+    once = FairPCA(2, shrinkage=10).fit(X, sensitive_features=labels)
+    same_subspace(twice.components_, once.components_)
+
+
+def assert_same_choice(fair, expected):
+    assert fair.shrinkage_ == expected.shrinkage_
+    assert_allclose(fair.cross_fit_.scores, expected.cross_fit_.scores, rtol=1e-9)
+    same_subspace(fair.components_, expected.components_)
+
+
+def test_all_ways_to_give_rows_choose_the_same(few):
+    X, labels = drawn(4, (80, 40, 15), d=4)
+    fair = FairPCA(2, shrinkage="auto")
+    expected = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=labels)
+    order = np.random.default_rng(5).permutation(len(X))
+    assert_same_choice(fair.fit(X[order], sensitive_features=labels[order]), expected)
+    assert_same_choice(fair.fit(np.asfortranarray(X), sensitive_features=labels), expected)
+    assert_same_choice(fair.fit(scipy.sparse.csr_matrix(X), sensitive_features=labels), expected)
+    moments = GroupMoments.from_rows(X, labels, folds=True)
+    assert_same_choice(fair.fit_moments(moments), expected)
+    parts = [GroupMoments.from_rows(X[i::3], labels[i::3], folds=True) for i in range(3)]
+    assert_same_choice(fair.fit_moments(GroupMoments.merge(parts)), expected)
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(4)]).assign(group=labels)
+    assert_same_choice(
+        fair.fit_moments(read_moments(frame, sensitive_features="group", folds=True)), expected
+    )
+    assert_same_choice(fair.fit(frame, sensitive_features="group"), expected)
+    batches = FairPCA(2, shrinkage="auto")
+    for batch in np.array_split(order, 4):
+        batches.partial_fit(X[batch], sensitive_features=labels[batch])
+    assert_same_choice(batches, expected)
+
+
+def test_rows_on_a_device_choose_the_same(few):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("array_api_compat")
+    X, labels = drawn(4, (80, 40, 15), d=4)
+    expected = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=labels)
+    there = torch.from_numpy(X)
+    assert_same_choice(FairPCA(2, shrinkage="auto").fit(there, sensitive_features=labels), expected)
+
+
+def test_large_groups_are_not_held_out(few):
+    X, labels = drawn(6, (3000, 2000), d=4)
+    for way in ("rows", "moments"):
+        fair = FairPCA(2, shrinkage="auto")
+        if way == "rows":
+            fair.fit(X, sensitive_features=labels)
+        else:
+            fair.fit_moments(GroupMoments.from_rows(X, labels, folds=True))
+        assert fair.shrinkage_ == 0.0
+        assert not hasattr(fair, "cross_fit_")
+    X, labels = drawn(7, (3000, 40), d=4)
+    fair = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=labels)
+    divided = FairPCA(2, shrinkage="auto").fit_moments(
+        GroupMoments.from_rows(X, labels, folds=True)
+    )
+    assert_same_choice(divided, fair)
+    # Of the large group, losses are those of all its rows with each fold's subspace.
+    assert fair.cross_fit_.own_loss_held_out[0] == pytest.approx(
+        fair.cross_fit_.own_loss_in_sample[0], rel=1e-3
+    )
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"criterion": "equal"},
+        {"loss": "sum"},
+        {"centering": "group"},
+        {"measure": "loss", "relative": True},
+        {"measure": "variance"},
+        {"bounds": 1.0},
+        {"bounds": {"a": 0.5, "d": 2.0}},
+        {"max_extra_loss": 0.05},
+        {"nested": True},
+        {"solver": "pareto"},
+        {"solver": "mw"},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:(Proven|Equality is|No subspace).*:UserWarning")
+@pytest.mark.filterwarnings("ignore:Every group is worse off:UserWarning")
+@pytest.mark.filterwarnings("ignore:The solver 'mw' used all its steps")
+def test_everything_that_can_be_asked_for_can_be_shrunk(few, choices):
+    X, labels = drawn(8, (80, 40, 15, 9), d=4)
+    fair = FairPCA(2, shrinkage="auto", **choices).fit(X, sensitive_features=labels)
+    found = fair.cross_fit_
+    assert fair.shrinkage_ == found.shrinkage
+    assert np.isfinite(found.measures).all()
+    problem = Problem(
+        GroupMoments.from_rows(X, labels),
+        2,
+        **{k: v for k, v in choices.items() if k not in ("nested", "solver")},
+    )
+    constants = {"loss": problem.traces, "variance": 0.0}.get(
+        choices.get("measure"), problem.traces - found.own_loss
+    )
+    units = problem.traces if choices.get("relative") else 1.0
+    pca = (constants - problem.traces + found.pca_loss) / units
+    assert_allclose(found.measures[-1], pca, atol=1e-9 * problem.traces.max())
+    scores = {
+        "equal": np.ptp(found.measures, axis=1),
+        "bounds": (found.measures - problem.caps).max(axis=1) if "bounds" in choices else None,
+    }.get(problem.goal, found.measures.max(axis=1))
+    assert_allclose(found.scores, scores, atol=1e-12)
+
+
+def test_overlapping_groups(few):
+    X, labels = drawn(9, (80, 60, 40, 30))
+    people = pd.DataFrame({"sex": np.isin(labels, ["a", "b"]), "old": np.isin(labels, ["a", "c"])})
+    fair = FairPCA(2, shrinkage="auto", groups="marginals").fit(X, sensitive_features=people)
+    found = fair.cross_fit_
+    assert len(found.labels) == 4
+    assert_allclose(found.own_loss_in_sample, fair.group_table_.own_loss, atol=1e-9)
+    # A marginal group's held-out losses are the mean of those of its parts.
+    both = FairPCA(2, shrinkage=np.inf, groups="both").fit_moments(
+        GroupMoments.from_rows(X, people, folds=True)
+    )
+    loss = dict(zip(both.cross_fit_.labels, both.cross_fit_.pca_loss, strict=True))
+    n = {(False, False): 30, (False, True): 40, (True, False): 60, (True, True): 80}
+    women = (n[True, True] * loss[True, True] + n[True, False] * loss[True, False]) / 140
+    assert loss[True, "(all)"] == pytest.approx(women, rel=1e-9)
+
+
+def test_many_more_columns_than_rows():
+    rng = np.random.default_rng(10)
+    X = rng.normal(size=(90, 400)) * np.sqrt(5 / np.arange(1, 401))
+    labels = np.repeat(list("abc"), (60, 20, 10))
+    fair = FairPCA(3, shrinkage="auto").fit(X, sensitive_features=labels)
+    assert np.isinf(fair.shrinkage_) or fair.shrinkage_ >= 100
+    assert fair.components_.shape == (3, 400)
+    scores = fair.cross_fit_.scores
+    assert scores[CANDIDATES.index(fair.shrinkage_)] < 0.9 * scores[0]
+
+
+def test_choosing_pca_is_said():
+    X, _ = drawn(11, (400,), d=12)
+    labels = np.random.default_rng(0).permutation(np.repeat(list("abc"), (360, 25, 15)))
+    fair = FairPCA(3, shrinkage="auto").fit(X, sensitive_features=labels)
+    assert np.isinf(fair.shrinkage_)
+    assert "Ordinary PCA was chosen" in str(fair.cross_fit_)
+    assert str(fair.certificate_).startswith("Every group's covariance was replaced")
+    same_subspace(fair.components_, PCA(3).fit(X).components_)
+
+
+def test_one_group_and_rows_that_are_all_the_same():
+    X, _ = drawn(12)
+    with pytest.warns(UserWarning, match="one group only"):
+        assert (
+            FairPCA(2, shrinkage="auto").fit(X, sensitive_features=["a"] * len(X)).shrinkage_ == 0
+        )
+    assert FairPCA(2, shrinkage="auto", groups=None).fit(X).shrinkage_ == 0.0
+    same = np.tile(X[:1], (20, 1))
+    fair = FairPCA(1, shrinkage="auto").fit(same, sensitive_features=["a", "b"] * 10)
+    assert np.isinf(fair.shrinkage_)
+
+
+@pytest.mark.parametrize("wrong", [-1, "automatic", True, np.nan, None])
+def test_wrong_amounts_are_refused(wrong):
+    X, labels = drawn()
+    with pytest.raises(ValueError, match='shrinkage must be "auto" or a number of rows'):
+        FairPCA(2, shrinkage=wrong).fit(X, sensitive_features=labels)
+
+
+def test_moments_without_folds_are_refused():
+    X, labels = drawn()
+    with pytest.raises(ValueError, match="needs moments by fold: take them with folds=True"):
+        FairPCA(2, shrinkage="auto").fit_moments(GroupMoments.from_rows(X, labels))
+
+
+def test_moments_with_folds_serve_a_plain_fit_and_say_what_lies_beyond():
+    X, labels = drawn(13)
+    plain = FairPCA(2).fit(X, sensitive_features=labels)
+    fair = FairPCA(2).fit_moments(GroupMoments.from_rows(X, labels, folds=True))
+    same_subspace(fair.components_, plain.components_)
+    assert fair.group_table_.labels == plain.group_table_.labels
+    assert fair.cross_fit_.candidates == (0.0, np.inf)
+    assert fair.cross_fit_.shrinkage == 0.0
+    again = fair.fit(X, sensitive_features=labels)
+    assert not hasattr(again, "cross_fit_")
+
+
+def test_small_groups_of_adult_gain_nothing_from_their_noise():
+    adult = load_adult(as_frame=False, sensitive="race")
+    chosen = np.random.default_rng(0).permutation(len(adult.data))[:1500]
+    X = (adult.data - adult.data.mean(axis=0)) / adult.data.std(axis=0)
+    fair = FairPCA(5, shrinkage="auto").fit(
+        X[chosen], sensitive_features=adult.sensitive_features[chosen]
+    )
+    found = fair.cross_fit_
+    assert found.scores.argmin() == CANDIDATES.index(fair.shrinkage_) or fair.shrinkage_ > 0
+    assert (found.own_loss_in_sample <= found.own_loss + 1e-9).all()
+    assert (found.own_loss <= found.own_loss_held_out + 1e-9).all()
+
+
+def test_the_largest_population_disparity_is_smaller_where_groups_are_alike():
+    plain, auto = [], []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        turn = np.linalg.qr(rng.normal(size=(10, 10)))[0]
+        covariance = turn @ np.diag(5.0 / np.arange(1, 11)) @ turn.T
+        X = rng.multivariate_normal(np.zeros(10), covariance, size=460)
+        labels = np.repeat(list("abc"), (400, 40, 20))
+        best = np.linalg.eigvalsh(covariance)[::-1][:3].sum()
+        for shrinkage, into in ((0, plain), ("auto", auto)):
+            fair = FairPCA(3, shrinkage=shrinkage).fit(X, sensitive_features=labels)
+            kept = np.trace(fair.components_ @ covariance @ fair.components_.T)
+            into.append(best - kept)
+    assert np.mean(auto) < 0.5 * np.mean(plain)
+
+
+def test_exact_solver_serves_the_shrunk_problem_of_many_groups():
+    X, labels = drawn(14, tuple(range(3, 23)), d=5)
+    moments = GroupMoments.from_rows(X, labels)
+    posed = shrunk_problem(Problem(moments, 2), 50.0)
+    certificate = ExactSolver().solve(posed).certificate
+    assert certificate.value <= posed.measures(posed.pca_basis).max() + 1e-9
+    assert posed.dual_bound(certificate.multipliers) <= certificate.value + 1e-9
