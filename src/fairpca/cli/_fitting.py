@@ -82,10 +82,10 @@ def check_report(path: Path | None, choices: FitOptions, *others: Path | None) -
     with refusing():
         import_jinja2()
     one_point = choices.tolerance != 0.0 or choices.bound or choices.max_extra_loss is not None
-    if one_point or choices.nested or not choices.is_exact:
+    if one_point or choices.nested or choices.shrinkage != "0" or not choices.is_exact:
         raise BadInputError(
             "a report shows every trade-off, solved exactly: leave out --tolerance, --bound, "
-            "--max-extra-loss, --nested and --solver, or --report."
+            "--max-extra-loss, --nested, --shrinkage and --solver, or --report."
         )
 
 

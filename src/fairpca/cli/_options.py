@@ -15,6 +15,7 @@ from fairpca._rows.groups import MISSING_LABELS
 from fairpca._rows.labels import GROUPINGS
 from fairpca._rows.text import ALL, listed
 from fairpca.cli._terminal import BadInputError, refusing
+from fairpca.estimators.shrinkage import check_shrinkage
 from fairpca.moments import GroupMoments
 from fairpca.solvers import SOLVERS, UNFAIRNESS
 from fairpca.tables.preparation import ENCODINGS
@@ -52,6 +53,11 @@ _BOUND = (
 _EXTRA = (
     "Ask for the fairest subspace that loses at most this share more than ordinary PCA: 0.01 is "
     "one per cent more."
+)
+_SHRINKAGE = (
+    "Draw each group's covariance towards that of all rows, as if it had so many more rows from "
+    "there, so that small groups are not fitted to their noise; auto takes what does best on rows "
+    "held out."
 )
 _OVER = (
     "What is traded for total loss: the largest disparity of a group, or the largest difference "
@@ -114,6 +120,7 @@ Nested = Annotated[
         "--nested", help="Let the first components be a fair subspace too, however many are kept."
     ),
 ]
+Shrinkage = Annotated[str, typer.Option(metavar="auto|ROWS", help=_SHRINKAGE)]
 Whiten = Annotated[
     bool,
     typer.Option("--whiten", help="Divide each reduced column by its standard deviation."),
@@ -154,6 +161,7 @@ class FitOptions:
     missing_labels: str = "error"
     groups: str = "intersections"
     nested: bool = False
+    shrinkage: str = "0"
 
     @refusing()
     def __post_init__(self) -> None:
@@ -167,6 +175,14 @@ class FitOptions:
         check_choice("--groups", self.groups, GROUPINGS[:-1])
         for text in self.bound:
             _parse_bound(text)
+        if self.shrinkage != "auto":
+            try:
+                float(self.shrinkage)
+            except ValueError:
+                raise BadInputError(
+                    f"--shrinkage takes a number of rows or auto, not {self.shrinkage!r}."
+                ) from None
+            check_shrinkage(float(self.shrinkage), "--shrinkage")
         asked = {
             "--bound": bool(self.bound),
             "--max-extra-loss": self.max_extra_loss is not None,
@@ -206,6 +222,8 @@ class FitOptions:
         """The parameters of `FairPCA` for these groups."""
         chosen = vars(self).copy()
         given = chosen.pop("bound")
+        if self.shrinkage != "auto":
+            chosen["shrinkage"] = float(self.shrinkage)
         return chosen | {"bounds": _bounds(given, self.measure, moments) if given else None}
 
 

@@ -15,6 +15,7 @@ import pyarrow
 
 from fairpca import FairPCA, GroupMoments
 from fairpca._linalg.types import Array
+from fairpca._rows.folds import in_folds
 from fairpca._rows.groups import warn_of_dropped
 from fairpca._rows.labels import (
     MISSING,
@@ -53,6 +54,7 @@ class PreparedTable:
     groups: dict[str, Any] | None = None
     grouping: str = "intersections"
     moments: GroupMoments | None = None
+    folds: bool = False
 
     def gathered(self, *, reduce_wide: bool = False) -> Gathered:
         """The table as it is fitted to; `reduce_wide` is as for `gather`."""
@@ -65,6 +67,7 @@ class PreparedTable:
                 missing_labels=self.missing_labels,
                 groups=self.grouping,
                 reduce_wide=reduce_wide,
+                folds="needed" if self.folds else None,
             )
 
     def batches(self, doing: str, columns: Sequence[str] = ()) -> Iterator[tuple[Any, Array]]:
@@ -90,6 +93,7 @@ def prepare_table(
     output: Path | None = None,
     stream: bool = False,
     whole: bool = False,
+    folds: bool = False,
 ) -> PreparedTable:
     """Learn how to prepare a table, and do it; `carry` are other columns that will be needed."""
     text = () if options.keep_sensitive else options.sensitive
@@ -107,7 +111,9 @@ def prepare_table(
         with stage(doing) as progress:
             for batch in table.batches(used, tell=partial(_tell, progress, doing)):
                 learning.see(batch)
-        return _gathered(table, learning.preparation(), options.sensitive, missing_labels)
+        return _gathered(
+            table, learning.preparation(), options.sensitive, missing_labels, folds=folds
+        )
 
     return replace(_checked_labels(path, table.settled(prepare)), grouping=groups)
 
@@ -209,10 +215,15 @@ def _reduced(fair: FairPCA, batch: Any, rows: Array, carried: Sequence[str]) -> 
 
 
 def _gathered(
-    table: Table, preparation: Preparation, sensitive: Sequence[str], missing_labels: str
+    table: Table,
+    preparation: Preparation,
+    sensitive: Sequence[str],
+    missing_labels: str,
+    *,
+    folds: bool = False,
 ) -> PreparedTable:
     """The prepared rows of a table in memory, or the moments of one that is read in batches."""
-    prepared = PreparedTable(table, preparation, sensitive, missing_labels)
+    prepared = PreparedTable(table, preparation, sensitive, missing_labels, folds=folds)
     n_rows, total = 0, MomentSum()
     n_dropped = 0
     kept: list[Array] = []
@@ -231,7 +242,8 @@ def _gathered(
                 labels[name].append(np.array([*values, None], dtype=object)[codes])
             continue
         with np.errstate(over="ignore", invalid="ignore"):
-            total.add(GroupMoments.from_groups(rows, groups))
+            parted = in_folds(groups, rows) if folds and groups.labels else groups
+            total.add(GroupMoments.from_groups(rows, parted))
         check_number_of_groups(total.n_groups)
     warn_of_dropped(n_dropped, n_rows)
     if not table.in_memory:

@@ -18,12 +18,12 @@ from fairpca.problem import Problem
 from fairpca.solution import Solution
 
 
-def check_shrinkage(shrinkage: object) -> None:
+def check_shrinkage(shrinkage: object, name: str = "shrinkage") -> None:
     """Raise ValueError unless this is "auto" or a number of rows."""
     number = isinstance(shrinkage, Real) and not isinstance(shrinkage, bool)
     if shrinkage != "auto" and not (number and float(shrinkage) >= 0.0):  # type: ignore[arg-type]
         raise ValueError(
-            'shrinkage must be "auto" or a number of rows of at least 0 (not a share; numpy.inf '
+            f'{name} must be "auto" or a number of rows of at least 0 (not a share; numpy.inf '
             f"gives ordinary PCA), got {shrinkage!r}."
         )
 

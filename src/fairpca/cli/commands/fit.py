@@ -25,6 +25,7 @@ EXAMPLES = (
     "fairpca fit people.csv --sensitive sex --n-components 5 --measure loss --relative \\",
     "    --bound 0.5 --bound Female=0.4",
     "fairpca fit people.csv --sensitive race --n-components 5 --criterion equal --tolerance 0.1",
+    "fairpca fit people.csv --sensitive hospital --n-components 5 --shrinkage auto",
 )
 
 
@@ -45,6 +46,7 @@ def fit(
     bound: options.Bound = [],  # noqa: B006
     max_extra_loss: options.MaxExtraLoss = None,
     nested: options.Nested = False,
+    shrinkage: options.Shrinkage = "0",
     solver: options.Solver = "auto",
     whiten: options.Whiten = False,
     missing_labels: options.MissingLabels = "error",
@@ -76,6 +78,7 @@ def fit(
         missing_labels,
         groups,
         nested,
+        shrinkage,
     )
     check_destination(model, MODEL, table, output)
     check_destination(output, SUFFIXES, table)
@@ -89,6 +92,7 @@ def fit(
         output=output,
         stream=stream,
         whole=report is not None,
+        folds=shrinkage == "auto",
     )
     preparation = prepared.preparation
     fair = fit_fair(prepared, dimension, choices).set_params(whiten=whiten)
@@ -109,12 +113,14 @@ def fit(
             **findings.table_as_data(prepared),
             **findings.as_data(fair),
             **({"nesting": fair.nesting_.to_dict()} if nested else {}),
+            **({"held_out": fair.cross_fit_.to_dict()} if hasattr(fair, "cross_fit_") else {}),
         },
         lambda: [
             findings.columns_sentence(preparation),
             f"\n{fair.group_table_}\n",
             *findings.of_subspace(fair),
             *([f"\n{fair.nesting_}\n"] if nested else []),
+            *([f"\n{fair.cross_fit_}\n"] if hasattr(fair, "cross_fit_") else []),
         ],
         model=model,
         output=output,
