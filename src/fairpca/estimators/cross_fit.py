@@ -29,6 +29,12 @@ from fairpca.solvers import Solver
 CANDIDATES = (0.0, 10.0, 30.0, 100.0, 300.0, 1000.0, np.inf)
 """Amounts of shrinkage, in rows, among which "auto" chooses; the last gives ordinary PCA."""
 
+_FEWEST = 5
+"""Rows below which a group has no say in the choice: its few rows would be held out one by one."""
+
+_WORTHWHILE = 0.1
+"""Part by which shrinkage has to improve the score to be chosen: less is noise in most cases."""
+
 _ENOUGH = 5
 """Rows for each column from which the bias falls as one over the number of rows, so that the biases
 of n rows in sample and of 4/5 n rows held out cancel with weights of 5/9 and 4/9."""
@@ -50,7 +56,8 @@ class CrossFit:
         The amounts that were tried.
     scores : array of shape (m,)
         What is to be small, of each of them: the largest measure of a group on held-out rows, their
-        largest difference ("equal"), or the largest excess over a bound.
+        largest difference ("equal"), or the largest excess over a bound. Groups of fewer than five
+        rows do not count.
     measures : array of shape (m, k)
         The measures that these are of; disparities from `own_loss`, unless another was chosen.
     own_loss_in_sample, own_loss_held_out : arrays of shape (k,)
@@ -110,6 +117,8 @@ class CrossFit:
                 "Ordinary PCA was chosen: on held-out rows no fair subspace served the worst-off "
                 "group better."
             ]
+        if self.shrinkage == 0.0:
+            return ["No shrinkage was chosen: none did clearly better on held-out rows."]
         n0 = f"{self.shrinkage:g}"
         return [f"A shrinkage of {n0} rows was chosen: it did best on held-out rows."]
 
@@ -181,12 +190,9 @@ def cross_fit(
     share = np.where(n >= _ENOUGH * problem.moments.n_features, N_FOLDS / (2 * N_FOLDS - 1), 0.5)
     own = share * in_sample + (1.0 - share) * own_kept
     measures = np.array([_measures(problem, own, row) for row in kept])
-    scores = np.array([_score(problem, row) for row in measures])
-    if shrinkage is None:
-        # Among equals the most shrinkage, and with it the least fitted to these rows.
-        best = m - 1 - int(scores[::-1].argmin())
-    else:
-        best = list(candidates).index(shrinkage)
+    counted = n >= min(_FEWEST, n.max())
+    scores = np.array([_score(problem, row, counted) for row in measures])
+    best = _choice(scores) if shrinkage is None else list(candidates).index(shrinkage)
     return CrossFit(
         labels=problem.moments.labels,
         count=problem.moments.count,
@@ -235,13 +241,21 @@ def _measures(problem: Problem, own: Array, kept: Array) -> Array:
     return values
 
 
-def _score(problem: Problem, measures: Array) -> float:
+def _score(problem: Problem, measures: Array, counted: NDArray[np.bool_]) -> float:
     """What is to be small on held-out rows, by what is asked for."""
     if problem.goal == "equal":
-        return float(np.ptp(measures))
+        return float(np.ptp(measures[counted]))
     if problem.goal == "bounds":
-        return float((measures - problem.caps).max())
-    return float(measures.max())
+        return float((measures - problem.caps)[counted].max())
+    return float(measures[counted].max())
+
+
+def _choice(scores: Array) -> int:
+    """The amount with the least score, or none where that is hardly less."""
+    # Among equals the most shrinkage, and with it the least fitted to these rows.
+    best = len(scores) - 1 - int(scores[::-1].argmin())
+    gain = scores[0] - scores[best]
+    return best if gain > _WORTHWHILE * abs(scores[0]) else 0
 
 
 class _Folds:
