@@ -21,3 +21,13 @@ def assert_same_fit(fitted, reference):
         np.testing.assert_allclose(
             fitted.explained_variance_, reference.explained_variance_, rtol=0, atol=1e-9 * scale
         )
+
+
+def assert_same_choice(fitted, reference):
+    """The same shrinkage, chosen for the same reasons, and the same fit."""
+    assert fitted.shrinkage_ == reference.shrinkage_
+    assert fitted.cross_fit_.candidates == reference.cross_fit_.candidates
+    np.testing.assert_allclose(
+        fitted.cross_fit_.measures, reference.cross_fit_.measures, rtol=1e-8, atol=1e-8
+    )
+    assert_same_fit(fitted, reference)

@@ -24,6 +24,7 @@ from fairpca.plotting import (
     DisparityDisplay,
     FrontDisplay,
     LossDisplay,
+    ShrinkageDisplay,
 )
 
 mpl.use("Agg")
@@ -346,3 +347,21 @@ def test_without_matplotlib_the_extra_is_named(data, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"fairpca\[plot\]"):
         DisparityDisplay.from_estimator(fair)
+
+
+def test_shrinkage_shows_every_group_at_every_amount():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 4)) * [3, 2, 1, 1]
+    X[:20] = X[:20, ::-1]
+    groups = ["small"] * 20 + ["large $x$"] * 130
+    fair = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=groups)
+    display = ShrinkageDisplay.from_estimator(fair)
+    labels = [line.get_label() for line in display.ax_.get_lines()]
+    assert labels == ["large \\$x\\$ (130 rows)", "small (20 rows)", "worst-off group", "chosen"]
+    names = [tick.get_text() for tick in display.ax_.get_xticklabels()]
+    assert names == ["0", "10", "30", "100", "300", "1000", "ordinary PCA"]
+    curves = np.array([line.get_ydata() for line in display.ax_.get_lines()[:3]])
+    assert np.array_equal(curves[:2].T, fair.cross_fit_.measures)
+    assert np.array_equal(curves[2], fair.cross_fit_.measures.max(axis=1))
+    with pytest.raises(ValueError, match="no rows were held out"):
+        ShrinkageDisplay.from_estimator(FairPCA(2).fit(X, sensitive_features=groups))

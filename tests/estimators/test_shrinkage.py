@@ -15,6 +15,8 @@ from fairpca.estimators.cross_fit import CANDIDATES
 from fairpca.estimators.shrinkage import shrunk_moments, shrunk_problem
 from fairpca.sources import read_moments
 
+from same_fit import assert_same_choice
+
 SIZES = (150, 60, 25, 12)
 
 
@@ -195,12 +197,6 @@ def test_weights_count_by_their_effective_rows():
     )
     once = FairPCA(2, shrinkage=10).fit(X, sensitive_features=labels)
     same_subspace(twice.components_, once.components_)
-
-
-def assert_same_choice(fair, expected):
-    assert fair.shrinkage_ == expected.shrinkage_
-    assert_allclose(fair.cross_fit_.scores, expected.cross_fit_.scores, rtol=1e-9)
-    same_subspace(fair.components_, expected.components_)
 
 
 def test_all_ways_to_give_rows_choose_the_same(few):

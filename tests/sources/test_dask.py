@@ -23,7 +23,7 @@ from fairpca import FairnessWarning, FairPCA, GroupMoments
 from fairpca.sources import read_moments, transform_distributed
 
 from clusters import NAMES, people
-from same_fit import assert_same_fit
+from same_fit import assert_same_choice, assert_same_fit
 
 # Dask's own word on tests that use threads though the cluster of others is still there.
 pytestmark = [
@@ -113,6 +113,23 @@ def test_a_cluster_gives_the_fit_on_all_rows(client):
     for fair in (given, named, FairPCA(2).fit_moments(moments)):
         assert_same_fit(fair, reference)
         assert fair.feature_names_in_.tolist() == NAMES
+
+
+def test_folds_are_those_of_all_rows(client):
+    frame = spread()
+    reference = FairPCA(2, shrinkage="auto").fit(
+        FRAME[NAMES], sensitive_features=AGE, sample_weight=FRAME["w"]
+    )
+    fair = FairPCA(2, shrinkage="auto").fit(
+        frame[NAMES], sensitive_features=frame["age"], sample_weight=frame["w"]
+    )
+    assert_same_choice(fair, reference)
+    array = FairPCA(2, shrinkage="auto").fit(
+        frame[NAMES].to_dask_array(lengths=True),
+        sensitive_features=frame["age"].to_dask_array(lengths=True),
+        sample_weight=frame["w"].to_dask_array(lengths=True),
+    )
+    assert_same_choice(array, reference)
 
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame")  # in Dask, of pandas 3.1

@@ -15,7 +15,7 @@ from fairpca import FairnessWarning, FairPCA, GroupMoments
 from fairpca.sources import read_moments, transform_distributed
 
 from clusters import NAMES, people
-from same_fit import assert_same_fit
+from same_fit import assert_same_choice, assert_same_fit
 
 # Of Spark itself: what it says of pandas 3 and of settings that a running server does not take, and
 # the sockets to its Java side that version 4.0 leaves open after each collect().
@@ -75,6 +75,12 @@ def test_the_fit_is_that_on_all_rows(frame):
     fair = FairPCA(2).fit(few, sensitive_features="age", sample_weight="w")
     assert_same_fit(fair, reference)
     assert fair.feature_names_in_.tolist() == NAMES
+    choices = {"sensitive_features": "age", "sample_weight": "w"}
+    fair = FairPCA(2, shrinkage="auto").fit(few, **choices)
+    reference = FairPCA(2, shrinkage="auto").fit(
+        FRAME[NAMES], sensitive_features=AGE, sample_weight=FRAME["w"]
+    )
+    assert_same_choice(fair, reference)
     options = {"criterion": "minmax", "groups": "marginals"}
     people = frame.select(*(f"`{name.replace('`', '``')}`" for name in NAMES), "age", "sex")
     fair = FairPCA(2, **options).fit(people, sensitive_features=["age", "sex"])

@@ -14,5 +14,13 @@ from fairpca.plotting._displays import (
     FrontDisplay,
     LossDisplay,
 )
+from fairpca.plotting._shrinkage import ShrinkageDisplay
 
-__all__ = ["BiplotDisplay", "ConvergenceDisplay", "DisparityDisplay", "FrontDisplay", "LossDisplay"]
+__all__ = [
+    "BiplotDisplay",
+    "ConvergenceDisplay",
+    "DisparityDisplay",
+    "FrontDisplay",
+    "LossDisplay",
+    "ShrinkageDisplay",
+]

@@ -1,0 +1,96 @@
+"""The display of what shrinkage does to groups on rows held out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from fairpca.certificate.words import NOUNS
+from fairpca.estimators.cross_fit import CrossFit
+from fairpca.estimators.pipelines import find_reduction
+from fairpca.plotting._style import (
+    CHOSEN_COLOR,
+    GROUP_COLORS,
+    PCA_COLOR,
+    Display,
+    Style,
+    styled,
+    with_rows,
+)
+
+_MARKERS = "osD^vP*"
+
+
+@dataclass(eq=False)
+class ShrinkageDisplay(Display):
+    """What each group has on rows held out, for every amount of shrinkage, and what was chosen.
+
+    Parameters
+    ----------
+    judged : CrossFit
+        The numbers.
+    noun : str, default="disparity"
+        What was measured.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import FairPCA
+    >>> from fairpca.plotting import ShrinkageDisplay
+    >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+    >>> fair = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=["a"] * 280 + ["b"] * 20)
+    >>> ShrinkageDisplay.from_estimator(fair).ax_.get_xlabel()
+    'shrinkage in rows'
+    """
+
+    judged: CrossFit
+    noun: str = "disparity"
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, ax: Any = None, line_kw: Style = None
+    ) -> ShrinkageDisplay:
+        """Draw how a `FairPCA`, alone or in a pipeline, came to its shrinkage."""
+        reduction = find_reduction(estimator, "ShrinkageDisplay").reduction
+        check_is_fitted(reduction)
+        if not hasattr(reduction, "cross_fit_"):
+            raise ValueError(
+                'There is nothing to draw: no rows were held out. FairPCA(shrinkage="auto") does '
+                "so where some group is not large."
+            )
+        noun = NOUNS[reduction.measure, bool(reduction.relative)]
+        return cls(reduction.cross_fit_, noun).plot(ax=ax, line_kw=line_kw)
+
+    def plot(self, *, ax: Any = None, line_kw: Style = None) -> ShrinkageDisplay:
+        """Draw a curve for each group; `line_kw` goes to matplotlib's ``plot``."""
+        judged, ax = self.judged, self._on(ax)
+        names = ["ordinary PCA" if np.isinf(n0) else f"{n0:g}" for n0 in judged.candidates]
+        places = np.arange(len(names))
+        curves = judged.measures.T
+        for i, (label, count, values) in enumerate(
+            zip(judged.labels, judged.count, curves, strict=True)
+        ):
+            look = {
+                "color": GROUP_COLORS[i % len(GROUP_COLORS)],
+                "marker": _MARKERS[i % len(_MARKERS)],
+                "label": with_rows(label, int(count), judged.group_names),
+                "alpha": 0.8,
+            }
+            ax.plot(places, values, **styled("Line2D", look, line_kw))
+        worst = {"color": PCA_COLOR, "linewidth": 4, "alpha": 0.15, "label": "worst-off group"}
+        ax.plot(places, curves.max(axis=0), **styled("Line2D", worst, None))
+        chosen = judged.candidates.index(judged.shrinkage)
+        ax.axvline(chosen, color=CHOSEN_COLOR, linestyle="--", label="chosen", zorder=0)
+        ax.set(xlabel="shrinkage in rows", ylabel=f"{self.noun} on rows held out")
+        ax.set_xticks(places, names)
+        if len(judged.labels) <= len(GROUP_COLORS):
+            ax.legend(frameon=False)
+        return self
