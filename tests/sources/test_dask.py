@@ -125,9 +125,9 @@ def test_folds_are_those_of_all_rows(client):
     )
     assert_same_choice(fair, reference)
     array = FairPCA(2, shrinkage="auto").fit(
-        frame[NAMES].to_dask_array(lengths=True),
-        sensitive_features=frame["age"].to_dask_array(lengths=True),
-        sample_weight=frame["w"].to_dask_array(lengths=True),
+        da.from_array(X, chunks=(37, 2)),
+        sensitive_features=da.from_array(AGE, chunks=37),
+        sample_weight=da.from_array(FRAME["w"].to_numpy(), chunks=37),
     )
     assert_same_choice(array, reference)
 
