@@ -12,6 +12,8 @@ CONTRACT = (
     "estimators/test_estimator.py",  # scikit-learn: its checks, pipelines, routing, callbacks
     "experiments/test_figures.py",  # the solver on NumPy and SciPy, against published figures
     "linalg/test_linalg.py",  # LAPACK as SciPy wraps it
+    "metrics/test_metrics.py",  # fairlearn
+    "metrics/test_worst_group.py",  # scikit-learn: scorers and routing
     "report/test_report_page.py::test_page_is_quiet_fits_and_is_accessible",  # jinja2, a browser
     "report/test_report_page.py::test_hostile_names_are_only_text",
     "rows/test_groups.py",  # labels of pandas, Polars and NumPy
@@ -24,7 +26,6 @@ CONTRACT = (
     "sources/test_spark.py::test_refusals_before_any_work",
     "tables/test_csv_files.py",
     "test_audit.py",
-    "test_metrics.py",  # fairlearn
     "test_plotting.py",  # matplotlib
 )
 """Tests of what the library asks of others: what works with their oldest versions and their newest

@@ -23,6 +23,7 @@ from fairpca.plotting import (
     ConvergenceDisplay,
     DisparityDisplay,
     FrontDisplay,
+    HeldOutLossDisplay,
     LossDisplay,
     ShrinkageDisplay,
 )
@@ -244,6 +245,34 @@ def test_losses_by_dimension_count_weights(data):
         rows = np.repeat(X, weights, axis=0)
         expected = LossDisplay.from_estimator(reduction, rows, **repeated, dimensions=[2])
         np.testing.assert_allclose(weighted.tables[0].loss, expected.tables[0].loss)
+
+
+def test_held_out_losses_are_drawn_as_they_are(data):
+    X, groups = data
+    known = {"sensitive_features": groups, "dimensions": [1, 2, 3]}
+    for fair, label in (
+        (FairPCA(), "held-out disparity (squared units of X)"),
+        (FairPCA(measure="variance", relative=True), "held-out loss (share of its variance)"),
+    ):
+        display = HeldOutLossDisplay.from_estimator(fair, X, **known)
+        assert label in display.ax_.get_ylabel()
+        losses = display.losses
+        bars = display.ax_.containers
+        assert [bar.get_label() for bar in bars] == ["ordinary PCA", "fair PCA"]
+        for bar, curve in zip(bars, (losses.pca, losses.reduction), strict=True):
+            line, _, (segments,) = bar
+            np.testing.assert_allclose(line.get_ydata(), curve.worst)
+            ends = np.array([segment[:, 1] for segment in segments.get_segments()])
+            np.testing.assert_allclose(ends.T, curve.worst_interval)
+        names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        worst = {*losses.pca.worst_group, *losses.reduction.worst_group}
+        expected = [f"{losses.groups[i]} ({losses.count[i]:,} rows)" for i in sorted(worst)]
+        assert names == ["ordinary PCA", "fair PCA", *expected]
+        assert (drawn(display.figure_)[..., :3] < 128).any()
+    red = HeldOutLossDisplay(losses).plot(ax=plt.subplots()[1], line_kw={"c": "red"})
+    assert {line.get_color() for line in red.ax_.get_lines()[:1]} == {"red"}
+    other = HeldOutLossDisplay.from_estimator(PCA(), X, **known)
+    assert other.ax_.get_legend().get_texts()[1].get_text() == "PCA"
 
 
 def test_style_keywords_replace_the_defaults_under_any_name(data):

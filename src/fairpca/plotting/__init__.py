@@ -14,6 +14,7 @@ from fairpca.plotting._displays import (
     FrontDisplay,
     LossDisplay,
 )
+from fairpca.plotting._held_out import HeldOutLossDisplay
 from fairpca.plotting._shrinkage import ShrinkageDisplay
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "ConvergenceDisplay",
     "DisparityDisplay",
     "FrontDisplay",
+    "HeldOutLossDisplay",
     "LossDisplay",
     "ShrinkageDisplay",
 ]

@@ -19,6 +19,7 @@ from fairpca._rows.text import label_text
 from fairpca.estimators.pipelines import find_reduction
 from fairpca.plotting._style import (
     GROUP_COLORS,
+    GROUP_MARKERS,
     Display,
     Style,
     plain_text,
@@ -28,8 +29,6 @@ from fairpca.plotting._style import (
 
 _GAP = 3.0
 """Points between the end of an arrow and its label."""
-
-_GROUP_MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*")
 
 
 @dataclass(eq=False)
@@ -152,7 +151,7 @@ class BiplotDisplay(Display):
         ax = self._on(ax, height=5.5)
         for i in np.argsort(-np.asarray(self.counts), kind="stable"):  # small groups on top
             color = GROUP_COLORS[i % len(GROUP_COLORS)]
-            marker = _GROUP_MARKERS[i % len(_GROUP_MARKERS)]
+            marker = GROUP_MARKERS[i % len(GROUP_MARKERS)]
             style = {"s": 14, "alpha": 0.5, "linewidths": 0, "color": color, "marker": marker}
             style["label"] = with_rows(self.labels[i], self.counts[i])
             rows = self.scores[self.codes == i].T

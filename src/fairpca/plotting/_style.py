@@ -17,6 +17,7 @@ Style = Mapping[str, Any] | None
 """Keywords of matplotlib, which replace those of a display."""
 
 GROUP_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+GROUP_MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*")
 
 
 @dataclass(eq=False)

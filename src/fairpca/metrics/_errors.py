@@ -1,9 +1,4 @@
-"""Metrics of reconstruction that fit fairlearn's MetricFrame, and averages of disparities.
-
-`y_true` holds the rows as they were and `y_pred` the rows after a reduction and back. In a
-``MetricFrame`` by group, ``disparity_error`` is each group's disparity and ``.difference()`` the
-largest pairwise one.
-"""
+"""Errors of reconstruction, and averages of disparities."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,8 +8,6 @@ from sklearn.utils import check_array, check_consistent_length
 from fairpca._linalg.dense import leading_eigenpairs
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_weights
-
-__all__ = ["disparity_error", "mean_disparity", "mean_pairwise_disparity", "reconstruction_error"]
 
 
 def reconstruction_error(

@@ -1,0 +1,29 @@
+"""Metrics of reconstruction that fit fairlearn's MetricFrame, and scores on held-out rows.
+
+`reconstruction_error` and `disparity_error` compare rows (`y_true`) with the rows after a
+reduction and back (`y_pred`). In a ``MetricFrame`` by group, ``disparity_error`` is each group's
+disparity and ``.difference()`` the largest pairwise one.
+
+`WorstGroupScorer` is a scorer for scikit-learn's searches and cross-validation, and
+`held_out_losses` cross-validates the number of dimensions.
+"""
+
+from fairpca.metrics._errors import (
+    disparity_error,
+    mean_disparity,
+    mean_pairwise_disparity,
+    reconstruction_error,
+)
+from fairpca.metrics._held_out import HeldOutLosses, LossCurve, held_out_losses
+from fairpca.metrics._worst_group import WorstGroupScorer
+
+__all__ = [
+    "HeldOutLosses",
+    "LossCurve",
+    "WorstGroupScorer",
+    "disparity_error",
+    "held_out_losses",
+    "mean_disparity",
+    "mean_pairwise_disparity",
+    "reconstruction_error",
+]

@@ -1,0 +1,333 @@
+"""held_out_losses: by hand, its intervals against draws of known populations, its refusals."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from fairpca import FairnessWarning, FairPCA
+from fairpca.metrics import held_out_losses
+
+FOLDS = KFold(4, shuffle=True, random_state=0)
+
+
+def data(counts=(60, 120), d=5, seed=0):
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.array(["a", "b", "c", "d"], dtype=object)[: len(counts)], counts)
+    X = rng.normal(size=(len(groups), d)) * np.linspace(3, 1, d) + rng.normal(size=d)
+    X[groups == "a"] = X[groups == "a", ::-1] + 0.5
+    return X, groups
+
+
+def errors_by_hand(fitted, X):
+    back = (X - fitted.mean_) @ fitted.components_.T @ fitted.components_ + fitted.mean_
+    return ((X - back) ** 2).sum(axis=1), ((X - fitted.mean_) ** 2).sum(axis=1)
+
+
+@pytest.mark.parametrize("relative", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_losses_are_pooled_over_the_folds_by_the_formula(relative, weighted):
+    X, groups = data()
+    weights = np.random.default_rng(1).uniform(0.5, 2, len(X)) if weighted else np.ones(len(X))
+    losses = held_out_losses(
+        FairPCA(),
+        X,
+        sensitive_features=groups,
+        dimensions=[3, 1],
+        sample_weight=weights if weighted else None,
+        cv=FOLDS,
+        measure="loss",
+        relative=relative,
+    )
+    assert losses.dimensions == (3, 1)
+    assert losses.groups == ("a", "b")
+    assert losses.count.tolist() == [60, 120]
+    for i, r in enumerate([3, 1]):
+        for name, curve in (("fair", losses.reduction), ("pca", losses.pca)):
+            errors, units = np.empty((2, len(X)))
+            for train, test in FOLDS.split(X):
+                known = {"sample_weight": weights[train], "sensitive_features": groups[train]}
+                fair = FairPCA(r, groups=None if name == "pca" else "intersections")
+                errors[test], units[test] = errors_by_hand(fair.fit(X[train], **known), X[test])
+            for j, group in enumerate("ab"):
+                here = groups == group
+                loss = np.average(errors[here], weights=weights[here])
+                loss /= np.average(units[here], weights=weights[here]) if relative else 1.0
+                assert curve.loss[i, j] == pytest.approx(loss, rel=1e-8)
+                assert curve.low[i, j] < loss < curve.high[i, j]
+    np.testing.assert_array_equal(losses.pca.worst, losses.pca.loss.max(axis=1))
+    assert losses.reduction.worst_group.tolist() == losses.reduction.loss.argmax(axis=1).tolist()
+
+
+@pytest.mark.parametrize("relative", [True, False])
+@pytest.mark.parametrize("d", [5, 50])
+def test_disparities_are_measured_from_between_both_own_losses(relative, d):
+    X, groups = data((30, 60), d=d)
+    weights = np.random.default_rng(1).uniform(0.5, 2, len(X))
+    losses = held_out_losses(
+        FairPCA(relative=relative),
+        X,
+        sensitive_features=groups,
+        dimensions=[1, 3],
+        sample_weight=weights,
+        cv=FOLDS,
+    )
+    assert (losses.measure, losses.relative) == ("disparity", relative)
+
+    def own_errors(fit, new, mean, r):
+        centred = (X[fit] - mean) * np.sqrt(weights[fit])[:, None]
+        axes = np.linalg.svd(centred, full_matrices=False)[2][:r]
+        y = X[new] - mean
+        return (y**2).sum(axis=1) - ((y @ axes.T) ** 2).sum(axis=1)
+
+    for i, r in enumerate([1, 3]):
+        errors, units, own, fitted = np.zeros((4, len(X)))
+        for train, test in FOLDS.split(X):
+            known = {"sample_weight": weights[train], "sensitive_features": groups[train]}
+            fair = FairPCA(r, relative=relative).fit(X[train], **known)
+            errors[test], units[test] = errors_by_hand(fair, X[test])
+            for group in "ab":
+                fit, new = train[groups[train] == group], test[groups[test] == group]
+                own[new] = own_errors(fit, new, fair.mean_, r)
+        for j, group in enumerate("ab"):
+            here, w = np.flatnonzero(groups == group), weights[groups == group]
+            fitted = own_errors(here, here, np.average(X, axis=0, weights=weights), r)
+            # Four folds train on three quarters; with 30 and 60 rows there are 5 for each of 5
+            # columns, and fewer for each of 50.
+            share = 1 / (1 + 0.75) if d == 5 else 0.5
+            baseline = share * np.average(fitted, weights=w)
+            baseline += (1 - share) * np.average(own[here], weights=w)
+            expected = np.average(errors[here], weights=w) - baseline
+            expected /= np.average(units[here], weights=w) if relative else 1.0
+            assert losses.reduction.loss[i, j] == pytest.approx(expected, rel=1e-7, abs=1e-9)
+
+
+def test_disparities_are_nearly_unbiased_where_the_population_is_known():
+    # Differing groups, one of few rows. In the sample, it seems far better off than it is.
+    rng = np.random.default_rng(0)
+    scales = np.sqrt(5.0 / np.arange(1, 11))
+    groups = np.repeat(["large", "small"], [600, 50])
+    estimates, naive, truths = [], [], []
+    for _ in range(40):
+        X = rng.normal(size=(650, 10)) * scales
+        X[600:] = X[600:, ::-1]
+        folds = [*StratifiedKFold(5, shuffle=True, random_state=0).split(X, groups)]
+        known = {"sensitive_features": groups, "dimensions": [3], "cv": folds}
+        estimates.append(held_out_losses(FairPCA(), X, **known).reduction.loss[0, 1])
+        for train, _ in folds:
+            fair = FairPCA(3).fit(X[train], sensitive_features=groups[train])
+            kept = (fair.components_**2 @ scales[::-1] ** 2).sum()
+            truths.append((scales[:3] ** 2).sum() - kept)
+            naive.append(fair.group_table_.disparity[1])
+    error = np.std(estimates) / np.sqrt(40)
+    assert abs(np.mean(estimates) - np.mean(truths)) < 3 * error
+    assert abs(np.mean(naive) - np.mean(truths)) > 3 * error
+
+
+def test_ordinary_pca_is_that_of_scikit_learn():
+    X, groups = data()
+    losses = held_out_losses(
+        PCA(), X, sensitive_features=groups, dimensions=[1, 2, 5], relative=False
+    )
+    np.testing.assert_allclose(losses.reduction.loss, losses.pca.loss, atol=1e-10)
+    np.testing.assert_allclose(losses.reduction.high, losses.pca.high, atol=1e-8)
+    assert losses.name == "PCA"
+
+
+def test_the_interval_of_a_mean_is_students_and_holds_for_all_groups_together():
+    X, groups = data((25, 120, 40))
+    known = {"sensitive_features": groups, "dimensions": [2], "cv": FOLDS}
+    losses = held_out_losses(FairPCA(), X, **known, measure="loss")
+    errors = np.empty(len(X))
+    for train, test in FOLDS.split(X):
+        fair = FairPCA(2).fit(X[train], sensitive_features=groups[train])
+        errors[test], _ = errors_by_hand(fair, X[test])
+    # t quantiles at (1 + 0.95 ** (1 / 3)) / 2, for 24, 119 and 39 degrees of freedom, by simulation
+    # of the definition: a normal over the root of a mean of squares.
+    rng = np.random.default_rng(0)
+    for j, group in enumerate("abc"):
+        own = errors[groups == group]
+        error = own.std(ddof=1) / np.sqrt(len(own))
+        n = len(own) - 1
+        t = rng.normal(size=400_000) / np.sqrt(rng.chisquare(n, size=400_000) / n)
+        quantile = np.quantile(np.abs(t), 0.95 ** (1 / 3))
+        assert losses.reduction.high[0, j] - own.mean() == pytest.approx(quantile * error, rel=0.01)
+    low, high = losses.reduction.worst_interval
+    assert low == losses.reduction.low.max()
+    assert high == losses.reduction.high.max()
+
+
+def test_the_interval_of_a_share_is_that_of_the_jackknife():
+    X, groups = data((200, 300))
+    known = {"sensitive_features": groups, "dimensions": [2], "cv": FOLDS}
+    losses = held_out_losses(FairPCA(), X, **known, measure="loss", relative=True)
+    errors, units = np.empty((2, len(X)))
+    for train, test in FOLDS.split(X):
+        fair = FairPCA(2).fit(X[train], sensitive_features=groups[train])
+        errors[test], units[test] = errors_by_hand(fair, X[test])
+    for j, group in enumerate("ab"):
+        e, v = errors[groups == group], units[groups == group]
+        left = (e.sum() - e) / (v.sum() - v)
+        jackknife = np.sqrt((len(e) - 1) * np.mean((left - left.mean()) ** 2))
+        reach = losses.reduction.high[0, j] - losses.reduction.loss[0, j]
+        # 2.24 is the normal quantile for two intervals together, a little less than Student's.
+        assert reach == pytest.approx(2.245 * jackknife, rel=0.02)
+
+
+def test_the_interval_of_the_worst_group_holds_although_it_was_picked():
+    # Alike groups: the worst of eight is picked by chance, and its own 95 % interval would miss.
+    held = naive = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        rows = rng.normal(size=(320, 3)) * [3, 1, 1]
+        labels = np.repeat([*"abcdefgh"], 40)
+        losses = held_out_losses(
+            PCA(), rows, sensitive_features=labels, dimensions=[1], cv=2, relative=False
+        )
+        truth = 2.0  # beside the first direction, which is found up to a small tilt
+        low, high = (end[0] for end in losses.reduction.worst_interval)
+        held += low <= truth <= high
+        i = losses.reduction.worst_group[0]
+        reach = losses.reduction.high[0, i] - losses.reduction.worst[0]
+        reach *= 2.02 / 2.88  # Student's quantiles for one interval, and for eight together
+        naive += losses.reduction.worst[0] - reach <= truth
+    assert held >= 184  # 92 %
+    assert naive < 184
+
+
+def test_folds_have_rows_of_every_group_and_depend_on_the_seed_alone():
+    X, groups = data((10, 170))
+    known = {"sensitive_features": groups, "dimensions": [2]}
+    first = held_out_losses(FairPCA(), X, **known)
+    again = held_out_losses(FairPCA(), X, **known, random_state=0)
+    other = held_out_losses(FairPCA(), X, **known, random_state=1)
+    np.testing.assert_array_equal(first.reduction.loss, again.reduction.loss)
+    assert (first.reduction.loss != other.reduction.loss).all()
+
+
+def test_pipelines_are_fitted_to_the_training_rows_up_to_the_reduction():
+    X, groups = data()
+    frame = pd.DataFrame(X, columns=list("uvwxy"))
+    frame["town"] = np.random.default_rng(0).choice(["here", "there"], len(X))
+    frame["group"] = groups
+    columns = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["town"]),
+        (StandardScaler(), list("uvwxy")),
+        ("passthrough", ["group"]),
+        verbose_feature_names_out=False,
+    ).set_output(transform="pandas")
+    pipe = make_pipeline(columns, FairPCA(), LogisticRegression())
+    known = {"dimensions": [2], "cv": FOLDS, "measure": "loss"}
+    named = held_out_losses(pipe, frame, sensitive_features="group", **known)
+    errors = np.empty(len(X))
+    for train, test in FOLDS.split(X):
+        scaler = StandardScaler().fit(X[train])
+        rows = np.hstack([scaler.transform(X), pd.get_dummies(frame["town"]).to_numpy(float)])
+        fair = FairPCA(2).fit(rows[train], sensitive_features=groups[train])
+        errors[test], _ = errors_by_hand(fair, rows[test])
+    expected = [errors[groups == group].mean() for group in "ab"]
+    np.testing.assert_allclose(named.reduction.loss[0], expected, rtol=1e-8)
+    dropped = make_pipeline(StandardScaler(), FairPCA())
+    same = held_out_losses(dropped, X, sensitive_features=groups, **known)
+    sparse = held_out_losses(
+        make_pipeline(StandardScaler(with_mean=False), FairPCA()),
+        scipy.sparse.csr_matrix(X),
+        sensitive_features=groups,
+        **known,
+    )
+    np.testing.assert_allclose(same.reduction.loss, sparse.reduction.loss, rtol=1e-8)
+
+
+def test_rows_held_out_never_or_several_times():
+    X, groups = data()
+    splits = [*ShuffleSplit(2, test_size=0.3, random_state=0).split(X)]
+    known = {"sensitive_features": groups, "dimensions": [2], "measure": "loss"}
+    losses = held_out_losses(FairPCA(), X, cv=splits, **known)
+    errors, times = np.zeros((2, len(X)))
+    for train, test in splits:
+        fair = FairPCA(2).fit(X[train], sensitive_features=groups[train])
+        errors[test] += errors_by_hand(fair, X[test])[0]
+        times[test] += 1
+    for j, group in enumerate("ab"):
+        here = (groups == group) & (times > 0)
+        assert losses.count[j] == here.sum()
+        expected = (errors[here] / times[here]).mean()
+        assert losses.reduction.loss[0, j] == pytest.approx(expected, rel=1e-9)
+    households = np.arange(len(X)) // 3
+    folds = GroupKFold(3).split(X, groups=households)
+    assert held_out_losses(FairPCA(), X, cv=folds, **known).count.sum() == len(X)
+
+
+def test_small_groups_are_one_and_a_single_row_is_left_out():
+    X, groups = data((100, 60, 4, 5))
+    known = {"dimensions": [2], "relative": False, "cv": FOLDS}
+    with pytest.warns(FairnessWarning, match="'c', 'd': they are scored as one group"):
+        losses = held_out_losses(FairPCA(groups=None), X, sensitive_features=groups, **known)
+    assert losses.groups == ("a", "b", "2 small groups together")
+    assert losses.count.tolist() == [100, 60, 9]
+    merged = np.where(np.isin(groups, ["c", "d"]), "small", groups)
+    with pytest.warns(FairnessWarning, match="'small'.*mostly chance"):
+        same = held_out_losses(FairPCA(groups=None), X, sensitive_features=merged, **known)
+    np.testing.assert_allclose(losses.reduction.high, same.reduction.high, rtol=1e-10)
+    X, groups = data((100, 60, 1))
+    with (
+        pytest.warns(FairnessWarning, match="mostly chance"),
+        pytest.warns(FairnessWarning, match="two held-out rows are left out: 'c'"),
+    ):
+        losses = held_out_losses(FairPCA(), X, sensitive_features=groups, **known)
+    assert losses.groups == ("a", "b")
+    assert np.isfinite(losses.reduction.high).all()
+
+
+def test_the_table_prints_and_has_no_need_of_pandas():
+    X, groups = data()
+    known = {"sensitive_features": groups, "dimensions": [1, 2]}
+    losses = held_out_losses(FairPCA(measure="loss", relative=True), X, **known)
+    columns = losses.to_dict()
+    assert columns["dimensions"] == [1, 2]
+    assert columns["fair loss"] == losses.reduction.worst.tolist()
+    assert columns["PCA high"] == losses.pca.worst_interval[1].tolist()
+    assert set(columns["PCA worst group"]) <= {"a", "b"}
+    text = str(losses)
+    assert f"{columns['fair loss'][1]:.4f}" in text
+    assert "Losses on held-out rows, in shares of the group's variance; intervals of" in text
+    text = str(held_out_losses(FairPCA(), X, **known))
+    assert "Disparities on held-out rows, in squared units of X; intervals of about 95 %" in text
+
+
+def test_refusals():
+    X, groups = data()
+    known = {"sensitive_features": groups}
+    for dimensions, message in (
+        ([], "dimensions must be one number of components or more"),
+        ([1.5], "dimensions must be an integer"),
+        ([6], "n_components=6 must be between 1 and n_features=5"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            held_out_losses(FairPCA(), X, dimensions=dimensions, **known)
+    known["dimensions"] = [2]
+    for options, message in (
+        ({"cv": 1}, "cv must be an integer of at least 2, got 1"),
+        ({"cv": 1000}, "cv=1000 must be at most the number of rows, 180"),
+        ({"relative": 1}, "relative must be True or False"),
+        ({"random_state": -1}, "random_state must be None or an integer"),
+        ({"cv": []}, "cv holds out no rows"),
+        ({"measure": "variance"}, "measure must be one of 'loss', 'disparity'"),
+        ({"cv": [(np.arange(70, 180), np.arange(70))]}, "'a' has no training rows in a fold"),
+        ({"cv": [(np.arange(180), np.array([0]))]}, "no group has two of them"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            held_out_losses(FairPCA(), X, **known, **options)
+    with pytest.raises(TypeError, match="SelectKBest has no n_components"):
+        held_out_losses(SelectKBest(), X, **known)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        held_out_losses(FairPCA(), X, sensitive_features=groups[1:], dimensions=[2])
+    svd = held_out_losses(TruncatedSVD(), X, **known)
+    assert svd.name == "TruncatedSVD"
