@@ -8,7 +8,7 @@ the gradient method of Kamani et al.; `fairpca.objectives` has what it can minim
 compare with are in `fairpca.solvers`, in `fairpca.parity` (another notion of fairness) and in
 `fairpca.vrpca`.
 `fairpca.datasets` holds two data sets of the literature, and `fairpca.metrics` functions for
-fairlearn.
+fairlearn and scores on held-out rows.
 
 >>> from fairpca import FairPCA
 >>> from fairpca.datasets import load_adult
