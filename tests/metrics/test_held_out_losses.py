@@ -265,6 +265,26 @@ def test_rows_held_out_never_or_several_times():
     assert held_out_losses(FairPCA(), X, cv=folds, **known).count.sum() == len(X)
 
 
+@pytest.mark.parametrize("measure", ["loss", "disparity"])
+def test_rows_without_labels_count_for_nothing(measure):
+    X, groups = data((60, 120, 20))
+    labels = np.where(groups == "c", None, groups)
+    splits = [*FOLDS.split(X)]
+    known = {"dimensions": [2], "measure": measure}
+    fair = FairPCA(missing_labels="drop")
+    losses = held_out_losses(fair, X, sensitive_features=labels, cv=splits, **known)
+    some = groups != "c"  # the first rows, so that their positions stay
+    kept = [(train[train < 180], test[test < 180]) for train, test in splits]
+    expected = held_out_losses(
+        FairPCA(), X[some], sensitive_features=groups[some], cv=kept, **known
+    )
+    part = [np.mean([len(train) for train, _ in s]) / n for s, n in ((splits, 200), (kept, 180))]
+    assert part[0] == pytest.approx(part[1])
+    for ours, theirs in ((losses.reduction, expected.reduction), (losses.pca, expected.pca)):
+        np.testing.assert_allclose(ours.loss, theirs.loss, rtol=1e-8)
+        np.testing.assert_allclose(ours.high, theirs.high, rtol=1e-8)
+
+
 def test_small_groups_are_one_and_a_single_row_is_left_out():
     X, groups = data((100, 60, 4, 5))
     known = {"dimensions": [2], "relative": False, "cv": FOLDS}

@@ -224,6 +224,9 @@ def held_out_losses(
     names = named_columns(X, sensitive_features)
     given = chosen_columns(X, names) if names else sensitive_features
     groups = ScoredGroups.of_rows(reduction, given, n, weights)
+    unlabelled = np.asarray(groups.weights.sum(axis=0)).ravel() == 0.0
+    if unlabelled.any():  # and left out: ordinary PCA is fitted to the same rows
+        weights = np.where(unlabelled, 0.0, 1.0 if weights is None else weights)
     left_out = () if getattr(reduction, "keep_sensitive", False) else names
     splits = [*_splits(cv, X, y, groups, random_state)]
     times = sum((np.bincount(test, minlength=n) for _, test in splits), np.zeros(n, dtype=np.int64))
