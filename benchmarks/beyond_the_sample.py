@@ -217,8 +217,10 @@ def measured(parts: list[str]) -> dict[str, Any]:
     """All figures: those of the parts anew, others as they were."""
     data: dict[str, Any] = json.loads(DATA.read_text("utf-8")) if DATA.exists() else {}
     for part in parts:
-        data[part] = dict(MEASURES[part]())
-        DATA.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        data[part] = {}
+        for name, figures in MEASURES[part]():
+            data[part][name] = figures
+            DATA.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     return data
 
 
