@@ -24,6 +24,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/against_pca.py
 	$(BIN)/python benchmarks/pareto_iteration.py
 	$(BIN)/python benchmarks/front_against_fit.py
+	$(BIN)/python benchmarks/shrinkage_cost.py
 
 bench-large: $(READY)
 	$(BIN)/python benchmarks/streaming.py

@@ -281,9 +281,10 @@ def _in_folds(groups: Groups, rows: Any, weights: Array | None, folds: str) -> G
     """The parts of groups that lie in one fold each; None if all groups are large."""
     if folds == "all":
         return in_folds(groups, rows)
-    each = np.ones(rows.shape[0]) if weights is None else weights
-    total, squares = (np.bincount(groups.codes, each**power) for power in (1, 2))
-    effective = total**2 / np.where(squares > 0.0, squares, 1.0)
+    effective: Array = np.bincount(groups.codes).astype(np.float64)
+    if weights is not None:
+        total, squares = (np.bincount(groups.codes, weights**power) for power in (1, 2))
+        effective = total**2 / np.where(squares > 0.0, squares, 1.0)
     divided = ~are_large(effective, rows.shape[1])
     return in_folds(groups, rows, divided) if divided.any() else None
 
