@@ -37,6 +37,7 @@ cases: $(READY)
 	$(BIN)/python benchmarks/price_of_nesting.py
 	$(BIN)/python benchmarks/attack_bounds.py
 	$(BIN)/python benchmarks/worst_case_pca.py
+	$(BIN)/python benchmarks/interval_coverage.py
 
 reproduce: $(READY)
 	$(BIN)/python -m experiments

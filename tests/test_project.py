@@ -83,7 +83,7 @@ def test_importing_needs_no_extra():
 def test_the_readme_example_prints_what_the_readme_shows(capsys):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```(\w+)\n(.*?)```", readme, re.DOTALL)
-    (_, example), (_, shown), (_, pipeline), (_, audit_example) = blocks
+    (_, example), (_, shown), (_, pipeline), (_, audit_example), (_, held_out) = blocks
     scope = {}
     exec(example, scope)
     assert capsys.readouterr().out == shown
@@ -92,6 +92,8 @@ def test_the_readme_example_prints_what_the_readme_shows(capsys):
     assert scope["pipe"][-1].certificate_.status == "optimal"
     exec(audit_example, scope)
     assert "audited  audited        PCA    audited" in capsys.readouterr().out
+    exec(held_out, scope)
+    assert "those of the training rows" in capsys.readouterr().out
 
 
 def test_the_readme_counts_are_those_of_the_committed_table():

@@ -12,13 +12,14 @@ from sklearn.utils import _safe_indexing, check_array, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_choice, check_flag
+from fairpca._rows.checks import check_choice, check_flag, check_whole_number
 from fairpca._rows.labels import GROUPINGS
 from fairpca._rows.named import chosen_columns, named_columns, without_columns
+from fairpca.estimators.audited import BASELINES, Judge
+from fairpca.estimators.baselines import baselines_of
 from fairpca.estimators.gather import gather
 from fairpca.estimators.pipelines import find_reduction
-from fairpca.moments import GroupMoments
-from fairpca.problem import Problem
+from fairpca.estimators.resampling import check_resamples
 from fairpca.table import GroupTable
 
 _BLOCK_VALUES = 2**22
@@ -33,6 +34,9 @@ def audit(
     groups: str | None = None,
     keep_sensitive: bool = False,
     missing_labels: str = "error",
+    baseline: str = "rows",
+    n_resamples: int = 200,
+    random_state: int | None = None,
 ) -> GroupTable:
     """Show what each group loses with a fitted reduction, and would lose with its own PCA.
 
@@ -42,19 +46,30 @@ def audit(
         PCA, TruncatedSVD, NMF, FairPCA, … Of a scikit-learn pipeline, which may end in a
         classifier, the last such step that is no scaling is judged, on the rows that reach it.
     X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-        Rows to judge it by. The losses with each group's own PCA and with ordinary PCA, in as many
-        dimensions as the reduction has, come from these rows.
+        Rows to judge it by. They may be others than those it was fitted to.
     sensitive_features, sample_weight, keep_sensitive, missing_labels
         As for `FairPCA` and its `fit`; there is no default for the first, and names are those of
         columns of X. Those that were features at the fit, by name, stay so.
     groups : {"intersections", "marginals", "both"} or None, default=None
         What several sensitive columns make groups of. None takes the groups that a `FairPCA` was
         fitted for, and intersections for other reductions.
+    baseline : {"rows", "training"}, default="rows"
+        What the losses are compared with, in as many dimensions as the reduction has: "rows" finds
+        each group's own PCA and ordinary PCA anew, from X. "training" takes those of the rows that
+        a `FairPCA` was fitted to, about their mean, so that nothing is fitted to X. Groups that
+        were not among them then have no disparity.
+    n_resamples : int, default=200
+        How often the rows of each group are drawn anew for intervals; 0 leaves the intervals out.
+        Groups of fewer than 30 rows, or 5 for each dimension, have none.
+    random_state : int or None, default=None
+        Seed of the draws; None is a fixed seed too.
 
     Returns
     -------
     GroupTable
-        It prints as a table. A disparity can be negative when the reduction is no projection from
+        It prints as a table, with 95 % intervals of the disparities; `GroupTable.intervals` has
+        more of them. They hold for the reduction as it is: where X is what it was fitted to, they
+        do not allow for that. A disparity can be negative when the reduction is no projection from
         the same centre, and so can lose less than the group's own PCA.
 
     Examples
@@ -66,17 +81,21 @@ def audit(
     >>> adult = load_adult(as_frame=False)
     >>> X = StandardScaler().fit_transform(adult.data)
     >>> print(audit(PCA(2).fit(X), X, sensitive_features=adult.sensitive_features))
-                                          own PCA      PCA     PCA  audited  audited        PCA    audited
-    group                 rows  variance     loss     loss  % lost     loss   % lost  disparity  disparity
-    ------------------------------------------------------------------------------------------------------
-    Female              10,771   15.7237  10.5906  11.2964    71.8  11.2964     71.8     0.7059     0.7059
-    Male                21,790   13.1480   9.8859  10.0595    76.5  10.0595     76.5     0.1735     0.1735
-    ------------------------------------------------------------------------------------------------------
-    largest difference                                                                   0.5323     0.5323
-    Every group is as well off as with ordinary PCA.
+                                          own PCA      PCA     PCA  audited  audited        PCA    audited  audited disparity
+    group                 rows  variance     loss     loss  % lost     loss   % lost  disparity  disparity      95 % interval
+    -------------------------------------------------------------------------------------------------------------------------
+    Female              10,771   15.7237  10.5906  11.2964    71.8  11.2964     71.8     0.7059     0.7059   0.6467 to 0.7561
+    Male                21,790   13.1480   9.8859  10.0595    76.5  10.0595     76.5     0.1735     0.1735   0.0999 to 0.2231
+    -------------------------------------------------------------------------------------------------------------------------
+    largest difference                                                                   0.5323     0.5323   0.4588 to 0.6210
+    Every group is as well off as with ordinary PCA. The rows tell the disparities of Female and Male
+    apart: they differ by 0.4588 to 0.6210 (95 % interval).
     """
     check_choice("groups", groups, GROUPINGS)
     check_flag("keep_sensitive", keep_sensitive)
+    check_choice("baseline", baseline, BASELINES)
+    check_whole_number("random_state", random_state, least=0, optional=True)
+    n_resamples = check_resamples(n_resamples)
     # Labels are those of the table that is given, whatever a pipeline makes of it.
     names = named_columns(X, sensitive_features)
     sensitive_features = chosen_columns(X, names) if names else sensitive_features
@@ -86,6 +105,8 @@ def audit(
     estimator = step.reduction
     if isinstance(estimator, BaseEstimator):
         check_is_fitted(estimator)
+    if baseline == "training":
+        baselines_of(estimator)  # before any work
     X = without_columns(step.rows(X), _no_features(estimator, left_out))
     gathered = gather(
         X,
@@ -96,13 +117,21 @@ def audit(
         least_rows=1,
         reduce_wide=True,
     )
-    # What groups lose in subspaces of their own is the same in the space that the rows span: that
-    # is as large as the rows, and no longer needed.
+    # What groups lose in subspaces of their own is the same in the space that the rows span. That
+    # itself is as large as the rows, and no longer needed.
+    in_space = gathered.space is not None and baseline == "rows"
+    rows = gathered.space.rows if in_space else gathered.rows  # type: ignore[union-attr]
     gathered = replace(gathered, space=None)
     # Sparse rows that have been checked are in a format that can be cut.
     source = gathered.rows if scipy.sparse.issparse(X) else X
     errors, r = squared_errors(estimator, source, gathered.rows)
-    return audited_table(estimator, gathered.moments, gathered.group_sums(errors), r)
+    chosen: dict[str, Any] = {"baseline": baseline, "n_resamples": n_resamples}
+    judge = Judge(estimator, gathered.moments, r, **chosen, random_state=random_state)
+    for group in range(len(gathered.moments.labels)):
+        members = np.flatnonzero(gathered.members(group))
+        judge.add(group, rows, members, errors, gathered.weights)
+        judge.finish(group)
+    return judge.table()
 
 
 def _no_features(estimator: Any, left_out: Sequence[str]) -> list[str]:
@@ -110,15 +139,6 @@ def _no_features(estimator: Any, left_out: Sequence[str]) -> list[str]:
     features = {*getattr(estimator, "feature_names_in_", ())}
     names = (*left_out, *getattr(estimator, "sensitive_names_", ()))
     return [name for name in names if name not in features]
-
-
-def audited_table(estimator: Any, moments: GroupMoments, sums: Array, r: int) -> GroupTable:
-    """The table of a reduction to r columns, from the sum of each group's squared errors."""
-    loss = sums / moments.weight
-    # A fair reduction may use more dimensions than it was asked for, by which it is judged.
-    r = getattr(getattr(estimator, "certificate_", None), "n_components", r)
-    problem = Problem(moments, min(r, moments.n_features))
-    return GroupTable.from_problem(problem, loss, "audited", subspace=False)
 
 
 def squared_errors(estimator: Any, X: Any, rows: Any) -> tuple[Array, int]:

@@ -22,12 +22,18 @@ from fairpca._rows.text import (
     short_text,
     text_table,
 )
+from fairpca.intervals import GroupIntervals
 from fairpca.problem import Problem
 
 _NO_CHANGE = 1e-9
 """Part of a group's variance below which it is neither better nor worse off: rounding."""
 
 _PERCENT = ".1f"
+
+_TRAINING = "training "
+"""Before the names of columns that are about the PCA of other rows."""
+
+_UNKNOWN = "unknown"
 
 _WIDTH = 100
 """Characters in a line of the sentences under a printed table."""
@@ -49,7 +55,8 @@ class GroupTable:
     count : integer array of shape (k,)
         Rows of each group.
     own_loss : array of shape (k,)
-        Loss of each group with its own PCA: the least possible in this dimension.
+        Loss of each group with its own PCA: the least possible in this dimension, unless that is
+        the PCA of its training rows. nan for groups that have none.
     pca_loss : array of shape (k,)
         Loss with ordinary PCA on all rows.
     loss : array of shape (k,)
@@ -62,6 +69,13 @@ class GroupTable:
         Whether ordinary PCA has the least total loss of all reductions that this one is compared
         with, so that any other leaves some group worse off. It has for subspaces of the same
         dimension with losses measured from the mean of all rows.
+    baseline : {"rows", "training"}
+        Whether own PCA and PCA are those of the rows that the losses are of, or of the rows that
+        the reduction was fitted to.
+    intervals : GroupIntervals or None
+        How surely the rows tell the losses and disparities, where there were rows: of `audit`.
+    notes : tuple of str
+        What else is said below the table.
 
     Examples
     --------
@@ -96,6 +110,9 @@ class GroupTable:
     variance: Array
     group_names: tuple[str, ...] | None = None
     pca_is_best: bool = False
+    baseline: str = "rows"
+    intervals: GroupIntervals | None = None
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def from_problem(
@@ -130,8 +147,13 @@ class GroupTable:
 
     @property
     def largest_difference(self) -> float:
-        """Largest difference between the disparities of two groups."""
-        return float(np.ptp(self.disparity))
+        """Largest difference between the disparities of two groups, of those that have any."""
+        return _spread(self.disparity)
+
+    @property
+    def difference_interval(self) -> tuple[float, float] | None:
+        """95 % interval of the largest difference between two groups with an interval."""
+        return None if self.intervals is None else self.intervals.difference
 
     @property
     def change(self) -> Array:
@@ -170,20 +192,24 @@ class GroupTable:
         return max(float(self.change.max()), 0.0)
 
     def sentences(self) -> str:
-        """Who is better and who is worse off than with ordinary PCA, in words.
+        """Who is better and who is worse off than with ordinary PCA, and the notes, in words.
 
-        One group has nothing to be compared with, and gives an empty text.
+        One group has nothing to be compared with.
         """
+        return " ".join(filter(None, [self._compared(), *self.notes]))
+
+    def _compared(self) -> str:
         k, better, worse = len(self), self.n_better_off, self.n_worse_off
+        pca = "ordinary PCA" if self.baseline == "rows" else "the PCA of the training rows"
         if k == 1:
             return ""
         if not better and not worse:
-            return "Every group is as well off as with ordinary PCA."
+            return f"Every group is as well off as with {pca}."
         if k in (better, worse):
-            said = f"Every group is {'better' if better else 'worse'} off than with ordinary PCA."
+            said = f"Every group is {'better' if better else 'worse'} off than with {pca}."
         else:
             said = (
-                f"Compared with ordinary PCA, {better or 'none'} of {k} groups "
+                f"Compared with {pca}, {better or 'none'} of {k} groups "
                 f"{'is' if better < 2 else 'are'} better off and {worse or 'none'} "
                 f"{'is' if worse < 2 else 'are'} worse off."
             )
@@ -200,19 +226,34 @@ class GroupTable:
 
     def to_dict(self) -> dict[str, list[Any]]:
         """The columns by name, as lists; shares are those of the group's variance."""
-        return {
+        own, pca = self._baseline_names
+        columns = {
             "group": self._group_texts(),
             "rows": self.count.tolist(),
             "variance": self.variance.tolist(),
-            "own PCA loss": self.own_loss.tolist(),
-            "own PCA share lost": self._share(self.own_loss).tolist(),
-            "PCA loss": self.pca_loss.tolist(),
-            "PCA share lost": self._share(self.pca_loss).tolist(),
+            f"{own} loss": self.own_loss.tolist(),
+            f"{own} share lost": self._share(self.own_loss).tolist(),
+            f"{pca} loss": self.pca_loss.tolist(),
+            f"{pca} share lost": self._share(self.pca_loss).tolist(),
             f"{self.name} loss": self.loss.tolist(),
             f"{self.name} share lost": self._share(self.loss).tolist(),
-            "PCA disparity": self.pca_disparity.tolist(),
+            f"{pca} disparity": self.pca_disparity.tolist(),
             f"{self.name} disparity": self.disparity.tolist(),
         }
+        for name in ("loss", "disparity", "change") if self.intervals is not None else ():
+            ends = getattr(self.intervals, name)
+            columns[f"{self.name} {name} low"] = ends[:, 0].tolist()
+            columns[f"{self.name} {name} high"] = ends[:, 1].tolist()
+        return columns
+
+    @property
+    def _baseline_names(self) -> tuple[str, str]:
+        """What own PCA and ordinary PCA are called in the names of columns."""
+        return (
+            ("own PCA", "PCA")
+            if self.baseline == "rows"
+            else (_TRAINING + "own PCA", _TRAINING + "PCA")
+        )
 
     def to_frame(self) -> Any:
         """The table as a pandas data frame, with the labels of the groups as its index.
@@ -277,27 +318,47 @@ class GroupTable:
     def _cells(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Head, one row for each group, and a last row with the largest differences."""
         form = self._number_format
+        own, pca = (name.replace(_TRAINING, "training\n") for name in self._baseline_names)
         columns: dict[str, tuple[Any, str]] = {
             "rows": (self.count, ","),
             "variance": (self.variance, form),
-            "own PCA\nloss": (self.own_loss, form),
-            "PCA\nloss": (self.pca_loss, form),
-            "PCA\n% lost": (100.0 * self._share(self.pca_loss), _PERCENT),
+            f"{own}\nloss": (self.own_loss, form),
+            f"{pca}\nloss": (self.pca_loss, form),
+            f"{pca}\n% lost": (100.0 * self._share(self.pca_loss), _PERCENT),
             f"{self.name}\nloss": (self.loss, form),
             f"{self.name}\n% lost": (100.0 * self._share(self.loss), _PERCENT),
-            "PCA\ndisparity": (self.pca_disparity, form),
+            f"{pca}\ndisparity": (self.pca_disparity, form),
             f"{self.name}\ndisparity": (self.disparity, form),
         }
         rows = [
-            [short_text(text), *(formatted(values[i], form) for values, form in columns.values())]
+            [short_text(text), *(_known(values[i], form) for values, form in columns.values())]
             for i, text in enumerate(self._group_texts())
         ]
-        spreads = [formatted(np.ptp(part), form) for part in (self.pca_disparity, self.disparity)]
-        return ["group", *columns], rows, ["largest difference", *[""] * 7, *spreads]
+        spreads = [_known(_spread(part), form) for part in (self.pca_disparity, self.disparity)]
+        foot = ["largest difference", *[""] * 7, *spreads]
+        head = ["group", *columns]
+        if self.intervals is not None:
+            head.append(f"{self.name} disparity\n95 % interval")
+            ends = [*self.intervals.disparity, self.difference_interval or (np.nan, np.nan)]
+            for row, (low, high) in zip([*rows, foot], ends, strict=True):
+                known = f"{formatted(low, form)} to {formatted(high, form)}"
+                row.append(known if np.isfinite(low) else _UNKNOWN)
+        return head, rows, foot
 
     @property
     def _number_format(self) -> str:
-        return number_format([self.variance, self.own_loss, self.pca_loss, self.loss])
+        columns = (self.variance, self.own_loss, self.pca_loss, self.loss)
+        return number_format(column[np.isfinite(column)] for column in columns)
+
+
+def _spread(values: Array) -> float:
+    """The difference between the largest and the smallest number, of those that are known."""
+    known = values[~np.isnan(values)]
+    return float(np.ptp(known)) if len(known) else float("nan")
+
+
+def _known(value: float, form: str) -> str:
+    return _UNKNOWN if np.isnan(value) else formatted(value, form)
 
 
 def _not_zero(value: float, form: str) -> str:

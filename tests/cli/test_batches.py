@@ -162,6 +162,7 @@ def test_transform_and_audit_with_a_model(folder, capsys, suffix):
     for output in ("made.csv", "made.parquet", "made.feather"):
         assert both(capsys, "transform", *arguments, *carried, "--output", output)["rows"] == 90
     both(capsys, "audit", *arguments)
+    both(capsys, "audit", *arguments, "--baseline", "training", "--groups", "marginals")
     labels = both(capsys, "audit", *arguments, "--sensitive", "race", "--missing-labels", "group")
     assert [group["group"] for group in labels["groups"]] == [
         "1.0",

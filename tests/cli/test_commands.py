@@ -386,6 +386,25 @@ def test_an_audit_in_words(model, capsys):
     assert "\nx " in out  # a group by race, not by sex
 
 
+def test_an_audit_against_the_training_rows(model, capsys):
+    arguments = ["audit", "new.csv", "--model", "m.fairpca"]
+    assert main([*arguments, "--baseline", "training"]) == 0
+    out = capsys.readouterr().out
+    assert "PCA and own PCA are those of the training rows" in " ".join(out.split())
+    assert "than ordinary PCA of the training rows." in out
+    assert "95 % interval" in out
+    assert main([*arguments, "--resamples", "0"]) == 0
+    out = capsys.readouterr().out
+    assert "training" not in out
+    assert "interval" not in out
+    # Groups by another column were not there at the fit, and JSON has no nan.
+    assert main([*arguments, "--baseline", "training", "--sensitive", "race", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)["model"]
+    assert result["baseline"] == "training"
+    assert {group["training_own_pca_loss"] for group in result["groups"]} == {None}
+    assert "Not among the training groups" in result["compared_with_pca"]["text"]
+
+
 def test_columns_that_do_not_belong_can_be_dropped_or_carried(model, capsys):
     people().assign(id=range(120), other="x").to_csv("other.csv", index=False)
     arguments = ["transform", "other.csv", "--model", "m.fairpca", "--output", "r.csv"]

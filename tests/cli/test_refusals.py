@@ -179,6 +179,13 @@ def folder_in_the_way():
         (None, ["audit", "people.csv"], "an audit needs --sensitive and --n-components, or a"),
         (None, ["audit", "people.csv", "--model", "m.fairpca", *ON], "a model has its own"),
         (None, ["audit", "people.csv", "--model", "people.csv"], "is no fairpca model file"),
+        (
+            None,
+            ["audit", "people.csv", *ON, "--baseline", "training"],
+            "is for an audit of a --model",
+        ),
+        (None, ["audit", "people.csv", *ON, "--baseline", "own"], "--baseline must be one of"),
+        (None, ["audit", "people.csv", *ON, "--resamples", "1"], "must be 0 or at least 2"),
         (None, ["audit", "people.csv", "--model", "."], "cannot read '.'"),
         (None, ["transform", "people.csv", "--model", "x", "--output", "r.csv"], "no file 'x'"),
     ],

@@ -3,6 +3,7 @@
 import json
 import os
 import zipfile
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -466,3 +467,46 @@ def test_links_stay_links_and_the_mode_is_the_usual_one(tmp_path):
     assert (tmp_path / "file").read_bytes() == b"new"
     (tmp_path / "usual").touch()
     assert (tmp_path / "file").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+# --- The subspaces of the training rows ------------------------------------------
+
+
+def test_subspaces_of_the_training_rows_come_back(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5)) * [3, 2, 2, 1, 1]
+    groups = rng.integers(0, 2, (200, 2)).astype(str)
+    fair = FairPCA(2, groups="both").fit(X, sensitive_features=groups)
+    path = tmp_path / "model.fairpca"
+
+    def restored(**choices):
+        save_model(fair, path, **choices)
+        return load_model(path).fair_pca
+
+    given = {"sensitive_features": groups[::-1], "baseline": "training"}
+    back = restored()
+    np.testing.assert_array_equal(back.baselines_.own_bases, fair.baselines_.own_bases)
+    assert str(audit(back, X, **given)) == str(audit(fair, X, **given))
+    size = path.stat().st_size
+    without = restored(baselines=False)
+    assert without.baselines_ is None
+    assert path.stat().st_size < size
+    with pytest.raises(ValueError, match="its file was written without them"):
+        audit(without, X, **given)
+    with pytest.raises(ValueError, match="its file was written without them"):
+        save_model(without, path, baselines=True)
+    with pytest.raises(ValueError, match="baselines must be"):
+        save_model(fair, path, baselines="yes")
+    monkeypatch.setattr("fairpca.estimators.model_file._SMALL_BASELINES", 10)
+    assert restored().baselines_ is None
+    assert restored(baselines=True).baselines_ is not None
+
+
+def test_subspaces_of_another_shape_are_taken_for_damage(tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    fair = FairPCA(2).fit(X, sensitive_features=np.arange(60) % 2)
+    wrong = replace(fair.baselines_, own_bases=fair.baselines_.own_bases[:, :3])
+    fair.baselines_ = wrong
+    save_model(fair, tmp_path / "model.fairpca")
+    with pytest.raises(ValueError, match="damaged"):
+        load_model(tmp_path / "model.fairpca")

@@ -11,14 +11,11 @@ import pytest
 import scipy.sparse
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import FairnessWarning, FairPCA, GroupMoments, Problem, pareto_front
+from fairpca import FairnessWarning, FairPCA, GroupMoments, pareto_front
 from fairpca.datasets import load_adult
-from fairpca.estimators.gather import Gathered
-from fairpca.report import _resampling as resampling
 from fairpca.report import report
 from fairpca.report._cautions import warnings
 from fairpca.report._facts import Facts
-from fairpca.report._resampling import measure_intervals
 from fairpca.report._text import (
     harmless,
     in_quotes,
@@ -351,140 +348,6 @@ def test_chance_is_said():
     assert made.summary["resampling"]["difference"][0] > 0
     assert "hardly by chance" in made.summary["chance"][0]
     assert "chance" not in " ".join(made.summary["finding"])
-
-
-def gathered(problem, X, codes, weights=None):
-    return Gathered(problem.moments, X, codes, weights)
-
-
-@pytest.mark.parametrize(("n", "r"), [(30, 2), (200, 2), (25 * 2, 5)])
-def test_intervals_cover_the_truth(n, r):
-    """Rows from a known distribution: its disparity lies in 95 % of the intervals, nearly."""
-    rng = np.random.default_rng(n)
-    d, runs = 3 * r, 200
-    spectrum = np.linspace(4.0, 0.2, d)
-    covered = 0
-    for _ in range(runs):
-        basis = np.linalg.qr(np.eye(d)[:, :r] + 0.4 * rng.normal(size=(d, r)))[0]
-        truth = spectrum[:r].sum() - np.trace(basis.T * spectrum @ basis)
-        X = rng.normal(size=(n, d)) * np.sqrt(spectrum)
-        problem = Problem(GroupMoments.from_rows(X), r, centering="group")
-        found = measure_intervals(problem, gathered(problem, X, np.zeros(n, int)), [basis], 60, rng)
-        covered += found.low[0, 0] <= truth <= found.high[0, 0]
-    assert covered / runs >= 0.92
-
-
-def test_the_largest_of_many_differences_is_not_called_sure():
-    """Twelve groups of one distribution: picking the extremes must not make a finding."""
-    rng = np.random.default_rng(0)
-    sure = 0
-    for _ in range(40):
-        X = rng.normal(size=(480, 5)) * [2, 1.5, 1, 1, 1]
-        codes = np.arange(480) % 12
-        problem = Problem(GroupMoments.from_rows(X, codes), 2)
-        found = measure_intervals(
-            problem, gathered(problem, X, codes), [problem.pca_basis], 100, rng
-        )
-        disparities = problem.disparities(problem.pca_basis)
-        low, _ = found.of_difference(disparities, 0, disparities.argmax(), disparities.argmin())
-        sure += low > 0
-    assert sure <= 5  # of 40, at a nominal 2.5 %
-
-
-@pytest.mark.parametrize("loss", ["mean", "sum"])
-@pytest.mark.parametrize("centering", ["global", "group"])
-@pytest.mark.parametrize(
-    ("measure", "relative"),
-    [("disparity", False), ("disparity", True), ("loss", False), ("variance", True)],
-)
-def test_draws_are_those_of_rows_drawn_one_by_one(loss, centering, measure, relative, monkeypatch):
-    """Mean and spread of the draws against a plain bootstrap of weighted rows."""
-    monkeypatch.setattr(resampling, "_PIECES", 40)
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(160, 3)) * [2.0, 1.0, 1.0] + [5.0, 0.0, 1.0]
-    X[80:, 0] += 2.0
-    codes = np.repeat([0, 1], 80)
-    weights = rng.uniform(0.5, 3.0, 160)
-    weights[::10] = 0.0
-    moments = GroupMoments.from_rows(X, codes, sample_weight=weights)
-    problem = Problem(
-        moments, 1, loss=loss, centering=centering, measure=measure, relative=relative
-    )
-    basis = np.linalg.qr(rng.normal(size=(3, 1)))[0]
-    found = measure_intervals(problem, gathered(problem, X, codes, weights), [basis], 1500, rng)
-
-    def measured(rows, row_weights, group):
-        center = moments.total_mean
-        if centering == "group":
-            center = np.average(rows, axis=0, weights=row_weights)
-        matrix = np.cov((rows - center).T, aweights=row_weights, ddof=0)
-        offset = np.average(rows, axis=0, weights=row_weights) - center
-        matrix = matrix + np.outer(offset, offset)
-        scale = moments.weight[group] if loss == "sum" else 1.0
-        most = {"disparity": np.linalg.eigvalsh(matrix)[-1], "loss": np.trace(matrix)}
-        value = most.get(measure, 0.0) - (basis.T @ matrix @ basis).item()
-        return value / np.trace(matrix) if relative else scale * value
-
-    for group in (0, 1):
-        members = np.flatnonzero((codes == group) & (weights > 0))
-        here = measured(X[members], weights[members], group)
-        assert here == pytest.approx(problem.measures(basis)[group])
-        drawn = [rng.choice(members, len(members)) for _ in range(1500)]
-        plain = np.array([measured(X[rows], weights[rows], group) for rows in drawn]) - here
-        ours = found.draws[0, group]
-        assert ours.std() == pytest.approx(plain.std(), rel=0.25)
-        assert ours.mean() == pytest.approx(plain.mean(), abs=0.15 * plain.std())
-    middle = (
-        np.subtract(*problem.measures(basis)[[0, 1]])
-        - np.subtract(found.draws[0, 0], found.draws[0, 1]).mean()
-    )
-    low, high = found.of_difference(problem.measures(basis), 0, 0, 1)
-    assert (low + high) / 2 == pytest.approx(middle)
-    ends = np.array([found.low[0], problem.measures(basis), found.high[0]])
-    assert (ends <= 0).all() if measure == "variance" else (ends >= 0).all()
-    assert (found.low < found.high).all()
-    error = np.hypot(found.draws[0, 0].std(), found.draws[0, 1].std())
-    assert (high - low) / 2 == pytest.approx(1.96 * error, rel=0.15)
-
-
-def test_pieces_of_large_groups_give_the_same_intervals(monkeypatch):
-    X, groups = two_groups(3000)
-    codes = (groups == "b").astype(int)
-    problem = Problem(GroupMoments.from_rows(X, groups), 2)
-    widths = []
-    for pieces in (5000, 150):
-        monkeypatch.setattr(resampling, "_PIECES", pieces)
-        found = measure_intervals(
-            problem,
-            gathered(problem, X, codes),
-            [problem.pca_basis],
-            1000,
-            np.random.default_rng(0),
-        )
-        widths.append(found.high - found.low)
-    np.testing.assert_allclose(widths[1], widths[0], rtol=0.2)
-
-
-def test_intervals_with_many_columns(monkeypatch):
-    """Looking for own subspaces among leading directions only changes little."""
-    rng = np.random.default_rng(0)
-    spectrum = 1.0 / np.arange(1, 41)
-    X = rng.normal(size=(600, 40)) * np.sqrt(spectrum)
-    X[:300, :4] = X[:300, 3::-1]
-    codes = np.repeat([0, 1], 300)
-    problem = Problem(GroupMoments.from_rows(X, codes), 3)
-    bases = [problem.pca_basis, problem.own_subspaces[0]]
-    found = []
-    for columns in (100, 15):
-        monkeypatch.setattr(resampling, "_COLUMNS", columns)
-        monkeypatch.setattr(resampling, "_MORE_COLUMNS", 9)
-        drawn = measure_intervals(
-            problem, gathered(problem, X, codes), bases, 200, np.random.default_rng(0)
-        )
-        found.append(np.array([drawn.low, drawn.high]))
-    width = found[0][1] - found[0][0]
-    assert (width > 0).all()
-    assert (np.abs(found[1] - found[0]) < 0.25 * width).all()
 
 
 def test_a_group_of_one_row_has_no_interval():

@@ -72,7 +72,10 @@ def cost(fair: FairPCA) -> str:
 
 def of_model(audited: GroupTable) -> list[str]:
     """What each group loses with an audited model, and what that costs in total."""
-    compared = _compared(total(audited, audited.loss), total(audited, audited.pca_loss))
+    ordinary = total(audited, audited.pca_loss)
+    compared = _compared(total(audited, audited.loss), ordinary)
+    if audited.baseline == "training":
+        compared += " of the training rows"
     return [
         f"The model on this table:\n\n{audited}\n",
         f"The model has a total loss of {compared}.",
@@ -127,7 +130,9 @@ def model_as_data(audited: GroupTable) -> dict[str, Any]:
     """An audited model as plain data, for JSON."""
     return {
         "total_loss": total(audited, audited.loss),
+        "baseline": audited.baseline,
         "groups": groups_as_data(audited),
+        "difference_interval": audited.difference_interval,
         "compared_with_pca": _compared_as_data(audited),
     }
 
@@ -145,7 +150,12 @@ def _compared_as_data(table: GroupTable) -> dict[str, Any]:
 
 
 def groups_as_data(table: GroupTable) -> list[dict[str, Any]]:
-    """A table of groups, one entry for each."""
+    """A table of groups, one entry for each; None for what is not known."""
     columns = table.to_dict()
     names = [name.replace(" ", "_").lower() for name in columns]
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    known = (map(_known, column) for column in columns.values())
+    return [dict(zip(names, row, strict=True)) for row in zip(*known, strict=True)]
+
+
+def _known(value: Any) -> Any:
+    return None if isinstance(value, float) and np.isnan(value) else value

@@ -2,8 +2,7 @@
 
 import shlex
 import warnings
-from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,11 +12,11 @@ import numpy as np
 import pandas
 
 from fairpca import FairPCA, GroupTable, ParetoFront
-from fairpca._linalg.types import Array
-from fairpca.audit import audited_table, squared_errors
+from fairpca.audit import squared_errors
 from fairpca.cli._options import REPORT, ColumnOptions, FitOptions, check_destination
 from fairpca.cli._prepared import PreparedTable, without_repeating
 from fairpca.cli._terminal import BadInputError, refusing, show_warning, stage
+from fairpca.estimators.audited import Judge
 from fairpca.estimators.callbacks import listening
 from fairpca.front import front_of
 from fairpca.report import Report, import_jinja2
@@ -56,22 +55,30 @@ def find_front(
 
 
 @refusing()
-def audit_prepared(prepared: PreparedTable, reduction: FairPCA, missing_labels: str) -> GroupTable:
-    """What each group loses with a reduction of prepared columns."""
-    losses: dict[Hashable, float] = defaultdict(float)
-    r = 0
+def audit_prepared(
+    prepared: PreparedTable, reduction: FairPCA, missing_labels: str, **chosen: Any
+) -> GroupTable:
+    """What each group loses with a reduction of prepared columns; choices are as for `audit`."""
+    gathered = replace(prepared, grouping="intersections").gathered(reduce_wide=True)
+    position = {label: i for i, label in enumerate(gathered.moments.labels)}
+    space, gathered = gathered.space, gathered.grouped(prepared.grouping)
+    judge = Judge(reduction, gathered.moments, reduction.n_components_, **chosen)
+    every, start = range(len(gathered.moments.labels)), 0
     for batch, rows in prepared.batches("auditing the model", prepared.sensitive):
         groups = label_groups(batch, prepared.sensitive, missing_labels)
-        errors, r = squared_errors(reduction, rows, rows)
-        errors = errors if groups.kept is None else errors * groups.kept
-        sums = np.bincount(groups.codes, errors, len(groups.labels))
-        for label, loss in zip(groups.labels, sums, strict=False):
-            losses[label] += float(loss)
-    gathered = replace(prepared, grouping="intersections").gathered(reduce_wide=True)
-    lost: Array = np.array([losses[label] for label in gathered.moments.labels], dtype=np.float64)
-    gathered = gathered.grouped(prepared.grouping)
-    lost = lost if gathered.parts is None else np.asarray(gathered.parts @ lost)
-    return audited_table(reduction, gathered.moments, lost, r)
+        errors, _ = squared_errors(reduction, rows, rows)
+        # Of a batch without any label there are codes, but no groups.
+        codes = np.array([*(position.get(label, -1) for label in groups.labels), -1])[groups.codes]
+        codes = codes if groups.kept is None else np.where(groups.kept, codes, -1)
+        some = replace(gathered, codes=codes, weights=None)
+        if space is not None and chosen["baseline"] == "rows":
+            rows = space.rows[start : start + len(rows)]
+        start += len(rows)
+        for group in every:
+            judge.add(group, rows, np.flatnonzero(some.members(group)), errors)
+    for group in every:
+        judge.finish(group)
+    return judge.table()
 
 
 def check_report(path: Path | None, choices: FitOptions, *others: Path | None) -> None:

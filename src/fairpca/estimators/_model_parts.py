@@ -9,6 +9,7 @@ import numpy as np
 
 from fairpca._linalg.types import Array
 from fairpca.certificate import Certificate
+from fairpca.estimators.baselines import Baselines
 from fairpca.estimators.fair_pca import FairPCA
 from fairpca.estimators.nesting import NestingTable
 from fairpca.solution import Solution
@@ -52,6 +53,11 @@ def arrays_of(fitted: FairPCA, preparation: Preparation | None) -> dict[str, Arr
     nesting = getattr(fitted, "nesting_", None)
     arrays |= {f"nesting_{name}": getattr(nesting, name, None) for name in _NESTING_ARRAYS}
     return {name: array for name, array in arrays.items() if array is not None}
+
+
+def baseline_arrays(baselines: Baselines) -> dict[str, Array]:
+    """What is kept of the training rows' subspaces; the rest of them is in the file anyway."""
+    return {"own_bases": baselines.own_bases, "pca_basis": baselines.pca_basis}
 
 
 def header_of(fitted: FairPCA, preparation: Preparation | None) -> dict[str, Any]:
@@ -199,6 +205,10 @@ def restored(
         group_names=None if group_names is None else tuple(map(str, group_names)),
         pca_is_best=bool(groups["pca_is_best"]),
     )
+    fair.baselines_ = None
+    if "own_bases" in arrays:
+        table, bases = fair.group_table_, (arrays["own_bases"], arrays["pca_basis"])
+        fair.baselines_ = Baselines(table.labels, table.count, *bases, mean=fair.mean_)
     preparation = _restored_preparation(header["preparation"], arrays)
     _check_shapes(fair, preparation)
     return fair, preparation, text
@@ -248,6 +258,9 @@ def _check_shapes(fair: FairPCA, preparation: Preparation | None) -> None:
         table.loss.shape == fair.certificate_.measures.shape == (k,),
         all(a.shape == (k,) for a in (table.count, table.own_loss, table.pca_loss, table.variance)),
     ]
+    if fair.baselines_ is not None:
+        own, pca = fair.baselines_.own_bases, fair.baselines_.pca_basis
+        fits += [own.shape[1:] == pca.shape, own.shape[:2] == (k, d), np.isfinite(own).all()]
     if hasattr(fair, "nesting_"):
         parts = [getattr(fair.nesting_, name) for name in _NESTING_ARRAYS]
         fits += [len(fair.nesting_.status) == r, all(part.shape == (r,) for part in parts)]

@@ -12,6 +12,7 @@ from fairpca._rows.labels import grouping_of
 from fairpca._rows.row_space import RowSpace
 from fairpca.certificate import Certificate
 from fairpca.estimators.base import LinearReduction, solution_axes
+from fairpca.estimators.baselines import Baselines
 from fairpca.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from fairpca.estimators.choices import PROBLEM_CHOICES, checked_solver
 from fairpca.estimators.cross_fit import CrossFit, chosen_shrinkage
@@ -144,6 +145,9 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         What nesting costs for each number of components; only with ``nested=True``. Print it.
     solution_ : Solution
         What the solver returned.
+    baselines_ : Baselines or None
+        Each group's own subspace and that of ordinary PCA, for ``audit(…, baseline="training")``;
+        None where they would be large, or there are far more columns than rows.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -175,6 +179,7 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
     group_table_: GroupTable
     certificate_: Certificate
     solution_: Solution
+    baselines_: Baselines | None
 
     def __init__(
         self,
@@ -382,6 +387,8 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         self.solution_ = solution
         self.certificate_ = solution.certificate
         self.shrinkage_ = solution.certificate.shrinkage
+        # To take subspaces back to far more columns would cost a tenth of the fit.
+        self.baselines_ = Baselines.of_problem(problem) if space is None else None
         for name in ("nesting_", "cross_fit_"):
             self.__dict__.pop(name, None)
         if judged is not None:

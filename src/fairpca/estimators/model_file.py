@@ -28,8 +28,8 @@ The arrays are ``components``, ``mean``, ``explained_variance``, ``explained_var
 ``singular_values``, ``basis``, ``group_losses``, ``own_losses``, ``pca_losses``, ``variances``,
 ``measures``, ``change_from_pca``, ``multipliers`` and, where there are any, ``projection_factors``,
 ``retention``, ``miss_multipliers``, ``minmax_measures``, ``means`` and ``scales`` (of the
-preparation) and ``nesting_value``, ``nesting_free_value``, ``nesting_free_bound`` and
-``nesting_gap`` (of a `NestingTable`).
+preparation), ``own_bases`` and ``pca_basis`` (of the `Baselines`) and ``nesting_value``,
+``nesting_free_value``, ``nesting_free_bound`` and ``nesting_gap`` (of a `NestingTable`).
 Infinite numbers are texts in the header. A solver's `history` is not kept. Groups whose labels are
 neither text nor numbers come back as text.
 """
@@ -43,7 +43,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.types import Array
-from fairpca.estimators._model_parts import arrays_of, header_of, restored
+from fairpca._rows.checks import check_flag
+from fairpca.estimators._model_parts import arrays_of, baseline_arrays, header_of, restored
+from fairpca.estimators.baselines import baselines_of
 from fairpca.estimators.fair_pca import FairPCA
 from fairpca.files.archive import FileFormat, taking_for_damage
 from fairpca.table import GroupTable
@@ -51,6 +53,9 @@ from fairpca.tables.preparation import Preparation
 
 FORMAT = "fairpca model"
 VERSION = 1
+
+_SMALL_BASELINES = 2**20
+"""Bytes of the training rows' subspaces that are written unasked."""
 
 _FILE = FileFormat(FORMAT, VERSION, "fairpca model file")
 
@@ -134,7 +139,11 @@ class FairModel:
 
 
 def save_model(
-    fitted: FairPCA, path: str | Path, *, preparation: Preparation | None = None
+    fitted: FairPCA,
+    path: str | Path,
+    *,
+    preparation: Preparation | None = None,
+    baselines: bool | None = None,
 ) -> None:
     """Write a fitted FairPCA to a file that holds no code.
 
@@ -149,11 +158,16 @@ def save_model(
     preparation : Preparation, default=None
         What made the columns it was fitted on. None takes them as they are: by name, if the fit
         was on a data frame.
+    baselines : bool, default=None
+        Whether to write the subspaces of the training rows, `FairPCA.baselines_`, with which
+        ``audit(…, baseline="training")`` measures others. None does where that takes at most 1 MB.
 
     Examples
     --------
     See `load_model`.
     """
+    if baselines is not None:
+        check_flag("baselines", baselines)
     if not isinstance(fitted, FairPCA):
         raise TypeError(f"Only a FairPCA can be saved, not a {type(fitted).__name__}.")
     check_is_fitted(fitted)
@@ -167,7 +181,13 @@ def save_model(
             f"The preparation makes {len(preparation.means)} columns, and the FairPCA was fitted "
             f"on {fitted.n_features_in_}."
         )
-    _FILE.write(path, header_of(fitted, preparation), arrays_of(fitted, preparation))
+    arrays = arrays_of(fitted, preparation)
+    if baselines:
+        arrays |= baseline_arrays(baselines_of(fitted))
+    elif baselines is None and fitted.baselines_ is not None:
+        small = fitted.baselines_.nbytes <= _SMALL_BASELINES
+        arrays |= baseline_arrays(fitted.baselines_) if small else {}
+    _FILE.write(path, header_of(fitted, preparation), arrays)
 
 
 def load_model(path: str | Path) -> FairModel:

@@ -85,7 +85,7 @@ class DisparityDisplay(Display):
         name = type(reduction).__name__
         if X is not None:
             known = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-            display = cls(audit(estimator, X, **known), name)
+            display = cls(audit(estimator, X, **known, n_resamples=0), name)
         elif hasattr(reduction, "group_table_"):
             display = cls(reduction.group_table_, "fair PCA")
         else:
@@ -351,4 +351,4 @@ def _fitted_table(
     if hasattr(copy, "group_table_"):
         table: GroupTable = copy.group_table_
         return table
-    return audit(copy, rows, **known)
+    return audit(copy, rows, **known, n_resamples=0)

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fairpca.estimators.resampling import few_rows
 from fairpca.report._facts import Facts
-from fairpca.report._resampling import few_rows
 from fairpca.report._text import in_quotes, percent, rows
 
 _DOMINANT = 0.5

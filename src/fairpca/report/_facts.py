@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from fairpca.estimators.resampling import NO_VARIANCE, Intervals
 from fairpca.front import ParetoFront
 from fairpca.report._measures import MeasureWords
-from fairpca.report._resampling import NO_VARIANCE, Intervals
 
 
 class Facts:

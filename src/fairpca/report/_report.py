@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairpca._rows.checks import Progress, check_whole_number
+from fairpca._rows.checks import Progress
+from fairpca.estimators.resampling import SEED, Intervals, check_resamples, measure_intervals
 from fairpca.files.atomic import replacing
 from fairpca.front import ParetoFront, gathered_front
 from fairpca.report._measures import MeasureWords
-from fairpca.report._resampling import Intervals, measure_intervals
 from fairpca.report._summary import summarise
 from fairpca.report._text import harmless, number, rows
 
@@ -29,9 +29,6 @@ _FRAME_HEIGHT = 900
 
 _FIGURES = 7
 """Significant figures of the numbers that charts are drawn from."""
-
-_SEED = 0
-"""Of the draws, where none is given."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -185,13 +182,13 @@ def report(
     it is proven that no subspace of this dimension is fairer.
     Of 2 groups, 1 is better off than with ordinary PCA, by 0.09538, and 1 is worse off, by 0.04971:
     some group always is, because ordinary PCA has the least total loss.
+    These rows cannot tell who loses more with ordinary PCA: “Female” could lose up to 0.3105 more
+    than “Male”, or up to 0.01873 less.
     (html(), write_html(path), open(), json())
     >>> found.write_html("report.html")  # doctest: +SKIP
     """
     import_jinja2()
-    check_whole_number("n_resamples", n_resamples, least=0)
-    if n_resamples == 1:
-        raise ValueError("n_resamples must be 0 or at least 2: one draw has no spread.")
+    n_resamples = check_resamples(n_resamples)
     for name, text in (("title", title), ("code", "" if code is None else code)):
         if not isinstance(text, str):
             raise ValueError(f"{name} must be text, got {text!r}.")
@@ -214,9 +211,9 @@ def report(
     intervals = None
     if n_resamples > 0:
         bases = [front.problem.pca_basis, *(solution.basis for solution in front)]
-        rng = np.random.default_rng(_SEED if random_state is None else random_state)
+        rng = np.random.default_rng(SEED if random_state is None else random_state)
         tell = None if progress is None else partial(progress, "drawing the rows of groups anew")
-        intervals = measure_intervals(front.problem, gathered, bases, int(n_resamples), rng, tell)
+        intervals = measure_intervals(front.problem, gathered, bases, n_resamples, rng, tell)
     if code is None:
         code = _python_code(options, n_resamples, title, weighted=sample_weight is not None)
     return Report(front, intervals, harmless(title), harmless(code))

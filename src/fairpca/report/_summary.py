@@ -8,10 +8,10 @@ import numpy as np
 from fairpca._rows.text import distinct_texts
 from fairpca._version import __version__
 from fairpca.estimators.base import solution_axes
+from fairpca.estimators.resampling import Intervals
 from fairpca.front import ParetoFront
 from fairpca.report._cautions import warnings
 from fairpca.report._facts import Facts
-from fairpca.report._resampling import Intervals
 from fairpca.report._text import shown_names
 from fairpca.report._words import chance, compared, finding, spoken
 

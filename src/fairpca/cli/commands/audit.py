@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from fairpca import FairPCA, GroupTable
+from fairpca._rows.checks import check_choice
 from fairpca.cli import _findings as findings
 from fairpca.cli import _options as options
 from fairpca.cli._fitting import (
@@ -18,13 +19,17 @@ from fairpca.cli._fitting import (
 )
 from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension, unique
 from fairpca.cli._prepared import PreparedTable, prepare_table, prepare_with_model, read_model
-from fairpca.cli._terminal import BadInputError, show
+from fairpca.cli._terminal import BadInputError, refusing, show
+from fairpca.estimators.audited import BASELINES
+from fairpca.estimators.baselines import baselines_of
+from fairpca.estimators.resampling import check_resamples
 
 EXAMPLES = (
     "fairpca audit people.csv --sensitive sex --n-components 5",
     "fairpca audit people.csv --sensitive sex --sensitive race --n-components 5 --json",
     "fairpca audit people.csv --sensitive race --n-components 5 --measure loss --relative",
     "fairpca audit new.parquet --model people.fairpca",
+    "fairpca audit new.parquet --model people.fairpca --baseline training",
 )
 
 
@@ -41,6 +46,22 @@ def audit(
             "and without --sensitive which make the groups.",
         ),
     ] = None,
+    baseline: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(BASELINES),
+            help="What a model's losses are compared with: PCA of this table and of its groups, or "
+            "of the rows that the model was fitted to.",
+        ),
+    ] = "rows",
+    resamples: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="How often rows are drawn anew for the intervals of a model's audit; 0 leaves the "
+            "intervals out.",
+        ),
+    ] = 200,
     target: options.Target = [],  # noqa: B006
     drop: options.Drop = [],  # noqa: B006
     encode: options.Encode = "onehot",
@@ -76,6 +97,11 @@ def audit(
         groups or "intersections",
     )
     names, unused = unique(sensitive), [*target, *drop]
+    with refusing():
+        check_choice("--baseline", baseline, BASELINES)
+        chosen = {"baseline": baseline, "n_resamples": check_resamples(resamples)}
+    if model is None and baseline != "rows":
+        raise BadInputError("--baseline training is for an audit of a --model.")
     if model is not None:
         if n_components is not None:
             raise BadInputError(
@@ -85,7 +111,9 @@ def audit(
             raise BadInputError(
                 "a report is about ordinary PCA and fair subspaces: leave out --report or --model."
             )
-        audited, fair, prepared = _audit_model(table, model, names, unused, choices, groups, stream)
+        audited, fair, prepared = _audit_model(
+            table, model, names, unused, choices, groups, stream, chosen
+        )
     elif not names or n_components is None:
         raise BadInputError("an audit needs --sensitive and --n-components, or a --model.")
     else:
@@ -127,6 +155,7 @@ def _audit_model(
     choices: FitOptions,
     groups: str | None,
     stream: bool,
+    chosen: dict[str, Any],
 ) -> tuple[GroupTable, FairPCA, PreparedTable]:
     """What the groups of a table lose with a model, and a fair subspace of as many dimensions."""
     model, preparation = read_model(path)
@@ -135,6 +164,9 @@ def _audit_model(
         raise BadInputError(f"{str(path)!r} does not say what is sensitive: use --sensitive.")
     if groups is None:  # those that the model was fitted for
         choices = replace(choices, groups=model.fair_pca.groups or "intersections")
+    if chosen["baseline"] == "training":
+        with refusing():
+            baselines_of(model.fair_pca)
     r = model.fair_pca.certificate_.n_components
     prepared = prepare_with_model(
         table,
@@ -145,5 +177,5 @@ def _audit_model(
         groups=choices.groups,
         stream=stream,
     )
-    audited = audit_prepared(prepared, model.reduction, choices.missing_labels)
+    audited = audit_prepared(prepared, model.reduction, choices.missing_labels, **chosen)
     return audited, fit_fair(prepared, r, choices), prepared
