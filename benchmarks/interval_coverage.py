@@ -60,7 +60,8 @@ The aim is {100 * WANTED:.0f} % for 30 rows and more; fewer rows have no interva
 {N_GROUPS * N_DRAWS} intervals is itself only known to about 1.5 per cent. Intervals of disparities
 are wider than they would have to be, because the bias of a small group's disparity is only known
 roughly. Heavy tails are the hard case for losses: a small sample may lack the few rows that have
-much of the loss.
+much of the loss. With more than 100 columns a group's own subspace is looked for among its leading
+directions only, so intervals of disparities are too narrow where no direction stands out.
 
 """
 

@@ -23,7 +23,6 @@ import scipy.sparse
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from fairpca._linalg.dense import leading_eigenpairs
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_whole_number
 from fairpca.estimators.gather import Gathered
@@ -39,6 +38,9 @@ of results."""
 _COLUMNS, _MORE_COLUMNS = 100, 20
 """With more columns, a group's own subspace is looked for among its leading directions only: so
 many, or twice the dimension and so many more."""
+
+_POWER_STEPS = 4
+"""Steps of a power iteration that looks for those beside its own subspace, which is known."""
 
 _LARGEST_STACK = 2**26
 """Bytes that one stack of second moments may take."""
@@ -209,8 +211,12 @@ def own_pieces(problem: Problem, group: int, n_values: int, seed: int) -> Pieces
     width = max(_COLUMNS, 2 * r + _MORE_COLUMNS)
     directions = np.eye(len(center))
     if len(center) > width:
+        own = problem.own_subspaces[group]
         matrix = problem.weighted_sum(np.eye(problem.n_groups)[group])
-        directions = leading_eigenpairs(matrix, width)[1][:, :width]
+        others = np.random.default_rng(seed).normal(size=(len(center), width - r))
+        for _ in range(_POWER_STEPS):
+            directions = np.linalg.qr(np.hstack([own, matrix @ others]))[0]
+            others = directions[:, r:]
     n_rows = int(problem.moments.count[group])
     return Pieces(center, n_values, n_rows, seed, n_components=r, directions=directions)
 
