@@ -17,6 +17,7 @@ from fairpca._rows.labels import GROUPINGS
 from fairpca._rows.named import chosen_columns, named_columns, without_columns
 from fairpca.estimators.audited import BASELINES, Judge
 from fairpca.estimators.baselines import baselines_of
+from fairpca.estimators.cautions import warn_of_cautions
 from fairpca.estimators.gather import gather
 from fairpca.estimators.pipelines import find_reduction
 from fairpca.estimators.resampling import check_resamples
@@ -131,7 +132,10 @@ def audit(
         members = np.flatnonzero(gathered.members(group))
         judge.add(group, rows, members, errors, gathered.weights)
         judge.finish(group)
-    return judge.table()
+    table = judge.table()
+    if judge.problem is not None:
+        warn_of_cautions(judge.problem, table, None if in_space else gathered)
+    return table
 
 
 def _no_features(estimator: Any, left_out: Sequence[str]) -> list[str]:

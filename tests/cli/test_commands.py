@@ -480,7 +480,8 @@ def test_warnings_are_one_line_and_not_said_twice(folder, capsys):
     frame.to_csv("bad.csv", index=False)
     assert main(["fit", BAD, *ON, "--solver", "lagrangian"]) == 0
     shown = capsys.readouterr()
-    assert "fairpca: warning: Groups with a single row: 'only one'." in shown.err
+    assert "fairpca: warning: Read with care: " in shown.err
+    assert "'only one' (1 row)" in shown.err
     assert shown.err.count("\n") == 1
     assert "groups" in shown.out
     frame.loc[1:, "sex"] = "f"
@@ -488,7 +489,7 @@ def test_warnings_are_one_line_and_not_said_twice(folder, capsys):
     for arguments in (["front", BAD, *ON[:3], "0.5"], ["fit", BAD, *ON, "--report", "r.html"]):
         assert main(arguments) == 0
         shown = capsys.readouterr()
-        assert shown.err.count("Groups with a single row: 'only one'.") == 1
+        assert shown.err.count("'only one' (1 row)") == 1
         assert shown.err.count("\n") == 1
 
 

@@ -344,7 +344,7 @@ def test_rows_without_labels_are_left_out_with_one_warning():
     expected = minmax(2).fit(frame[some], sensitive_features=["sex", "race"])
     with pytest.warns(FairnessWarning, match="32 of 160 rows are left out") as caught:
         fair = minmax(2, missing_labels="drop").fit(frame, sensitive_features=["sex", "race"])
-    assert len(caught) == 1
+    assert ["rows are left out" in str(each.message) for each in caught].count(True) == 1
     assert caught[0].filename == __file__
     same_subspace(fair, expected)
     np.testing.assert_allclose(fair.mean_, expected.mean_, atol=1e-12)

@@ -117,7 +117,7 @@ def test_rows_without_labels_are_left_out(put):
     fair = FairPCA(2, missing_labels="drop")
     with pytest.warns(FairnessWarning, match="100 of 900 rows are left out") as caught:
         fair.fit(put(X), sensitive_features=labels)
-    assert len(caught) == 1
+    assert ["rows are left out" in str(each.message) for each in caught].count(True) == 1
     assert_same_fit(fair, FairPCA(2).fit(X[some], sensitive_features=groups[some]))
 
 

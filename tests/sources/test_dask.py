@@ -279,7 +279,7 @@ def test_missing_labels(threads):
     fair = FairPCA(2, missing_labels="drop")
     with pytest.warns(FairnessWarning, match="24 of 1,200 rows are left out") as caught:
         fair.fit(lazy[[*NAMES, "age"]], sensitive_features="age")
-    assert [warning.category for warning in caught].count(FairnessWarning) == 1
+    assert ["rows are left out" in str(each.message) for each in caught].count(True) == 1
     assert fair.group_table_.labels == ("middle", "old", "young")
     np.testing.assert_allclose(fair.group_table_.loss, reference.group_table_.loss, rtol=1e-8)
     frame["age"] = None

@@ -51,6 +51,11 @@ class Judge:
         Its dimension, unless a fair reduction was asked for another, by which it is judged.
     baseline, n_resamples, random_state
         As for `audit`.
+
+    Attributes
+    ----------
+    problem : Problem or None
+        That of the rows; None where they are measured against the training rows.
     """
 
     def __init__(
@@ -67,12 +72,13 @@ class Judge:
         k = len(moments.labels)
         self._moments, self._baseline, self._n_resamples = moments, baseline, n_resamples
         self._known: Baselines | None = None
+        self.problem: Problem | None = None
         if baseline == "training":
             self._known = baselines_of(estimator)
             self._center, r = self._known.mean, self._known.n_components
             self._of_training = [self._known.position(label) for label in moments.labels]
         else:
-            self._problem = Problem(moments, min(r, moments.n_features))
+            self.problem = Problem(moments, min(r, moments.n_features))
             self._center = moments.total_mean
         # A projection from the mean of all rows leaves no group less than its own PCA does.
         self._least = 0.0 if baseline == "rows" and _is_projection(estimator) else -np.inf
@@ -90,9 +96,9 @@ class Judge:
             return None
         if group not in self._pieces:
             self._pieces[group] = (
-                own_pieces(self._problem, group, _N_VALUES, seed)
-                if self._known is None
-                else Pieces(self._center, _N_VALUES, n_rows, seed)
+                Pieces(self._center, _N_VALUES, n_rows, seed)
+                if self.problem is None
+                else own_pieces(self.problem, group, _N_VALUES, seed)
             )
         return self._pieces[group]
 
@@ -118,9 +124,9 @@ class Judge:
     def _values(self, group: int, block: Array, errors: Array) -> Array:
         """Of each row its square and its errors: with the reduction, PCA and the own PCA."""
         squares, own = np.square(block).sum(axis=1), np.full(len(block), np.nan)
-        if self._known is None:
-            pca_basis = self._problem.pca_basis
-        else:
+        if self.problem is not None:
+            pca_basis = self.problem.pca_basis
+        elif self._known is not None:
             pca_basis, position = self._known.pca_basis, self._of_training[group]
             if position is not None:
                 own = squares - np.square(block @ self._known.own_bases[position]).sum(axis=1)
@@ -143,10 +149,9 @@ class Judge:
     def table(self) -> GroupTable:
         """The table of all that was taken."""
         moments, loss = self._moments, self._loss_sums / self._moments.weight
-        if self._known is None:
-            problem = self._problem
-            variance, own = problem.traces, problem.own_losses
-            pca = problem.group_losses(problem.pca_basis)
+        if self.problem is not None:
+            variance, own = self.problem.traces, self.problem.own_losses
+            pca = self.problem.group_losses(self.problem.pca_basis)
         else:
             variance, _, pca, own = np.maximum(self._sums / moments.weight, 0.0)
         intervals = self._intervals(loss, own, pca) if self._n_resamples else None

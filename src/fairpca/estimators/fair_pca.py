@@ -14,6 +14,7 @@ from fairpca.certificate import Certificate
 from fairpca.estimators.base import LinearReduction, solution_axes
 from fairpca.estimators.baselines import Baselines
 from fairpca.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
+from fairpca.estimators.cautions import warn_of_cautions, warn_of_one_group
 from fairpca.estimators.choices import PROBLEM_CHOICES, checked_solver
 from fairpca.estimators.cross_fit import CrossFit, chosen_shrinkage
 from fairpca.estimators.distributed import DistributedTransform
@@ -22,7 +23,6 @@ from fairpca.estimators.gather import (
     check_dimension,
     check_moments,
     record_columns,
-    warn_of_groups,
     warn_of_no_groups,
 )
 from fairpca.estimators.nesting import NestingTable
@@ -321,7 +321,7 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         """
         if self.groups is not None:
             if grouped:
-                warn_of_groups(gathered.moments)
+                warn_of_one_group(gathered.moments)
             elif first:
                 warn_of_no_groups(y, "set groups=None if ordinary PCA is wanted")
         problem, solution, judged = self._run(gathered, solver)
@@ -334,6 +334,7 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         worse = solution.certificate.all_worse_off and len(gathered.moments.labels) > 1
         if worse or solution.certificate.status in ("infeasible", "unresolved"):
             warn_user(str(solution.certificate))
+        warn_of_cautions(problem, self.group_table_, gathered, shrunk=self.shrinkage != 0)
 
     def _check_parameters(self) -> Solver:
         return checked_solver(self)

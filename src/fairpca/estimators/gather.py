@@ -20,7 +20,6 @@ from fairpca._rows.groups import Codes, Groups, encode_groups, warn_of_dropped
 from fairpca._rows.labels import overlapping
 from fairpca._rows.named import chosen_columns, named_columns, without_columns
 from fairpca._rows.row_space import RowSpace, spanned_space
-from fairpca._rows.text import listed
 from fairpca.exceptions import warn_user
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
@@ -244,21 +243,6 @@ def record_columns(estimator: Any, source: GroupMoments | Gathered) -> None:
         estimator.feature_names_in_ = np.array(source.feature_names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
-
-
-def warn_of_groups(moments: GroupMoments) -> None:
-    """Warn of groups of which a result says little."""
-    if len(moments.labels) == 1:
-        warn_user(
-            f"sensitive_features has one group only, {moments.group_texts[0]!r}: the result is "
-            "that of ordinary PCA."
-        )
-    if (moments.count == 1).any():
-        single = [moments.group_texts[i] for i in np.flatnonzero(moments.count == 1)]
-        warn_user(
-            f"Groups with a single row: {listed(single, 5)}. What is found of such a group says "
-            "little; consider merging it with another."
-        )
 
 
 def warn_of_no_groups(y: Any, way_out: str) -> None:

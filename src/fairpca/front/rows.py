@@ -15,11 +15,13 @@ from fairpca._rows.checks import (
 )
 from fairpca._rows.choices import CENTERINGS, LOSSES, check_fairness
 from fairpca._rows.labels import GROUPINGS
+from fairpca.estimators.cautions import warn_of_cautions, warn_of_one_group
 from fairpca.estimators.fair_pca import FairPCA
-from fairpca.estimators.gather import Gathered, gather, warn_of_groups
+from fairpca.estimators.gather import Gathered, gather
 from fairpca.exceptions import FairnessWarning
 from fairpca.front.pareto import ParetoFront, check_n_points
 from fairpca.solvers import UNFAIRNESS
+from fairpca.table import GroupTable
 
 
 def pareto_front(
@@ -181,7 +183,7 @@ def front_of(
     **choices: Any,
 ) -> ParetoFront:
     """The front of gathered rows, whose groups are warned of; choices are as for `Problem`."""
-    warn_of_groups(gathered.moments)
+    warn_of_one_group(gathered.moments)
     if not isinstance(n_components, Integral):
         criterion = "minmax" if over == "largest" else "equal"
         fair = FairPCA(n_components, criterion=criterion, random_state=random_state, **choices)
@@ -190,9 +192,12 @@ def front_of(
             warnings.simplefilter("ignore", FairnessWarning)
             n_components = fair.fit_gathered(gathered).n_components_
     problem = gathered.problem(int(n_components), **choices)
-    return ParetoFront.from_problem(
+    front = ParetoFront.from_problem(
         problem, n_points, random_state, over=over, missing_labels=missing_labels, progress=progress
     )
+    table = GroupTable.from_problem(problem, front[-1].group_losses, "fair")
+    warn_of_cautions(problem, table, gathered)
+    return front
 
 
 def _check_dimension(n_components: object) -> None:

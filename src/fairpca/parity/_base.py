@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_choice, check_whole_number
 from fairpca.estimators.base import LinearReduction, principal_axes
-from fairpca.estimators.gather import warn_of_groups, warn_of_no_groups
+from fairpca.estimators.cautions import warn_of_groups
+from fairpca.estimators.gather import warn_of_no_groups
 from fairpca.moments import GroupMoments
 from fairpca.parity._spaces import check_dimensions_left, numerical_rank, parity_gaps
 

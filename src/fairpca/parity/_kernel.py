@@ -24,7 +24,8 @@ from fairpca._rows.groups import Codes, Groups, encode_groups, warn_of_dropped
 from fairpca._rows.labels import Labels
 from fairpca._rows.named import chosen_columns, named_columns, without_columns
 from fairpca.estimators.base import Reduction
-from fairpca.estimators.gather import warn_of_groups, warn_of_no_groups
+from fairpca.estimators.cautions import warn_of_groups
+from fairpca.estimators.gather import warn_of_no_groups
 from fairpca.moments import GroupMoments
 from fairpca.parity._spaces import (
     check_dimensions_left,

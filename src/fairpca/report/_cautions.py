@@ -4,29 +4,22 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fairpca.estimators.cautions import cautions
 from fairpca.estimators.resampling import few_rows
 from fairpca.report._facts import Facts
-from fairpca.report._text import in_quotes, percent, rows
-
-_DOMINANT = 0.5
-"""Share of the total variance above which one column decides nearly everything."""
+from fairpca.report._text import in_quotes, rows
 
 
 def warnings(facts: Facts) -> list[dict[str, str]]:
     """What a reader should know before using the result; each with a title and a text."""
-    found: list[tuple[str, str]] = []
-    if len(facts.groups) > 1:
-        found += _small_groups(facts)
-        found += _about_equality(facts) if facts.front.over == "spread" else []
-        if facts.problem.loss == "sum":
-            found.append(
-                (
-                    "Sums, not averages",
-                    "Losses are added up over the rows of a group. With equal sums each row of a "
-                    "small group loses more than each row of a large one.",
-                )
-            )
-    found += _dominant_column(facts)
+    if len(facts.groups) == 1:
+        return []
+    named = {"groups": facts.groups, "features": facts.features}
+    found: list[tuple[str, str]] = [
+        *_small_groups(facts),
+        *(_about_equality(facts) if facts.front.over == "spread" else []),
+        *cautions(facts.problem, facts.indistinct, **named, quoted=in_quotes),
+    ]
     return [{"title": title, "text": text} for title, text in found]
 
 
@@ -35,16 +28,11 @@ def _small_groups(facts: Facts) -> Iterator[tuple[str, str]]:
     small = [int(i) for i in np.argsort(count, kind="stable") if count[i] < few]
     names = [f"{in_quotes(facts.groups[i])} ({rows(int(count[i]))})" for i in small[:5]]
     more = f" and {len(small) - 5} more" if len(small) > 5 else ""
-    fits = (
-        ", and a PCA of its own fits them too well, which makes its disparity look too large"
-        if facts.problem.measure == "disparity"
-        else ""
-    )
     if small:
         yield (
             "Small groups",
             f"{', '.join(names)}{more}: fewer than {few} rows say little about what a group "
-            f"{facts.measured.verb}{fits}. No interval is given for them. Consider merging groups.",
+            f"{facts.measured.verb}. No interval is given for them.",
         )
 
 
@@ -85,16 +73,3 @@ def _about_equality(facts: Facts) -> Iterator[tuple[str, str]]:
         "FairPCA(criterion='minmax') finds it. Whether equality is worth this is for people to "
         "decide.",
     )
-
-
-def _dominant_column(facts: Facts) -> Iterator[tuple[str, str]]:
-    variances = np.diag(facts.problem.moments.total_covariance())
-    total, column = float(variances.sum()), int(variances.argmax())
-    if len(variances) >= 3 and variances[column] > _DOMINANT * total:
-        yield (
-            "One column decides",
-            f"The column {in_quotes(facts.features[column])} has "
-            f"{percent(float(variances[column]) / total)} of the variance of all columns together, "
-            "so the result is mostly about it. Standardise the columns first, unless they are all "
-            "in the same units.",
-        )

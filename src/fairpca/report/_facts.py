@@ -1,6 +1,7 @@
 """Facts: what the words of a report are made from."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairpca.estimators.resampling import NO_VARIANCE, Intervals
 from fairpca.front import ParetoFront
@@ -18,6 +19,8 @@ class Facts:
         Names as they are shown.
     intervals : Intervals or None
         Of the measures with ordinary PCA and at each point.
+    indistinct : boolean array of shape (k,)
+        Groups that the rows cannot tell from chance.
 
     Attributes
     ----------
@@ -46,8 +49,10 @@ class Facts:
         groups: list[str],
         features: list[str],
         intervals: Intervals | None,
+        indistinct: NDArray[np.bool_],
     ) -> None:
         self.front, self.groups, self.features = front, groups, features
+        self.indistinct = indistinct
         self.measured = MeasureWords(front)
         self.problem = problem = front.problem
         self.pca_measures = problem.measures(problem.pca_basis)

@@ -14,15 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fairpca._rows.checks import Progress
+from fairpca.estimators.chance import indistinct_groups
 from fairpca.estimators.resampling import SEED, Intervals, check_resamples, measure_intervals
 from fairpca.files.atomic import replacing
 from fairpca.front import ParetoFront, gathered_front
 from fairpca.report._measures import MeasureWords
 from fairpca.report._summary import summarise
 from fairpca.report._text import harmless, number, rows
+from fairpca.table import GroupTable
 
 _TITLE = "Who pays for PCA?"
 _FRAME_HEIGHT = 900
@@ -46,17 +48,22 @@ class Report:
     code : str
         What the page shows under "Reproduce this"; ``{point}`` in it stands for the number of
         the point that the slider is at.
+    indistinct : boolean array of shape (k,)
+        Groups that the rows cannot tell from chance.
     """
 
     front: ParetoFront
     intervals: Intervals | None
     title: str
     code: str
+    indistinct: NDArray[np.bool_]
 
     @cached_property
     def summary(self) -> dict[str, Any]:
         """All that the report shows, as plain data; made once."""
-        return summarise(self.front, self.intervals, title=self.title, code=self.code)
+        return summarise(
+            self.front, self.intervals, self.indistinct, title=self.title, code=self.code
+        )
 
     def html(self) -> str:
         """The report as one HTML page that needs nothing else, neither files nor a network."""
@@ -216,7 +223,9 @@ def report(
         intervals = measure_intervals(front.problem, gathered, bases, n_resamples, rng, tell)
     if code is None:
         code = _python_code(options, n_resamples, title, weighted=sample_weight is not None)
-    return Report(front, intervals, harmless(title), harmless(code))
+    fairest = GroupTable.from_problem(front.problem, front[-1].group_losses, "fair")
+    indistinct = indistinct_groups(front.problem, fairest, gathered)
+    return Report(front, intervals, harmless(title), harmless(code), indistinct)
 
 
 def import_jinja2() -> Any:

@@ -4,6 +4,7 @@ from datetime import date
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairpca._rows.text import distinct_texts
 from fairpca._version import __version__
@@ -20,14 +21,19 @@ _MOST_COMPONENTS, _MOST_LOADINGS = 10, 8
 
 
 def summarise(
-    front: ParetoFront, intervals: Intervals | None, *, title: str, code: str
+    front: ParetoFront,
+    intervals: Intervals | None,
+    indistinct: NDArray[np.bool_],
+    *,
+    title: str,
+    code: str,
 ) -> dict[str, Any]:
     """Everything that is in a report."""
     problem, moments = front.problem, front.problem.moments
     groups = shown_names(distinct_texts(moments.labels, moments.group_names))
     named = moments.feature_names or [f"column {j}" for j in range(moments.n_features)]
     features = shown_names(named)
-    facts = Facts(front, groups, features, intervals)
+    facts = Facts(front, groups, features, intervals, indistinct)
     measured = facts.measured
     ends: list[dict[str, Any]] = [{"low": None, "high": None}] * (len(front) + 1)
     if intervals is not None:

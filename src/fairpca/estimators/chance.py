@@ -1,0 +1,250 @@
+"""Which groups the rows cannot tell from as many rows drawn at random: from moments, cheaply.
+
+Let all rows have the second moment A, with eigenvalues l_1 >= … >= l_d, and let a group be n_i of
+these n rows, drawn at random. Its own matrix then differs from A by chance, with variance
+``l_a l_b t`` between the directions a and b, where ``t = 1 / n_i - 1 / n``. Its own best subspace
+follows that, so its disparity with ordinary PCA is about ``t * sum_{a <= r < b} l_a l_b / (l_a -
+l_b)``: a sum of squares of normal numbers, whose upper quantile follows from the effective number
+of its terms. Where l_a is within the noise of what is left out, that sum is too large, and l_a is
+replaced by the edge of the noise (Baik and Silverstein, 2006): see `_by_chance`. Rows with heavy
+tails differ by more, and how much more some of the rows say.
+
+Losses and kept variances have no subspace of their own to follow: there the standard error of a
+group is compared with the differences between groups.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from fairpca._linalg.types import Array
+from fairpca.estimators.gather import Gathered
+from fairpca.problem import Problem
+from fairpca.table import GroupTable
+
+_NO_LOSS = 1e-12
+"""What is lost, relative to all variance, that is rounding: then nobody loses anything."""
+
+_NO_NOISE = 1e-18
+"""Of t: that of a group which has all rows."""
+
+_FACTOR = 3.5
+"""A disparity that is at most so many times what is to be expected by chance may be chance, also
+where a quantile is lower: the expectation is a model's."""
+
+_QUANTILE = 2.326348
+"""Of the normal distribution, for 99 % below it."""
+
+_OF_INTEREST = 0.25
+"""What chance makes of a group is of interest from this part of the largest disparity."""
+
+_BY_CHANCE = 0.005
+"""Probability that a group stands out among groups that are alike."""
+
+_ERRORS = 4.0
+"""Standard errors of a group that all groups together have to differ by."""
+
+_HEAVIEST = 100.0
+"""How many times what is normal heavy tails make of a disparity, or of a standard error, at the
+most: beyond it no rows are asked."""
+
+_USUAL = 1.5
+"""How many times what is normal the variances are of rows that cannot be asked."""
+
+_MOST_TERMS = 2**20
+"""Numbers in memory at once."""
+
+_NEAR = 10
+"""So many directions beyond the first r are looked at one by one."""
+
+_ROWS, _BLOCK = 2**15, 2**10
+"""How many rows are asked at most, and how many at once, so that they stay in the cache."""
+
+
+def indistinct_groups(
+    problem: Problem, table: GroupTable, gathered: Gathered | None = None
+) -> NDArray[np.bool_]:
+    """Which groups the rows cannot tell from chance, by the measure of the problem; (k,).
+
+    `table` has what the groups lose with ordinary PCA, and with what was found or is judged: a
+    disparity that is as small as chance is of no interest beside much larger ones. Of `gathered`,
+    the rows, some are asked how heavy their tails are, if that can matter.
+    """
+    r, rows = problem.n_components, problem.moments.effective_count
+    values = _spectrum(problem)
+    total, lost = float(values.sum()), float(values[r:].sum())
+    if lost <= _NO_LOSS * total:
+        return np.zeros(len(rows), dtype=bool)
+    # A group of all rows is not drawn from them; next to nothing is in its place.
+    noise = np.maximum(1.0 / rows - problem.moments.n_partitions / rows.sum(), _NO_NOISE)
+    units: Array | float = problem.moments.weight if problem.loss == "sum" else 1.0
+    groups = _Groups(problem, gathered, values, total, lost, noise)
+    traces = problem.traces / units
+    if problem.measure == "disparity":
+        largest = float((table.disparity / units).max())
+        found = groups.alike(table.pca_disparity / units, traces, _OF_INTEREST * largest)
+    elif problem.relative or problem.loss == "mean":
+        found = groups.apart_by_chance(table.pca_loss / units, traces)
+    else:  # sums differ as the sizes of groups do
+        found = np.zeros(len(rows), dtype=bool)
+    # So few rows lie in a subspace of their own, whatever they are.
+    return np.asarray(found & (noise > _NO_NOISE) | (rows <= r))
+
+
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """Groups beside what chance makes of as many rows.
+
+    `values` are the eigenvalues of all rows, `total` is their sum, and `lost` that of those beyond
+    the first r; `noise` has t of each group.
+    """
+
+    problem: Problem
+    gathered: Gathered | None
+    values: Array
+    total: float
+    lost: float
+    noise: Array
+
+    def alike(self, disparities: Array, traces: Array, least: float) -> NDArray[np.bool_]:
+        """Groups whose disparities may be chance, where chance makes at least so much."""
+        # A group with more variance has more noise as well; one without has nothing to lose.
+        sizes = np.where(traces > 0.0, traces / self.total, -1.0)
+        expected, terms = _by_chance(self.values, self.problem.n_components, self.noise)
+        most = sizes * expected * _upper(terms)
+        if ((disparities > most) & (disparities < _HEAVIEST * most)).any():
+            tails = self._tails_of_pairs()
+            expected, terms = _by_chance(self.values, self.problem.n_components, self.noise, tails)
+            most = sizes * expected * _upper(terms)
+        return np.asarray((disparities <= most) & (most >= least))
+
+    def apart_by_chance(self, losses: Array, traces: Array) -> NDArray[np.bool_]:
+        """Groups whose loss, or kept variance, is uncertain beside the differences of all."""
+        problem, r = self.problem, self.problem.n_components
+        rows = problem.moments.weight / problem.moments.weight.sum()
+        share = float(rows @ losses / (rows @ traces))
+        # The measure as a sum of what is kept and what is lost, to first order.
+        on_kept, on_lost = (0.0, 1.0) if problem.measure == "loss" else (1.0, 0.0)
+        if problem.relative:
+            on_kept, on_lost = -share / self.total, (1.0 - share) / self.total
+        measures = on_kept * (traces - losses) + on_lost * losses
+        apart = measures - rows @ measures
+        squares = self.values**2
+        normal = 2.0 * (on_kept**2 * squares[:r].sum() + on_lost**2 * squares[r:].sum())
+        errors = np.sqrt(normal * self.noise)
+        # That no group stands out by chance has the same probability for any number of groups.
+        surely = NormalDist().inv_cdf(1.0 - _BY_CHANCE / (2 * len(rows)))
+        least, most = surely * errors, _HEAVIEST * surely * errors
+        if (np.abs(apart) > least).any() and (np.abs(apart) < most).any():
+            tails = self._tails_of_sum(on_kept, on_lost, float(rows @ measures), normal)
+            errors *= np.sqrt(tails)
+        if (np.abs(apart) <= surely * errors).all():
+            return np.ones(len(rows), dtype=bool)
+        return np.asarray(_ERRORS * errors >= np.ptp(apart))
+
+    def _tails_of_pairs(self) -> Array | float:
+        """How many times what is normal the products of squares are, for a <= r < b; (r, d - r).
+
+        Directions far beyond the first r are taken together.
+        """
+        r, known = self.problem.n_components, self.problem.total_eigenpairs[1]
+        m = min(known.shape[1], r + _NEAR)
+        products, weight = np.zeros((r, m - r + 1)), 0.0
+        for squares, total, weights in self._asked(known[:, :m]):
+            others = np.column_stack([squares[:, r:], total - squares.sum(axis=1)])
+            products += (squares[:, :r] * weights[:, None]).T @ others
+            weight += float(weights.sum())
+        if weight == 0.0:
+            return _USUAL
+        rest = max(float(self.values[m:].sum()), _NO_LOSS * self.total)
+        normal = self.values[:r, None] * np.append(self.values[r:m], rest)
+        tails = np.ones_like(products)
+        np.divide(products, weight * normal, out=tails, where=normal > 0.0)
+        times = np.ones(m - r + 1, dtype=int)
+        times[-1] = len(self.values) - m
+        return np.asarray(np.maximum(np.repeat(tails, times, axis=1), 1.0))
+
+    def _tails_of_sum(self, on_kept: float, on_lost: float, mean: float, normal: float) -> float:
+        """The variance of a sum of what is kept and what is lost of a row, over the normal one."""
+        squares, weight = 0.0, 0.0
+        for inside, total, weights in self._asked(self.problem.pca_basis):
+            kept = inside.sum(axis=1)
+            asked = on_kept * kept + on_lost * (total - kept)
+            squares += float(weights @ (asked - mean) ** 2)
+            weight += float(weights.sum())
+        return max(squares / weight / normal, 1.0) if weight > 0.0 else _USUAL
+
+    def _asked(self, basis: Array) -> Iterator[tuple[Array, Array, Array]]:
+        """Squares of some rows in a basis, their sums in all directions, and squared weights."""
+        if self.gathered is None or self.gathered.rows is None:
+            return
+        space = self.gathered.space
+        rows = self.gathered.rows if space is None else space.rows
+        n, d = rows.shape
+        step = -(-n // _ROWS)
+        # In the space of wide rows, columns of zeros follow.
+        basis, mean = basis[:d], self.problem.moments.total_mean[:d]
+        weights = np.ones(n) if self.gathered.weights is None else self.gathered.weights
+        for start in range(0, n, step * _BLOCK):
+            part = slice(start, start + step * _BLOCK, step)
+            block: Any = rows[part]
+            block = (block.toarray() if scipy.sparse.issparse(block) else block) - mean
+            yield (block @ basis) ** 2, np.einsum("ij,ij->i", block, block), weights[part] ** 2
+
+
+def _by_chance(
+    values: Array, r: int, noise: Array, tails: Array | float = 1.0
+) -> tuple[Array, Array]:
+    """The disparities to be expected of random groups, and how many terms they effectively have.
+
+    With x_a the larger of l_a and the edge of the noise, no more than ``l_{r+1} + sqrt(t *
+    sum_{b > r} l_b^2)``, leading eigenvalues are ``x_a + t * sum_{b > r} x_a l_b / (x_a - l_b)`` in
+    the mean. `noise` has t of each group; `tails` multiplies the terms.
+    """
+    top, low = values[:r], values[r:]
+    heavy = low * tails
+    edges = low[0] + np.sqrt(noise[:, None] * (heavy @ low))
+    leading = np.maximum(top, edges)
+    sums, squares = np.empty(len(noise)), np.empty(len(noise))
+    step = max(_MOST_TERMS // (r * len(low)), 1)
+    for start in range(0, len(noise), step):
+        part = slice(start, start + step)
+        x, t = leading[part, :, None], noise[part, None, None]
+        terms = x * t * heavy / (x - low)
+        np.einsum("kab->k", terms, out=sums[part])
+        np.einsum("kab,kab->k", terms, terms, out=squares[part])
+    return leading.sum(axis=1) - top.sum() + sums, sums**2 / squares
+
+
+def _upper(terms: Array) -> Array:
+    """Quantile of a mean of so many squares of normal numbers (Wilson and Hilferty, 1931)."""
+    share = 2.0 / (9.0 * np.maximum(terms, 1.0))
+    return np.maximum((1.0 - share + _QUANTILE * np.sqrt(share)) ** 3, _FACTOR)
+
+
+def _spectrum(problem: Problem) -> Array:
+    """Eigenvalues of all rows' second moment, largest first.
+
+    Of many columns only the leading ones are known: the others are taken to fall off as a power,
+    with the sum that they have.
+    """
+    moments, d = problem.moments, problem.moments.n_features
+    rows = moments.weight.sum() / moments.n_partitions if problem.loss == "sum" else 1.0
+    values = np.maximum(problem.total_eigenpairs[0], 0.0) / rows
+    m = len(values)
+    if m == d:
+        return values
+    left, last = problem.scale / rows - values.sum(), values[-1]
+    if left <= 0.0 or last <= 0.0:
+        return np.concatenate([values, np.zeros(d - m)])
+    steps = np.log(np.arange(m + 1, d + 1) / m)
+    low, high = 0.0, 50.0  # powers; as the last known is the largest of them, 0 has most of all
+    for _ in range(30):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if last * np.exp(-middle * steps).sum() > left else (low, middle)
+    return np.concatenate([values, last * np.exp(-low * steps)])
