@@ -191,9 +191,9 @@ def real_case(grouping: str, fraction: float, r: int, seed: int) -> dict[str, fl
     return found
 
 
-def growing_draw(n: int, seed: int) -> dict[str, float]:
+def growing_draw(apart: float, n: int, seed: int) -> dict[str, float]:
     """Largest disparity in sample and in the population as a small group grows."""
-    family = Family("", 0.3, (10_000, n))
+    family = Family("", apart, (10_000, n))
     rng = np.random.default_rng(seed)
     covariances = family.covariances(rng)
     X, groups = family.rows(covariances, rng)
@@ -247,8 +247,9 @@ def _real() -> Iterator[tuple[str, Any]]:
 
 
 def _growing() -> Iterator[tuple[str, Any]]:
-    for n in GROWING:
-        yield str(n), _means(all_of(growing_draw, n, n=N_GROWING_DRAWS))
+    for apart in (0.0, 0.3):
+        for n in GROWING:
+            yield f"{apart}, {n}", _means(all_of(growing_draw, apart, n, n=N_GROWING_DRAWS))
 
 
 MEASURES: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
@@ -317,18 +318,19 @@ def _bias_lines(found: dict[str, Any]) -> list[str]:
 def _growing_lines(found: dict[str, Any]) -> list[str]:
     lines = [
         "\n## As the small group grows\n",
-        "Two groups whose covariances differ by 30 %, 10,000 rows and the number given, 20 "
-        "columns, r = 5; the largest disparity on the rows fitted to, and in the population, the "
-        f"mean of {N_GROWING_DRAWS} draws.\n",
-        "| rows | PCA, sample | population | plain, sample | population | auto, sample | "
-        "population |",
-        "|---|---|---|---|---|---|---|",
+        "Two groups, of 10,000 rows and of the number given, whose covariances differ by 30 % or "
+        "not at all, 20 columns, r = 5; the largest disparity on the rows fitted to, and in the "
+        f"population, the mean of {N_GROWING_DRAWS} draws.\n",
+        "| different by | rows | PCA, sample | population | plain, sample | population "
+        "| auto, sample | population |",
+        "|---|---|---|---|---|---|---|---|",
     ]
-    for n, row in found.items():
+    for name, row in found.items():
+        apart, n = name.split(", ")
         cells = [
             f"{row[f'{m}, {where}']:.3f}" for m in METHODS for where in ("sample", "population")
         ]
-        lines.append(f"| {int(n):,} | {' | '.join(cells)} |")
+        lines.append(f"| {float(apart):.0%} | {int(n):,} | {' | '.join(cells)} |")
     return lines
 
 
@@ -366,22 +368,25 @@ def draw_picture(found: dict[str, Any]) -> None:
     """Largest disparity in sample and in the population over the rows of the small group."""
     import matplotlib.pyplot as plt
 
-    rows = [int(n) for n in found]
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
     looks = {
         "PCA": ("ordinary PCA", "#767676", "o"),
         "plain": ("fair, no shrinkage", "#c44e2b", "s"),
         "auto": ('fair, shrinkage="auto"', "#1f6fb4", "D"),
     }
-    titles = {"sample": "on the rows it was fitted to", "population": "on people not in the table"}
-    for axis, (where, title) in zip(axes, titles.items(), strict=True):
-        for method, (label, color, marker) in looks.items():
-            values = [found[str(n)][f"{method}, {where}"] for n in rows]
-            axis.plot(rows, values, color=color, marker=marker, label=label)
-        axis.set(title=title, xscale="log", xlabel="rows of the small group")
-        axis.grid(alpha=0.3)
-    axes[0].set(ylabel="largest disparity of a group", ylim=(0, None))
-    axes[1].legend(frameon=False)
+    kinds = {"0.0": "groups that are alike", "0.3": "groups that differ by 30 %"}
+    places = {"sample": "on the rows of the fit", "population": "on people not in the table"}
+    figure, axes = plt.subplots(2, 2, figsize=(9, 6.4), sharex=True, layout="constrained")
+    for row, (apart, kind) in zip(axes, kinds.items(), strict=True):
+        for axis, (where, place) in zip(row, places.items(), strict=True):
+            for method, (label, color, marker) in looks.items():
+                values = [found[f"{apart}, {n}"][f"{method}, {where}"] for n in GROWING]
+                axis.plot(GROWING, values, color=color, marker=marker, label=label, alpha=0.85)
+            axis.set(title=f"{kind}, {place}", xscale="log", ylim=(0, None))
+            axis.grid(alpha=0.3)
+        row[0].set(ylabel="largest disparity of a group")
+    for axis in axes[1]:
+        axis.set(xlabel="rows of the small group")
+    axes[0, 1].legend(frameon=False)
     figure.savefig(PICTURE, dpi=130)
     plt.close(figure)
 

@@ -74,6 +74,9 @@ class GroupTable:
         the reduction was fitted to.
     intervals : GroupIntervals or None
         How surely the rows tell the losses and disparities, where there were rows: of `audit`.
+    held_out : pair of arrays of shape (k,), or None
+        The disparities with ordinary PCA and with the reduction, estimated for people who are not
+        among the rows, where folds of them were held out: see `FairPCA.cross_fit_`.
     notes : tuple of str
         What else is said below the table.
 
@@ -113,6 +116,7 @@ class GroupTable:
     baseline: str = "rows"
     intervals: GroupIntervals | None = None
     notes: tuple[str, ...] = ()
+    held_out: tuple[Array, Array] | None = None
 
     @classmethod
     def from_problem(
@@ -240,6 +244,9 @@ class GroupTable:
             f"{pca} disparity": self.pca_disparity.tolist(),
             f"{self.name} disparity": self.disparity.tolist(),
         }
+        if self.held_out is not None:
+            for name, values in zip((pca, self.name), self.held_out, strict=True):
+                columns[f"{name} disparity held out"] = values.tolist()
         for name in ("loss", "disparity", "change") if self.intervals is not None else ():
             ends = getattr(self.intervals, name)
             columns[f"{self.name} {name} low"] = ends[:, 0].tolist()
@@ -330,11 +337,14 @@ class GroupTable:
             f"{pca}\ndisparity": (self.pca_disparity, form),
             f"{self.name}\ndisparity": (self.disparity, form),
         }
+        for name, values in zip((pca, self.name), self.held_out or (), strict=False):
+            columns[f"{name} disp.\nheld out"] = (values, form)
         rows = [
             [short_text(text), *(_known(values[i], form) for values, form in columns.values())]
             for i, text in enumerate(self._group_texts())
         ]
-        spreads = [_known(_spread(part), form) for part in (self.pca_disparity, self.disparity)]
+        shown = (self.pca_disparity, self.disparity, *(self.held_out or ()))
+        spreads = [_known(_spread(part), form) for part in shown]
         foot = ["largest difference", *[""] * 7, *spreads]
         head = ["group", *columns]
         if self.intervals is not None:

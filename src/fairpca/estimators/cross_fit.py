@@ -22,6 +22,7 @@ from fairpca._rows.labels import overlapping
 from fairpca._rows.text import formatted, html_table, label_text, number_format, text_table
 from fairpca.estimators.gather import Gathered
 from fairpca.estimators.shrinkage import shrunk_problem
+from fairpca.exceptions import warn_user
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 from fairpca.solvers import Solver
@@ -34,6 +35,10 @@ _FEWEST = 5
 
 _WORTHWHILE = 0.1
 """Part by which shrinkage has to improve the score to be chosen: less is noise in most cases."""
+
+_WORTHWHILE_IF_WIDE = 0.25
+"""The same where every group has fewer rows than columns, in comparison with ordinary PCA: scores
+are noisier there, and PCA, which all rows serve, is the safer choice."""
 
 _ENOUGH = 5
 """Rows for each column from which the bias falls as one over the number of rows, so that the biases
@@ -114,8 +119,8 @@ class CrossFit:
             return []
         if np.isinf(self.shrinkage):
             return [
-                "Ordinary PCA was chosen: on held-out rows no fair subspace served the worst-off "
-                "group better."
+                "Ordinary PCA was chosen: from so few rows of the small groups nothing better can "
+                "be learnt for the worst-off group, as held-out rows show."
             ]
         if self.shrinkage == 0.0:
             return ["No shrinkage was chosen: none did clearly better on held-out rows."]
@@ -192,7 +197,8 @@ def cross_fit(
     measures = np.array([_measures(problem, own, row) for row in kept])
     counted = n >= min(_FEWEST, n.max())
     scores = np.array([_score(problem, row, counted) for row in measures])
-    best = _choice(scores) if shrinkage is None else list(candidates).index(shrinkage)
+    wide = bool(n.max() < problem.moments.n_features)
+    best = _choice(scores, wide) if shrinkage is None else list(candidates).index(shrinkage)
     return CrossFit(
         labels=problem.moments.labels,
         count=problem.moments.count,
@@ -228,6 +234,8 @@ def chosen_shrinkage(
         if judged is None:
             large = are_large(moments.effective_count, moments.n_features).all()
             return (0.0 if large else np.inf), None
+        if np.isinf(judged.shrinkage):
+            warn_user(" ".join(judged.sentences()))
         return judged.shrinkage, judged
     candidates = (float(asked),) if np.isinf(float(asked)) else (float(asked), np.inf)
     return float(asked), cross_fit(cells, groups, problem, solver, candidates, float(asked))
@@ -250,12 +258,13 @@ def _score(problem: Problem, measures: Array, counted: NDArray[np.bool_]) -> flo
     return float(measures[counted].max())
 
 
-def _choice(scores: Array) -> int:
-    """The amount with the least score, or none where that is hardly less."""
+def _choice(scores: Array, wide: bool) -> int:
+    """The amount with the least score, or where that is hardly less none, or PCA if wide."""
     # Among equals the most shrinkage, and with it the least fitted to these rows.
     best = len(scores) - 1 - int(scores[::-1].argmin())
-    gain = scores[0] - scores[best]
-    return best if gain > _WORTHWHILE * abs(scores[0]) else 0
+    other, least = (len(scores) - 1, _WORTHWHILE_IF_WIDE) if wide else (0, _WORTHWHILE)
+    gain = scores[other] - scores[best]
+    return best if gain > least * abs(scores[other]) else other
 
 
 class _Folds:

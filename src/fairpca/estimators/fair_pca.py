@@ -396,4 +396,6 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
             self.cross_fit_ = judged
         if solution.is_ordered:
             self.nesting_ = NestingTable.from_steps(solution.history["steps"])
-        self.group_table_ = GroupTable.from_problem(problem, solution.group_losses, "fair")
+        beyond = None if judged is None else (judged.pca_disparity, judged.disparity)
+        table = GroupTable.from_problem(problem, solution.group_losses, "fair")
+        self.group_table_ = replace(table, held_out=beyond)
