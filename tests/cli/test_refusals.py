@@ -14,6 +14,7 @@ from fairpca.cli import main
 from fairpca.cli.commands import fit as fit_command
 from fairpca.estimators.model_file import save_model
 from fairpca.tables import writing
+from said import without_cautions
 
 from people import BAD, FIT, ON, contents, nameless_groups, people
 
@@ -199,7 +200,7 @@ def test_wrong_input(model, capsys, make, arguments, message):
     assert shown.out == ""
     assert shown.err.startswith("fairpca: ")
     assert message in shown.err
-    assert shown.err.count("\n") == 1
+    assert without_cautions(shown.err).count("\n") == 1
     assert contents() == before
 
 
@@ -267,11 +268,11 @@ def test_points_that_no_front_has(folder, capsys):
     assert main(["front", "three.csv", *arguments, *over, "--max-spread", "0"]) == 2
     said = capsys.readouterr().err
     assert "No point has a spread of at most 0: the smallest is 0.333333." in said
-    assert said.count("\n") == 1
+    assert without_cautions(said).count("\n") == 1
     assert main(["front", "three.csv", *arguments, "--max-largest", "0"]) == 2
     said = capsys.readouterr().err
     assert "No point has a largest disparity of at most 0: the smallest is 0.666667." in said
-    assert said.count("\n") == 1
+    assert without_cautions(said).count("\n") == 1
     Path("one.csv").unlink()
     Path("three.csv").unlink()
     assert contents() == before
