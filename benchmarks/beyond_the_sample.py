@@ -227,7 +227,7 @@ def measured(parts: list[str]) -> dict[str, Any]:
 def _populations() -> Iterator[tuple[str, Any]]:
     for family in FAMILIES:
         draws = all_of(population_draw, family, n=N_DRAWS)
-        yield family.name, _means(draws)
+        yield family.name, _means(draws) | {"first draw": draws[0]}
 
 
 def _bias() -> Iterator[tuple[str, Any]]:
@@ -375,13 +375,14 @@ def draw_picture(found: dict[str, Any]) -> None:
     }
     kinds = {"0.0": "groups that are alike", "0.3": "groups that differ by 30 %"}
     places = {"sample": "on the rows of the fit", "population": "on people not in the table"}
-    figure, axes = plt.subplots(2, 2, figsize=(9, 6.4), sharex=True, layout="constrained")
+    figure, axes = plt.subplots(2, 2, figsize=(10, 6.6), sharex=True, layout="constrained")
     for row, (apart, kind) in zip(axes, kinds.items(), strict=True):
         for axis, (where, place) in zip(row, places.items(), strict=True):
             for method, (label, color, marker) in looks.items():
                 values = [found[f"{apart}, {n}"][f"{method}, {where}"] for n in GROWING]
                 axis.plot(GROWING, values, color=color, marker=marker, label=label, alpha=0.85)
-            axis.set(title=f"{kind}, {place}", xscale="log", ylim=(0, None))
+            axis.set_title(f"{kind}, {place}", fontsize=10.5)
+            axis.set(xscale="log", ylim=(0, None))
             axis.grid(alpha=0.3)
         row[0].set(ylabel="largest disparity of a group")
     for axis in axes[1]:

@@ -12,15 +12,13 @@ from fairpca._rows.folds import N_FOLDS, row_folds
 from fairpca.datasets import load_adult
 from fairpca.estimators import cross_fit
 from fairpca.estimators.cross_fit import CANDIDATES
+from fairpca.estimators.model_file import load_model, save_model
 from fairpca.estimators.shrinkage import shrunk_moments, shrunk_problem
 from fairpca.sources import read_moments
 
 from same_fit import assert_same_choice
 
 SIZES = (150, 60, 25, 12)
-
-
-pytestmark = pytest.mark.filterwarnings("ignore:Ordinary PCA was chosen")
 
 
 @pytest.fixture
@@ -350,7 +348,7 @@ def test_shrinkage_has_to_be_worth_it_and_groups_of_less_than_five_rows_have_no_
 def test_choosing_pca_is_said():
     X, _ = drawn(11, (400,), d=12)
     labels = np.random.default_rng(0).permutation(np.repeat(list("abc"), (360, 25, 15)))
-    with pytest.warns(FairnessWarning, match="Ordinary PCA was chosen"):
+    with pytest.warns(FairnessWarning, match="Read with care: Ordinary PCA was chosen"):
         fair = FairPCA(3, shrinkage="auto").fit(X, sensitive_features=labels)
     assert np.isinf(fair.shrinkage_)
     assert "Ordinary PCA was chosen" in str(fair.cross_fit_)
@@ -436,3 +434,16 @@ def test_exact_solver_serves_the_shrunk_problem_of_many_groups():
     certificate = ExactSolver().solve(posed).certificate
     assert certificate.value <= posed.measures(posed.pca_basis).max() + 1e-9
     assert posed.dual_bound(certificate.multipliers) <= certificate.value + 1e-9
+
+
+def test_models_keep_what_shrinkage_did(few, tmp_path):
+    X, labels = drawn(16, (80, 30, 15), d=4)
+    for shrinkage in ("auto", 20, np.inf):
+        fair = FairPCA(2, shrinkage=shrinkage).fit(X, sensitive_features=labels)
+        save_model(fair, tmp_path / "shrunk.fairpca")
+        loaded = load_model(tmp_path / "shrunk.fairpca").reduction
+        assert loaded.shrinkage == shrinkage
+        assert loaded.shrinkage_ == fair.shrinkage_ == loaded.certificate_.shrinkage
+        assert str(loaded.certificate_) == str(fair.certificate_)
+        assert str(loaded.group_table_) == str(fair.group_table_)
+        assert (loaded.group_table_.held_out is None) == (shrinkage != "auto")

@@ -46,6 +46,7 @@ def arrays_of(fitted: FairPCA, preparation: Preparation | None) -> dict[str, Arr
         "own_losses": table.own_loss,
         "pca_losses": table.pca_loss,
         "variances": table.variance,
+        "held_out": None if table.held_out is None else np.array(table.held_out),
         "means": None if preparation is None else preparation.means,
         "scales": None if preparation is None else preparation.scales,
         **{name: getattr(certificate, name) for name in _CERTIFICATE_ARRAYS},
@@ -181,7 +182,7 @@ def restored(
         steps = tuple(map(str, status))
         fair.nesting_ = NestingTable(**columns, status=steps, measure=certificate.measure)
     stored = header["solution"]
-    fair.certificate_ = certificate
+    fair.certificate_, fair.shrinkage_ = certificate, certificate.shrinkage
     fair.solution_ = Solution(
         basis=arrays["basis"],
         group_losses=arrays["group_losses"],
@@ -204,6 +205,7 @@ def restored(
         variance=arrays["variances"],
         group_names=None if group_names is None else tuple(map(str, group_names)),
         pca_is_best=bool(groups["pca_is_best"]),
+        held_out=None if "held_out" not in arrays else tuple(arrays["held_out"]),
     )
     fair.baselines_ = None
     if "own_bases" in arrays:
@@ -249,6 +251,7 @@ def _check_shapes(fair: FairPCA, preparation: Preparation | None) -> None:
     r, d = fair.components_.shape
     table, k = fair.group_table_, len(fair.group_table_)
     fits = [
+        table.held_out is None or [part.shape for part in table.held_out] == [(k,)] * 2,
         fair.mean_.shape == (d,),
         fair.projection_factors_ is None or fair.projection_factors_.shape == (r,),
         fair.singular_values_.shape == (r,),

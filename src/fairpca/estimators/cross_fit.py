@@ -20,6 +20,7 @@ from fairpca._linalg.types import Array
 from fairpca._rows.folds import N_FOLDS, are_large, labels_without_folds, of_groups, without_fold
 from fairpca._rows.labels import overlapping
 from fairpca._rows.text import formatted, html_table, label_text, number_format, text_table
+from fairpca.estimators.cautions import BEGINNING
 from fairpca.estimators.gather import Gathered
 from fairpca.estimators.shrinkage import shrunk_problem
 from fairpca.exceptions import warn_user
@@ -235,7 +236,7 @@ def chosen_shrinkage(
             large = are_large(moments.effective_count, moments.n_features).all()
             return (0.0 if large else np.inf), None
         if np.isinf(judged.shrinkage):
-            warn_user(" ".join(judged.sentences()))
+            warn_user(BEGINNING + " ".join(judged.sentences()))
         return judged.shrinkage, judged
     candidates = (float(asked),) if np.isinf(float(asked)) else (float(asked), np.inf)
     return float(asked), cross_fit(cells, groups, problem, solver, candidates, float(asked))
