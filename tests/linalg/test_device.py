@@ -18,7 +18,7 @@ from fairpca._linalg.backends import device_library, is_cpu, namespace, to_host
 from fairpca._linalg.device import DeviceMatrices, DeviceStack, scatter_matrices
 
 from devices import missing
-from same_fit import assert_same_fit
+from same_fit import assert_same_choice, assert_same_fit
 
 
 def _kinds():
@@ -92,6 +92,24 @@ def test_blocks_and_panels_add_up(put, monkeypatch):
     expected = GroupMoments.from_rows(X, groups)
     found = GroupMoments.from_rows(put(X), put(groups))
     np.testing.assert_allclose(found.scatter, expected.scatter, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_folds_and_the_shrinkage_that_they_choose_are_those_of_numpy(put, kind):
+    X, groups = rows(n=300, d=5)
+    X, weights = X.astype(kind), np.random.default_rng(1).integers(1, 4, len(X)).astype(float)
+    for choices in ({}, {"sample_weight": weights}):
+        given = {name: put(value) for name, value in choices.items()}
+        found = GroupMoments.from_rows(put(X), put(groups), folds=True, **given)
+        expected = GroupMoments.from_rows(X, groups, folds=True, **choices)
+        assert isinstance(found.without_folds().scatter, DeviceStack)
+        assert found.labels == expected.labels
+        np.testing.assert_array_equal(found.count, expected.count)
+        np.testing.assert_allclose(found.effective_count, expected.effective_count)
+        np.testing.assert_allclose(found.scatter, expected.scatter, atol=1e-9)
+        fitted = FairPCA(2, shrinkage="auto").fit(put(X), sensitive_features=groups, **given)
+        reference = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=groups, **choices)
+        assert_same_choice(fitted, reference)
 
 
 @pytest.mark.parametrize("groups", ["marginals", "both", None])
