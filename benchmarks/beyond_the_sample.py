@@ -345,8 +345,8 @@ def _real_lines(found: dict[str, Any]) -> list[str]:
         "chose, in rows.\n",
         f'In {len(found) - len(worse)} of {len(found)} cases "auto" is at most 1.05 times the '
         f"better of the two, in {sum(ratio < 1 for ratio in ratios.values())} better than both. "
-        "The others are in bold: there, groups have few rows with outliers that no training rows "
-        "foretell.\n",
+        "The others are in bold: there the choice rests on groups of few rows, some with outliers "
+        "that no other row foretells.\n",
         "| groups | training | r | PCA | plain | auto | auto / better of both | chosen |",
         "|---|---|---|---|---|---|---|---|",
     ]

@@ -16,6 +16,7 @@ from fairpca import FairnessWarning, FairPCA, GroupMoments, Problem
 from fairpca._linalg import device as device_module
 from fairpca._linalg.backends import device_library, is_cpu, namespace, to_host
 from fairpca._linalg.device import DeviceMatrices, DeviceStack, scatter_matrices
+from fairpca.estimators import cross_fit
 
 from devices import missing
 from same_fit import assert_same_choice, assert_same_fit
@@ -95,7 +96,8 @@ def test_blocks_and_panels_add_up(put, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_folds_and_the_shrinkage_that_they_choose_are_those_of_numpy(put, kind):
+def test_folds_and_the_shrinkage_that_they_choose_are_those_of_numpy(put, kind, monkeypatch):
+    monkeypatch.setattr(cross_fit, "CANDIDATES", (0.0, np.inf))
     X, groups = rows(n=300, d=5)
     X, weights = X.astype(kind), np.random.default_rng(1).integers(1, 4, len(X)).astype(float)
     for choices in ({}, {"sample_weight": weights}):
@@ -107,9 +109,10 @@ def test_folds_and_the_shrinkage_that_they_choose_are_those_of_numpy(put, kind):
         np.testing.assert_array_equal(found.count, expected.count)
         np.testing.assert_allclose(found.effective_count, expected.effective_count)
         np.testing.assert_allclose(found.scatter, expected.scatter, atol=1e-9)
-        fitted = FairPCA(2, shrinkage="auto").fit(put(X), sensitive_features=groups, **given)
-        reference = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=groups, **choices)
-        assert_same_choice(fitted, reference)
+    groups = np.minimum(groups, 1)  # of two groups, which are solved quickly
+    fitted = FairPCA(2, shrinkage="auto").fit(put(X), sensitive_features=groups, **given)
+    reference = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=groups, **choices)
+    assert_same_choice(fitted, reference)
 
 
 @pytest.mark.parametrize("groups", ["marginals", "both", None])
