@@ -28,7 +28,7 @@ held out: its own subspace fits them too well by less than a hundredth of their 
 _BLOCK_VALUES = 2**17
 """Values that are looked at together: they stay in the processor's cache."""
 
-_WHOLE = Fold(-1)
+_WHOLE = -1
 """The fold of groups that are not divided into folds."""
 
 Bits = NDArray[np.uint64]
