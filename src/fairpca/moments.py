@@ -15,7 +15,14 @@ from fairpca._linalg.device import DeviceStack, diagonals, rescaled, united_scat
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_rows, check_weights, column_names, explain_not_finite
 from fairpca._rows.device_sums import device_sums
-from fairpca._rows.folds import has_folds, in_folds, labels_without_folds, of_groups, without_fold
+from fairpca._rows.folds import (
+    has_folds,
+    in_folds,
+    in_needed_folds,
+    labels_without_folds,
+    of_groups,
+    without_fold,
+)
 from fairpca._rows.groups import Groups, encode_groups, warn_of_dropped
 from fairpca._rows.labels import Orders, n_partitions, overlapping
 from fairpca._rows.merging import GroupSum
@@ -89,7 +96,7 @@ class GroupMoments:
         *,
         sample_weight: ArrayLike | None = None,
         missing_labels: str = "error",
-        folds: bool = False,
+        folds: bool | str = False,
     ) -> GroupMoments:
         """Moments of an array, a data frame or a SciPy sparse matrix, by group.
 
@@ -105,9 +112,10 @@ class GroupMoments:
             Non-negative weights of the rows.
         missing_labels : {"error", "group", "drop"}, default="error"
             Whether missing sensitive features are an error, a group of their own, or left out.
-        folds : bool, default=False
+        folds : bool or "needed", default=False
             Whether each group is kept in five parts, as ``FairPCA(shrinkage="auto")`` needs it: a
-            row's part depends on its values alone. The part is the last in a label.
+            row's part depends on its values alone, and is the last in a label. "needed" leaves
+            large groups whole, which is not for moments that are to be added.
 
         Returns
         -------
@@ -121,8 +129,11 @@ class GroupMoments:
         rows = check_rows(X)
         groups = encode_groups(sensitive_features, rows.shape[0], missing_labels)
         warn_of_dropped(groups.n_dropped, rows.shape[0])
-        groups = in_folds(groups, rows) if folds else groups
-        moments = cls.from_groups(rows, groups, check_weights(sample_weight, rows.shape[0]))
+        weights = check_weights(sample_weight, rows.shape[0])
+        if folds:
+            needed = folds == "needed"
+            groups = in_needed_folds(groups, rows, weights) if needed else in_folds(groups, rows)
+        moments = cls.from_groups(rows, groups, weights)
         if not moments.is_finite:
             explain_not_finite(rows)
         return replace(moments, feature_names=column_names(X))
@@ -349,18 +360,6 @@ class GroupMoments:
         ------
         ValueError
             If this is no file of moments, or a damaged one, or one of a newer version.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> import numpy as np
-        >>> from fairpca import GroupMoments
-        >>> moments = GroupMoments.from_rows(np.eye(3), [("f", 1), ("m", 2), ("f", 1)])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     moments.save(f"{folder}/site.moments")
-        ...     loaded = GroupMoments.load(f"{folder}/site.moments")
-        >>> loaded.labels
-        (('f', 1), ('m', 2))
         """
         stored, _ = _moments_file.read(path)
         return cls(**vars(stored))

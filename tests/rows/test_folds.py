@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse
 
 from fairpca import GroupMoments
-from fairpca._rows.folds import N_FOLDS, in_folds, row_folds, without_fold
+from fairpca._rows.folds import N_FOLDS, in_folds, in_needed_folds, row_folds, without_fold
 from fairpca._rows.groups import encode_groups
 from fairpca._rows.labels import Fold
 
@@ -95,8 +95,14 @@ def test_parts_are_labelled_by_group_and_fold():
     assert [parts.labels[code] for code in parts.codes] == [
         (label, fold) for label, fold in zip(["a", "b"] * 250, folds, strict=True)
     ]
-    some = in_folds(groups, ROWS, np.array([False, True]))
+    few = encode_groups(np.repeat(["a", "b"], [410, 90]), 500)
+    some = in_needed_folds(few, ROWS[:, :2])  # 200 rows for each column are enough
     assert some.labels == (("a", Fold(-1)), *(("b", Fold(fold)) for fold in range(N_FOLDS)))
+    assert in_needed_folds(few, ROWS[:, :2], np.repeat([1e-9, 1.0], [400, 100])).labels[1] == (
+        "a",
+        Fold(1),
+    )
+    assert in_needed_folds(groups, ROWS[:, :1]) is groups
     assert without_fold(some.labels[0]) == "a"
     assert without_fold(("f", "old", Fold(1))) == ("f", "old")
     assert without_fold(("f", "old")) == ("f", "old")

@@ -15,7 +15,7 @@ from fairpca._linalg.backends import device_library, namespace, to_host
 from fairpca._linalg.device import DeviceStack, diagonals
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_device_rows, check_weights
-from fairpca._rows.folds import in_folds
+from fairpca._rows.folds import in_folds, in_needed_folds
 from fairpca._rows.groups import Groups, encode_groups
 from fairpca._rows.labels import UNGROUPED, Labels, refuse_measurements
 from fairpca._rows.sums import NEAR
@@ -34,7 +34,7 @@ def device_sums(
     sample_weight: Any = None,
     *,
     missing_labels: str = "error",
-    folds: bool = False,
+    folds: bool | str = False,
 ) -> tuple[Groups, tuple[Labels, NDArray[np.int64], Array, Array, Any, Array | None]]:
     """Groups of rows on a device; and labels and the sums of moments by group.
 
@@ -44,9 +44,11 @@ def device_sums(
     X = check_device_rows(X)
     xp = namespace(X)
     groups = _encode(X, sensitive_features, missing_labels)
-    groups = in_folds(groups, X) if folds else groups
-    labels, codes = groups.labels, groups.codes
     weights = _check_weights(X, sample_weight, groups)
+    if folds:
+        needed = folds == "needed"
+        groups = in_needed_folds(groups, X, weights) if needed else in_folds(groups, X)
+    labels, codes = groups.labels, groups.codes
     k = len(labels)
     shift = _shift(X)
     order = xp.argsort(codes) if k > 1 else None

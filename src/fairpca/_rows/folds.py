@@ -34,30 +34,43 @@ _WHOLE = -1
 Bits = NDArray[np.uint64]
 
 
-def in_folds(groups: Groups, rows: Any, divided: NDArray[np.bool_] | None = None) -> Groups:
+def in_folds(groups: Groups, rows: Any) -> Groups:
     """The parts of groups that lie in one fold each, as groups with the fold as one more column.
 
-    Parameters
-    ----------
-    groups : Groups
-    rows : array or sparse matrix of shape (n, d), array of a device, or list of columns
-        Without missing values.
-    divided : boolean array of shape (k,), default=None
-        Groups that are divided; the others are one part each. None divides all.
+    The rows are an array or sparse matrix of shape (n, d), an array of a device, or a list of
+    columns, without missing values.
     """
-    codes = groups.codes
+    return _parted(groups, row_folds(rows))
+
+
+def in_needed_folds(groups: Groups, rows: Any, weights: Any = None) -> Groups:
+    """The same, where large groups are one part each; as they are if all groups are large.
+
+    Not for some of the rows: a group that is small in all parts may be large.
+    """
+    codes = np.asarray(to_host(groups.codes) if device_library(groups.codes) else groups.codes)
+    effective: NDArray[np.float64] = np.bincount(codes).astype(np.float64)
+    if weights is not None:
+        weights = to_host(weights) if device_library(weights) else weights
+        total, squares = (np.bincount(codes, weights**power) for power in (1, 2))
+        effective = total**2 / np.where(squares > 0.0, squares, 1.0)
+    small = ~are_large(effective, rows.shape[1])
+    if not small.any():
+        return groups
+    chosen = np.flatnonzero(small[codes])
+    folds = np.full(len(codes), _WHOLE, dtype=np.int64)
+    folds[chosen] = row_folds(rows, chosen)
+    return _parted(groups, folds)
+
+
+def _parted(groups: Groups, folds: NDArray[np.int64]) -> Groups:
+    codes: Any = groups.codes
     on_device = device_library(codes) is not None
-    if divided is None:
-        folds = row_folds(rows)
-    else:
-        there = np.asarray(to_host(codes) if on_device else codes)
-        chosen = np.flatnonzero(divided[there])
-        folds = np.full(len(there), _WHOLE, dtype=np.int64)
-        folds[chosen] = row_folds(rows, chosen)
+    folds = folds - _WHOLE
     if on_device:
         folds = namespace(codes).asarray(folds, device=codes.device)
     width = N_FOLDS + 1
-    parts = codes * width + (folds - _WHOLE)
+    parts = codes * width + folds
     found, parts = _compact(parts, len(groups.labels) * width)
     labels = tuple(
         (*as_tuple(groups.labels[part // width]), Fold(part % width + _WHOLE)) for part in found

@@ -15,8 +15,8 @@ from fairpca._linalg.backends import cluster_library, device_library, to_host
 from fairpca._linalg.dense import eigh_descending
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_device_rows, check_rows, check_weights, explain_not_finite
-from fairpca._rows.folds import are_large, in_folds
-from fairpca._rows.groups import Codes, Groups, encode_groups, warn_of_dropped
+from fairpca._rows.folds import in_folds, in_needed_folds
+from fairpca._rows.groups import Codes, encode_groups, warn_of_dropped
 from fairpca._rows.labels import overlapping
 from fairpca._rows.named import chosen_columns, named_columns, without_columns
 from fairpca._rows.row_space import RowSpace, spanned_space
@@ -178,6 +178,7 @@ def gather(
         choices: dict[str, Any] = {"sample_weight": sample_weight, "missing_labels": missing_labels}
         choices["folds"] = folds is not None
         if on_device:
+            choices["folds"] = folds if folds == "needed" else folds is not None
             rows = check_device_rows(X, at_least=least_rows)
             check_dimension(n_components, rows.shape[1])
             moments = GroupMoments.from_rows(rows, sensitive_features, **choices)
@@ -200,9 +201,12 @@ def gather(
     wide = reduce_wide and rows.shape[1] > rows.shape[0]
     space = spanned_space(rows, weights, estimator) if wide else None
     at = rows if space is None else space.rows
-    parted = None if folds is None else _in_folds(found, rows, weights, folds)
-    moments = GroupMoments.from_groups(at, parted or found, weights)
-    cells, moments = None if parted is None else moments, moments.without_folds()
+    parted = found
+    if folds is not None:
+        whole = folds == "all"
+        parted = in_folds(found, rows) if whole else in_needed_folds(found, rows, weights)
+    moments = GroupMoments.from_groups(at, parted, weights)
+    cells, moments = moments if moments.has_folds else None, moments.without_folds()
     if not moments.is_finite:
         explain_not_finite(rows, estimator)
     codes = found.codes
@@ -259,18 +263,6 @@ def _padded(moments: GroupMoments, n_columns: int) -> GroupMoments:
     more = n_columns - moments.n_features
     scatter = np.pad(moments.scatter, ((0, 0), (0, more), (0, more)))
     return replace(moments, mean=np.pad(moments.mean, ((0, 0), (0, more))), scatter=scatter)
-
-
-def _in_folds(groups: Groups, rows: Any, weights: Array | None, folds: str) -> Groups | None:
-    """The parts of groups that lie in one fold each; None if all groups are large."""
-    if folds == "all":
-        return in_folds(groups, rows)
-    effective: Array = np.bincount(groups.codes).astype(np.float64)
-    if weights is not None:
-        total, squares = (np.bincount(groups.codes, weights**power) for power in (1, 2))
-        effective = total**2 / np.where(squares > 0.0, squares, 1.0)
-    divided = ~are_large(effective, rows.shape[1])
-    return in_folds(groups, rows, divided) if divided.any() else None
 
 
 def _check_left(n_rows: int, least_rows: int) -> None:
