@@ -204,3 +204,13 @@ def test_fit_moments_refuses():
     moments.mean[0, 0] = np.nan
     with pytest.raises(ValueError, match="not finite"):
         FairPCA(2).fit_moments(moments)
+
+
+def test_shrinkage_may_change_between_batches():
+    X, labels = np.random.default_rng(0).normal(size=(90, 4)), np.tile(["a", "b", "c"], 30)
+    fair = FairPCA(2, shrinkage="auto").partial_fit(X[:60], sensitive_features=labels[:60])
+    fair.set_params(shrinkage=10.0).partial_fit(X[60:], sensitive_features=labels[60:])
+    assert_same_fit(fair, FairPCA(2, shrinkage=10.0).fit(X, sensitive_features=labels))
+    fair = FairPCA(2).partial_fit(X[:60], sensitive_features=labels[:60])
+    with pytest.raises(ValueError, match="needs moments by fold"):
+        fair.set_params(shrinkage="auto").partial_fit(X[60:], sensitive_features=labels[60:])

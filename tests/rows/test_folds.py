@@ -163,3 +163,12 @@ def test_effective_rows():
         np.tile(np.eye(6), (2, 1)), list("aaabbb") * 2, sample_weight=np.append(weights, np.ones(6))
     )
     np.testing.assert_allclose(both.effective_count, together.effective_count)
+
+
+def test_moments_with_folds_and_without_are_not_added():
+    X, labels = np.random.default_rng(0).normal(size=(60, 4)), np.repeat(["a", "b"], 30)
+    with_folds, without = (GroupMoments.from_rows(X, labels, folds=f) for f in (True, False))
+    for parts in ((with_folds, without), (without, with_folds)):
+        with pytest.raises(ValueError, match="with folds and moments without"):
+            GroupMoments.merge(parts)
+    assert (with_folds.without_folds() + without).count.tolist() == [60, 60]

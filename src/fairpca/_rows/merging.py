@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca._rows.folds import labels_without_folds
+from fairpca._rows.folds import has_folds, labels_without_folds
 from fairpca._rows.labels import Orders, merged_orders, n_partitions, sorted_labels
 
 
@@ -35,6 +35,12 @@ class GroupSum:
             raise ValueError(
                 "Moments of groups that overlap and of others cannot be added: add those of the "
                 "intersections, and call overlapping() on the sum."
+            )
+        known = tuple(self._groups)
+        if known and part.labels and has_folds(known) != has_folds(part.labels):
+            raise ValueError(
+                "Moments with folds and moments without cannot be added: take all of them with "
+                "folds=True, or call without_folds() on those that have them."
             )
         self._orders = merged_orders(self._orders, part.group_orders)
         self._n_features = part.n_features

@@ -136,7 +136,9 @@ class MomentsFit:
             )
         # Intersections, of which any groups can be made, also after other batches.
         options = {"groups": None if estimator.groups is None else "intersections"}
-        options["folds"] = "all" if estimator._needs_folds(grouped) else None
+        # Moments without folds cannot be added to others that have them, nor they to these.
+        folds = estimator._needs_folds(grouped) if before is None else before.moments.has_folds
+        options["folds"] = "all" if folds else None
         gathered = estimator._gather(
             X, sensitive_features, sample_weight, reset=before is None, least_rows=1, **options
         )
