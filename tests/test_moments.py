@@ -667,3 +667,13 @@ def test_rows_without_labels_are_left_out_and_counted(tmp_path):
     assert found.n_dropped == (~some).sum()
     assert (found + found).n_dropped == 2 * (~some).sum()
     assert GroupMoments.from_bytes(found.to_bytes()).n_dropped == (~some).sum()
+
+
+@pytest.mark.parametrize("weight", [1e200, 1e-200])
+def test_weights_that_cannot_be_squared_are_refused(weight):
+    X, weights = np.random.default_rng(0).normal(size=(9, 2)), np.ones(9)
+    weights[3] = weight
+    with pytest.raises(ValueError, match="too large or too small to be squared"):
+        GroupMoments.from_rows(X, [0, 1, 2] * 3, sample_weight=weights)
+    weights[3] = 0.0
+    assert GroupMoments.from_rows(X, [0, 1, 2] * 3, sample_weight=weights).effective_count[0] == 2

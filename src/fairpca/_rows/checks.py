@@ -172,6 +172,12 @@ def check_weights(
     with np.errstate(over="ignore"):
         if not np.isfinite(weights.sum()):
             raise ValueError("sample_weight has values too large to be summed: rescale it.")
+        squares = np.square(weights[weights > 0])
+    if not np.isfinite(squares.sum()) or (squares < np.finfo(float).tiny).any():
+        raise ValueError(
+            "sample_weight has values too large or too small to be squared: rescale it, and make "
+            "those 0 that are next to nothing."
+        )
     if not (may_be_zero or (weights > 0).any()):
         raise ValueError("sample_weight is zero for every row: at least one must be positive.")
     return weights
