@@ -518,3 +518,18 @@ def test_nested_components_and_what_they_cost(folder, capsys):
         assert "--nested asks for the least largest measure" in capsys.readouterr().err
     assert main(["fit", *options, "2", "--nested", "--report", "r.html"]) == 2
     assert "leave out" in capsys.readouterr().err
+
+
+def test_who_pays_for_ordinary_pca_is_about_the_rows_also_where_groups_are_shrunk(folder, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(120, 4)), columns=list("abcd"))
+    frame["sex"] = np.repeat(["f", "m"], [100, 20])
+    frame.to_csv("small.csv", index=False)
+    fit = ["fit", "small.csv", "--sensitive", "sex", "--n-components", "2", "--shrinkage"]
+    for more in ([], ["--measure", "loss"], ["--measure", "variance", "--relative"]):
+        said = []
+        for shrinkage in ("0", "inf"):
+            assert main([*fit, shrinkage, *more]) == 0
+            lines = capsys.readouterr().out.splitlines()
+            said.append([line for line in lines if line.startswith("With ordinary PCA, ")])
+        assert said[0] == said[1] != []

@@ -39,7 +39,7 @@ def of_subspace(fair: FairPCA) -> list[str]:
 
 def _who_pays(fair: FairPCA) -> str:
     table, certificate = fair.group_table_, fair.certificate_
-    before = certificate.measures - certificate.change_from_pca
+    before = _with_pca(fair)
     worst, best = int(before.argmax()), int(before.argmin())
     name = [short_text(text) for text in table.to_dict()["group"]]
     if len(table) == 1:
@@ -51,6 +51,21 @@ def _who_pays(fair: FairPCA) -> str:
         )
     has = f"has a {certificate.measure} of {abs(before[worst]):.4g}"
     return f"With ordinary PCA, {name[worst]} {has}, {name[best]} one of {abs(before[best]):.4g}."
+
+
+def _with_pca(fair: FairPCA) -> Array:
+    """The measure of each group with ordinary PCA, of the rows themselves; (k,)."""
+    table = fair.group_table_
+    measures: Array = {
+        "disparity": table.pca_disparity,
+        "loss": table.pca_loss,
+        "variance": table.pca_loss - table.variance,
+    }[fair.measure]
+    if not fair.relative:
+        return measures
+    shares = np.zeros(len(table))
+    np.divide(measures, table.variance, out=shares, where=table.variance > 0.0)
+    return shares
 
 
 def proof(fair: FairPCA) -> list[str]:
