@@ -250,7 +250,7 @@ def test_small_groups_are_scored_as_one_and_unseen_ones_too():
         score = WorstGroupScorer(relative=False)(fair, X, sensitive_features=labels)
     labels[c[:9]] = "small"
     assert score == pytest.approx(by_hand(fair, X, labels, relative=False), rel=1e-10)
-    with pytest.warns(FairnessWarning, match="groups 'small': what it loses on them is mostly"):
+    with pytest.warns(FairnessWarning, match="the group 'small': what it loses on them is mostly"):
         alone = WorstGroupScorer(relative=False)(fair, X, sensitive_features=labels)
     assert alone == pytest.approx(score, rel=1e-12)
 

@@ -247,7 +247,10 @@ class Judge:
         """Groups with their rows, the smallest first."""
         rows = self._moments.count if count is None else np.array(count)
         groups = sorted(groups, key=lambda i: int(rows[i]))
-        shown = [f"{self._name(i)} ({rows[i]:,} rows)" for i in groups[:_MOST_NAMES]]
+        shown = [
+            f"{self._name(i)} ({rows[i]:,} row{'' if rows[i] == 1 else 's'})"
+            for i in groups[:_MOST_NAMES]
+        ]
         more = len(groups) - len(shown)
         return ", ".join(shown) + (f" and {more} more" if more else "")
 

@@ -83,11 +83,12 @@ class ScoredGroups:
         if not small.any():
             return self
         names = [self.texts[i] for i in np.flatnonzero(small)]
-        what = f"Fewer than {FEW_ROWS} rows to score in each of the groups"
+        what = f"Fewer than {FEW_ROWS} rows to score in"
         if len(names) == 1:
-            warn_user(f"{what} {names[0]!r}: what it loses on them is mostly chance.")
+            warn_user(f"{what} the group {names[0]!r}: what it loses on them is mostly chance.")
             return self
-        warn_user(f"{what} {listed(names, _MOST_NAMES)}: they are scored as one group.")
+        groups = listed(names, _MOST_NAMES)
+        warn_user(f"{what} each of the groups {groups}: they are scored as one group.")
         # A row that is in several of them, as in overlapping groups, counts once.
         union = self.weights[np.flatnonzero(small)].max(axis=0).toarray().reshape(1, -1)
         rest = self.weights[np.flatnonzero(~small)]
