@@ -206,11 +206,27 @@ def test_five_groups_are_named_and_the_others_counted():
 def test_shrinkage_allows_for_chance():
     X, few = np.random.default_rng(0).normal(size=(100, 5)), np.arange(100) < 9
     assert "may be chance" in said_by_fit(X, few, shrinkage=0.0)
-    for shrinkage in (10.0, "auto"):
-        assert said_by_fit(X, few, shrinkage=shrinkage) == ""
+    assert said_by_fit(X, few, shrinkage=10.0) == ""
+    # Chosen by held-out rows: said once, together with all else.
+    chosen = said_by_fit(X, few, shrinkage="auto")
+    assert chosen.startswith("Ordinary PCA was chosen")
+    assert "chance" not in chosen
     # What else there is to say is still said.
     X[:, 0] *= 9.0
     assert said_by_fit(X, few, shrinkage=10.0).startswith("The column 'column 0' has")
+    alone, both = (said_by_fit(X, few, shrinkage=n0) for n0 in (np.inf, "auto"))
+    assert alone in both
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e80, 1e100])
+def test_no_unit_of_the_rows_is_too_large_or_small(scale):
+    X, labels = np.random.default_rng(0).normal(size=(120, 6)), np.repeat([0, 1, 2], [80, 30, 10])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        for choices in ({}, {"measure": "loss"}, {"measure": "loss", "relative": True}):
+            assert (
+                judged(X * scale, labels, 2, **choices) == judged(X, labels, 2, **choices)
+            ).all()
 
 
 def test_weights_count_as_effective_rows():
@@ -237,7 +253,8 @@ def test_rows_are_asked_with_their_weights():
         gathered = gather(X, labels, weights)
         problem = gathered.problem(2)
         values = problem.total_eigenpairs[0]
-        groups = chance._Groups(problem, gathered, values, values.sum(), values[2:].sum(), None)
+        unit = values.sum()
+        groups = chance._Groups(problem, gathered, values / unit, unit, None)
         tails = groups._tails_of_pairs()
         # Against all rows at once.
         some = np.ones(4000) if weights is None else weights / 2.0

@@ -1,5 +1,7 @@
 """Shrinkage, and what folds say of it."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -447,3 +449,32 @@ def test_models_keep_what_shrinkage_did(few, tmp_path):
         assert str(loaded.certificate_) == str(fair.certificate_)
         assert str(loaded.group_table_) == str(fair.group_table_)
         assert (loaded.group_table_.held_out is None) == (shrinkage != "auto")
+
+
+def test_one_warning_of_the_choice_however_many_dimensions_are_tried(few):
+    X = np.random.default_rng(0).normal(size=(12, 200))
+    with pytest.warns(FairnessWarning) as caught:
+        FairPCA(0.9, shrinkage="auto").fit(X, sensitive_features=["a"] * 8 + ["b"] * 4)
+    assert ["was chosen" in str(each.message) for each in caught] == [True]
+
+
+def test_solvers_warn_of_the_fit_alone(few):
+    class Loud(ExactSolver):
+        def solve(self, problem, progress=None):
+            warnings.warn("So many rows.", FairnessWarning, stacklevel=1)
+            return super().solve(problem)
+
+    X, labels = drawn()
+    with pytest.warns(FairnessWarning) as caught:
+        FairPCA(2, shrinkage="auto", solver=Loud()).fit(X, sensitive_features=labels)
+    assert ["So many rows." in str(each.message) for each in caught].count(True) == 1
+
+
+def test_any_number_of_rows_is_a_shrinkage():
+    X, labels = drawn()
+    pca, most = (
+        FairPCA(2, shrinkage=n0).fit(X, sensitive_features=labels) for n0 in (np.inf, 1e308)
+    )
+    assert_allclose(most.group_table_.loss, pca.group_table_.loss, rtol=1e-6)
+    with pytest.raises(ValueError, match="a number of rows of at least 0"):
+        FairPCA(2, shrinkage=np.array([1.0, 2.0])).fit(X, sensitive_features=labels)

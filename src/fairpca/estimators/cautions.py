@@ -92,6 +92,7 @@ def warn_of_cautions(
     gathered: Gathered | None = None,
     *,
     shrunk: bool = False,
+    choice: str | None = None,
 ) -> None:
     """Give all cautions of a problem in one warning.
 
@@ -104,15 +105,18 @@ def warn_of_cautions(
         The rows, if they are at hand: see `indistinct_groups`.
     shrunk : bool, default=False
         Whether what chance makes of groups is allowed for, so that it need not be said.
+    choice : str, default=None
+        What is to be said of the shrinkage that was chosen.
     """
     if problem.n_groups == 1:
         return
     indistinct = np.zeros(problem.n_groups, dtype=bool)
     if not shrunk:
         indistinct = indistinct_groups(problem, table, gathered)
-    found = cautions(problem, indistinct)
-    if found:
-        warn_user(BEGINNING + " ".join(caution.text for caution in found))
+    texts = [caution.text for caution in cautions(problem, indistinct)]
+    texts = [choice, *texts] if choice else texts
+    if texts:
+        warn_user(BEGINNING + " ".join(texts))
 
 
 def warn_of_one_group(moments: GroupMoments) -> None:

@@ -77,13 +77,14 @@ def indistinct_groups(
     """
     r, rows = problem.n_components, problem.moments.effective_count
     values = _spectrum(problem)
-    total, lost = float(values.sum()), float(values[r:].sum())
-    if lost <= _NO_LOSS * total:
+    unit = float(values.sum())
+    if not float(values[r:].sum()) > _NO_LOSS * unit:
         return np.zeros(len(rows), dtype=bool)
     # A group of all rows is not drawn from them; next to nothing is in its place.
     noise = np.maximum(1.0 / rows - problem.moments.n_partitions / rows.sum(), _NO_NOISE)
-    units: Array | float = problem.moments.weight if problem.loss == "sum" else 1.0
-    groups = _Groups(problem, gathered, values, total, lost, noise)
+    # In shares of all variance, so that no unit of the rows is too large or too small.
+    units: Array | float = unit * (problem.moments.weight if problem.loss == "sum" else 1.0)
+    groups = _Groups(problem, gathered, values / unit, unit, noise)
     traces = problem.traces / units
     if problem.measure == "disparity":
         largest = float((table.disparity / units).max())
@@ -100,21 +101,20 @@ def indistinct_groups(
 class _Groups:
     """Groups beside what chance makes of as many rows.
 
-    `values` are the eigenvalues of all rows, `total` is their sum, and `lost` that of those beyond
-    the first r; `noise` has t of each group.
+    `values` are the eigenvalues of all rows over their sum, which is `unit`; `noise` has t of each
+    group.
     """
 
     problem: Problem
     gathered: Gathered | None
     values: Array
-    total: float
-    lost: float
+    unit: float
     noise: Array
 
     def alike(self, disparities: Array, traces: Array, least: float) -> NDArray[np.bool_]:
         """Groups whose disparities may be chance, where chance makes at least so much."""
         # A group with more variance has more noise as well; one without has nothing to lose.
-        sizes = np.where(traces > 0.0, traces / self.total, -1.0)
+        sizes = np.where(traces > 0.0, traces, -1.0)
         expected, terms = _by_chance(self.values, self.problem.n_components, self.noise)
         most = sizes * expected * _upper(terms)
         if ((disparities > most) & (disparities < _HEAVIEST * most)).any():
@@ -131,7 +131,7 @@ class _Groups:
         # The measure as a sum of what is kept and what is lost, to first order.
         on_kept, on_lost = (0.0, 1.0) if problem.measure == "loss" else (1.0, 0.0)
         if problem.relative:
-            on_kept, on_lost = -share / self.total, (1.0 - share) / self.total
+            on_kept, on_lost = -share, 1.0 - share
         measures = on_kept * (traces - losses) + on_lost * losses
         apart = measures - rows @ measures
         squares = self.values**2
@@ -161,7 +161,7 @@ class _Groups:
             weight += float(weights.sum())
         if weight == 0.0:
             return _USUAL
-        rest = max(float(self.values[m:].sum()), _NO_LOSS * self.total)
+        rest = max(float(self.values[m:].sum()), _NO_LOSS)
         normal = self.values[:r, None] * np.append(self.values[r:m], rest)
         tails = np.ones_like(products)
         np.divide(products, weight * normal, out=tails, where=normal > 0.0)
@@ -194,6 +194,7 @@ class _Groups:
             part = slice(start, start + step * _BLOCK, step)
             block: Any = rows[part]
             block = (block.toarray() if scipy.sparse.issparse(block) else block) - mean
+            block /= np.sqrt(self.unit)
             yield (block @ basis) ** 2, np.einsum("ij,ij->i", block, block), weights[part] ** 2
 
 

@@ -7,6 +7,7 @@ lies between, and a weighted mean of the two is nearly without bias.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,16 +15,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from fairpca._linalg.device import scatter_matrices
 from fairpca._linalg.types import Array
 from fairpca._rows.folds import N_FOLDS, are_large, labels_without_folds, of_groups, without_fold
 from fairpca._rows.labels import overlapping
 from fairpca._rows.text import formatted, html_table, label_text, number_format, text_table
-from fairpca.estimators.cautions import BEGINNING
 from fairpca.estimators.gather import Gathered
 from fairpca.estimators.shrinkage import shrunk_problem
-from fairpca.exceptions import warn_user
+from fairpca.exceptions import FairnessWarning
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 from fairpca.solvers import Solver
@@ -114,6 +115,11 @@ class CrossFit:
             "fair disparity estimate": self.disparity.tolist(),
         }
 
+    @property
+    def caution(self) -> str | None:
+        """What to know before relying on the choice, if ordinary PCA was chosen."""
+        return " ".join(self.sentences()) if np.isinf(self.shrinkage) else None
+
     def sentences(self) -> list[str]:
         """What was chosen, in words."""
         if len(self.candidates) < len(CANDIDATES):
@@ -183,14 +189,18 @@ def cross_fit(
         return None
     k, m = problem.n_groups, len(candidates)
     kept, own_kept = np.zeros((m, k)), np.zeros(k)
-    for fold in folds.numbers:
-        training = folds.training(fold)
-        centers = folds.centers(training)
-        own_kept += folds.own_kept(fold, training, centers)
-        for j, n0 in enumerate(candidates):
-            found = solver.solve(shrunk_problem(training, n0))
-            factors = 1.0 if found.retention is None else found.retention
-            kept[j] += folds.kept(fold, found.basis, centers, factors)
+    with warnings.catch_warnings():
+        # What solvers say of parts of the rows, they say of all rows too.
+        warnings.simplefilter("ignore", FairnessWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for fold in folds.numbers:
+            training = folds.training(fold)
+            centers = folds.centers(training)
+            own_kept += folds.own_kept(fold, training, centers)
+            for j, n0 in enumerate(candidates):
+                found = solver.solve(shrunk_problem(training, n0))
+                factors = 1.0 if found.retention is None else found.retention
+                kept[j] += folds.kept(fold, found.basis, centers, factors)
     traces, in_sample = problem.traces, problem.own_gains
     n = problem.moments.effective_count
     share = np.where(n >= _ENOUGH * problem.moments.n_features, N_FOLDS / (2 * N_FOLDS - 1), 0.5)
@@ -235,8 +245,6 @@ def chosen_shrinkage(
         if judged is None:
             large = are_large(moments.effective_count, moments.n_features).all()
             return (0.0 if large else np.inf), None
-        if np.isinf(judged.shrinkage):
-            warn_user(BEGINNING + " ".join(judged.sentences()))
         return judged.shrinkage, judged
     candidates = (float(asked),) if np.isinf(float(asked)) else (float(asked), np.inf)
     return float(asked), cross_fit(cells, groups, problem, solver, candidates, float(asked))

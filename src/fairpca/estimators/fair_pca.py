@@ -89,8 +89,7 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         gradient method of Kamani et al., which ends near it (`ParetoDescent`). The others are
         published methods to compare with, each with a criterion of its own: "sdp", "mw",
         "sdp-iterative", "mw-iterative", "epsilon-constraint", "lagrangian", "nash",
-        "u-fpca", "c-fpca" (see `fairpca.solvers`). Some of them use more
-        dimensions than asked for: `n_components_` says how many.
+        "u-fpca", "c-fpca" (see `fairpca.solvers`): `n_components_` has their dimension.
     whiten : bool, default=False
         Whether `transform` divides each column by the root of its `explained_variance_`, as PCA's
         does, and `inverse_transform` multiplies it back.
@@ -334,7 +333,8 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         worse = solution.certificate.all_worse_off and len(gathered.moments.labels) > 1
         if worse or solution.certificate.status in ("infeasible", "unresolved"):
             warn_user(str(solution.certificate))
-        warn_of_cautions(problem, self.group_table_, gathered, shrunk=self.shrinkage != 0)
+        given = problem, self.group_table_, gathered
+        warn_of_cautions(*given, shrunk=self.shrinkage != 0, choice=judged and judged.caution)
 
     def _check_parameters(self) -> Solver:
         return checked_solver(self)

@@ -20,8 +20,12 @@ from fairpca.solution import Solution
 
 def check_shrinkage(shrinkage: object, name: str = "shrinkage") -> None:
     """Raise ValueError unless this is "auto" or a number of rows."""
-    number = isinstance(shrinkage, Real) and not isinstance(shrinkage, bool)
-    if shrinkage != "auto" and not (number and float(shrinkage) >= 0.0):  # type: ignore[arg-type]
+    if isinstance(shrinkage, str):
+        known = shrinkage == "auto"
+    else:
+        number = isinstance(shrinkage, Real) and not isinstance(shrinkage, bool)
+        known = number and float(shrinkage) >= 0.0  # type: ignore[arg-type]
+    if not known:
         raise ValueError(
             f'{name} must be "auto" or a number of rows of at least 0 (not a share; numpy.inf '
             f"gives ordinary PCA), got {shrinkage!r}."
@@ -43,7 +47,8 @@ def shrunk_moments(moments: GroupMoments, n0: float, loss: str, centering: str) 
     n, weight = moments.effective_count, moments.weight
     own = np.zeros(len(n)) if np.isinf(n0) else n / (n + n0)
     if loss == "mean":
-        grown = weight / n * (1.0 if np.isinf(n0) else n + n0)
+        # Over 1 + n0, which makes no difference, so that no n0 is too large.
+        grown = weight / n * (1.0 if np.isinf(n0) else (n + n0) / (1.0 + n0))
         weight = grown * (weight.sum() / grown.sum())
     offsets = moments.offsets if centering == "global" else np.zeros_like(moments.mean)
     scatter = blended_scatters(moments.scatter, offsets, moments.weight, own, weight)
