@@ -325,6 +325,8 @@ def test_the_table_prints_and_has_no_need_of_pandas():
 def test_refusals():
     X, groups = data()
     known = {"sensitive_features": groups}
+    with pytest.raises(TypeError, match=r"dimensions must be a list of numbers, .* got 2\."):
+        held_out_losses(FairPCA(), X, dimensions=2, **known)
     for dimensions, message in (
         ([], "dimensions must be one number of components or more"),
         ([1.5], "dimensions must be an integer"),

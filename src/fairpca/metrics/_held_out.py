@@ -207,6 +207,8 @@ def held_out_losses(
     reduction = step.reduction
     if "n_components" not in reduction.get_params():
         raise TypeError(f"{type(reduction).__name__} has no n_components to be varied.")
+    if not isinstance(dimensions, Iterable):
+        raise TypeError(f"dimensions must be a list of numbers, like [2, 4], got {dimensions!r}.")
     dimensions = tuple(dimensions)
     if not dimensions:
         raise ValueError("dimensions must be one number of components or more, got none.")
