@@ -278,6 +278,8 @@ class GroupMoments:
         >>> dict(zip(moments.group_texts, moments.count.tolist()))
         {'sex=f': 2, 'sex=m': 2, 'age=old': 3, 'age=young': 1}
         """
+        if self.has_folds:
+            raise ValueError("These moments are kept by fold: call without_folds() first.")
         labels, parts = overlapping(self.labels, groups, self.group_orders)
         return self if parts is None else self.united(labels, parts)
 

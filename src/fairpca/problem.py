@@ -78,6 +78,7 @@ class Problem:
     measured_by: tuple[Array, Array] | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "moments", self.moments.without_folds())
         asked = (self.criterion, self.tolerance, self.measure, self.relative)
         check_fairness(*asked, self.bounds, self.max_extra_loss)
         check_choice("loss", self.loss, LOSSES)

@@ -213,7 +213,7 @@ def test_shrinkage_allows_for_chance():
     assert "chance" not in chosen
     # What else there is to say is still said.
     X[:, 0] *= 9.0
-    assert said_by_fit(X, few, shrinkage=10.0).startswith("The column 'column 0' has")
+    assert said_by_fit(X, few, shrinkage=10.0).startswith("Column 0 has")
     alone, both = (said_by_fit(X, few, shrinkage=n0) for n0 in (np.inf, "auto"))
     assert alone in both
 
@@ -317,7 +317,7 @@ def test_a_column_that_dominates_and_sums_are_said():
     X[:, 2] *= 20.0
     text = said_by_fit(X, groups, loss="sum")
     share = 100 * X[:, 2].var() / X.var(axis=0).sum()
-    assert f"The column 'column 2' has {share:.3g} % of the variance of all columns" in text
+    assert f"Column 2 has {share:.3g} % of the variance of all columns" in text
     assert "Losses are added up over the rows of a group." in text
     problem = Problem(GroupMoments.from_rows(X, groups), 2)
     none = np.zeros(2, dtype=bool)

@@ -125,6 +125,16 @@ def test_the_certificate_is_about_the_shrunk_problem_and_the_table_about_the_row
     assert_allclose(fair.explained_variance_.sum(), fair.transform(X).var(axis=0, ddof=1).sum())
 
 
+def held_out_traces(X, labels, weights=None):
+    """What groups lose with nothing, rows of each fold measured from the mean of the others."""
+    weights, folds, sums = np.ones(len(X)) if weights is None else weights, row_folds(X), 0.0
+    for fold in range(N_FOLDS):
+        center = np.average(X[folds != fold], axis=0, weights=weights[folds != fold])
+        squares = weights * np.square(X - center).sum(axis=1) * (folds == fold)
+        sums = sums + np.array([squares[labels == name].sum() for name in np.unique(labels)])
+    return sums / np.array([weights[labels == name].sum() for name in np.unique(labels)])
+
+
 def by_hand(X, labels, r, weights=None, **choices):
     """Scores and losses of `CrossFit`, by fits to rows and projections of rows."""
     folds, names = row_folds(X), np.unique(labels)
@@ -164,31 +174,32 @@ def by_hand(X, labels, r, weights=None, **choices):
     kept, own_kept = kept / total, own_kept / total
     traces, gains = np.array(traces), np.array(gains)
     share = np.where(total**2 / square >= 5 * X.shape[1], 5 / 9, 1 / 2)
-    own = share * gains + (1 - share) * own_kept
-    return kept, own_kept, own, traces, gains
+    held_out = held_out_traces(X, labels, weights)
+    own = share * (traces - gains) + (1 - share) * (held_out - own_kept)
+    return held_out - kept, held_out - own_kept, own, traces, gains
 
 
 @pytest.mark.parametrize("sizes", [(60, 25, 12), (60, 20, 3, 1)])
 def test_moments_of_folds_give_what_fits_to_rows_give(sizes):
     X, labels = drawn(1, sizes, d=4)
     fair = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=labels)
-    kept, own_kept, own, traces, gains = by_hand(X, labels, 2)
-    found = fair.cross_fit_
-    assert_allclose(found.measures, own - kept, rtol=0, atol=1e-12 * traces.max())
-    assert_allclose(found.own_loss_in_sample, traces - gains, atol=1e-12)
-    assert_allclose(found.own_loss_held_out, traces - own_kept, atol=1e-12 * traces.max())
-    assert_allclose(found.pca_loss, traces - kept[-1], atol=1e-12 * traces.max())
+    losses, own_held_out, own, traces, gains = by_hand(X, labels, 2)
+    found, scale = fair.cross_fit_, 1e-12 * traces.max()
+    assert_allclose(found.measures, losses - own, rtol=0, atol=scale)
+    assert_allclose(found.own_loss_in_sample, traces - gains, atol=scale)
+    assert_allclose(found.own_loss_held_out, own_held_out, atol=scale)
+    assert_allclose(found.pca_loss, losses[-1], atol=scale)
     chosen = CANDIDATES.index(fair.shrinkage_)
-    assert_allclose(found.loss, traces - kept[chosen], atol=1e-12 * traces.max())
-    assert_allclose(found.disparity, (own - kept)[chosen], atol=1e-12 * traces.max())
+    assert_allclose(found.loss, losses[chosen], atol=scale)
+    assert_allclose(found.disparity, (losses - own)[chosen], atol=scale)
 
 
 def test_weights_count_by_their_effective_rows():
     X, labels = drawn(2, (60, 25, 12), d=4)
     weights = np.random.default_rng(3).integers(1, 4, len(X)).astype(float)
     fair = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=labels, sample_weight=weights)
-    kept, _, own, traces, _ = by_hand(X, labels, 2, weights)
-    assert_allclose(fair.cross_fit_.measures, own - kept, rtol=0, atol=1e-11 * traces.max())
+    losses, _, own, traces, _ = by_hand(X, labels, 2, weights)
+    assert_allclose(fair.cross_fit_.measures, losses - own, rtol=0, atol=1e-11 * traces.max())
     scaled = FairPCA(2, shrinkage="auto").fit(
         X, sensitive_features=labels, sample_weight=1e-3 * weights
     )
@@ -249,6 +260,7 @@ def test_large_groups_are_not_held_out(few):
         GroupMoments.from_rows(X, labels, folds=True)
     )
     assert_same_choice(divided, fair)
+    assert "Large enough not to be held out: 'a'." in str(fair.cross_fit_)
     # Of the large group, losses are those of all its rows with each fold's subspace.
     assert fair.cross_fit_.own_loss_held_out[0] == pytest.approx(
         fair.cross_fit_.own_loss_in_sample[0], rel=1e-3
@@ -286,12 +298,12 @@ def test_everything_that_can_be_asked_for_can_be_shrunk(few, choices):
         2,
         **{k: v for k, v in choices.items() if k not in ("nested", "solver")},
     )
-    constants = {"loss": problem.traces, "variance": 0.0}.get(
-        choices.get("measure"), problem.traces - found.own_loss
+    loss = found.pca_loss
+    pca = {"loss": loss, "variance": loss - held_out_traces(X, labels)}.get(
+        choices.get("measure"), loss - found.own_loss
     )
     units = problem.traces if choices.get("relative") else 1.0
-    pca = (constants - problem.traces + found.pca_loss) / units
-    assert_allclose(found.measures[-1], pca, atol=1e-9 * problem.traces.max())
+    assert_allclose(found.measures[-1], pca / units, atol=1e-9 * problem.traces.max())
     assert (found.count >= 5).all()
     scores = {
         "equal": np.ptp(found.measures, axis=1),
@@ -333,18 +345,52 @@ def test_many_more_columns_than_rows(few, d):
     assert fair.cross_fit_.disparity.max() < fair.cross_fit_.pca_disparity.max()
 
 
+def choice(scores, wide):
+    return cross_fit._choice(np.array(scores), np.abs(scores), wide)
+
+
 def test_shrinkage_has_to_be_worth_it_and_groups_of_less_than_five_rows_have_no_say():
-    assert cross_fit._choice(np.array([1.0, 0.95, 0.91, 2.0]), False) == 0
-    assert cross_fit._choice(np.array([1.0, 0.89, 0.8, 2.0]), False) == 2
-    assert cross_fit._choice(np.array([1.0, 0.5, 0.5, 0.5]), False) == 3
-    assert cross_fit._choice(np.array([-1.0, -1.05, -1.2]), False) == 2
-    assert cross_fit._choice(np.array([-1.0, -1.05, -1.01]), False) == 0
-    assert cross_fit._choice(np.array([1.0, 0.8, 1.0]), True) == 2
-    assert cross_fit._choice(np.array([1.0, 0.7, 1.0]), True) == 1
+    assert choice([1.0, 0.95, 0.91, 2.0], False) == 0
+    assert choice([1.0, 0.89, 0.8, 2.0], False) == 2
+    assert choice([1.0, 0.5, 0.5, 0.5], False) == 3
+    assert choice([-1.0, -1.05, -1.2], False) == 2
+    assert choice([-1.0, -1.05, -1.01], False) == 0
+    assert choice([1.0, 0.8, 1.0], True) == 2
+    assert choice([1.0, 0.7, 1.0], True) == 1
     X, labels = drawn(15, (60, 40, 4), d=4)
     found = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=labels).cross_fit_
     assert_allclose(found.scores, found.measures[:, :2].max(axis=1))
     assert (found.measures[:, 2] > found.scores).any()
+
+
+@pytest.mark.parametrize("centering", ["global", "group"])
+def test_nobody_loses_anything_where_all_is_kept(few, centering):
+    X, labels = drawn(17, (30, 20, 8), d=4)
+    fair = FairPCA(4, shrinkage="auto", centering=centering).fit(X, sensitive_features=labels)
+    found = fair.cross_fit_
+    for losses in (found.loss, found.pca_loss, found.own_loss, found.own_loss_held_out):
+        assert_allclose(losses, 0.0, atol=1e-12)
+    assert_allclose(found.measures, 0.0, atol=1e-12)
+
+
+def test_problems_take_moments_with_folds_as_those_of_their_groups():
+    X, labels = drawn(18)
+    moments = GroupMoments.from_rows(X, labels, folds=True)
+    assert Problem(moments, 2).moments.labels == tuple("abcd")
+    with pytest.raises(ValueError, match="call without_folds"):
+        moments.overlapping("marginals")
+
+
+def test_an_automatic_zero_says_what_the_default_says(few):
+    X = np.random.default_rng(0).normal(size=(200, 6))
+    labels = np.repeat(list("abcd"), [140, 30, 20, 10])
+    fair = FairPCA(2, shrinkage="auto")
+    with pytest.warns(FairnessWarning, match="Read with care") as caught:
+        fair.fit(X, sensitive_features=labels)
+    (text,) = [str(warning.message) for warning in caught]
+    assert ("held-out rows show no better amount" in text) == (fair.shrinkage_ == 0.0)
+    assert ("Ordinary PCA was chosen" in text) == np.isinf(fair.shrinkage_)
+    assert "shrinkage=" not in text
 
 
 def test_choosing_pca_is_said():

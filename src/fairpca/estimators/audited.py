@@ -82,7 +82,7 @@ class Judge:
             self._center = moments.total_mean
         # A projection from the mean of all rows leaves no group less than its own PCA does.
         self._least = 0.0 if baseline == "rows" and _is_projection(estimator) else -np.inf
-        self._least_rows = few_rows(r)
+        self._least_rows, self._effective = few_rows(r), moments.effective_count
         self._loss_sums, self._sums = np.zeros(k), np.zeros((_N_VALUES, k))
         self._draws, self._quantiles = np.full((3, k, n_resamples), np.nan), np.full(k, np.nan)
         rng = np.random.default_rng(SEED if random_state is None else random_state)
@@ -92,7 +92,7 @@ class Judge:
     def _pieces_of(self, group: int) -> Pieces | None:
         """Where the rows of a group are summed up to be drawn anew; None if they are not."""
         n_rows, seed = int(self._moments.count[group]), self._seeds[group]
-        if not self._n_resamples or n_rows < self._least_rows:
+        if not self._n_resamples or self._effective[group] < self._least_rows:
             return None
         if group not in self._pieces:
             self._pieces[group] = (
@@ -218,7 +218,7 @@ class Judge:
             return notes
         if intervals.extremes is not None and intervals.difference is not None:
             notes.append(self._of_difference(disparity, intervals.extremes, intervals.difference))
-        small = [i for i in range(len(count)) if count[i] < few]
+        small = [i for i in range(len(count)) if self._effective[i] < few]
         if small:
             notes.append(f"No interval is given for {self._listed(small)}: fewer than {few} rows.")
         return notes
@@ -236,8 +236,8 @@ class Judge:
                 f"to {high} (95 % interval{family})."
             )
         return (
-            f"The rows cannot tell the disparities of {worst} and {best} apart: they differ by "
-            f"{low} to {high} (95 % interval{family})."
+            f"The rows cannot tell the disparities of {worst} and {best} apart: their difference "
+            f"may be anything from {low} to {high} (95 % interval{family})."
         )
 
     def _name(self, group: int) -> str:

@@ -22,6 +22,12 @@ BEGINNING = "Read with care: "
 _DOMINANT = 0.5
 """Share of the total variance above which one column decides nearly everything."""
 
+_ADVICE = (
+    ': merge small groups, or use FairPCA(shrinkage="auto"), which trusts a group as far as its '
+    "rows go."
+)
+_TRIED = ", though held-out rows show no better amount of shrinkage than none: merge small groups."
+
 _NAMED = 5
 """So many groups are named, the smallest ones; of others the number is given."""
 
@@ -40,6 +46,7 @@ def cautions(
     groups: Sequence[str] | None = None,
     features: Sequence[str] | None = None,
     quoted: Callable[[str], str] = repr,
+    tried: bool = False,
 ) -> list[Caution]:
     """What to know before relying on what is found for a problem; nothing of a single group.
 
@@ -52,6 +59,8 @@ def cautions(
         What the groups and the columns are called, if not as in the moments.
     quoted : callable, default=repr
         Makes a name part of a sentence.
+    tried : bool, default=False
+        Whether shrinkage was tried already, and not found better.
 
     Returns
     -------
@@ -73,7 +82,8 @@ def cautions(
     groups = [short_text(name) for name in moments.group_texts] if groups is None else groups
     found = []
     if indistinct.any():
-        found.append(Caution("May be chance", _chance(problem, indistinct, groups, quoted)))
+        text = _chance(problem, indistinct, groups, quoted) + (_TRIED if tried else _ADVICE)
+        found.append(Caution("May be chance", text))
     if problem.loss == "sum":
         found.append(
             Caution(
@@ -92,6 +102,7 @@ def warn_of_cautions(
     gathered: Gathered | None = None,
     *,
     shrunk: bool = False,
+    tried: bool = False,
     choice: str | None = None,
 ) -> None:
     """Give all cautions of a problem in one warning.
@@ -105,6 +116,8 @@ def warn_of_cautions(
         The rows, if they are at hand: see `indistinct_groups`.
     shrunk : bool, default=False
         Whether what chance makes of groups is allowed for, so that it need not be said.
+    tried : bool, default=False
+        As for `cautions`.
     choice : str, default=None
         What is to be said of the shrinkage that was chosen.
     """
@@ -113,7 +126,7 @@ def warn_of_cautions(
     indistinct = np.zeros(problem.n_groups, dtype=bool)
     if not shrunk:
         indistinct = indistinct_groups(problem, table, gathered)
-    texts = [caution.text for caution in cautions(problem, indistinct)]
+    texts = [caution.text for caution in cautions(problem, indistinct, tried=tried)]
     texts = [choice, *texts] if choice else texts
     if texts:
         warn_user(BEGINNING + " ".join(texts))
@@ -160,8 +173,7 @@ def _chance(
     whose = named if len(names) == 1 else whose
     return (
         f"The {noun} of {whose} may be chance: {drawn}. Fairness to such a group may not reach "
-        'people outside these rows: merge small groups, or use FairPCA(shrinkage="auto"), which '
-        "trusts a group as far as its rows go."
+        "people outside these rows"
     )
 
 
@@ -174,10 +186,11 @@ def _dominant_column(
     variances = diagonals(moments.scatter).sum(axis=0) + moments.weight @ moments.offsets**2
     total, column = float(variances.sum()), int(variances.argmax())
     if variances[column] > _DOMINANT * total:
-        name = f"column {column}" if features is None else short_text(str(features[column]))
+        named = "Column" if features is None else "The column"
+        name = str(column) if features is None else quoted(short_text(str(features[column])))
         yield Caution(
             "One column decides",
-            f"The column {quoted(name)} has {100.0 * float(variances[column]) / total:.3g} % of "
+            f"{named} {name} has {100.0 * float(variances[column]) / total:.3g} % of "
             "the variance of all columns together, so the result is mostly about it. Standardise "
             "the columns first, unless they are all in the same units.",
         )

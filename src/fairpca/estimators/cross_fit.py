@@ -21,7 +21,14 @@ from fairpca._linalg.device import scatter_matrices
 from fairpca._linalg.types import Array
 from fairpca._rows.folds import N_FOLDS, are_large, labels_without_folds, of_groups, without_fold
 from fairpca._rows.labels import overlapping
-from fairpca._rows.text import formatted, html_table, label_text, number_format, text_table
+from fairpca._rows.text import (
+    formatted,
+    html_table,
+    label_text,
+    listed,
+    number_format,
+    text_table,
+)
 from fairpca.estimators.gather import Gathered
 from fairpca.estimators.shrinkage import shrunk_problem
 from fairpca.exceptions import FairnessWarning
@@ -76,6 +83,9 @@ class CrossFit:
         Loss of each group on held-out rows, with the subspace and with ordinary PCA.
     group_names : tuple of str or None
         Names of the sensitive columns, where they have any.
+    not_held_out : boolean array of shape (k,), or None
+        The groups that are so large that their rows were not held out: their losses are those of
+        all their rows in the subspaces of the folds.
     """
 
     labels: tuple[Hashable, ...]
@@ -90,6 +100,7 @@ class CrossFit:
     loss: Array
     pca_loss: Array
     group_names: tuple[str, ...] | None = None
+    not_held_out: NDArray[np.bool_] | None = None
 
     @property
     def disparity(self) -> Array:
@@ -118,21 +129,31 @@ class CrossFit:
     @property
     def caution(self) -> str | None:
         """What to know before relying on the choice, if ordinary PCA was chosen."""
-        return " ".join(self.sentences()) if np.isinf(self.shrinkage) else None
+        return self._choice if np.isinf(self.shrinkage) else None
 
     def sentences(self) -> list[str]:
-        """What was chosen, in words."""
-        if len(self.candidates) < len(CANDIDATES):
-            return []
+        """What was chosen and what was not held out, in words."""
+        said = [] if len(self.candidates) < len(CANDIDATES) else [self._choice]
+        if self.not_held_out is not None and self.not_held_out.any():
+            names = [
+                label_text(label, self.group_names)
+                for label, large in zip(self.labels, self.not_held_out, strict=True)
+                if large
+            ]
+            said.append(f"Large enough not to be held out: {listed(names, 5)}.")
+        return said
+
+    @property
+    def _choice(self) -> str:
         if np.isinf(self.shrinkage):
-            return [
+            return (
                 "Ordinary PCA was chosen: from so few rows of the small groups nothing better can "
                 "be learnt for the worst-off group, as held-out rows show."
-            ]
+            )
         if self.shrinkage == 0.0:
-            return ["No shrinkage was chosen: none did clearly better on held-out rows."]
+            return "No shrinkage was chosen: none did clearly better on held-out rows."
         n0 = f"{self.shrinkage:g}"
-        return [f"A shrinkage of {n0} rows was chosen: it did best on held-out rows."]
+        return f"A shrinkage of {n0} rows was chosen: it did best on held-out rows."
 
     def __repr__(self) -> str:
         return "\n".join([text_table(*self._cells()), *self.sentences()])
@@ -188,7 +209,7 @@ def cross_fit(
     if not folds.numbers:
         return None
     k, m = problem.n_groups, len(candidates)
-    kept, own_kept = np.zeros((m, k)), np.zeros(k)
+    kept, own_kept, traces = np.zeros((m, k)), np.zeros(k), np.zeros(k)
     with warnings.catch_warnings():
         # What solvers say of parts of the rows, they say of all rows too.
         warnings.simplefilter("ignore", FairnessWarning)
@@ -196,20 +217,24 @@ def cross_fit(
         for fold in folds.numbers:
             training = folds.training(fold)
             centers = folds.centers(training)
+            traces += folds.traces(fold, centers)
             own_kept += folds.own_kept(fold, training, centers)
             for j, n0 in enumerate(candidates):
                 found = solver.solve(shrunk_problem(training, n0))
                 factors = 1.0 if found.retention is None else found.retention
                 kept[j] += folds.kept(fold, found.basis, centers, factors)
-    traces, in_sample = problem.traces, problem.own_gains
     n = problem.moments.effective_count
     share = np.where(n >= _ENOUGH * problem.moments.n_features, N_FOLDS / (2 * N_FOLDS - 1), 0.5)
-    own = share * in_sample + (1.0 - share) * own_kept
-    measures = np.array([_measures(problem, own, row) for row in kept])
+    in_sample, held_out = problem.traces - problem.own_gains, traces - own_kept
+    own = share * in_sample + (1.0 - share) * held_out
+    measures = np.array([_measures(problem, own, traces - row, row) for row in kept])
     counted = n >= min(_FEWEST, n.max())
     scores = np.array([_score(problem, row, counted) for row in measures])
-    wide = bool(n.max() < problem.moments.n_features)
-    best = _choice(scores, wide) if shrinkage is None else list(candidates).index(shrinkage)
+    if shrinkage is None:
+        sizes = np.abs(measures[:, counted]).max(axis=1) if problem.goal == "bounds" else scores
+        best = _choice(scores, np.abs(sizes), bool(n.max() < problem.moments.n_features))
+    else:
+        best = list(candidates).index(shrinkage)
     return CrossFit(
         labels=problem.moments.labels,
         count=problem.moments.count,
@@ -217,12 +242,13 @@ def cross_fit(
         candidates=tuple(map(float, candidates)),
         scores=scores,
         measures=measures,
-        own_loss_in_sample=traces - in_sample,
-        own_loss_held_out=traces - own_kept,
-        own_loss=traces - own,
+        own_loss_in_sample=in_sample,
+        own_loss_held_out=held_out,
+        own_loss=own,
         loss=traces - kept[best],
         pca_loss=traces - kept[-1],
         group_names=problem.moments.group_names,
+        not_held_out=folds.not_held_out,
     )
 
 
@@ -250,12 +276,11 @@ def chosen_shrinkage(
     return float(asked), cross_fit(cells, groups, problem, solver, candidates, float(asked))
 
 
-def _measures(problem: Problem, own: Array, kept: Array) -> Array:
-    """The measure of each group that keeps so much on held-out rows."""
-    measured = problem.measured
-    shift = (own - problem.own_gains) / measured.units if problem.measure == "disparity" else 0.0
-    values: Array = measured.values(kept) + shift
-    return values
+def _measures(problem: Problem, own: Array, loss: Array, kept: Array) -> Array:
+    """The measure of each group that loses and keeps so much on held-out rows."""
+    measured = {"disparity": loss - own, "loss": loss}.get(problem.measure, -kept)
+    measures: Array = measured / problem.measured.units
+    return measures
 
 
 def _score(problem: Problem, measures: Array, counted: NDArray[np.bool_]) -> float:
@@ -267,13 +292,16 @@ def _score(problem: Problem, measures: Array, counted: NDArray[np.bool_]) -> flo
     return float(measures[counted].max())
 
 
-def _choice(scores: Array, wide: bool) -> int:
-    """The amount with the least score, or where that is hardly less none, or PCA if wide."""
+def _choice(scores: Array, sizes: Array, wide: bool) -> int:
+    """The amount with the least score, or where that is hardly less none, or PCA if wide.
+
+    What is hardly less is judged by the sizes of what the scores are of.
+    """
     # Among equals the most shrinkage, and with it the least fitted to these rows.
     best = len(scores) - 1 - int(scores[::-1].argmin())
     other, least = (len(scores) - 1, _WORTHWHILE_IF_WIDE) if wide else (0, _WORTHWHILE)
     gain = scores[other] - scores[best]
-    return best if gain > least * abs(scores[other]) else other
+    return best if gain > least * sizes[other] else other
 
 
 class _Folds:
@@ -293,6 +321,11 @@ class _Folds:
         weight = np.bincount(self._group_of, cells.weight)
         effective = weight**2 / np.bincount(self._group_of, squares)
         self._fold[are_large(effective, cells.n_features)[self._group_of]] = -1
+
+    @property
+    def not_held_out(self) -> NDArray[np.bool_]:
+        """Which groups have no row in any fold; (k,)."""
+        return np.asarray(~(self._members & (self._fold >= 0)).any(axis=1))
 
     @cached_property
     def numbers(self) -> list[int]:
@@ -314,16 +347,21 @@ class _Folds:
         return replace(problem, moments=moments, bounds=bounds)
 
     def centers(self, training: Problem) -> Array:
-        """From where each group's held-out rows are measured; (k, d)."""
-        moments = training.moments
-        centers = np.tile(moments.total_mean, (self._problem.n_groups, 1))
-        if training.centering == "group":
-            for label, mean in zip(moments.labels, moments.mean, strict=True):
-                centers[self._problem.moments.labels.index(label)] = mean
-        return centers
+        """From where each group's held-out rows are measured; (k, d).
 
-    def kept(self, fold: int, basis: Array, centers: Array, factors: Any = 1.0) -> Array:
-        """What the groups' rows of a fold keep in a subspace, over the groups' whole weight."""
+        That is the mean of the training rows; of groups that are centred each on its own mean, the
+        mean of all their rows, since that of a few would be off by more than what is looked for.
+        """
+        if training.centering == "group":
+            return self._problem.moments.mean
+        return np.tile(training.moments.total_mean, (self._problem.n_groups, 1))
+
+    def traces(self, fold: int, centers: Array) -> Array:
+        """What rows of a fold lose if nothing is kept, over the whole weight of their group."""
+        return self.kept(fold, None, centers)
+
+    def kept(self, fold: int, basis: Array | None, centers: Array, factors: Any = 1.0) -> Array:
+        """The same of what they keep in a subspace."""
         if self._problem.centering == "group":
             rows = [self._sums(fold, basis, center, factors) for center in centers]
         else:
@@ -339,12 +377,15 @@ class _Folds:
             rows.append(self._sums(fold, basis, center))
         return self._shares(np.array(rows))
 
-    def _sums(self, fold: int, basis: Array, center: Array, factors: Any = 1.0) -> Array:
-        """What each part keeps if it is in the fold; of one that is in none, its share of it."""
+    def _sums(self, fold: int, basis: Array | None, center: Array, factors: Any = 1.0) -> Array:
+        """What each part keeps if it is in the fold; of one that is in none, its share of it.
+
+        Without a basis, all that there is.
+        """
         cells = self._cells
         offsets = cells.mean - center
         matrices = scatter_matrices(cells.scatter, offsets, cells.weight, "sum", "global")
-        kept: Array = matrices.kept(basis, basis * factors)
+        kept: Array = matrices.traces if basis is None else matrices.kept(basis, basis * factors)
         return kept * np.where(self._fold == -1, 1.0 / len(self.numbers), self._fold == fold)
 
     def _shares(self, sums: Array) -> Array:

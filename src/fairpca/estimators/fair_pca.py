@@ -314,10 +314,7 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         taken: Taken | None = None,
         first: bool = True,
     ) -> None:
-        """Solve and set what is fitted; `grouped` says whether there are sensitive features.
-
-        If there are none, the first of several batches warns of it.
-        """
+        """Solve and set what is fitted; where groups are not given, the first batch warns."""
         if self.groups is not None:
             if grouped:
                 warn_of_one_group(gathered.moments)
@@ -333,8 +330,9 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         worse = solution.certificate.all_worse_off and len(gathered.moments.labels) > 1
         if worse or solution.certificate.status in ("infeasible", "unresolved"):
             warn_user(str(solution.certificate))
-        given = problem, self.group_table_, gathered
-        warn_of_cautions(*given, shrunk=self.shrinkage != 0, choice=judged and judged.caution)
+        said = {"tried": judged is not None, "choice": judged and judged.caution}
+        shrunk = self.shrinkage_ > 0.0
+        warn_of_cautions(problem, self.group_table_, gathered, shrunk=shrunk, **said)
 
     def _check_parameters(self) -> Solver:
         return checked_solver(self)

@@ -27,7 +27,7 @@ def check_shrinkage(shrinkage: object, name: str = "shrinkage") -> None:
         known = number and float(shrinkage) >= 0.0  # type: ignore[arg-type]
     if not known:
         raise ValueError(
-            f'{name} must be "auto" or a number of rows of at least 0 (not a share; numpy.inf '
+            f'{name} must be "auto" or a number of rows of at least 0 (not a share; infinity '
             f"gives ordinary PCA), got {shrinkage!r}."
         )
 

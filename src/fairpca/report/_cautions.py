@@ -1,6 +1,7 @@
 """What a reader of a report should be warned of."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ def warnings(facts: Facts) -> list[dict[str, str]]:
     """What a reader should know before using the result; each with a title and a text."""
     if len(facts.groups) == 1:
         return []
-    named = {"groups": facts.groups, "features": facts.features}
+    named: dict[str, Any] = {"groups": facts.groups, "features": facts.features}
     found: list[tuple[str, str]] = [
         *_small_groups(facts),
         *(_about_equality(facts) if facts.front.over == "spread" else []),
