@@ -12,9 +12,6 @@ from fairpca.solvers import EpsilonConstraint, Lagrangian, PelegrinaFPCA
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
 
-# Counting lines slows the solver's loops down; other tests run the same lines.
-pytestmark = pytest.mark.no_cover
-
 
 def all_lines(d):
     """Directions that are everywhere near any other, for d = 2 or 3."""

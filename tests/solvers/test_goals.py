@@ -19,9 +19,6 @@ from measured import (
 )
 from problems import random_matrices
 
-# Counting lines slows the solver's loops down; other tests run the same lines.
-pytestmark = pytest.mark.no_cover
-
 CLOSED_GAP = 1e-8
 """Where the search ends, relative to values of at most 1."""
 

@@ -13,9 +13,6 @@ from fairpca.solvers._exact.forms import Forms
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
 
-# Counting lines slows the solver's loops down; other tests run the same lines.
-pytestmark = pytest.mark.no_cover
-
 
 def check_valid(problem, solution, rng):
     """What must hold for every ending."""

@@ -17,9 +17,6 @@ from fairpca.solvers.pareto import non_dominated
 
 from problems import KINDS, problem_of, random_basis, random_problem
 
-# Counting lines slows the solver's loops down; other tests run the same lines.
-pytestmark = pytest.mark.no_cover
-
 
 def real_problem(load, sensitive, r):
     bunch = load(sensitive=sensitive, as_frame=False)

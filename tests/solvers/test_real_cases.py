@@ -4,9 +4,6 @@ import pytest
 
 import exact_cases
 
-# Counting lines slows the solver's loops down; other tests run the same lines.
-pytestmark = pytest.mark.no_cover
-
 # Relative gaps that rough prototypes left; in every other feasible case they left none.
 PROTOTYPES = {
     "Adult, race": {3: 3.3e-4, 7: 3.2e-4, 12: 5.0e-3, 13: 1.8e-2},

@@ -24,9 +24,6 @@ from fairpca.solvers.exact import best_multipliers
 
 from problems import KINDS, problem_of, random_basis, random_problem
 
-# Counting lines slows the solver's loops down; other tests run the same lines.
-pytestmark = pytest.mark.no_cover
-
 
 def proven_bound(problem):
     return problem.dual_bound(best_multipliers(problem))
