@@ -139,7 +139,7 @@ def by_hand(X, labels, r, weights=None, **choices):
     """Scores and losses of `CrossFit`, by fits to rows and projections of rows."""
     folds, names = row_folds(X), np.unique(labels)
     weights = np.ones(len(X)) if weights is None else weights
-    kept = np.zeros((len(CANDIDATES), len(names)))
+    kept = np.zeros((len(cross_fit.CANDIDATES), len(names)))
     own_kept, traces, gains = np.zeros(len(names)), [], []
     mean = np.average(X, axis=0, weights=weights)
     for name in names:
@@ -156,7 +156,7 @@ def by_hand(X, labels, r, weights=None, **choices):
         def squares(components, chosen, center=center):
             return weights[chosen] @ np.square((X[chosen] - center) @ components.T).sum(axis=1)
 
-        for j, n0 in enumerate(CANDIDATES):
+        for j, n0 in enumerate(cross_fit.CANDIDATES):
             fair = FairPCA(r, shrinkage=n0, **choices).fit(
                 X[train], sensitive_features=labels[train], sample_weight=weights[train]
             )
@@ -194,7 +194,7 @@ def test_moments_of_folds_give_what_fits_to_rows_give(sizes):
     assert_allclose(found.disparity, (losses - own)[chosen], atol=scale)
 
 
-def test_weights_count_by_their_effective_rows():
+def test_weights_count_by_their_effective_rows(few):
     X, labels = drawn(2, (60, 25, 12), d=4)
     weights = np.random.default_rng(3).integers(1, 4, len(X)).astype(float)
     fair = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=labels, sample_weight=weights)
