@@ -18,6 +18,7 @@ from fairpca.estimators.model_file import load_model, save_model
 from fairpca.estimators.shrinkage import shrunk_moments, shrunk_problem
 from fairpca.sources import read_moments
 
+from devices import import_torch
 from same_fit import assert_same_choice
 
 SIZES = (150, 60, 25, 12)
@@ -236,8 +237,7 @@ def test_all_ways_to_give_rows_choose_the_same(few):
 
 
 def test_rows_on_a_device_choose_the_same(few):
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("array_api_compat")
+    torch = import_torch()
     X, labels = drawn(4, (80, 40, 15), d=4)
     expected = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=labels)
     there = torch.from_numpy(X)

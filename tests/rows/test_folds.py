@@ -10,6 +10,8 @@ from fairpca._rows.folds import N_FOLDS, in_folds, in_needed_folds, row_folds, w
 from fairpca._rows.groups import encode_groups
 from fairpca._rows.labels import Fold
 
+from devices import import_torch
+
 ROWS = np.round(np.random.default_rng(0).normal(size=(500, 7)), 2).astype(np.float32)
 
 
@@ -47,8 +49,7 @@ def test_integers_single_precision_and_the_sign_of_zero_do_not_matter():
 
 
 def test_a_device_gives_the_same_folds():
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("array_api_compat")
+    torch = import_torch()
     chosen = np.arange(3, 500, 7)
     for rows in (ROWS, ROWS.astype(np.float64)):
         there = torch.from_numpy(rows)
