@@ -69,6 +69,7 @@ def save(figure: Figure, folder: Path, name: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context(_SETTINGS):
         figure.savefig(folder / f"{name}.png", dpi=110)
+        figure.set_layout_engine("none")  # as it is laid out by now
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
     plt.close(figure)
 

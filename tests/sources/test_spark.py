@@ -44,7 +44,10 @@ def spark(request):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        # For a minute, quick compilation is worth more than quick code.
+        patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         builder = SparkSession.builder.config("spark.ui.enabled", "false")
+        builder = builder.config("spark.python.daemon.module", "spark_daemon")
         if request.param == "classic":
             builder = builder.master("local[2]")
         else:
