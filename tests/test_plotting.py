@@ -385,12 +385,17 @@ def test_shrinkage_shows_every_group_at_every_amount():
     groups = ["small"] * 20 + ["large $x$"] * 130
     fair = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=groups)
     display = ShrinkageDisplay.from_estimator(fair)
-    labels = [line.get_label() for line in display.ax_.get_lines()]
-    assert labels == ["large \\$x\\$ (130 rows)", "small (20 rows)", "worst-off group", "chosen"]
+    judged = fair.cross_fit_
+    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert labels[:3] == ["large \\$x\\$ (130 rows)", "small (20 rows)", "chosen"]
+    assert labels[3].startswith("largest disparity, ± 2")
     names = [tick.get_text() for tick in display.ax_.get_xticklabels()]
-    assert names == ["0", "10", "30", "100", "300", "1000", "ordinary PCA"]
+    assert names == ["0", "10", "30", "100", "300", "1000", "ordinary\nPCA"]
     curves = np.array([line.get_ydata() for line in display.ax_.get_lines()[:3]])
-    assert np.array_equal(curves[:2].T, fair.cross_fit_.measures)
-    assert np.array_equal(curves[2], fair.cross_fit_.measures.max(axis=1))
+    assert np.array_equal(curves[:2].T, judged.measures)
+    assert np.array_equal(curves[2], judged.scores)
+    (bars,) = display.ax_.containers[0].lines[2]
+    lengths = [np.ptp(bar[:, 1]) for bar in bars.get_segments()]
+    np.testing.assert_allclose(lengths, 4.0 * judged.score_errors)
     with pytest.raises(ValueError, match="no rows were held out"):
         ShrinkageDisplay.from_estimator(FairPCA(2).fit(X, sensitive_features=groups))

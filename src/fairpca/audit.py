@@ -17,7 +17,7 @@ from fairpca._rows.labels import GROUPINGS
 from fairpca._rows.named import chosen_columns, named_columns, without_columns
 from fairpca.estimators.audited import BASELINES, Judge
 from fairpca.estimators.baselines import baselines_of
-from fairpca.estimators.cautions import warn_of_cautions
+from fairpca.estimators.cautions import TO_AUDIT, warn_of_cautions
 from fairpca.estimators.gather import gather
 from fairpca.estimators.pipelines import find_reduction
 from fairpca.estimators.resampling import check_resamples
@@ -101,14 +101,14 @@ def audit(
     names = named_columns(X, sensitive_features)
     sensitive_features = chosen_columns(X, names) if names else sensitive_features
     left_out = () if keep_sensitive else names
-    X = without_columns(X, _no_features(estimator, left_out))
+    X = entering(X, estimator, left_out)
     step = find_reduction(estimator, "audit")
     estimator = step.reduction
     if isinstance(estimator, BaseEstimator):
         check_is_fitted(estimator)
     if baseline == "training":
         baselines_of(estimator)  # before any work
-    X = without_columns(step.rows(X), _no_features(estimator, left_out))
+    X = entering(step.rows(X), estimator, left_out)
     gathered = gather(
         X,
         sensitive_features,
@@ -134,15 +134,16 @@ def audit(
         judge.finish(group)
     table = judge.table()
     if judge.problem is not None:
-        warn_of_cautions(judge.problem, table, None if in_space else gathered)
+        at_hand = None if in_space else gathered
+        warn_of_cautions(judge.problem, table, at_hand, advice=TO_AUDIT)
     return table
 
 
-def _no_features(estimator: Any, left_out: Sequence[str]) -> list[str]:
-    """Columns that are left out, or made the groups at the fit, unless they are features."""
+def entering(X: Any, estimator: Any, names: Sequence[str]) -> Any:
+    """A table without these columns, and those that made the groups, unless they are features."""
     features = {*getattr(estimator, "feature_names_in_", ())}
-    names = (*left_out, *getattr(estimator, "sensitive_names_", ()))
-    return [name for name in names if name not in features]
+    names = (*names, *getattr(estimator, "sensitive_names_", ()))
+    return without_columns(X, [name for name in names if name not in features])
 
 
 def squared_errors(estimator: Any, X: Any, rows: Any) -> tuple[Array, int]:

@@ -345,18 +345,52 @@ def test_many_more_columns_than_rows(few, d):
     assert fair.cross_fit_.disparity.max() < fair.cross_fit_.pca_disparity.max()
 
 
-def choice(scores, wide):
-    return cross_fit._choice(np.array(scores), np.abs(scores), wide)
+@pytest.mark.parametrize(
+    ("scores", "errors", "credible", "chosen"),
+    [
+        ([1.0, 0.9, 0.8, 2.0], [0.0, 0.0, 0.0, 0.0], 0.0, 2),  # held-out rows tell
+        ([1.0, 0.9, 0.8, 2.0], [0.11, 0.0, 0.0, 0.1], 0.0, 0),  # they tell no more
+        ([1.0, 0.9, 0.8, 2.0], [0.09, 0.06, 0.0, 0.1], 0.0, 1),
+        ([1.0, 0.9, 0.8, 0.9], [0.2, 0.2, 0.0, 0.2], np.inf, 3),
+        ([1.0, 0.9, 0.8, 0.9], [0.2, 0.2, 0.0, 0.2], 18.0, 2),
+        ([1.0, 0.9, 0.8, 0.9], [0.2, 0.2, 0.0, 0.2], 16.0, 1),
+        ([1.0, 0.9, 0.8, 0.9], [0.2, 0.2, 0.0, 0.2], 5.0, 0),
+        ([-1.0, -1.2, -1.1, -0.9], [0.0, 0.0, 0.0, 0.0], 30.0, 1),
+    ],
+)
+def test_the_nearest_to_the_credible_amount_is_chosen_of_those_that_may_be_best(
+    scores, errors, credible, chosen
+):
+    amounts = (0.0, 10.0, 30.0, np.inf)
+    found = cross_fit._choice(np.array(scores), np.array(errors), amounts, credible)
+    assert found == chosen
 
 
-def test_shrinkage_has_to_be_worth_it_and_groups_of_less_than_five_rows_have_no_say():
-    assert choice([1.0, 0.95, 0.91, 2.0], False) == 0
-    assert choice([1.0, 0.89, 0.8, 2.0], False) == 2
-    assert choice([1.0, 0.5, 0.5, 0.5], False) == 3
-    assert choice([-1.0, -1.05, -1.2], False) == 2
-    assert choice([-1.0, -1.05, -1.01], False) == 0
-    assert choice([1.0, 0.8, 1.0], True) == 2
-    assert choice([1.0, 0.7, 1.0], True) == 1
+def test_errors_of_scores_are_those_of_the_jackknife(few):
+    X, labels = drawn(19, (60, 30, 20), d=4)
+    found = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=labels).cross_fit_
+    folds, losses = row_folds(X), []
+    for fold in range(N_FOLDS):
+        center = X[folds != fold].mean(axis=0)
+        for n0 in found.candidates:
+            fair = FairPCA(2, shrinkage=n0).fit(
+                X[folds != fold], sensitive_features=labels[folds != fold]
+            )
+            left = (X - center) - (X - center) @ fair.components_.T @ fair.components_
+            losses.append(np.square(left).sum(axis=1) * (folds == fold))
+    losses = np.array(losses).reshape(N_FOLDS, len(found.candidates), len(X))
+    scores = []
+    for fold in range(N_FOLDS):
+        there = losses.sum(axis=0)[:, folds != fold]
+        means = [there[:, labels[folds != fold] == name].mean(axis=1) for name in "abc"]
+        scores.append((np.array(means).T - found.own_loss).max(axis=1))
+    gaps = np.array(scores) - np.array(scores)[:, [found.scores.argmin()]]
+    errors = np.sqrt((N_FOLDS - 1) / N_FOLDS * np.square(gaps - gaps.mean(axis=0)).sum(axis=0))
+    assert_allclose(found.score_errors, errors, atol=1e-10)
+    assert (errors > 0.01).sum() == len(found.candidates) - 1
+
+
+def test_groups_of_less_than_five_rows_have_no_say():
     X, labels = drawn(15, (60, 40, 4), d=4)
     found = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=labels).cross_fit_
     assert_allclose(found.scores, found.measures[:, :2].max(axis=1))
@@ -388,7 +422,7 @@ def test_an_automatic_zero_says_what_the_default_says(few):
     with pytest.warns(FairnessWarning, match="Read with care") as caught:
         fair.fit(X, sensitive_features=labels)
     (text,) = [str(warning.message) for warning in caught]
-    assert ("held-out rows show no better amount" in text) == (fair.shrinkage_ == 0.0)
+    assert ("no shrinkage did clearly better on held-out rows" in text) == (fair.shrinkage_ == 0.0)
     assert ("Ordinary PCA was chosen" in text) == np.isinf(fair.shrinkage_)
     assert "shrinkage=" not in text
 
@@ -412,7 +446,8 @@ def test_one_group_and_rows_that_are_all_the_same():
         )
     assert FairPCA(2, shrinkage="auto", groups=None).fit(X).shrinkage_ == 0.0
     same = np.tile(X[:1], (20, 1))
-    fair = FairPCA(1, shrinkage="auto").fit(same, sensitive_features=["a", "b"] * 10)
+    with pytest.warns(FairnessWarning, match="No rows could be held out"):
+        fair = FairPCA(1, shrinkage="auto").fit(same, sensitive_features=["a", "b"] * 10)
     assert np.isinf(fair.shrinkage_)
 
 
@@ -443,6 +478,8 @@ def test_moments_with_folds_serve_a_plain_fit_and_say_what_lies_beyond():
     assert plain.group_table_.held_out is None
     assert fair.cross_fit_.candidates == (0.0, np.inf)
     assert fair.cross_fit_.shrinkage == 0.0
+    with pytest.warns(FairnessWarning, match='use FairPCA\\(shrinkage="auto"\\)'):
+        FairPCA(2).fit_moments(GroupMoments.from_rows(*drawn(13, apart=0.0), folds=True))
     again = fair.fit(X, sensitive_features=labels)
     assert not hasattr(again, "cross_fit_")
 

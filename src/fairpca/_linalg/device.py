@@ -80,6 +80,24 @@ def rescaled(stack: Any, factors: Array) -> Any:
     return stack * factors[:, None] * factors
 
 
+def inner_products(stack: Any, offsets: Array, weight: Array) -> Array:
+    """Inner products of the matrices ``stack[i] / weight[i] + offsets[i] offsets[i]^T``; (m, m).
+
+    The sum of the products of their entries, that is, wherever they are.
+    """
+    array, there, scales = stack, offsets, 1.0 / weight
+    if isinstance(stack, DeviceStack):
+        put = DeviceBackend(stack.array).put
+        array, there, scales = stack.array, put(offsets), put(scales)
+    matrices = array * scales[:, None, None]
+    flat = matrices.reshape(len(weight), -1)
+    own, across = flat @ flat.T, (there.T * (matrices @ there.T)).sum(axis=1)
+    if isinstance(stack, DeviceStack):
+        own, across = to_host(own), to_host(across)
+    products: Array = own + across + across.T + (offsets @ offsets.T) ** 2
+    return products
+
+
 def united_scatters(stack: Any, parts: NDArray[np.bool_], weight: Array, mean: Array) -> Any:
     """Scatters of groups that are made of others, and their means, wherever the scatters are.
 

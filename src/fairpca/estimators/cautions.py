@@ -22,11 +22,13 @@ BEGINNING = "Read with care: "
 _DOMINANT = 0.5
 """Share of the total variance above which one column decides nearly everything."""
 
-_ADVICE = (
+TO_FIT = (
     ': merge small groups, or use FairPCA(shrinkage="auto"), which trusts a group as far as its '
     "rows go."
 )
-_TRIED = ", though held-out rows show no better amount of shrinkage than none: merge small groups."
+TRIED = ", though no shrinkage did clearly better on held-out rows: merge small groups."
+TO_AUDIT = ": merge small groups, or audit more rows."
+"""What to do about groups whose measures may be chance."""
 
 _NAMED = 5
 """So many groups are named, the smallest ones; of others the number is given."""
@@ -46,7 +48,7 @@ def cautions(
     groups: Sequence[str] | None = None,
     features: Sequence[str] | None = None,
     quoted: Callable[[str], str] = repr,
-    tried: bool = False,
+    advice: str = TO_FIT,
 ) -> list[Caution]:
     """What to know before relying on what is found for a problem; nothing of a single group.
 
@@ -59,8 +61,8 @@ def cautions(
         What the groups and the columns are called, if not as in the moments.
     quoted : callable, default=repr
         Makes a name part of a sentence.
-    tried : bool, default=False
-        Whether shrinkage was tried already, and not found better.
+    advice : str, default=TO_FIT
+        What to do about groups that the rows cannot tell from chance.
 
     Returns
     -------
@@ -82,7 +84,7 @@ def cautions(
     groups = [short_text(name) for name in moments.group_texts] if groups is None else groups
     found = []
     if indistinct.any():
-        text = _chance(problem, indistinct, groups, quoted) + (_TRIED if tried else _ADVICE)
+        text = _chance(problem, indistinct, groups, quoted) + advice
         found.append(Caution("May be chance", text))
     if problem.loss == "sum":
         found.append(
@@ -102,7 +104,7 @@ def warn_of_cautions(
     gathered: Gathered | None = None,
     *,
     shrunk: bool = False,
-    tried: bool = False,
+    advice: str = TO_FIT,
     choice: str | None = None,
 ) -> None:
     """Give all cautions of a problem in one warning.
@@ -116,7 +118,7 @@ def warn_of_cautions(
         The rows, if they are at hand: see `indistinct_groups`.
     shrunk : bool, default=False
         Whether what chance makes of groups is allowed for, so that it need not be said.
-    tried : bool, default=False
+    advice : str, default=TO_FIT
         As for `cautions`.
     choice : str, default=None
         What is to be said of the shrinkage that was chosen.
@@ -126,7 +128,7 @@ def warn_of_cautions(
     indistinct = np.zeros(problem.n_groups, dtype=bool)
     if not shrunk:
         indistinct = indistinct_groups(problem, table, gathered)
-    texts = [caution.text for caution in cautions(problem, indistinct, tried=tried)]
+    texts = [caution.text for caution in cautions(problem, indistinct, advice=advice)]
     texts = [choice, *texts] if choice else texts
     if texts:
         warn_user(BEGINNING + " ".join(texts))
@@ -166,7 +168,7 @@ def _chance(
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     named = ", ".join(names[:_NAMED]) + more
     if problem.measure == "disparity":
-        drawn = "as many rows drawn at random from the whole table would have about as much"
+        drawn = "as many rows drawn at random from the whole table could have as much"
     else:
         drawn = "random rows of the same number vary by as much as the groups differ"
     whose = f"every group, {named}," if indistinct.all() else f"each of {named}"

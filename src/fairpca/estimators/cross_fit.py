@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from fairpca._linalg.device import scatter_matrices
 from fairpca._linalg.types import Array
-from fairpca._rows.folds import N_FOLDS, are_large, labels_without_folds, of_groups, without_fold
-from fairpca._rows.labels import overlapping
+from fairpca._rows.folds import N_FOLDS, are_large
 from fairpca._rows.text import (
     formatted,
     html_table,
@@ -29,9 +26,11 @@ from fairpca._rows.text import (
     number_format,
     text_table,
 )
+from fairpca.estimators.credibility import credible_shrinkage
+from fairpca.estimators.fold_problems import FoldProblems
 from fairpca.estimators.gather import Gathered
 from fairpca.estimators.shrinkage import shrunk_problem
-from fairpca.exceptions import FairnessWarning
+from fairpca.exceptions import FairnessWarning, warn_user
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 from fairpca.solvers import Solver
@@ -42,12 +41,9 @@ CANDIDATES = (0.0, 10.0, 30.0, 100.0, 300.0, 1000.0, np.inf)
 _FEWEST = 5
 """Rows below which a group has no say in the choice: its few rows would be held out one by one."""
 
-_WORTHWHILE = 0.1
-"""Part by which shrinkage has to improve the score to be chosen: less is noise in most cases."""
-
-_WORTHWHILE_IF_WIDE = 0.25
-"""The same where every group has fewer rows than columns, in comparison with ordinary PCA: scores
-are noisier there, and PCA, which all rows serve, is the safer choice."""
+_UNTOLD = 2.0
+"""Standard errors up to which a score may exceed the least one and still be as good: held-out rows
+do not tell which of these amounts is the best."""
 
 _ENOUGH = 5
 """Rows for each column from which the bias falls as one over the number of rows, so that the biases
@@ -72,6 +68,12 @@ class CrossFit:
         What is to be small, of each of them: the largest measure of a group on held-out rows, their
         largest difference ("equal"), or the largest excess over a bound. Groups of fewer than five
         rows do not count.
+    score_errors : array of shape (m,)
+        Standard errors of the scores' differences from the least of them: within two of these,
+        held-out rows do not tell which amount is the better.
+    credible : float
+        The amount that the differences between groups and between folds suggest. "auto" takes the
+        nearest to it, by ratio, among the amounts that may be the best on held-out rows.
     measures : array of shape (m, k)
         The measures that these are of; disparities from `own_loss`, unless another was chosen.
     own_loss_in_sample, own_loss_held_out : arrays of shape (k,)
@@ -93,6 +95,8 @@ class CrossFit:
     shrinkage: float
     candidates: tuple[float, ...]
     scores: Array
+    score_errors: Array
+    credible: float
     measures: Array
     own_loss_in_sample: Array
     own_loss_held_out: Array
@@ -127,9 +131,28 @@ class CrossFit:
         }
 
     @property
+    def possible(self) -> tuple[float, ...]:
+        """The amounts that may be the best, as far as held-out rows tell."""
+        chosen = self.scores - self.scores.min() <= _UNTOLD * self.score_errors
+        return tuple(n0 for n0, may in zip(self.candidates, chosen, strict=True) if may)
+
+    @property
     def caution(self) -> str | None:
-        """What to know before relying on the choice, if ordinary PCA was chosen."""
-        return self._choice if np.isinf(self.shrinkage) else None
+        """What to know before relying on the choice, if it is PCA or no better than that."""
+        if np.isinf(self.shrinkage):
+            return self._choice
+        score, of_pca = (float(self.scores[j]) for j in (self._chosen, -1))
+        if self.shrinkage == 0.0 or score < of_pca or len(self.candidates) < len(CANDIDATES):
+            return None
+        return (
+            f"On held-out rows the shrinkage of {self.shrinkage:g} rows did no better than "
+            f"ordinary PCA ({score:.3g} against {of_pca:.3g}): the rows cannot tell which is "
+            "fairer to people outside them."
+        )
+
+    @property
+    def _chosen(self) -> int:
+        return self.candidates.index(self.shrinkage)
 
     def sentences(self) -> list[str]:
         """What was chosen and what was not held out, in words."""
@@ -145,15 +168,25 @@ class CrossFit:
 
     @property
     def _choice(self) -> str:
+        others = [f"{n0:g}" for n0 in self.possible if np.isfinite(n0)]
+        others += ["ordinary PCA"] if np.inf in self.possible else []
+        why = "it did best on held-out rows"
+        if len(others) > 1:
+            known = np.isfinite(self.credible)
+            rows = f"{float(f'{self.credible:.2g}'):g}" if known else ""
+            near = f"it is the nearest to the {rows} rows that the groups' differences"
+            alike = "the groups differ by no more than chance may make them"
+            why = (
+                f"held-out rows cannot tell {' and '.join((', '.join(others[:-1]), others[-1]))} "
+                f"apart, and {f'{near} suggest' if known else alike}"
+            )
         if np.isinf(self.shrinkage):
             return (
-                "Ordinary PCA was chosen: from so few rows of the small groups nothing better can "
-                "be learnt for the worst-off group, as held-out rows show."
+                "Ordinary PCA was chosen, as nothing better can be learnt from these rows for the "
+                f"worst-off group: {why}."
             )
-        if self.shrinkage == 0.0:
-            return "No shrinkage was chosen: none did clearly better on held-out rows."
-        n0 = f"{self.shrinkage:g}"
-        return f"A shrinkage of {n0} rows was chosen: it did best on held-out rows."
+        n0 = "No shrinkage" if self.shrinkage == 0.0 else f"A shrinkage of {self.shrinkage:g} rows"
+        return f"{n0} was chosen: {why}."
 
     def __repr__(self) -> str:
         return "\n".join([text_table(*self._cells()), *self.sentences()])
@@ -205,34 +238,50 @@ def cross_fit(
     CrossFit or None
         None where no rows can be held out: all groups are large, or all rows are the same.
     """
-    folds = _Folds(cells, groups, problem)
+    folds = FoldProblems(cells, groups, problem)
     if not folds.numbers:
         return None
-    k, m = problem.n_groups, len(candidates)
-    kept, own_kept, traces = np.zeros((m, k)), np.zeros(k), np.zeros(k)
+    shape = len(folds.numbers), len(candidates), problem.n_groups
+    kept_by_fold, traces_by_fold = np.zeros(shape), np.zeros((shape[0], shape[2]))
+    own_kept = np.zeros(problem.n_groups)
     with warnings.catch_warnings():
         # What solvers say of parts of the rows, they say of all rows too.
         warnings.simplefilter("ignore", FairnessWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for fold in folds.numbers:
+        for i, fold in enumerate(folds.numbers):
             training = folds.training(fold)
             centers = folds.centers(training)
-            traces += folds.traces(fold, centers)
+            traces_by_fold[i] = folds.traces(fold, centers)
             own_kept += folds.own_kept(fold, training, centers)
             for j, n0 in enumerate(candidates):
                 found = solver.solve(shrunk_problem(training, n0))
                 factors = 1.0 if found.retention is None else found.retention
-                kept[j] += folds.kept(fold, found.basis, centers, factors)
+                kept_by_fold[i, j] = folds.kept(fold, found.basis, centers, factors)
+    kept, traces = kept_by_fold.sum(axis=0), traces_by_fold.sum(axis=0)
     n = problem.moments.effective_count
     share = np.where(n >= _ENOUGH * problem.moments.n_features, N_FOLDS / (2 * N_FOLDS - 1), 0.5)
     in_sample, held_out = problem.traces - problem.own_gains, traces - own_kept
     own = share * in_sample + (1.0 - share) * held_out
-    measures = np.array([_measures(problem, own, traces - row, row) for row in kept])
     counted = n >= min(_FEWEST, n.max())
-    scores = np.array([_score(problem, row, counted) for row in measures])
+
+    def judged(kept: Array, traces: Array, counted: NDArray[np.bool_]) -> tuple[Array, Array]:
+        measures = np.array([_measures(problem, own, traces - row, row) for row in kept])
+        return measures, np.array([_score(problem, row, counted) for row in measures])
+
+    measures, scores = judged(kept, traces, counted)
+    # The same without each fold, whose share of each group's rows is missing.
+    others = []
+    for i, fold in enumerate(folds.numbers):
+        left = 1.0 - folds.share(fold)
+        some = counted & (left > 1e-9)
+        if some.any():
+            grown = np.where(some, left, 1.0)
+            without = (kept - kept_by_fold[i]) / grown, (traces - traces_by_fold[i]) / grown
+            others.append(judged(*without, some)[1])
+    errors = _errors(scores, np.array(others))
+    credible = credible_shrinkage(folds, problem)
     if shrinkage is None:
-        sizes = np.abs(measures[:, counted]).max(axis=1) if problem.goal == "bounds" else scores
-        best = _choice(scores, np.abs(sizes), bool(n.max() < problem.moments.n_features))
+        best = _choice(scores, errors, candidates, credible)
     else:
         best = list(candidates).index(shrinkage)
     return CrossFit(
@@ -241,6 +290,8 @@ def cross_fit(
         shrinkage=float(candidates[best]),
         candidates=tuple(map(float, candidates)),
         scores=scores,
+        score_errors=errors,
+        credible=credible,
         measures=measures,
         own_loss_in_sample=in_sample,
         own_loss_held_out=held_out,
@@ -269,8 +320,13 @@ def chosen_shrinkage(
     if automatic:
         judged = cross_fit(cells, groups, problem, solver, CANDIDATES)
         if judged is None:
-            large = are_large(moments.effective_count, moments.n_features).all()
-            return (0.0 if large else np.inf), None
+            if are_large(moments.effective_count, moments.n_features).all():
+                return 0.0, None
+            warn_user(
+                'No rows could be held out for shrinkage="auto": all fall into one fold, as equal '
+                "rows do. Ordinary PCA was chosen."
+            )
+            return np.inf, None
         return judged.shrinkage, judged
     candidates = (float(asked),) if np.isinf(float(asked)) else (float(asked), np.inf)
     return float(asked), cross_fit(cells, groups, problem, solver, candidates, float(asked))
@@ -292,105 +348,26 @@ def _score(problem: Problem, measures: Array, counted: NDArray[np.bool_]) -> flo
     return float(measures[counted].max())
 
 
-def _choice(scores: Array, sizes: Array, wide: bool) -> int:
-    """The amount with the least score, or where that is hardly less none, or PCA if wide.
+def _least(scores: Array) -> int:
+    """The amount with the least score; among equals the most shrinkage, which fits rows least."""
+    return len(scores) - 1 - int(scores[::-1].argmin())
 
-    What is hardly less is judged by the sizes of what the scores are of.
+
+def _errors(scores: Array, others: Array) -> Array:
+    """Standard errors of differences from the least score, by those without each fold.
+
+    That is the jackknife; zero where there are not two folds.
     """
-    # Among equals the most shrinkage, and with it the least fitted to these rows.
-    best = len(scores) - 1 - int(scores[::-1].argmin())
-    other, least = (len(scores) - 1, _WORTHWHILE_IF_WIDE) if wide else (0, _WORTHWHILE)
-    gain = scores[other] - scores[best]
-    return best if gain > least * sizes[other] else other
+    if len(others) < 2:
+        return np.zeros(len(scores))
+    gaps = others - others[:, [_least(scores)]]
+    errors: Array = np.sqrt((len(gaps) - 1) * gaps.var(axis=0))
+    return errors
 
 
-class _Folds:
-    """The parts of groups that lie in one fold each, and problems of all folds but one."""
-
-    def __init__(self, cells: GroupMoments, groups: str | None, problem: Problem) -> None:
-        self._cells, self._problem = cells, problem
-        plain = labels_without_folds(cells.labels)
-        orders = of_groups(cells.group_names, cells.group_orders)["group_orders"]
-        _, parts = overlapping(plain, groups, orders)
-        self._group_of = np.array([plain.index(without_fold(label)) for label in cells.labels])
-        parts = np.eye(len(plain), dtype=bool) if parts is None else parts
-        self._members = parts[:, self._group_of]
-        self._fold = np.array([int(label[-1]) for label in cells.labels])  # type: ignore[index]
-        # Groups that are large are not held out, whether they were divided or not.
-        squares = cells.weight**2 / cells.effective_count
-        weight = np.bincount(self._group_of, cells.weight)
-        effective = weight**2 / np.bincount(self._group_of, squares)
-        self._fold[are_large(effective, cells.n_features)[self._group_of]] = -1
-
-    @property
-    def not_held_out(self) -> NDArray[np.bool_]:
-        """Which groups have no row in any fold; (k,)."""
-        return np.asarray(~(self._members & (self._fold >= 0)).any(axis=1))
-
-    @cached_property
-    def numbers(self) -> list[int]:
-        """The folds that have rows; none where nothing would be left without them."""
-        found = sorted(set(self._fold.tolist()) - {-1})
-        return found if len(found) > 1 or (self._fold == -1).any() else []
-
-    def training(self, fold: int) -> Problem:
-        """The problem of all rows but those of a fold; groups without a row are not in it."""
-        problem, here = self._problem, self._members & (self._fold != fold)
-        some = here.any(axis=1)
-        labels = [label for label, x in zip(problem.moments.labels, some, strict=True) if x]
-        moments = replace(
-            self._cells.united(labels, here[some]),
-            group_names=problem.moments.group_names,
-            group_orders=problem.moments.group_orders,
-        )
-        bounds = None if problem.bounds is None else problem.bounds[some]
-        return replace(problem, moments=moments, bounds=bounds)
-
-    def centers(self, training: Problem) -> Array:
-        """From where each group's held-out rows are measured; (k, d).
-
-        That is the mean of the training rows; of groups that are centred each on its own mean, the
-        mean of all their rows, since that of a few would be off by more than what is looked for.
-        """
-        if training.centering == "group":
-            return self._problem.moments.mean
-        return np.tile(training.moments.total_mean, (self._problem.n_groups, 1))
-
-    def traces(self, fold: int, centers: Array) -> Array:
-        """What rows of a fold lose if nothing is kept, over the whole weight of their group."""
-        return self.kept(fold, None, centers)
-
-    def kept(self, fold: int, basis: Array | None, centers: Array, factors: Any = 1.0) -> Array:
-        """The same of what they keep in a subspace."""
-        if self._problem.centering == "group":
-            rows = [self._sums(fold, basis, center, factors) for center in centers]
-        else:
-            rows = [self._sums(fold, basis, centers[0], factors)] * len(centers)
-        return self._shares(np.array(rows))
-
-    def own_kept(self, fold: int, training: Problem, centers: Array) -> Array:
-        """The same, each group in its own subspace; without one, in that of ordinary PCA."""
-        own = dict(zip(training.moments.labels, training.own_subspaces, strict=True))
-        rows = []
-        for label, center in zip(self._problem.moments.labels, centers, strict=True):
-            basis = own.get(label, training.pca_basis)
-            rows.append(self._sums(fold, basis, center))
-        return self._shares(np.array(rows))
-
-    def _sums(self, fold: int, basis: Array | None, center: Array, factors: Any = 1.0) -> Array:
-        """What each part keeps if it is in the fold; of one that is in none, its share of it.
-
-        Without a basis, all that there is.
-        """
-        cells = self._cells
-        offsets = cells.mean - center
-        matrices = scatter_matrices(cells.scatter, offsets, cells.weight, "sum", "global")
-        kept: Array = matrices.traces if basis is None else matrices.kept(basis, basis * factors)
-        return kept * np.where(self._fold == -1, 1.0 / len(self.numbers), self._fold == fold)
-
-    def _shares(self, sums: Array) -> Array:
-        """The sums over each group's parts, (k, n_parts) or the same for all, per weight."""
-        total = (self._members * sums).sum(axis=1)
-        if self._problem.loss == "sum":
-            return np.asarray(total)
-        return np.asarray(total / (self._members @ self._cells.weight))
+def _choice(scores: Array, errors: Array, candidates: Sequence[float], credible: float) -> int:
+    """The amount that is nearest to the credible one, among those that may be the best."""
+    possible = np.flatnonzero(scores - scores.min() <= _UNTOLD * errors)
+    # Nearest by ratio; below and above all finite amounts lie none and all.
+    wanted, *levels = np.log(np.clip([credible, *candidates], 3.0, 3000.0))
+    return int(possible[np.abs(np.array(levels)[possible] - wanted).argmin()])

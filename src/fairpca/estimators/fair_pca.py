@@ -14,7 +14,7 @@ from fairpca.certificate import Certificate
 from fairpca.estimators.base import LinearReduction, solution_axes
 from fairpca.estimators.baselines import Baselines
 from fairpca.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
-from fairpca.estimators.cautions import warn_of_cautions, warn_of_one_group
+from fairpca.estimators.cautions import TO_FIT, TRIED, warn_of_cautions, warn_of_one_group
 from fairpca.estimators.choices import PROBLEM_CHOICES, checked_solver
 from fairpca.estimators.cross_fit import CrossFit, chosen_shrinkage
 from fairpca.estimators.distributed import DistributedTransform
@@ -76,7 +76,7 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         How far each group's covariance is drawn towards that of all rows, in rows: as if so many
         further rows of the group had been drawn from all rows. Small groups are then not fitted to
         their noise. 0 is exactly fair to the rows at hand, `numpy.inf` is ordinary PCA, and "auto"
-        takes what does best for the worst-off group on rows held out, in five folds.
+        chooses by rows held out, in five folds, and by what groups differ beyond chance.
     loss : {"mean", "sum"}, default="mean"
         Whether a group's loss is the mean over its rows or the sum (the formula of Kamani et al.,
         which lets a small group bear a large loss per row).
@@ -330,7 +330,8 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         worse = solution.certificate.all_worse_off and len(gathered.moments.labels) > 1
         if worse or solution.certificate.status in ("infeasible", "unresolved"):
             warn_user(str(solution.certificate))
-        said = {"tried": judged is not None, "choice": judged and judged.caution}
+        advice = TRIED if self.shrinkage == "auto" else TO_FIT
+        said = {"advice": advice, "choice": judged and judged.caution}
         shrunk = self.shrinkage_ > 0.0
         warn_of_cautions(problem, self.group_table_, gathered, shrunk=shrunk, **said)
 

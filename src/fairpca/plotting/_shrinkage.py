@@ -34,6 +34,8 @@ class ShrinkageDisplay(Display):
         The numbers.
     noun : str, default="disparity"
         What was measured.
+    goal : str, default="minmax"
+        What was asked for, as in `Problem.goal`.
 
     Attributes
     ----------
@@ -53,6 +55,7 @@ class ShrinkageDisplay(Display):
 
     judged: CrossFit
     noun: str = "disparity"
+    goal: str = "minmax"
 
     @classmethod
     def from_estimator(
@@ -67,12 +70,18 @@ class ShrinkageDisplay(Display):
                 "so where some group is not large."
             )
         noun = NOUNS[reduction.measure, bool(reduction.relative)]
-        return cls(reduction.cross_fit_, noun).plot(ax=ax, line_kw=line_kw)
+        goal = reduction.certificate_.goal
+        return cls(reduction.cross_fit_, noun, goal).plot(ax=ax, line_kw=line_kw)
+
+    @property
+    def _scored(self) -> str:
+        known = {"equal": "largest difference", "bounds": "largest excess over a bound"}
+        return known.get(self.goal, f"largest {self.noun}")
 
     def plot(self, *, ax: Any = None, line_kw: Style = None) -> ShrinkageDisplay:
         """Draw a curve for each group; `line_kw` goes to matplotlib's ``plot``."""
         judged, ax = self.judged, self._on(ax)
-        names = ["ordinary PCA" if np.isinf(n0) else f"{n0:g}" for n0 in judged.candidates]
+        names = ["ordinary\nPCA" if np.isinf(n0) else f"{n0:g}" for n0 in judged.candidates]
         places = np.arange(len(names))
         curves = judged.measures.T
         for i, (label, count, values) in enumerate(
@@ -85,12 +94,26 @@ class ShrinkageDisplay(Display):
                 "alpha": 0.8,
             }
             ax.plot(places, values, **styled("Line2D", look, line_kw))
-        worst = {"color": PCA_COLOR, "linewidth": 4, "alpha": 0.15, "label": "worst-off group"}
-        ax.plot(places, curves.max(axis=0), **styled("Line2D", worst, None))
+        ax.errorbar(
+            places,
+            judged.scores,
+            2.0 * judged.score_errors,
+            color=PCA_COLOR,
+            linewidth=4,
+            elinewidth=1.2,
+            capsize=4,
+            alpha=0.35,
+            label=f"{self._scored}, ± 2 standard errors\nof the difference from the least",
+            zorder=1,
+        )
+        ax.axhline(judged.scores.min(), color=PCA_COLOR, linestyle=":", linewidth=1, zorder=0)
+        out = [j for j, n0 in enumerate(judged.candidates) if n0 not in judged.possible]
+        if out:
+            ax.plot(places[out], judged.scores[out], "x", color=PCA_COLOR, label="clearly worse")
         chosen = judged.candidates.index(judged.shrinkage)
         ax.axvline(chosen, color=CHOSEN_COLOR, linestyle="--", label="chosen", zorder=0)
         ax.set(xlabel="shrinkage in rows", ylabel=f"{self.noun} on rows held out")
         ax.set_xticks(places, names)
         if len(judged.labels) <= len(GROUP_COLORS):
-            ax.legend(frameon=False)
+            ax.legend(framealpha=0.7, edgecolor="none", fontsize="small")
         return self

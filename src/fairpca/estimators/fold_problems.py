@@ -1,0 +1,131 @@
+"""Problems of all rows but those of a fold, and what the rows of the fold keep and lose there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairpca._linalg.device import scatter_matrices
+from fairpca._linalg.types import Array
+from fairpca._rows.folds import are_large, labels_without_folds, of_groups, without_fold
+from fairpca._rows.labels import overlapping
+from fairpca.moments import GroupMoments
+from fairpca.problem import Problem
+
+
+class FoldProblems:
+    """The parts of groups that lie in one fold each, and problems of all folds but one."""
+
+    def __init__(self, cells: GroupMoments, groups: str | None, problem: Problem) -> None:
+        self._cells, self._problem = cells, problem
+        plain = labels_without_folds(cells.labels)
+        orders = of_groups(cells.group_names, cells.group_orders)["group_orders"]
+        _, parts = overlapping(plain, groups, orders)
+        self._group_of = np.array([plain.index(without_fold(label)) for label in cells.labels])
+        parts = np.eye(len(plain), dtype=bool) if parts is None else parts
+        self._members = parts[:, self._group_of]
+        self._fold = np.array([int(label[-1]) for label in cells.labels])  # type: ignore[index]
+        # Groups that are large are not held out, whether they were divided or not.
+        squares = cells.weight**2 / cells.effective_count
+        weight = np.bincount(self._group_of, cells.weight)
+        effective = weight**2 / np.bincount(self._group_of, squares)
+        self._fold[are_large(effective, cells.n_features)[self._group_of]] = -1
+
+    @property
+    def not_held_out(self) -> NDArray[np.bool_]:
+        """Which groups have no row in any fold; (k,)."""
+        return np.asarray(~(self._members & (self._fold >= 0)).any(axis=1))
+
+    @cached_property
+    def numbers(self) -> list[int]:
+        """The folds that have rows; none where nothing would be left without them."""
+        found = sorted(set(self._fold.tolist()) - {-1})
+        return found if len(found) > 1 or (self._fold == -1).any() else []
+
+    def parts(self) -> tuple[GroupMoments, NDArray[np.int64], NDArray[np.int64]]:
+        """Moments of each group by fold, and the group and the fold of each part; -1 is none."""
+        chosen, group_of, fold_of = [], [], []
+        for i, members in enumerate(self._members):
+            for fold in (-1, *self.numbers):
+                here = members & (self._fold == fold)
+                if here.any():
+                    chosen.append(here)
+                    group_of.append(i)
+                    fold_of.append(fold)
+        moments = self._cells.united(range(len(chosen)), np.array(chosen))
+        return moments, np.array(group_of), np.array(fold_of)
+
+    def share(self, fold: int) -> Array:
+        """The share of each group's weight that is judged in a fold; (k,)."""
+        weight = self._members * self._cells.weight
+        return np.asarray(weight @ self._in_fold(fold) / weight.sum(axis=1))
+
+    def _in_fold(self, fold: int) -> Array:
+        """1 for parts in the fold, 0 for others; those in no fold are judged in all alike."""
+        return np.where(self._fold == -1, 1.0 / len(self.numbers), self._fold == fold)
+
+    def training(self, fold: int) -> Problem:
+        """The problem of all rows but those of a fold; groups without a row are not in it."""
+        problem, here = self._problem, self._members & (self._fold != fold)
+        some = here.any(axis=1)
+        labels = [label for label, x in zip(problem.moments.labels, some, strict=True) if x]
+        moments = replace(
+            self._cells.united(labels, here[some]),
+            group_names=problem.moments.group_names,
+            group_orders=problem.moments.group_orders,
+        )
+        bounds = None if problem.bounds is None else problem.bounds[some]
+        return replace(problem, moments=moments, bounds=bounds)
+
+    def centers(self, training: Problem) -> Array:
+        """From where each group's held-out rows are measured; (k, d).
+
+        That is the mean of the training rows; of groups that are centred each on its own mean, the
+        mean of all their rows, since that of a few would be off by more than what is looked for.
+        """
+        if training.centering == "group":
+            return self._problem.moments.mean
+        return np.tile(training.moments.total_mean, (self._problem.n_groups, 1))
+
+    def traces(self, fold: int, centers: Array) -> Array:
+        """What rows of a fold lose if nothing is kept, over the whole weight of their group."""
+        return self.kept(fold, None, centers)
+
+    def kept(self, fold: int, basis: Array | None, centers: Array, factors: Any = 1.0) -> Array:
+        """The same of what they keep in a subspace."""
+        if self._problem.centering == "group":
+            rows = [self._sums(fold, basis, center, factors) for center in centers]
+        else:
+            rows = [self._sums(fold, basis, centers[0], factors)] * len(centers)
+        return self._shares(np.array(rows))
+
+    def own_kept(self, fold: int, training: Problem, centers: Array) -> Array:
+        """The same, each group in its own subspace; without one, in that of ordinary PCA."""
+        own = dict(zip(training.moments.labels, training.own_subspaces, strict=True))
+        rows = []
+        for label, center in zip(self._problem.moments.labels, centers, strict=True):
+            basis = own.get(label, training.pca_basis)
+            rows.append(self._sums(fold, basis, center))
+        return self._shares(np.array(rows))
+
+    def _sums(self, fold: int, basis: Array | None, center: Array, factors: Any = 1.0) -> Array:
+        """What each part keeps if it is in the fold; of one that is in none, its share of it.
+
+        Without a basis, all that there is.
+        """
+        cells = self._cells
+        offsets = cells.mean - center
+        matrices = scatter_matrices(cells.scatter, offsets, cells.weight, "sum", "global")
+        kept: Array = matrices.traces if basis is None else matrices.kept(basis, basis * factors)
+        return kept * self._in_fold(fold)
+
+    def _shares(self, sums: Array) -> Array:
+        """The sums over each group's parts, (k, n_parts) or the same for all, per weight."""
+        total = (self._members * sums).sum(axis=1)
+        if self._problem.loss == "sum":
+            return np.asarray(total)
+        return np.asarray(total / (self._members @ self._cells.weight))
