@@ -117,6 +117,21 @@ def test_whether_rows_tell_groups_apart_is_said():
     assert "for all pairs of groups together" in same.sentences()
 
 
+def test_the_largest_difference_has_no_interval_of_another_pair():
+    X, groups = people(3000)
+    groups = groups.astype(object)
+    groups[:4] = "few"
+    X[:4] = 9.0 * X[:4, ::-1]
+    table = audit(PCA(2).fit(X), X, sensitive_features=groups)
+    few = table.labels.index("few")
+    assert table.disparity.argmax() == few
+    assert few not in table.intervals.extremes
+    assert table.difference_interval is None
+    (foot,) = [line for line in str(table).splitlines() if line.startswith("largest difference")]
+    assert foot.endswith("unknown")
+    assert "The rows tell the disparities of a and b apart" in table.sentences()
+
+
 def test_small_groups_have_no_interval_and_are_named():
     X, groups = people(300)
     groups = groups.astype(object)

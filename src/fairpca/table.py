@@ -156,8 +156,12 @@ class GroupTable:
 
     @property
     def difference_interval(self) -> tuple[float, float] | None:
-        """95 % interval of the largest difference between two groups with an interval."""
-        return None if self.intervals is None else self.intervals.difference
+        """95 % interval of the largest difference; None if one of its groups has too few rows."""
+        if self.intervals is None or self.intervals.extremes is None:
+            return None
+        worst, best = self.intervals.extremes
+        known = float(self.disparity[worst] - self.disparity[best]) >= self.largest_difference
+        return self.intervals.difference if known else None
 
     @property
     def change(self) -> Array:

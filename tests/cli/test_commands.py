@@ -359,6 +359,7 @@ def test_the_results_as_data(model, capsys):
         "n_components": 2,
         "model": "m.fairpca",
         "output": "r.csv",
+        "warnings": [],
     }
 
 
@@ -368,6 +369,10 @@ def test_one_group_is_ordinary_pca(folder, capsys):
     shown = capsys.readouterr()
     assert "There is one group" in shown.out
     assert shown.err.startswith("fairpca: warning: --sensitive has one group only, 'f'")
+    for _ in range(2):  # what is said of one command is not said of the next
+        assert main(["audit", BAD, *ON, "--json"]) == 0
+        (warned,) = json.loads(capsys.readouterr().out)["warnings"]
+        assert warned.startswith("--sensitive has one group only, 'f'")
 
 
 def test_an_audit_in_words(model, capsys):
@@ -393,6 +398,7 @@ def test_an_audit_against_the_training_rows(model, capsys):
     assert "PCA and own PCA are those of the training rows" in " ".join(out.split())
     assert "than ordinary PCA of the training rows." in out
     assert "95 % interval" in out
+    assert out.count("largest difference") == 1  # nothing is fitted to the new rows
     assert main([*arguments, "--resamples", "0"]) == 0
     out = capsys.readouterr().out
     assert "training" not in out
@@ -533,3 +539,21 @@ def test_who_pays_for_ordinary_pca_is_about_the_rows_also_where_groups_are_shrun
             lines = capsys.readouterr().out.splitlines()
             said.append([line for line in lines if line.startswith("With ordinary PCA, ")])
         assert said[0] == said[1] != []
+
+
+def test_what_held_out_rows_say_is_in_json(folder, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(120, 4)), columns=list("abcd"))
+    frame["sex"] = np.repeat(["f", "m"], [100, 20])
+    frame.to_csv("small.csv", index=False)
+    fit = ["fit", "small.csv", "--sensitive", "sex", "--n-components", "2", "--json"]
+    assert main([*fit, "--shrinkage", "auto"]) == 0
+    result = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    found = result["held_out"]
+    assert [group["group"] for group in found["groups"]] == ["f", "m"]
+    assert found["candidates"] == [0, 10, 30, 100, 300, 1000, "inf"]
+    assert len(found["scores"]) == len(found["score_errors"]) == 7
+    assert result["certificate"]["shrinkage"] in found["candidates"]
+    assert "was chosen" in found["text"][0]
+    assert main([*fit, "--shrinkage", "inf"]) == 0
+    assert json.loads(capsys.readouterr().out)["certificate"]["shrinkage"] == "inf"

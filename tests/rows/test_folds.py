@@ -169,7 +169,9 @@ def test_effective_rows():
 def test_moments_with_folds_and_without_are_not_added():
     X, labels = np.random.default_rng(0).normal(size=(60, 4)), np.repeat(["a", "b"], 30)
     with_folds, without = (GroupMoments.from_rows(X, labels, folds=f) for f in (True, False))
-    for parts in ((with_folds, without), (without, with_folds)):
+    named = pd.DataFrame({"clinic": labels})
+    of_named = [GroupMoments.from_rows(X, named, folds=f) for f in (True, False)]
+    for parts in ((with_folds, without), (without, with_folds), of_named):
         with pytest.raises(ValueError, match="with folds and moments without"):
             GroupMoments.merge(parts)
     assert (with_folds.without_folds() + without).count.tolist() == [60, 60]

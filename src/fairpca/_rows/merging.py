@@ -29,18 +29,18 @@ class GroupSum:
             raise ValueError(
                 f"Moments of {self._n_features} and of {part.n_features} columns cannot be added."
             )
+        known = tuple(self._groups)
+        if known and part.labels and has_folds(known) != has_folds(part.labels):
+            raise ValueError(
+                "Moments with folds and moments without cannot be added: take all of them with "
+                "folds=True, or call without_folds() on those that have them."
+            )
         _refuse_other_names("columns", self._names, part.feature_names)
         _refuse_other_names("sensitive columns", self._group_names, part.group_names)
         if self._groups and part.labels and n_partitions(self._groups) != part.n_partitions:
             raise ValueError(
                 "Moments of groups that overlap and of others cannot be added: add those of the "
                 "intersections, and call overlapping() on the sum."
-            )
-        known = tuple(self._groups)
-        if known and part.labels and has_folds(known) != has_folds(part.labels):
-            raise ValueError(
-                "Moments with folds and moments without cannot be added: take all of them with "
-                "folds=True, or call without_folds() on those that have them."
             )
         self._orders = merged_orders(self._orders, part.group_orders)
         self._n_features = part.n_features

@@ -16,7 +16,7 @@ import typer
 
 from fairpca._version import __version__
 from fairpca.cli import commands
-from fairpca.cli._terminal import BadInputError, complain, show_warning
+from fairpca.cli._terminal import BadInputError, complain, forget_warnings, show_warning
 from fairpca.exceptions import FairnessWarning
 
 FINE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -43,6 +43,7 @@ def run(arguments: Sequence[str]) -> int:
         if hasattr(stream, "reconfigure"):  # so that what it cannot show is written as escapes
             stream.reconfigure(errors="backslashreplace")
     with warnings.catch_warnings(), _cleaning_up_when_ended():
+        forget_warnings()
         warnings.showwarning = show_warning
         warnings.simplefilter("always", FairnessWarning)
         given = [argument for argument in arguments if argument != "--debug"]

@@ -137,7 +137,26 @@ def as_data(fair: FairPCA) -> dict[str, Any]:
         "groups": groups_as_data(fair.group_table_),
         "compared_with_pca": _compared_as_data(fair.group_table_),
         "certificate": certificate
+        | {"shrinkage": "inf" if np.isinf(fair.shrinkage_) else fair.shrinkage_}
         | {"all_worse_off": fair.certificate_.all_worse_off, "text": str(fair.certificate_)},
+    }
+
+
+def held_out_as_data(fair: FairPCA) -> dict[str, Any]:
+    """What held-out rows say of shrinkage, for JSON; "inf" is ordinary PCA."""
+    found = getattr(fair, "cross_fit_", None)
+    if found is None:
+        return {}
+    amounts = [n0 if np.isfinite(n0) else "inf" for n0 in (*found.candidates, found.credible)]
+    return {
+        "held_out": {
+            "groups": columns_as_data(found.to_dict()),
+            "candidates": amounts[:-1],
+            "scores": found.scores.tolist(),
+            "score_errors": found.score_errors.tolist(),
+            "credible": amounts[-1],
+            "text": found.sentences(),
+        }
     }
 
 
@@ -166,7 +185,11 @@ def _compared_as_data(table: GroupTable) -> dict[str, Any]:
 
 def groups_as_data(table: GroupTable) -> list[dict[str, Any]]:
     """A table of groups, one entry for each; None for what is not known."""
-    columns = table.to_dict()
+    return columns_as_data(table.to_dict())
+
+
+def columns_as_data(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """Columns as one entry for each row; None for what is not known."""
     names = [name.replace(" ", "_").lower() for name in columns]
     known = (map(_known, column) for column in columns.values())
     return [dict(zip(names, row, strict=True)) for row in zip(*known, strict=True)]

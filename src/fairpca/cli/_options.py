@@ -56,8 +56,7 @@ _EXTRA = (
 )
 _SHRINKAGE = (
     "Draw each group's covariance towards that of all rows, as if it had so many more rows from "
-    "there, so that small groups are not fitted to their noise; auto takes what does best on rows "
-    "held out."
+    "there, so that small groups are not fitted to their noise; auto chooses by rows held out."
 )
 _OVER = (
     "What is traded for total loss: the largest disparity of a group, or the largest difference "

@@ -25,6 +25,7 @@ _PATIENCE_ON_A_TERMINAL = 0.5
 """The same where the words go when the work is done."""
 
 _shown: Live | None = None
+_warned: list[str] = []
 """What the terminal shows at the moment."""
 
 
@@ -61,7 +62,7 @@ def show(
     """Print a result, as JSON or in words, and the files that were written."""
     if as_json:
         paths = {name: None if path is None else str(path) for name, path in written.items()}
-        say_json(data() | paths)
+        say_json(data() | paths | {"warnings": _warned})
         return
     for text in words():
         say(text)
@@ -86,10 +87,17 @@ def printable(line: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
 
 
+def forget_warnings() -> None:
+    """Begin anew with what is said of a command in JSON."""
+    _warned.clear()
+
+
 def show_warning(message: Warning | str, category: type[Warning], *where: Any, **how: Any) -> None:
     """Print the library's own warnings in one line; those of others are for programmers."""
     if issubclass(category, FairnessWarning):
-        complain(f"warning: {_in_options(str(message))}")
+        text = _in_options(str(message))
+        _warned.append(text)
+        complain(f"warning: {text}")
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,6 @@ from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_rows
 from fairpca._rows.groups import encode_groups
 from fairpca._rows.labels import overlapping
-from fairpca._rows.named import without_columns
 from fairpca._rows.text import label_text, listed
 from fairpca.audit import squared_errors
 from fairpca.exceptions import warn_user
@@ -121,13 +120,6 @@ class ScoredGroups:
             return np.asarray(lost / self.weights.sum(axis=1))
         some = variance > _NO_VARIANCE * variance.max(initial=0.0)
         return np.asarray(np.divide(lost, variance, where=some, out=np.zeros_like(lost)))
-
-
-def entering(X: Any, estimator: Any, names: Sequence[str]) -> Any:
-    """A table without these columns, and those that made the groups, unless they are features."""
-    features = {*getattr(estimator, "feature_names_in_", ())}
-    names = (*names, *getattr(estimator, "sensitive_names_", ()))
-    return without_columns(X, [name for name in names if name not in features])
 
 
 def row_errors(reduction: Any, X: Any, weights: Array | None = None) -> tuple[Array, Array]:

@@ -10,9 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 from fairpca._rows.checks import check_flag, check_weights
 from fairpca._rows.named import chosen_columns, named_columns, table_names
 from fairpca._rows.text import label_text, listed
+from fairpca.audit import entering
 from fairpca.estimators.pipelines import find_reduction
 from fairpca.exceptions import warn_user
-from fairpca.metrics._scored import ScoredGroups, entering, row_errors
+from fairpca.metrics._scored import ScoredGroups, row_errors
 
 
 class WorstGroupScorer(BaseEstimator):

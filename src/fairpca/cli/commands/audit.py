@@ -136,12 +136,11 @@ def audit(
             "command": "audit",
             "rows": prepared.n_rows,
             "model": None if audited is None else findings.model_as_data(audited),
-            **findings.as_data(fair),
+            **({} if fair is None else findings.as_data(fair)),
         },
         lambda: [
             *([] if audited is None else findings.of_model(audited)),
-            f"{fair.group_table_}\n",
-            *findings.of_subspace(fair),
+            *([] if fair is None else [f"{fair.group_table_}\n", *findings.of_subspace(fair)]),
         ],
         report=report,
     )
@@ -156,8 +155,11 @@ def _audit_model(
     groups: str | None,
     stream: bool,
     chosen: dict[str, Any],
-) -> tuple[GroupTable, FairPCA, PreparedTable]:
-    """What the groups of a table lose with a model, and a fair subspace of as many dimensions."""
+) -> tuple[GroupTable, FairPCA | None, PreparedTable]:
+    """What the groups of a table lose with a model, and a fair subspace of as many dimensions.
+
+    Nothing is fitted to rows that are compared with those of the training.
+    """
     model, preparation = read_model(path)
     names = sensitive or preparation.sensitive
     if not names:
@@ -178,4 +180,5 @@ def _audit_model(
         stream=stream,
     )
     audited = audit_prepared(prepared, model.reduction, choices.missing_labels, **chosen)
-    return audited, fit_fair(prepared, r, choices), prepared
+    training = chosen["baseline"] == "training"
+    return audited, None if training else fit_fair(prepared, r, choices), prepared

@@ -113,7 +113,7 @@ def fit(
             **findings.table_as_data(prepared),
             **findings.as_data(fair),
             **({"nesting": fair.nesting_.to_dict()} if nested else {}),
-            **({"held_out": fair.cross_fit_.to_dict()} if hasattr(fair, "cross_fit_") else {}),
+            **findings.held_out_as_data(fair),
         },
         lambda: [
             findings.columns_sentence(preparation),
