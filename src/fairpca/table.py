@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import import_pandas
+from fairpca._rows.intervals import GroupIntervals
 from fairpca._rows.text import (
     formatted,
     html_table,
@@ -22,7 +23,6 @@ from fairpca._rows.text import (
     short_text,
     text_table,
 )
-from fairpca.intervals import GroupIntervals
 from fairpca.problem import Problem
 
 _NO_CHANGE = 1e-9

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
+from fairpca._rows.intervals import GroupIntervals
 from fairpca._rows.text import formatted, group_name, number_format
 from fairpca.estimators.baselines import Baselines, baselines_of
 from fairpca.estimators.resampling import (
@@ -21,7 +22,6 @@ from fairpca.estimators.resampling import (
     own_pieces,
     unbiased_ends,
 )
-from fairpca.intervals import GroupIntervals
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 from fairpca.table import GroupTable
