@@ -38,6 +38,7 @@ cases: $(READY)
 	$(BIN)/python benchmarks/attack_bounds.py
 	$(BIN)/python benchmarks/worst_case_pca.py
 	$(BIN)/python benchmarks/interval_coverage.py
+	$(BIN)/python benchmarks/raw_columns.py
 
 reproduce: $(READY)
 	$(BIN)/python -m experiments

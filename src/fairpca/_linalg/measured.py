@@ -30,6 +30,8 @@ class Measured:
         Traces of the matrices ``A_i / s_i``.
     base : float
         See `weights`.
+    offsets : array of shape (k,)
+        What is subtracted from losses over units to get the measures.
     scale : float
         What tolerances are relative to: tr(A) where the units are 1.
     errors : array of shape (k,)
@@ -46,6 +48,11 @@ class Measured:
     scale: float
     errors: Array
     floor: Array
+    offsets: Array
+
+    def of_losses(self, losses: Array) -> Array:
+        """The measures of groups that lose so much."""
+        return losses / self.units - self.offsets
 
     def values(self, kept: Array) -> Array:
         """The measures of groups that keep so much."""
@@ -94,8 +101,13 @@ def measured(
     own_errors: Array,
     weights: Array,
     given: tuple[Array, Array] | None = None,
+    lost: tuple[Array, Array] | None = None,
 ) -> Measured:
-    """The measures that a name stands for, or with `given` constants c_i and units s_i."""
+    """The measures that a name stands for, or with `given` constants c_i and units s_i.
+
+    `lost` is given where losses are far smaller than traces: those in the groups' own subspaces,
+    more exact than the difference of traces and gains, and those with ordinary PCA.
+    """
     k = len(traces)
     some = traces > _NO_VARIANCE * float(traces.max(initial=0.0))
     units = np.where(some, traces, 1.0) if relative else np.ones(k)
@@ -105,14 +117,20 @@ def measured(
     if given is not None:
         constants, units = given
     plain = measure == "disparity" and given is None
+    offsets = traces - constants
+    scale = float(weights @ (traces / units))
+    if lost is not None:
+        offsets = lost[0] if plain else offsets
+        scale = float((lost[1] / units).max())
     floor = (constants - own_gains - own_errors - _ROUNDING * traces) / units
     return Measured(
         constants=constants / units,
         units=units,
         weights=weights * units,
         traces=traces / units,
-        base=float(weights @ (traces - constants)),
-        scale=float(weights @ (traces / units)),
+        base=float(weights @ offsets),
+        scale=scale,
         errors=own_errors / units if plain else np.zeros(k),
         floor=np.zeros(k) if plain else floor,
+        offsets=offsets / units,
     )

@@ -14,11 +14,17 @@ from fairpca.problem import Problem
 OPTIMAL_GAP = 1e-7
 """Gap, relative to the value, up to which a solution counts as optimal."""
 
+EQUAL = 1e-8
+"""Spread, relative to the largest measure, that counts as none."""
+
+EQUAL_WORD = 1e-7
+"""Spread, relative to the largest measure, up to which measures are called equal."""
+
 _NO_CHANGE = 1e-9
 """Part of a group's variance below which it is neither better nor worse off, as in `GroupTable`."""
 
-ROUNDING_TOTAL, ROUNDING_GROUP = 1e-12, 1e-14
-"""Gap, relative to tr(A) and to the largest trace of a group, that rounding alone can cause."""
+_NOTHING = 10.0
+"""A value of at most so many times what rounding can cause is nothing."""
 
 
 def certify(
@@ -35,13 +41,13 @@ def certify(
     `retention` says what is kept along each column of the basis (see `Solution`); bounds that are
     `known` need not be proven again (see `Problem.dual_bound`).
     """
-    measured, kept = problem.measured, problem.kept(basis, retention)
-    measures = measured.values(kept)
+    measured, measures = problem.measured, problem.measures(basis, retention)
     # The largest that they can be, where the groups' own subspaces are only known nearly.
     at_most = measures + measured.errors
     spread = float(at_most.max() - measures.min())
-    total_loss = float(problem.weights @ (problem.traces - kept))
-    goal, negligible = problem.goal, problem.negligible_spread
+    total_loss = problem.total_loss(basis, retention)
+    goal = problem.goal
+    negligible = max(problem.negligible_spread, EQUAL * float(np.abs(measures).max()))
     miss, allowed, slack = 0.0, negligible, 0.0
     if goal == "equal":
         miss, allowed = spread, problem.tolerance + negligible
@@ -52,23 +58,29 @@ def certify(
         slack = max(total_loss - problem.most_loss, 0.0)
     # The bound speaks of subspaces that are as far from what was asked for as this one, or less so.
     bound = problem.dual_bound(multipliers, slack, start=basis, known=known)
+    none = np.zeros(problem.n_groups)
+    if goal in ("equal", "bounds") and bound < problem.total_loss(problem.least_loss_basis):
+        # No subspace loses less than this, whatever is asked for.
+        least = problem.dual_bound(none, slack, known=known)
+        bound, multipliers = (least, none) if least > bound else (bound, multipliers)
     if goal in ("equal", "bounds"):
-        value, scale, trace = total_loss, problem.scale, float(problem.traces.max())
+        value = total_loss
         exact_miss = float(np.ptp(measures)) if goal == "equal" else miss
         met = exact_miss <= allowed
     else:
-        value, scale, trace = float(at_most.max()), measured.scale, float(measured.traces.max())
-        value, met = max(value, measured.least), True  # smaller only by rounding
-    rounding = max(ROUNDING_TOTAL * scale, ROUNDING_GROUP * trace)
+        value, met = max(float(at_most.max()), measured.least), True  # smaller only by rounding
+    rounding = problem.rounding * (1.0 if goal not in ("equal", "bounds") else measured.loss_unit)
     gap, miss_bound = max(value - bound, 0.0), 0.0
     if miss_multipliers is not None:
         miss_bound = max(problem.miss_bound(miss_multipliers, known=known), 0.0)
     if basis.shape[1] > problem.n_components:
         status = "relaxed"
     elif met:
-        status = "optimal" if gap <= max(OPTIMAL_GAP * abs(value), rounding) else "bounded"
+        nothing = abs(value) <= _NOTHING * rounding
+        status = "optimal" if nothing or gap <= OPTIMAL_GAP * abs(value) else "bounded"
     else:
         status = "infeasible" if miss_bound > allowed else "unresolved"
+    sizes = measured.traces if problem.lost_parts is None else measured.scale
     change = measures - problem.measures(problem.pca_basis)
     plain = problem.measure == "disparity" and problem.measured_by is None
     means = problem.loss == "mean" and problem.centering == "global"
@@ -79,13 +91,15 @@ def certify(
         lower_bound=bound,
         gap=gap,
         relative_gap=gap / abs(value) if abs(value) > rounding else 0.0,
+        rounding=rounding,
+        said_spread=_said_spread(problem, measures, spread),
         spread=spread,
         miss=miss,
         miss_bound=miss_bound,
         tolerance=problem.tolerance,
         multipliers=multipliers,
         measures=measures,
-        change_from_pca=np.where(np.abs(change) <= _NO_CHANGE * measured.traces, 0.0, change),
+        change_from_pca=np.where(np.abs(change) <= _NO_CHANGE * sizes, 0.0, change),
         n_components=problem.n_components,
         n_dimensions=basis.shape[1],
         measure=NOUNS[problem.measure, bool(problem.relative)],
@@ -95,3 +109,13 @@ def certify(
         extra_loss=problem.max_extra_loss,
         miss_multipliers=miss_multipliers,
     )
+
+
+def _said_spread(problem: Problem, measures: Array, spread: float) -> float:
+    """The spread beyond what was asked for, if the measures may not be called equal; else 0."""
+    size = float(np.abs(measures).max())
+    if spread - problem.tolerance <= EQUAL_WORD * size:
+        return 0.0
+    # All are nothing but rounding, unless columns are so different that nobody can tell.
+    zero = problem.lost_parts is None and max(spread, size) <= _NOTHING * problem.rounding
+    return 0.0 if zero else spread

@@ -15,7 +15,7 @@ class Certificate:
     ----------
     status : {"optimal", "bounded", "infeasible", "unresolved", "relaxed"}
         "optimal": the criterion is met, and no subspace of this dimension does better by more
-        than rounding (1e-7 of `value`, 1e-12 of tr(A), or 1e-14 of a group's own trace).
+        than 1e-7 of `value` (or than rounding, where that leaves nothing of it).
         "bounded": the criterion is met, and no subspace does better by more than `gap`.
         "infeasible": no subspace has measures within the tolerance or the bounds, which is
         proven; the one returned misses them by the least that was found, and has the least total
@@ -24,7 +24,8 @@ class Certificate:
         tolerance or the bounds was found; what is returned is as for "infeasible".
         "relaxed": more dimensions are used than were asked for, as the published methods that
         round a semidefinite relaxation do; the bounds are those of the dimension asked for.
-        Measures count as within the tolerance or the bounds up to 1e-10 of tr(A).
+        Measures count as within the tolerance or the bounds up to 1e-10 of tr(A), or of what is
+        lost with ordinary PCA where that is less than a thousandth of tr(A).
     goal : {"minmax", "equal", "bounds", "max_extra_loss"}
         What was asked for: see `Problem.goal`. "minmax" and "max_extra_loss" are always met, so
         they never end as "infeasible" or "unresolved".
@@ -38,6 +39,11 @@ class Certificate:
         ``value - lower_bound``, not below zero.
     relative_gap : float
         The gap divided by the value.
+    rounding : float
+        How far rounding can move the value: with columns of very different variance, not little.
+    said_spread : float
+        The spread, where measures are within what was asked for and may yet not be called equal:
+        they differ by more than 1e-7 of the largest, as far as rounding allows to tell. Else 0.
     spread : float
         Largest difference between the measures of two groups that was achieved.
     miss : float
@@ -111,6 +117,8 @@ class Certificate:
     lower_bound: float
     gap: float
     relative_gap: float
+    rounding: float
+    said_spread: float
     spread: float
     miss: float
     miss_bound: float

@@ -6,6 +6,9 @@ from typing import Any
 _SAYS_NOTHING = 1e-9
 """A bound on the spread, relative to the spread, that is not worth a sentence."""
 
+_ROUNDINGS = 10.0
+"""How many times what rounding can cause is still rounding."""
+
 NOUNS = {
     ("disparity", False): "disparity",
     ("disparity", True): "relative disparity",
@@ -96,11 +99,20 @@ _SENTENCES = {
     "alternative": f"There is an alternative: {_LEVELS}",
     "doubt": "The groups' own subspaces are only known nearly: their disparities can be larger "
     "than measured by {error}, for which all this allows.",
+    "rounded": "Rounding can move these numbers by about {rounding}, which leaves the rest open: "
+    "where one column varies far more than others, standardise the columns.",
     "nested": "The components are nested, each the best given those before it: a subspace that is "
     "not nested may be fairer.",
     "mixtures, optimal": f"{_MIXTURES}smaller worst case.",
     "mixtures, bounded": f"{_MIXTURES}worst case below {{at_least}}.",
 }
+
+
+def _is_rounded(certificate: Any) -> bool:
+    """Whether rounding is what keeps a subspace from being called equal or optimal."""
+    met, limit = certificate.status in ("optimal", "bounded"), _ROUNDINGS * certificate.rounding
+    unequal = certificate.goal == "equal" and certificate.said_spread > 0.0
+    return met and (unequal or (certificate.status == "bounded" and certificate.gap <= limit))
 
 
 def _within(apart: str, plural: str) -> str:
@@ -130,6 +142,7 @@ def sentences_of(certificate: Any) -> list[str]:
         "levels down": levels_down and met,
         "alternative": levels_down and not met,
         "doubt": certificate.own_error > 0.0,
+        "rounded": _is_rounded(certificate),
         "nested": certificate.is_nested,
     }
     facts = _facts(certificate)
@@ -165,7 +178,7 @@ def _compared_with_pca(certificate: Any) -> str:
 def _facts(certificate: Any) -> dict[str, object]:
     noun, plural = certificate.measure, _PLURALS[certificate.measure]
     apart = certificate.tolerance
-    if certificate.own_error > 0.0:
+    if certificate.own_error > 0.0 or certificate.said_spread > 0.0:
         apart = max(apart, certificate.spread)
     within, asked = rounded(apart, 6, up=True), f"{certificate.requested_tolerance or 0:g}"
     most, change = 0.0, certificate.change_from_pca
@@ -197,6 +210,7 @@ def _facts(certificate: Any) -> dict[str, object]:
         "gains": f"{certificate.least_gain:.3g} to {most:.3g}",
         "changes": f"{change.min():.3g} to {change.max():.3g}",
         "extra": f"{100 * (certificate.extra_loss or 0.0):g}",
+        "rounding": rounded(_ROUNDINGS * certificate.rounding, 1, up=True),
         "error": rounded(certificate.own_error, 2, up=True),
         "r": certificate.n_components,
         "used": certificate.n_dimensions,

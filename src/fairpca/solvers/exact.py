@@ -29,6 +29,7 @@ from fairpca.solvers._exact.goals import (
     MinMaxGoal,
     goal_of,
 )
+from fairpca.solvers._exact.left_out import LeftOutSpace
 from fairpca.solvers._exact.local import LocalResult, refine
 from fairpca.solvers._exact.multistart import MultiStart
 from fairpca.solvers._exact.plain import plain_multipliers, plain_proof, without_search
@@ -162,6 +163,8 @@ def solve_near(
 def search_space(problem: Problem, known: KeptBounds | None = None) -> WholeSpace:
     """Where the search takes place: the whole space, or for many columns one that suffices."""
     known = KeptBounds() if known is None else known
+    if (parts := problem.lost_parts) is not None:
+        return LeftOutSpace(problem, known, parts)
     n, r = problem.moments.n_features, problem.n_components
     if n > max(subspaces.WHOLE_LIMIT, 2 * (problem.n_groups + 1) * r):
         space = subspaces.SearchSpace(problem, known)
@@ -184,12 +187,11 @@ def certified_solution(
     **about: Any,
 ) -> Solution:
     """The solution that a certified basis is; `about` are the solver's own attributes."""
-    losses = problem.traces - problem.kept(basis, retention)
     return Solution(
         basis=basis,
-        group_losses=np.maximum(losses, 0.0),
+        group_losses=problem.group_losses(basis, retention),
         disparities=problem.disparities(basis, retention),
-        total_loss=float(problem.weights @ losses),
+        total_loss=problem.total_loss(basis, retention),
         certificate=certificate,
         retention=retention,
         **about,
@@ -292,8 +294,8 @@ class _ExactRun:
         if not dual.above_limit:
             known = [neighbour.basis for neighbour in neighbours]
             local = self.search.best(self.space, goal, dual, first=known)
-            if goal.miss(local.measures) <= self.problem.negligible_spread:
-                return self._finish(goal, local, dual)
+            if goal.is_met(local.measures):
+                return self._finish(goal, local, (dual,))
         return self._fall_back(goal)
 
     def _weights_of(self, goal: LeastLoss, neighbour: Solution) -> Array:
@@ -314,7 +316,7 @@ class _ExactRun:
 
         local = self.space.settle(search)
         self.search.record(goal, local)
-        if goal.miss(local.measures) > self.problem.negligible_spread:
+        if not goal.is_met(local.measures):
             return None
         basis, multipliers = self.space.lift(local.basis), goal.multipliers(local.weights)
         found = self._certified(basis, multipliers, "followed from a neighbouring point")
@@ -336,22 +338,26 @@ class _ExactRun:
         if unfair or loss @ local.measures > loss @ nearest.measures:
             local = nearest
         again = settle_dual(self.space, allowed, first_mu=_EDGE_MUS[1])
-        dual = max(dual, again, key=lambda found: found.value)
-        return self._finish(goal, local, dual, proof.weights)
+        return self._finish(goal, local, (dual, again), proof.weights)
 
     def _finish(
-        self, goal: LeastLoss, local: LocalResult, dual: DualResult, proof: Array | None = None
+        self,
+        goal: LeastLoss,
+        local: LocalResult,
+        duals: Sequence[DualResult],
+        proof: Array | None = None,
     ) -> Finding:
-        # Two proofs are at hand: that of the dual search and that of the local one. The second is
-        # only worth its eigenproblem where the first leaves a gap.
+        # Several proofs are at hand: those of dual searches and that of the local one. Further ones
+        # are only worth their eigenproblems where the first leaves a gap.
         def judged(weights: Array) -> Finding:
             multipliers = goal.multipliers(weights)
             return self._certified(local.basis, multipliers, self._searched(), proof)
 
-        found = judged(dual.weights)
+        found = judged(duals[0].weights)
         if found.certificate.gap > CLOSED_GAP * found.certificate.value:
-            both = (found, judged(local.weights))
-            found = max(both, key=lambda finding: finding.certificate.lower_bound)
+            weights = [*(dual.weights for dual in duals[1:]), local.weights]
+            others = [judged(one) for one in weights]
+            found = max(found, *others, key=lambda finding: finding.certificate.lower_bound)
         return self._compared(found)
 
     def _compared(self, found: Finding) -> Finding:

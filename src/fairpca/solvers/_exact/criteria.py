@@ -147,6 +147,7 @@ class Spread(Criterion):
 
 def project_on_simplex(point: Array) -> Array:
     """The nearest point with non-negative entries that sum to one."""
+    point = point - point.max()  # so that one is not lost beside large numbers
     falling = np.sort(point)[::-1]
     excess = (np.cumsum(falling) - 1.0) / np.arange(1, len(point) + 1)
     last = int(np.flatnonzero(falling > excess)[-1])

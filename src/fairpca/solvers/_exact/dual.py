@@ -29,6 +29,10 @@ SHORTEST_STEP = 1e-8
 VALUE_ROUNDING = 1e-15
 """Difference of values that is rounding, relative to the largest trace."""
 
+_SUM_ROUNDING = 16 * float(np.finfo(float).eps)
+"""What rounding can make of a sum of eigenvalues, relative to the largest trace and the weights, as
+bounds allow for it."""
+
 _FIRST_MU, _MU_FACTOR, _LAST_MU = 1.0, 0.2, 1e-12
 """Where mu begins, what it is multiplied with at a time, and where it ends."""
 
@@ -226,7 +230,9 @@ class _DualAscent:
             self.n_eigen += 1
         smoothed = smoothed_sum(spectrum, self.forms.r, mu)
         linear = float(weights @ self.forms.constants - self.domain.least_cost(z))
-        exact = linear - float(spectrum.values[: self.forms.r].sum())
+        # Less what rounding makes of large weights, or noise would pass for progress.
+        noise = _SUM_ROUNDING * self.forms.scale * float(np.abs(weights).sum())
+        exact = linear - float(spectrum.values[: self.forms.r].sum()) - noise
         if exact > self.best:
             self.best, self.best_weights = exact, weights
         smooth = float(weights @ self.forms.constants - self.domain.cost @ z) - smoothed.sigma

@@ -27,6 +27,8 @@ class Forms:
     weights: Array
     r: int
     backend: Backend = NUMPY
+    size: float | None = None
+    """What rounding errors and steps are relative to, if not the largest trace."""
     _spectra: dict[bytes, Spectrum] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -62,8 +64,8 @@ class Forms:
 
     @cached_property
     def scale(self) -> float:
-        """The largest trace: what rounding errors and steps are relative to."""
-        return max(float(part.trace()) for part in self.stored)
+        """What rounding errors and steps are relative to."""
+        return self.size or max(float(part.trace()) for part in self.stored)
 
     def weighted_sum(self, weights: Array) -> Any:
         """Return ``sum_i weights_i * A_i``, in the library of the matrices."""
@@ -148,6 +150,10 @@ class WholeSpace:
     def lower(self, basis: Array) -> Array:
         """A basis of the whole space, inside the search space, in its coordinates."""
         return basis
+
+    def shaped(self, noise: Array) -> Array:
+        """Noise for random starts, of the sizes that directions have here."""
+        return noise
 
     def settle(self, solve: Callable[[Forms], Dual]) -> Dual:
         """Solve a dual problem so that its solution is exact in the whole space."""

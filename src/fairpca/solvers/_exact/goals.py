@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca.certificate import OPTIMAL_GAP
+from fairpca.certificate import EQUAL, OPTIMAL_GAP
 from fairpca.problem import Problem
 from fairpca.solvers._exact.criteria import Budget, Ceiling, Criterion, Equal, MinMax, Spread
 from fairpca.solvers._exact.domains import (
@@ -80,7 +80,7 @@ class LeastLoss(Goal):
 
     @property
     def scale(self) -> float:
-        return self.problem.scale / self.measured.loss_unit
+        return self.problem.stake / self.measured.loss_unit
 
     @cached_property
     def limit(self) -> float:  # type: ignore[override]
@@ -90,9 +90,13 @@ class LeastLoss(Goal):
 
     def value(self, measures: Array) -> float:
         # Half of what is allowed, so that what was found counts as met when it is judged.
-        negligible = self.problem.negligible_spread
-        met = self.miss(measures) <= negligible / 2
+        met = self.is_met(measures, 0.5)
         return float(self.measured.loss_weights @ measures) if met else np.inf
+
+    def is_met(self, measures: Array, share: float = 1.0) -> bool:
+        """Whether so much, at the most, of what is negligible is missing."""
+        negligible = max(self.problem.negligible_spread, EQUAL * float(np.abs(measures).max()))
+        return self.miss(measures) <= share * negligible
 
     @abstractmethod
     def miss(self, measures: Array) -> float:
@@ -221,7 +225,7 @@ class BudgetGoal(Goal):
 
     def value(self, measures: Array) -> float:
         over = float(self.measured.loss_weights @ measures) - self.budget
-        most = _OVER_BUDGET * self.problem.scale / self.measured.loss_unit
+        most = _OVER_BUDGET * self.problem.stake / self.measured.loss_unit
         return float(measures.max()) if over <= most else np.inf
 
 

@@ -137,14 +137,21 @@ class _SubspaceDescent:
         )
         self.curvature = 2.0 * (inside[None, :] - outside[:, None]).ravel()
         self.gradient = net @ self.jacobian
-        return float(np.linalg.norm(self.gradient))
+        if self.forms.size is None:
+            self.metric = np.full(len(self.curvature), 1.0)
+            return float(np.linalg.norm(self.gradient))
+        # Directions whose matrices differ by orders of magnitude are measured each by its own.
+        sizes = np.abs(inside)[None, :] + np.abs(outside)[:, None]
+        self.metric = np.maximum(2.0 * sizes.ravel() / self.forms.scale, np.finfo(float).tiny)
+        return float(np.linalg.norm(self.gradient / np.sqrt(self.metric)))
 
     def newton_step(self) -> bool:
         """Move to a better subspace; False when there is none within rounding."""
         step = self._direction()
         slope = float(self.gradient @ step)
         if not slope < 0:
-            step, slope = -self.gradient, -float(self.gradient @ self.gradient)
+            step = -self.gradient / self.metric
+            slope = float(self.gradient @ step)
         length = min(1.0, _LONGEST_STEP / float(np.linalg.norm(step)))
         shape = (self.rest.shape[1], self.basis.shape[1])
         rounding = VALUE_ROUNDING * self.forms.scale
@@ -170,16 +177,16 @@ class _SubspaceDescent:
         outer = self.jacobian.T @ self.factor
         # With all eigenvalues tied there is no curvature, only rounding.
         rounding = max(np.finfo(float).eps * self.forms.scale, np.finfo(float).tiny)
-        largest = max(float(np.abs(self.curvature).max()), rounding)
+        largest = self.metric * max(float(np.abs(self.curvature / self.metric).max()), rounding)
         zero, shift = _ZERO_CURVATURE * largest, 0.0
         while True:
-            diagonal = self.curvature + shift
+            diagonal = self.curvature + shift * largest
             diagonal = np.where(np.abs(diagonal) < zero, zero, diagonal)
             inner = np.eye(outer.shape[1]) + outer.T @ (outer / diagonal[:, None])
             negative = int((np.linalg.eigvalsh(inner) < 0).sum())
-            if negative == int((diagonal < 0).sum()) or shift > _LAST_SHIFT * largest:
+            if negative == int((diagonal < 0).sum()) or shift > _LAST_SHIFT:
                 break
-            shift = max(_SHIFT_FACTOR * shift, _FIRST_SHIFT * largest)
+            shift = max(_SHIFT_FACTOR * shift, _FIRST_SHIFT)
         newton = -self.gradient / diagonal
         correction = np.linalg.lstsq(inner, outer.T @ newton, rcond=None)[0]
         step: Array = newton - (outer / diagonal[:, None]) @ correction

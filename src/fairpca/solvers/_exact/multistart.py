@@ -125,7 +125,8 @@ class MultiStart:
         for number in range(1, n_starts):
             noise = self.rng.standard_normal((forms.d, forms.d if self.near else forms.r))
             if self.near and number < n_starts // 2:
-                shaken = relaxed + _NOISE[number % 2] * (noise + noise.T) / 2
+                noise = space.shaped(space.shaped(noise + noise.T).T) / 2
+                shaken = relaxed + _NOISE[number % 2] * noise
                 yield space.lift(eigh_descending(shaken)[1][:, : forms.r])
             else:
-                yield space.lift(np.linalg.qr(noise[:, : forms.r])[0])
+                yield space.lift(np.linalg.qr(space.shaped(noise[:, : forms.r]))[0])

@@ -96,7 +96,9 @@ def settle_two_groups(
 ) -> TwoGroupResult:
     """The optimum for two groups; min-max and equality have the same."""
     total = problem.total_eigenpairs if space.is_whole else None
-    if total is not None and len(total[0]) < problem.moments.n_features:
+    if problem.lost_parts is not None or (
+        total is not None and len(total[0]) < problem.moments.n_features
+    ):
         total = None
     if total is not None:
         total = total[0] / problem.measured.loss_unit, total[1]
@@ -211,6 +213,8 @@ def _next_weight(low: _Point, high: _Point, best: _Point, target: float) -> floa
 
 def _tangents_meet(low: _Point, high: _Point, target: float) -> float:
     (at_low, rise), (at_high, fall) = low.above(target), high.above(target)
+    if not rise > fall:  # both ends lie within rounding of the target
+        return (low.w + high.w) / 2
     return low.w + (at_high - at_low - fall * (high.w - low.w)) / (rise - fall)
 
 

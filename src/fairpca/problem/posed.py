@@ -12,18 +12,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairpca._linalg import krylov
-from fairpca._linalg.dense import DenseMatrices, checked_bases
+from fairpca._linalg.dense import DenseMatrices, checked_bases, complement
 from fairpca._linalg.device import scatter_matrices
+from fairpca._linalg.graded import LostParts
 from fairpca._linalg.kept_bounds import KeptBounds
 from fairpca._linalg.measured import EPS, Measured, measured
 from fairpca._linalg.types import Array, GroupMatrices
 from fairpca._rows.checks import check_choice, check_number
 from fairpca._rows.choices import CENTERINGS, LOSSES, check_fairness
-from fairpca._rows.per_group import per_group
 from fairpca.moments import GroupMoments
+from fairpca.problem import bounds
 
 _NO_SPREAD, _NO_GROUP_SPREAD = 1e-10, 1e-13
 """Spread, relative to tr(A) and to the largest trace of a group, that counts as none."""
+
+_GRADED, _MOST_GRADED = 1e-3, 120
+"""Share of the largest trace below which losses are computed by themselves, and the most columns
+with which this is done."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +106,8 @@ class Problem:
             object.__setattr__(self, "bounds", self._checked_bounds(self.bounds))
 
     def _checked_bounds(self, given: Any) -> Array:
-        others = 0.0 if self.measure == "variance" else np.inf
-        checked = per_group(self.moments.labels, "bounds", given, self.moments.group_names, others)
-        if self.measure == "variance" and not np.isfinite(checked).all():
-            raise ValueError(f"bounds on what groups keep must be finite, got {given!r}.")
-        return checked
+        groups = self.moments.labels, self.moments.group_names
+        return bounds.checked_bounds(given, *groups, self.measure)
 
     @property
     def n_groups(self) -> int:
@@ -170,10 +172,36 @@ class Problem:
         return float(self.weights @ self.traces)
 
     @cached_property
+    def lost_parts(self) -> LostParts | None:
+        """What computes losses by themselves, where they are far smaller than traces; or None."""
+        moments, r = self.moments, self.n_components
+        given = self.own_bases is not None or self.measured_by is not None
+        if given or r == moments.n_features or moments.n_features > _MOST_GRADED:
+            return None
+        values = self._total_pairs[0]
+        if not float(values[r:].sum()) < _GRADED * float(values.sum()):
+            return None
+        sums = np.asarray(moments.scatter), moments.offsets, moments.weight
+        return LostParts.of_scatters(*sums, r, self.loss, self.centering)
+
+    @cached_property
+    def stake(self) -> float:
+        """What tolerances of the total loss are relative to: tr(A), or what PCA loses if tiny."""
+        return self.scale if self.lost_parts is None else self.total_loss(self.least_loss_basis)
+
+    def _losses(self, basis: Array, retention: Array | None = None) -> Array:
+        """What each group loses, with the digits that it has, not less than nothing; (k,)."""
+        if self.lost_parts is None or retention is not None:
+            return np.maximum(self.traces - self.kept(basis, retention), 0.0)
+        return self.lost_parts.losses(complement(basis)[1])
+
+    @cached_property
     def own_subspaces(self) -> tuple[Array, ...]:
         """Each group's own best basis, (d, r)."""
         if self.own_bases is not None:
             return self.own_bases
+        if self.lost_parts is not None:
+            return self.lost_parts.own[1]
         return tuple(vectors for _, vectors in self._own_pairs)
 
     @cached_property
@@ -201,9 +229,14 @@ class Problem:
         return self._matrices.own_pairs(self.n_components, self.least_loss_basis)
 
     @cached_property
+    def _total_pairs(self) -> tuple[Array, Array]:
+        return self._matrices.leading(self.weights, self.n_components)
+
+    @cached_property
     def total_eigenpairs(self) -> tuple[Array, Array]:
         """Leading eigenpairs of the total matrix: all where that is as quick as only r of them."""
-        return self._matrices.leading(self.weights, self.n_components)
+        pairs, parts = self._total_pairs, self.lost_parts
+        return pairs if parts is None else parts.eigenpairs(self.weights, pairs[1])
 
     @property
     def least_loss_basis(self) -> Array:
@@ -224,6 +257,8 @@ class Problem:
     @property
     def own_losses(self) -> Array:
         """Loss of each group in its own best subspace; (k,)."""
+        if self.lost_parts is not None:
+            return self.lost_parts.own[0]
         return np.maximum(self.traces - self.own_gains, 0.0)
 
     def with_tolerance(self, tolerance: float) -> Problem:
@@ -259,30 +294,35 @@ class Problem:
 
     def group_losses(self, basis: Array, retention: Array | None = None) -> Array:
         """Reconstruction loss of each group; (k,)."""
-        return np.maximum(self.traces - self.kept(basis, retention), 0.0)
+        return self._losses(basis, retention)
 
     def total_loss(self, basis: Array, retention: Array | None = None) -> float:
         """Weighted sum of the groups' losses."""
-        return float(self.weights @ (self.traces - self.kept(basis, retention)))
+        return float(self.weights @ self._losses(basis, retention))
 
     def disparities(self, basis: Array, retention: Array | None = None) -> Array:
         """What each group loses beyond its own best subspace, E_i; (k,)."""
-        disparities: Array = self.own_gains - self.kept(basis, retention)
-        return disparities
+        if self.lost_parts is not None and retention is None:
+            return np.asarray(self._losses(basis) - self.own_losses)
+        return np.asarray(self.own_gains - self.kept(basis, retention))
 
     def pairwise_disparities(self, basis: Array) -> Array:
         """Differences ``E_i - E_j`` (equation 11 of the paper); (k, k)."""
-        disparities = self.disparities(basis)
-        return disparities[:, None] - disparities[None, :]
+        return np.subtract.outer(*[self.disparities(basis)] * 2)
 
     @cached_property
     def measured(self) -> Measured:
         """The groups by the measure that fairness is judged by."""
         own, rest = (self.own_gains, self.own_errors), (self.weights, self.measured_by)
-        return measured(self.measure, self.relative, self.traces, *own, *rest)
+        lost = None
+        if self.lost_parts is not None:
+            lost = (self.own_losses, self._losses(self.least_loss_basis))
+        return measured(self.measure, self.relative, self.traces, *own, *rest, lost)
 
     def measures(self, basis: Array, retention: Array | None = None) -> Array:
         """The measure of each group, e_i; (k,)."""
+        if self.lost_parts is not None and retention is None:
+            return self.measured.of_losses(self._losses(basis))
         return self.measured.values(self.kept(basis, retention))
 
     def spread(self, basis: Array, retention: Array | None = None) -> float:
@@ -293,7 +333,16 @@ class Problem:
     def negligible_spread(self) -> float:
         """The difference between measures that counts as none."""
         measured = self.measured
-        return max(_NO_SPREAD * measured.scale, _NO_GROUP_SPREAD * float(measured.traces.max()))
+        group = _NO_GROUP_SPREAD * float(measured.traces.max())
+        return max(_NO_SPREAD * measured.scale, self.rounding if self.lost_parts else group)
+
+    @cached_property
+    def rounding(self) -> float:
+        """How far rounding can move the measures."""
+        if self.lost_parts is None:
+            return 16 * EPS * float(self.measured.sizes.max())
+        errors = self.lost_parts.rounding(complement(self.least_loss_basis)[1])
+        return float((errors / self.measured.units).max())
 
     @property
     def caps(self) -> Array:
@@ -317,17 +366,7 @@ class Problem:
         With many columns, `start`, a basis near the minimiser, saves time, and so do bounds that
         are `known`.
         """
-        measured = self.measured
-        known = known if self.is_large else None  # few columns are as quick as a look-up
-        kept = None if known is None else known.find(weights, measured.traces)
-        if kept is None:
-            inner = weights / measured.units
-            kept = self._matrices.leading_sum_bound(inner, self.n_components, start)
-            if known is not None:
-                known.add(weights, kept)
-        # Less the rounding of sums and eigenvalues, so that the bound holds as printed.
-        least = weights @ measured.constants - 16 * EPS * np.abs(weights) @ measured.sizes
-        return float(least) - kept
+        return bounds.least_weighted(self, self._matrices, weights, start, known)
 
     def dual_bound(
         self,
@@ -343,27 +382,8 @@ class Problem:
         by no more than `slack`: docs/exact_solver.md, section 16. `start` and `known` are as for
         `least_weighted`.
         """
-        values, measured, goal = self._checked(multipliers), self.measured, self.goal
-        # The values themselves are rounded too: total losses, or measures.
-        base, rounding = measured.base - 4 * EPS * self.scale, 4 * EPS * measured.scale
-        if goal == "equal":
-            values = values - values.mean()
-            cost = (self.tolerance + slack) * float(np.maximum(values, 0.0).sum())
-            least = self.least_weighted(measured.weights + values, start, known)
-            return base + least - cost - measured.doubt(values)
-        positive = np.maximum(values, 0.0)
-        if goal == "bounds":
-            least = self.least_weighted(measured.weights + positive, start, known)
-            # Constants may be larger than stated; the caps are on what was measured.
-            return base + least - float(positive @ (self.caps + slack))
-        if not positive.any():
-            return measured.least
-        if goal == "minmax":
-            weights = positive / positive.sum()
-            return max(self.least_weighted(weights, start, known) - rounding, measured.least)
-        weights, price = measured.split(positive)
-        least = self.least_weighted(weights + price * measured.weights, start, known) - rounding
-        return max(least - price * (self.most_loss + slack - base), measured.least)
+        values = bounds.checked(multipliers, self.n_groups)
+        return bounds.dual_bound(self, values, slack, start, known)
 
     def miss_bound(self, multipliers: ArrayLike, *, known: KeptBounds | None = None) -> float:
         """Lower bound on how far any subspace is from what is asked for.
@@ -372,24 +392,7 @@ class Problem:
         scaled to positive parts that sum to one. For bounds on the largest excess over them: the
         positive parts are scaled to sum to one.
         """
-        values = self._checked(multipliers)
-        values = values - values.mean() if self.goal == "equal" else np.maximum(values, 0.0)
-        size = float(np.maximum(values, 0.0).sum())
-        if size == 0.0:
-            return 0.0
-        least = self.least_weighted(values, None, known)
-        if self.goal == "bounds":
-            return (least - float(values @ self.caps)) / size
-        return (least - self.measured.doubt(values)) / size
-
-    def _checked(self, multipliers: ArrayLike) -> Array:
-        values = np.asarray(multipliers, dtype=np.float64)
-        if values.shape != (self.n_groups,) or not np.isfinite(values).all():
-            raise ValueError(
-                f"multipliers must be one finite number for each of the {self.n_groups} groups, "
-                f"got {multipliers!r}."
-            )
-        return values
+        return bounds.miss_bound(self, bounds.checked(multipliers, self.n_groups), known)
 
 
 def group_matrices(problem: Problem) -> GroupMatrices:
