@@ -1,4 +1,4 @@
-"""Which tests run with the oldest dependencies, too."""
+"""Which tests run with the oldest dependencies too, and which ones first, or untraced."""
 
 from pathlib import Path
 
@@ -40,6 +40,19 @@ LONGEST = (
 )
 """Files that take longest. They go first, so that no worker is left with one at the end."""
 
+UNTRACED = (
+    "experiments/test_experiments.py",
+    "solvers/test_constrained.py",
+    "solvers/test_goals.py",
+    "solvers/test_ill_scaled.py",
+    "solvers/test_many_groups.py",
+    "solvers/test_pareto.py",
+    "solvers/test_real_cases.py",
+    "solvers/test_relaxations.py",
+)
+"""Files that solve many problems, whose lines are not counted: that costs them a third of their
+time, and others run the same lines."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of the contract, and put the longest files first."""
@@ -51,12 +64,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             name = f"{file}::{getattr(item, 'originalname', item.name)}"
             if file in CONTRACT or name in CONTRACT:
                 item.add_marker(pytest.mark.contract)
+            if file in UNTRACED:
+                item.add_marker(pytest.mark.no_cover)
 
 
 def pytest_configure() -> None:
     """Refuse a list that has gone out of date."""
     lost = []
-    for place in CONTRACT:
+    for place in (*CONTRACT, *LONGEST, *UNTRACED):
         file, _, test = place.partition("::")
         path = TESTS / file
         if not path.exists() or f"def {test}" not in path.read_text(encoding="utf-8"):
