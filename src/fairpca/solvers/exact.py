@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ from fairpca.solvers._exact.two_groups import (
     settle_two_groups,
     two_group_multipliers,
 )
+from fairpca.solvers._exact.units import in_safe_unit
 
 MOST_STARTS = 40
 """The most starts, unless said otherwise: random ones near the end rarely find better."""
@@ -99,7 +100,8 @@ class ExactSolver:
 
     def solve(self, problem: Problem) -> Solution:
         """Find the subspace and certify it."""
-        return solve_near(problem, self.n_starts, self.random_state)
+        solve = partial(solve_near, n_starts=self.n_starts, random_state=self.random_state)
+        return in_safe_unit(problem, solve)
 
 
 def best_multipliers(problem: Problem, known: KeptBounds | None = None) -> Array:
