@@ -138,10 +138,23 @@ Tangent = Callable[[Array, Array], Array]
 
 Penalty = tuple[Callable[[Array], Array], Callable[[Array], Array]]
 
+_MOST_EXPONENT = 700.0
+"""From about here on the exponential is too large for a number."""
+
+
+def _exponential(z: Array) -> Array:
+    if z.min(initial=0.0) < -_MOST_EXPONENT:
+        raise ValueError(
+            f"penalty='exponential' cannot be computed where disparities are as large as here, "
+            f"{-float(z.min()):.3g}: standardise the columns, or use penalty='squared'."
+        )
+    return np.asarray(np.exp(-z))
+
+
 PENALTIES: dict[str, Penalty] = {
     "squared": (lambda z: 0.5 * z * z, lambda z: z),
     "absolute": (np.abs, np.sign),
-    "exponential": (lambda z: np.exp(-z), lambda z: -np.exp(-z)),
+    "exponential": (_exponential, lambda z: -_exponential(z)),
 }
 """The paper's penalties psi and their derivatives.
 

@@ -394,3 +394,11 @@ def test_data_that_does_not_vary(criterion):
     end = ParetoDescent(max_iter=5).solve(flat)
     assert end.certificate.status == "optimal"
     assert end.n_iter == 0
+
+
+def test_an_exponential_that_no_number_holds_is_refused():
+    X = np.random.default_rng(0).normal(size=(200, 5)) * [30, 25, 20, 15, 10]
+    X[140:] = 3.0 * X[140:, ::-1]
+    problem = Problem(GroupMoments.from_rows(X, ["a"] * 140 + ["b"] * 60), 2)
+    with pytest.raises(ValueError, match="standardise the columns, or use penalty='squared'"):
+        ParetoDescent(penalty="exponential").solve(problem)
