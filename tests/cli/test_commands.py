@@ -526,11 +526,16 @@ def test_nested_components_and_what_they_cost(folder, capsys):
     assert "leave out" in capsys.readouterr().err
 
 
-def test_who_pays_for_ordinary_pca_is_about_the_rows_also_where_groups_are_shrunk(folder, capsys):
+def write_one_small_group():
+    """The file small.csv of two groups, one of them of 20 rows."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(120, 4)), columns=list("abcd"))
     frame["sex"] = np.repeat(["f", "m"], [100, 20])
     frame.to_csv("small.csv", index=False)
+
+
+def test_who_pays_for_ordinary_pca_is_about_the_rows_also_where_groups_are_shrunk(folder, capsys):
+    write_one_small_group()
     fit = ["fit", "small.csv", "--sensitive", "sex", "--n-components", "2", "--shrinkage"]
     for more in ([], ["--measure", "loss"], ["--measure", "variance", "--relative"]):
         said = []
@@ -542,10 +547,7 @@ def test_who_pays_for_ordinary_pca_is_about_the_rows_also_where_groups_are_shrun
 
 
 def test_what_held_out_rows_say_is_in_json(folder, capsys):
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(120, 4)), columns=list("abcd"))
-    frame["sex"] = np.repeat(["f", "m"], [100, 20])
-    frame.to_csv("small.csv", index=False)
+    write_one_small_group()
     fit = ["fit", "small.csv", "--sensitive", "sex", "--n-components", "2", "--json"]
     assert main([*fit, "--shrinkage", "auto"]) == 0
     result = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)

@@ -3,6 +3,7 @@
 import pytest
 
 import raw_columns
+from beyond_the_sample import GROUPINGS
 
 LINES = [
     [cell.strip() for cell in line.strip("|").split("|")]
@@ -14,9 +15,7 @@ LINES = [
 def test_every_number_of_dimensions_is_there():
     found = {(line[0], int(line[1])) for line in LINES}
     expected = {
-        (name, r)
-        for name in raw_columns.GROUPINGS
-        for r in range(1, 14 if name.startswith("Adult") else 23)
+        (name, r) for name in GROUPINGS for r in range(1, 14 if name.startswith("Adult") else 23)
     }
     assert found == expected
     assert len(LINES) == len(expected)

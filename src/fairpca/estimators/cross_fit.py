@@ -133,8 +133,7 @@ class CrossFit:
     @property
     def possible(self) -> tuple[float, ...]:
         """The amounts that may be the best, as far as held-out rows tell."""
-        chosen = self.scores - self.scores.min() <= _UNTOLD * self.score_errors
-        return tuple(n0 for n0, may in zip(self.candidates, chosen, strict=True) if may)
+        return tuple(self.candidates[j] for j in _possible(self.scores, self.score_errors))
 
     @property
     def caution(self) -> str | None:
@@ -365,9 +364,14 @@ def _errors(scores: Array, others: Array) -> Array:
     return errors
 
 
+def _possible(scores: Array, errors: Array) -> NDArray[np.int64]:
+    """The amounts that may be the best: held-out rows do not tell them from the one that is."""
+    return np.flatnonzero(scores - scores.min() <= _UNTOLD * errors)
+
+
 def _choice(scores: Array, errors: Array, candidates: Sequence[float], credible: float) -> int:
     """The amount that is nearest to the credible one, among those that may be the best."""
-    possible = np.flatnonzero(scores - scores.min() <= _UNTOLD * errors)
+    possible = _possible(scores, errors)
     # Nearest by ratio; below and above all finite amounts lie none and all.
     wanted, *levels = np.log(np.clip([credible, *candidates], 3.0, 3000.0))
     return int(possible[np.abs(np.array(levels)[possible] - wanted).argmin()])
