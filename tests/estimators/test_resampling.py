@@ -191,12 +191,12 @@ def test_lines_of_the_table_of_coverage_are_found_again():
     ):
         found = interval_coverage.run(case)
         assert found.line(case) in page
+    pooled = [line.split("|")[3:7] for line in page if line.startswith(("| normal", "| t5"))]
+    assert len(pooled) == len(interval_coverage.TAILS) * len(interval_coverage.ROWS)
+    assert np.array(pooled, dtype=float).min() >= 100 * interval_coverage.WANTED
     lines = [line for line in page if line.startswith(("| 10", "| 20"))]
     assert len(lines) == len([*interval_coverage.cases()])
     shares = np.array([[float(cell) for cell in line.split("|")[8:12]] for line in lines])
-    assert (shares[:, [0, 3]] >= 100 * interval_coverage.WANTED).all()
-    # A share of 300 is known to 1.6 per cent only: those few below are below by less than that.
-    low = shares < 100 * interval_coverage.WANTED
-    assert low.sum() <= 3
-    assert (shares >= 100 * interval_coverage.WANTED - 1.6).all()
-    assert shares.mean(axis=0).min() > 94.0
+    # A share of 300 is known to 1.6 per cent only.
+    assert (shares < 100 * interval_coverage.WANTED).sum() <= 1
+    assert shares.min() >= 90.0

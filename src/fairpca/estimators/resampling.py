@@ -55,7 +55,7 @@ _LEVEL = 0.975
 """Where the t distribution is cut, for 95 % between its two ends."""
 
 
-_SKEW, _LOG_SKEW = 2.0, 1.5
+_SKEW, _LOG_SKEW = 3.0, 2.6
 """How much more skewed than the draws of a small sample rows with heavy tails are, so that 92 % of
 the intervals hold the truth (docs/interval_coverage.md); on the scale of logarithms less is enough.
 """
