@@ -41,17 +41,39 @@ LONGEST = (
 """Files that take longest. They go first, so that no worker is left with one at the end."""
 
 UNTRACED = (
+    "estimators/test_beyond_the_sample.py",
+    "estimators/test_cautions.py",
+    "estimators/test_credibility.py",
+    "estimators/test_fairness_choices.py",
+    "estimators/test_resampling.py",
+    "estimators/test_shrinkage.py",
     "experiments/test_experiments.py",
+    "linalg/test_many_columns.py",
+    "metrics/test_held_out_losses.py",
+    "report/test_report_page.py",
+    "rows/test_row_space.py",
     "solvers/test_constrained.py",
+    "solvers/test_criteria_page.py",
     "solvers/test_goals.py",
     "solvers/test_ill_scaled.py",
     "solvers/test_many_groups.py",
+    "solvers/test_measures.py",
+    "solvers/test_nested.py",
     "solvers/test_pareto.py",
+    "solvers/test_raw_columns.py",
     "solvers/test_real_cases.py",
     "solvers/test_relaxations.py",
+    "solvers/test_search_space.py",
+    "solvers/test_two_groups.py",
+    "solvers/test_welfare.py",
+    "solvers/test_worst_case_pca.py",
+    "test_audit_intervals.py",
+    "test_front.py",
+    "test_front_largest.py",
+    "test_project.py",
 )
-"""Files that solve many problems, whose lines are not counted: that costs them a third of their
-time, and others run the same lines."""
+"""Files that solve many problems, whose lines are not counted: counting takes about as long as the
+tests themselves, and others run the same lines."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
