@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairpca import FairnessWarning, FairPCA, GroupMoments, Problem
+from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments, Problem
 from fairpca._linalg import device as device_module
 from fairpca._linalg.backends import device_library, is_cpu, namespace, to_host
 from fairpca._linalg.device import DeviceMatrices, DeviceStack, scatter_matrices
@@ -188,6 +188,21 @@ def test_choices_with_many_columns(put, options):
         put(X), sensitive_features=put(groups), sample_weight=put(weights)
     )
     assert_same_fit(fitted, reference)
+
+
+def test_a_search_that_leaves_a_gap_goes_on_in_more_directions(put):
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(3000, 150)), rng.integers(0, 6, 3000)
+    for i in range(6):
+        X[groups == i, :5] = X[groups == i, :5] @ rng.normal(size=(5, 5)) * 2.0
+    fits = [
+        FairPCA(3, solver=ExactSolver(n_starts=4)).fit(rows, sensitive_features=labels)
+        for rows, labels in ((X, groups), (put(X), put(groups)))
+    ]
+    assert fits[0].certificate_.status == fits[1].certificate_.status == "bounded"
+    assert fits[1].certificate_.value == pytest.approx(fits[0].certificate_.value, rel=1e-8)
+    for fit in fits:  # five starts, and as many once more
+        assert len(fit.solution_.history["starts"]) == 10
 
 
 def test_float32_keeps_its_kind_and_float64_sums(put):

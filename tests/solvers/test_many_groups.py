@@ -154,18 +154,18 @@ def sdp_problems(n):
 
 def test_smallest_spread_agrees_with_an_sdp():
     infeasible = 0
-    for problem in sdp_problems(60):
+    for problem in sdp_problems(30):
         forms = Forms.from_problem(problem)
         found = maximise_dual(forms, spread_domain(forms))
         value, _ = sdp_value(problem, "spread")
         assert found.value == pytest.approx(value, abs=1e-6)
         infeasible += value > 1e-3
-    assert 6 <= infeasible <= 54
+    assert 3 <= infeasible <= 27
 
 
 def test_dual_value_agrees_with_an_sdp():
     above = said = 0
-    for number, problem in enumerate(sdp_problems(60)):
+    for number, problem in enumerate(sdp_problems(40)):
         forms = Forms.from_problem(problem)
         spread = maximise_dual(forms, spread_domain(forms)).value
         tolerance = 0.0 if number % 2 and spread < 1e-7 else 1.1 * spread + 0.01
@@ -184,12 +184,12 @@ def test_dual_value_agrees_with_an_sdp():
                 continue  # it finds no feasible point either, but fails to say why
             assert "infeasible" in status
             said += 1
-    assert above >= 6
+    assert above >= 4
     assert said >= above / 2
 
 
 def test_minmax_value_agrees_with_an_sdp():
-    for problem in sdp_problems(40):
+    for problem in sdp_problems(30):
         forms = Forms.from_problem(problem)
         found = maximise_dual(forms, minmax_domain(forms))
         assert found.value == pytest.approx(sdp_value(problem, "minmax")[0], abs=1e-6)

@@ -24,6 +24,7 @@ from fairpca.solvers._exact.forms import Forms, WholeSpace
 from fairpca.solvers._exact.goals import (
     CLOSED_GAP,
     CeilingGoal,
+    EqualGoal,
     Goal,
     LeastLoss,
     MinMaxGoal,
@@ -31,7 +32,7 @@ from fairpca.solvers._exact.goals import (
 )
 from fairpca.solvers._exact.left_out import LeftOutSpace
 from fairpca.solvers._exact.local import LocalResult, refine
-from fairpca.solvers._exact.multistart import MultiStart
+from fairpca.solvers._exact.multistart import MultiStart, refine_in
 from fairpca.solvers._exact.plain import plain_multipliers, plain_proof, without_search
 from fairpca.solvers._exact.relaxed import settle_dual
 from fairpca.solvers._exact.two_groups import (
@@ -296,9 +297,25 @@ class _ExactRun:
         if not dual.above_limit:
             known = [neighbour.basis for neighbour in neighbours]
             local = self.search.best(self.space, goal, dual, first=known)
+            if not neighbours and goal.value(local.measures) > goal.enough(dual.value):
+                local = self._from_stricter(goal, local)
             if goal.is_met(local.measures):
                 return self._finish(goal, local, (dual,))
         return self._fall_back(goal)
+
+    def _from_stricter(self, goal: LeastLoss, found: LocalResult) -> LocalResult:
+        """The best of what was found, of equal measures, and of a search that begins there."""
+        if not isinstance(goal, EqualGoal) or goal.tolerance == 0.0:
+            return found
+        strict = EqualGoal(self.problem, 0.0)
+        dual = settle_dual(self.space, strict, strict.limit)
+        if dual.above_limit:
+            return found
+        equal = self.search.best(self.space, strict, dual)
+        start = strict.weights_at(equal.measures, dual.weights)
+        freer = refine_in(self.space, goal, equal.basis, start)
+        self.search.record(goal, freer)
+        return min(found, equal, freer, key=lambda local: goal.value(local.measures))
 
     def _weights_of(self, goal: LeastLoss, neighbour: Solution) -> Array:
         """The weights of a neighbour; those of the total loss where it was after another goal."""

@@ -27,6 +27,10 @@ class Criterion(ABC):
         """The weights of the groups in a dual state."""
         return state
 
+    def missed(self, measures: Array) -> Array:
+        """How far each measure is from what is asked for; 0 if nothing is asked of it alone."""
+        return np.zeros(len(measures))
+
     @abstractmethod
     def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
         """Maximiser, value and derivative factor at this state."""
@@ -38,6 +42,14 @@ class Equal(Criterion):
 
     weights: Array
     tolerance: float
+
+    def missed(self, measures: Array) -> Array:
+        """From the band as wide as the tolerance around which they lie."""
+        middle = (measures.max() + measures.min()) / 2
+        if self.tolerance == 0.0:
+            middle = measures.mean()
+        half = self.tolerance / 2
+        return measures - np.clip(measures, middle - half, middle + half)
 
     def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
         """Soft-threshold the shifted multipliers so that they sum to zero."""
@@ -60,6 +72,10 @@ class Ceiling(Criterion):
 
     weights: Array
     bounds: Array
+
+    def missed(self, measures: Array) -> Array:
+        """What exceeds the bounds."""
+        return np.maximum(measures - self.bounds, 0.0)
 
     def start(self, weights: Array) -> Array:
         """As they are, but none below that of the total loss."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
 from fairpca._linalg.backends import NUMPY, Backend
 from fairpca._linalg.kept_bounds import KeptBounds
 from fairpca._linalg.types import Array
@@ -131,6 +133,25 @@ class Weighted(Protocol):
 Dual = TypeVar("Dual", bound=Weighted)
 
 
+def invariant_directions(problem: Problem) -> Array:
+    """Eigenvectors of all rows' matrix that turn with the coordinates, signs included.
+
+    So random starts are the same subspaces in whatever coordinates and order of groups.
+    """
+    vectors = problem.total_eigenpairs[1]
+    if vectors.shape[0] > vectors.shape[1]:
+        return np.eye(len(vectors))
+    turned = vectors.T @ problem.matrices @ vectors
+    units = np.trace(turned, axis1=1, axis2=2)[:, None, None]
+    turned = np.divide(turned, units, out=np.zeros_like(turned), where=units > 0.0)
+    mixed = np.einsum("k,kab,kbc->ac", problem.measured.loss_weights, turned, turned)
+    signs = np.ones(len(mixed))
+    for a in range(1, len(mixed)):
+        b = int(np.abs(mixed[a, :a]).argmax())
+        signs[a] = signs[b] * (1.0 if mixed[a, b] >= 0.0 else -1.0)
+    return vectors * signs
+
+
 class WholeSpace:
     """Where a search takes place, here the whole space; `forms` are those of the problem in it.
 
@@ -142,6 +163,11 @@ class WholeSpace:
     def __init__(self, problem: Problem, bounds: KeptBounds) -> None:
         self.n_eigen, self.bounds = problem.n_groups + 1, bounds
         self.forms = Forms.from_problem(problem)
+        self._problem = problem
+
+    @cached_property
+    def _directions(self) -> Array:
+        return invariant_directions(self._problem)
 
     def lift(self, basis: Array) -> Array:
         """A basis in the search space, in the coordinates of the whole space."""
@@ -152,8 +178,12 @@ class WholeSpace:
         return basis
 
     def shaped(self, noise: Array) -> Array:
-        """Noise for random starts, of the sizes that directions have here."""
-        return noise
+        """Noise for random starts, in directions and of sizes that are those of the matrices."""
+        return np.asarray(self._directions @ noise)
+
+    def widen(self) -> bool:
+        """Let more directions in, for searches that leave a gap; returns whether there are any."""
+        return False
 
     def settle(self, solve: Callable[[Forms], Dual]) -> Dual:
         """Solve a dual problem so that its solution is exact in the whole space."""

@@ -140,10 +140,7 @@ class EqualGoal(LeastLoss):
         return float(np.ptp(measures)) - self.tolerance
 
     def missing(self, measures: Array) -> Array:
-        multipliers = np.zeros(len(measures))
-        multipliers[np.argmax(measures)] += 1.0
-        multipliers[np.argmin(measures)] -= 1.0
-        return multipliers
+        return _furthest_apart(measures)
 
     def nearest(self) -> Goal:
         return SpreadGoal(self.problem, self.tolerance)
@@ -242,8 +239,20 @@ class SpreadGoal(Goal):
     def value(self, measures: Array) -> float:
         return float(np.ptp(measures))
 
+    def weights_at(self, measures: Array, weights: Array) -> Array:
+        """All on the two groups that are furthest apart."""
+        return _furthest_apart(measures)
+
     def enough(self, bound: float) -> float:
         return max(bound, self.tolerance) + self.problem.negligible_spread
+
+
+def _furthest_apart(measures: Array) -> Array:
+    """1 for the group with the largest measure, -1 for that with the smallest."""
+    weights = np.zeros(len(measures))
+    weights[np.argmax(measures)] += 1.0
+    weights[np.argmin(measures)] -= 1.0
+    return weights
 
 
 def goal_of(problem: Problem) -> Goal:

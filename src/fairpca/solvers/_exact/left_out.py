@@ -11,7 +11,7 @@ from fairpca._linalg.graded import GradedBackend, LostParts
 from fairpca._linalg.kept_bounds import KeptBounds
 from fairpca._linalg.types import Array
 from fairpca.problem import Problem
-from fairpca.solvers._exact.forms import Forms, WholeSpace
+from fairpca.solvers._exact.forms import Forms, WholeSpace, invariant_directions
 
 
 class LeftOutSpace(WholeSpace):
@@ -22,7 +22,7 @@ class LeftOutSpace(WholeSpace):
 
     def __init__(self, problem: Problem, bounds: KeptBounds, parts: LostParts) -> None:
         self.n_eigen, self.bounds = problem.n_groups + 1, bounds
-        self._turn = problem.total_eigenpairs[1]
+        self._turn = invariant_directions(problem)
         measured = problem.measured
         values = problem.total_eigenpairs[0]
         level = max(float(values[problem.n_components]), np.finfo(float).tiny)

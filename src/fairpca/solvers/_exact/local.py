@@ -34,6 +34,14 @@ _FALLS_WELL, _HARDLY_FALLS = 0.25, 0.9
 """Share of the residual that a move of the weights may leave without a larger rho; and the share
 from which, at the largest rho, it is of no use to go on."""
 
+_STALLED, _CLOSING_STEPS = 1e-3, 400
+"""What is missed, relative to the largest trace, at the end of a search that has stalled, not gone
+elsewhere; and the most steps that close it, which are cheap, and few unless slopes are dependent.
+"""
+
+_DAMPING, _DAMPED = 1e-3, 10.0
+"""Where the damping of these steps begins, relative to what is missed, and by what it changes."""
+
 _LONGEST_STEP = 2.0
 """Norm of a step: beyond it the span of ``U + N X`` hardly changes any more."""
 
@@ -58,12 +66,18 @@ class LocalResult:
     """A basis is no mixture."""
 
 
-def refine(forms: Forms, criterion: Criterion, basis: Array, weights: Array) -> LocalResult:
-    """Minimise the criterion from a basis and weights nearby."""
+def refine(
+    forms: Forms, criterion: Criterion, basis: Array, weights: Array, firmness: float = 1.0
+) -> LocalResult:
+    """Minimise the criterion from a basis and weights nearby.
+
+    The penalty begins as many times as large as `firmness` says: a firm one stays near the basis,
+    a soft one goes where the weights lead.
+    """
     settled = _settled(forms, criterion, basis, weights)
     if settled is not None:
         return settled
-    search = _SubspaceDescent(forms, criterion, basis, criterion.start(weights))
+    search = _SubspaceDescent(forms, criterion, basis, criterion.start(weights), firmness)
     residual, last_rho = np.inf, _LAST_RHO / forms.scale
     steps = 0
     while steps < _MAX_STEPS:
@@ -82,6 +96,7 @@ def refine(forms: Forms, criterion: Criterion, basis: Array, weights: Array) -> 
             search.rho = min(_RHO_FACTOR * search.rho, last_rho)
         residual = now
         search.move_weights(search.moved)
+    search.close()
     return LocalResult(search.basis, criterion.net(search.moved), search.measures, steps)
 
 
@@ -103,9 +118,11 @@ def _settled(
 class _SubspaceDescent:
     """A basis that moves, with the smoothed criterion at it."""
 
-    def __init__(self, forms: Forms, criterion: Criterion, basis: Array, state: Array) -> None:
+    def __init__(
+        self, forms: Forms, criterion: Criterion, basis: Array, state: Array, firmness: float = 1.0
+    ) -> None:
         self.forms, self.criterion = forms, criterion
-        self.rho = _FIRST_RHO / forms.scale
+        self.rho = firmness * _FIRST_RHO / forms.scale
         self.basis, self.rest = forms.backend.complement(basis)
         self.measures = forms.measures(self.basis)
         self.move_weights(state)
@@ -141,8 +158,9 @@ class _SubspaceDescent:
             self.metric = np.full(len(self.curvature), 1.0)
             return float(np.linalg.norm(self.gradient))
         # Directions whose matrices differ by orders of magnitude are measured each by its own.
-        sizes = np.abs(inside)[None, :] + np.abs(outside)[:, None]
-        self.metric = np.maximum(2.0 * sizes.ravel() / self.forms.scale, np.finfo(float).tiny)
+        sizes = (np.abs(inside)[None, :] + np.abs(outside)[:, None]).ravel()
+        least = max(np.finfo(float).eps ** 2 * float(sizes.max()), np.finfo(float).tiny)
+        self.metric = 2.0 * np.maximum(sizes, least) / self.forms.scale
         return float(np.linalg.norm(self.gradient / np.sqrt(self.metric)))
 
     def newton_step(self) -> bool:
@@ -167,6 +185,41 @@ class _SubspaceDescent:
                 return True
             length /= 2
         return False
+
+    def close(self) -> None:
+        """Go where nothing is missed, by the method of Levenberg and Marquardt.
+
+        Where measures nearly depend on each other the augmented Lagrangian stalls before that.
+        """
+        scale, damping = self.forms.scale, _DAMPING
+        missed = self.criterion.missed(self.measures)
+        left = float(np.linalg.norm(missed))
+        if not _RESIDUAL * scale < left <= _STALLED * scale:
+            return
+        self.diagonalise()
+        shape = (self.rest.shape[1], self.basis.shape[1])
+        for _ in range(_CLOSING_STEPS):
+            slopes = self.jacobian / np.sqrt(self.metric) * (missed != 0.0)[:, None]
+            if (missed != 0.0).all():
+                slopes -= slopes.mean(axis=0)
+            inner = slopes @ slopes.T + damping * left * scale * np.eye(len(missed))
+            step = slopes.T @ np.linalg.lstsq(inner, -missed, rcond=None)[0] / np.sqrt(self.metric)
+            basis, rest = self.forms.backend.complement(
+                self.basis + self.rest @ step.reshape(shape)
+            )
+            measures = self.forms.measures(basis)
+            now = self.criterion.missed(measures)
+            if not float(np.linalg.norm(now)) < left:
+                damping *= _DAMPED
+                if damping > 1.0 / _DAMPING**2:
+                    break
+                continue
+            damping /= _DAMPED
+            missed, left = now, float(np.linalg.norm(now))
+            self.basis, self.rest, self.measures = basis, rest, measures
+            if left <= _RESIDUAL * scale:
+                break
+            self.diagonalise()
 
     def _direction(self) -> Array:
         """Solve ``(diag(curvature + shift) + B B^T) x = -gradient`` with the matrix made positive.

@@ -24,14 +24,22 @@ _PATIENCE = 8
 _GAIN = 1e-9
 """Improvement, relative to tr(A), that a start has to bring to bring something."""
 
+_FIRMNESS = (1.0, 100.0)
+"""How firm the searches are, in pairs: soft ones end in few places, and those are good ones."""
+
+_NEW = 1e-8
+"""Size, relative to the largest, of a direction that the groups' own subspaces have."""
+
 _NOISE = (0.3, 0.1)
 """Sizes, in turn, of the noise that is added to the relaxed projector; its eigenvalues are at
 most 1."""
 
 
-def refine_in(space: WholeSpace, goal: Goal, start: Array, weights: Array) -> LocalResult:
+def refine_in(
+    space: WholeSpace, goal: Goal, start: Array, weights: Array, firmness: float = 1.0
+) -> LocalResult:
     """A local search inside the space, from and to coordinates of the whole space."""
-    inside = refine(space.forms, goal.criterion, space.lower(start), weights)
+    inside = refine(space.forms, goal.criterion, space.lower(start), weights, firmness)
     return replace(inside, basis=space.lift(inside.basis))
 
 
@@ -59,6 +67,17 @@ class MultiStart:
         # None is a fixed seed too: an exact solver should repeat itself.
         return np.random.default_rng(self.random_state or 0)
 
+    @cached_property
+    def _own_span(self) -> Array:
+        """What the groups' own subspaces span."""
+        vectors, sizes, _ = np.linalg.svd(np.hstack(self.problem.own_subspaces), False)
+        return np.asarray(vectors[:, sizes > _NEW * sizes[0]])
+
+    def _among_own(self, start: Array) -> Array:
+        """What the groups' own subspaces have of a random one: of many columns few matter."""
+        inside = self._own_span @ (self._own_span.T @ start)
+        return np.linalg.qr(inside)[0] if self._own_span.shape[1] > start.shape[1] else start
+
     def best(
         self,
         space: WholeSpace,
@@ -76,14 +95,24 @@ class MultiStart:
         Bases are in the coordinates of the whole space, which do not change when the search space
         grows.
         """
+        starts = self._all_starts(space, dual, most, first, then)
+        best = self._best_of(starts, space, goal, dual)
+        if goal.value(best.measures) > goal.enough(dual.value) and space.widen():
+            starts = self._all_starts(space, dual, most, [best.basis], ())
+            best = self._best_of(starts, space, goal, dual)
+        return best
+
+    def _best_of(
+        self, starts: Iterable[Array], space: WholeSpace, goal: Goal, dual: DualResult
+    ) -> LocalResult:
         best, lowest, in_vain = None, np.inf, 0
         enough = goal.enough(dual.value)
-        for number, start in enumerate(self._all_starts(space, dual, most, first, then)):
+        for number, start in enumerate(starts):
             weights = dual.weights
             if number % 2:
                 # The weights of the relaxed solution draw all starts to the same few ends.
                 weights = goal.weights_at(space.forms.measures(space.lower(start)), weights)
-            local = refine_in(space, goal, start, weights)
+            local = refine_in(space, goal, start, weights, _FIRMNESS[number // 2 % 2])
             reached = self.record(goal, local)
             in_vain = 0 if reached < lowest - _GAIN * goal.scale else in_vain + 1
             if best is None or reached < lowest:
@@ -118,9 +147,11 @@ class MultiStart:
         yield from first
         forms = space.forms
         order = np.argsort(-dual.occupation)
-        yield space.lift(dual.vectors[:, order[: forms.r]])
+        # The space may have grown since, by further coordinates.
+        vectors = np.pad(dual.vectors, ((0, forms.d - len(dual.vectors)), (0, 0)))
+        yield space.lift(vectors[:, order[: forms.r]])
         yield from then
-        relaxed = (dual.vectors * dual.occupation) @ dual.vectors.T
+        relaxed = (vectors * dual.occupation) @ vectors.T
         n_starts = self.n_starts if most is None else min(self.n_starts, most)
         for number in range(1, n_starts):
             noise = self.rng.standard_normal((forms.d, forms.d if self.near else forms.r))
@@ -129,4 +160,5 @@ class MultiStart:
                 shaken = relaxed + _NOISE[number % 2] * noise
                 yield space.lift(eigh_descending(shaken)[1][:, : forms.r])
             else:
-                yield space.lift(np.linalg.qr(space.shaped(noise[:, : forms.r]))[0])
+                start = space.lift(np.linalg.qr(space.shaped(noise[:, : forms.r]))[0])
+                yield start if number % 3 else self._among_own(start)

@@ -34,6 +34,10 @@ _POLISHING_ROUNDS = 3
 """Rounds that only bring the eigenvectors nearer, not the sum of the eigenvalues."""
 
 
+_POWERS = 4
+"""Products with a group's matrix that bring out where it has variance."""
+
+
 class SearchSpace(WholeSpace):
     """Forms restricted to a subspace that grows until dual solutions in it are exact.
 
@@ -46,6 +50,7 @@ class SearchSpace(WholeSpace):
     """
 
     is_whole = False
+    is_wide = False
 
     def __init__(self, problem: Problem, bounds: KeptBounds) -> None:
         self._problem, self._matrices = problem, group_matrices(problem)
@@ -65,6 +70,10 @@ class SearchSpace(WholeSpace):
         """A basis of the whole space, inside the search space, in its coordinates."""
         return self._backend.host(self._basis.T @ self._backend.put(basis))
 
+    def shaped(self, noise: Array) -> Array:
+        """As it is: the basis is made of eigenvectors already."""
+        return noise
+
     def settle(self, solve: Callable[[Forms], Dual]) -> Dual:
         """Solve a dual problem so that its solution is exact in the whole space."""
         polishing = _POLISHING_ROUNDS
@@ -76,6 +85,25 @@ class SearchSpace(WholeSpace):
             polishing -= int(polished)
             self._restrict()
         return dual
+
+    def widen(self) -> bool:
+        """Let in what the dual does without: of each group r directions with much variance outside.
+
+        Returns whether there were any; only the first time, so that it ends.
+        """
+        if self.is_wide:
+            return False
+        self.is_wide = True
+        k, r = self._problem.n_groups, self._problem.n_components
+        rng = np.random.default_rng(0)
+        block = self._backend.put(rng.standard_normal((self._basis.shape[0], k * r)))
+        for _ in range(_POWERS):
+            block = self._backend.qr(block - self._basis @ (self._basis.T @ block))[0]
+            for i, image in enumerate(self._matrices.images(block)):
+                block[:, i * r : (i + 1) * r] = image[:, i * r : (i + 1) * r]
+        grown = self._add(block)
+        self._restrict()
+        return grown
 
     def _grow(self, dual: Weighted, *, may_polish: bool) -> bool | None:
         """Add what a dual solution lacks: whether only for its digits, or None if nothing is."""
