@@ -1,8 +1,10 @@
 """Every real case with three to ten groups, and the committed table of them."""
 
+import numpy as np
 import pytest
 
 import exact_cases
+import second_search
 
 # Relative gaps that rough prototypes left; in every other feasible case they left none.
 PROTOTYPES = {
@@ -70,3 +72,23 @@ def test_a_third_of_the_committed_table_is_what_the_solver_finds(grouping):
         assert certificate.spread <= 1e-8 * case.scale
         assert certificate.relative_gap <= 1.03 * gap + 1e-7
         assert case.solution.total_loss == pytest.approx(total_loss, rel=1e-5, abs=5.1e-7)
+
+
+# --- The cases with a gap, by another program ---------------------------------
+
+
+def test_another_program_finds_nothing_better():
+    page = second_search.TARGET.read_text(encoding="utf-8")
+    cells = [line.split("|")[1:-1] for line in page.splitlines() if "| " in line][2:]
+    assert [(one[0].strip(), int(one[1])) for one in cells] == second_search.cases()
+    for _, _, _, ours, least, equal, same in cells:
+        assert int(equal) >= 1
+        assert int(same) >= 1
+        assert float(least) >= (1.0 - second_search.SAME) * float(ours)
+
+
+@pytest.mark.parametrize(("grouping", "r"), [("Adult, race", 3), ("Adult, race", 13)])
+def test_some_of_its_searches_are_found_again(grouping, r):
+    found = second_search.searched(grouping, r, 4, jobs=1)
+    assert np.isfinite(found.losses).any()
+    assert found.losses.min() == pytest.approx(found.ours, rel=second_search.SAME)
