@@ -39,6 +39,8 @@ cases: $(READY)
 	$(BIN)/python benchmarks/worst_case_pca.py
 	$(BIN)/python benchmarks/interval_coverage.py
 	$(BIN)/python benchmarks/raw_columns.py
+	$(BIN)/python benchmarks/hard_problems.py
+	$(BIN)/python benchmarks/second_search.py
 
 reproduce: $(READY)
 	$(BIN)/python -m experiments

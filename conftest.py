@@ -60,6 +60,7 @@ UNTRACED = (
     "solvers/test_constrained.py",
     "solvers/test_criteria_page.py",
     "solvers/test_goals.py",
+    "solvers/test_hard_problems.py",
     "solvers/test_ill_scaled.py",
     "solvers/test_many_groups.py",
     "solvers/test_measures.py",

@@ -78,6 +78,27 @@ def random_problem(rng, kind, k, d, r, *, scale=1.0, **choices):
     return problem_of(matrices, r, rng.dirichlet(np.ones(k)) * 1000 + 1, **choices)
 
 
+def planted_problem(rng, matrices, r, **choices):
+    """A problem in which some subspace has the disparity 1 in every group, if all lose there."""
+    d = matrices.shape[1]
+    leading = np.linalg.eigh(matrices.sum(axis=0))[1][:, -r:]
+    planted = np.linalg.qr(leading + 0.3 * rng.standard_normal((d, r)))[0]
+    own = np.linalg.eigvalsh(matrices)[:, -r:].sum(axis=1)
+    lost = own - np.einsum("ia,kij,ja->k", planted, matrices, planted)
+    matrices = matrices / np.maximum(lost, 1e-9)[:, None, None]
+    return problem_of(matrices, r, rng.uniform(1, 100, len(matrices)), **choices)
+
+
+def padded_problem(rng, d, **choices):
+    """A few columns that matter, and others that are isotropic with a level for each group."""
+    k, core, r = (int(rng.choice(some)) for some in ([3, 4, 6], [4, 5, 6], [2, 3]))
+    matrices = np.zeros((k, d, d))
+    matrices[:, :core, :core] = random_matrices(rng, "general", k, core)
+    levels = rng.uniform(0, 1, k) * rng.choice([0.3, 1.0, 2.0, 4.0])
+    matrices[:, range(core, d), range(core, d)] = levels[:, None]
+    return problem_of(matrices, r, rng.uniform(1, 100, k), **choices)
+
+
 def random_basis(rng, d, r):
     """A random subspace."""
     return np.linalg.qr(rng.standard_normal((d, r)))[0]
