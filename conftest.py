@@ -1,5 +1,7 @@
 """Which tests run with the oldest dependencies too, and which ones first, or untraced."""
 
+import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -93,7 +95,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if file in CONTRACT or name in CONTRACT:
                 item.add_marker(pytest.mark.contract)
             if file in UNTRACED:
-                item.add_marker(pytest.mark.no_cover)
+                item.add_marker(pytest.mark.untraced)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Count no lines while an untraced test runs, its fixtures included.
+
+    pytest-cov's own marker has no effect in the processes of pytest-xdist.
+    """
+    tracer = sys.gettrace()
+    if item.get_closest_marker("untraced"):
+        sys.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(tracer)
 
 
 def pytest_configure() -> None:
