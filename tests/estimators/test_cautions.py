@@ -22,6 +22,7 @@ from fairpca.datasets import load_adult, load_credit
 from fairpca.estimators import chance
 from fairpca.estimators.cautions import BEGINNING, cautions
 from fairpca.estimators.chance import indistinct_groups
+from fairpca.estimators.drawn import SomeRows, most_drawn
 from fairpca.estimators.gather import gather
 from fairpca.report import report
 from fairpca.table import GroupTable
@@ -144,12 +145,15 @@ def test_what_chance_makes_is_what_random_groups_have(spectrum, d, r, n):
     assert 0.4 < np.mean(found) / expected[0] < 1.4
 
 
-@pytest.mark.parametrize(("n", "few"), [(3000, 30), (3000, 1500), (40_000, 20_000)])
-def test_drawn_groups_are_what_random_groups_have(n, few):
+@pytest.mark.parametrize(
+    ("n", "few", "far"), [(3000, 30, 0), (3000, 1500, 0), (40_000, 20_000, 0), (70_000, 30_000, 7)]
+)
+def test_drawn_groups_are_what_random_groups_have(n, few, far):
     # Heavy tails and nearly tied eigenvalues, of which formulas make too much; more rows than are
-    # asked, and rows without weight, which are not drawn.
+    # asked, some far out not among these; and rows without weight, which are not drawn.
     rng = np.random.default_rng(1)
     X = rng.standard_t(3, size=(n, 5)) * [2.0, 1.0, 1.0, 0.99, 0.5]
+    X[1 : 3 * far : 3] *= 100.0  # every third row is asked
     left_out = rng.random(n) < 0.1
     X[left_out] *= 100.0
     weights = np.where(left_out, 0.0, rng.uniform(1.0, 2.0, n))
@@ -163,7 +167,7 @@ def test_drawn_groups_are_what_random_groups_have(n, few):
     unit = float(problem.total_eigenpairs[0].sum())
     rows = problem.moments.effective_count
     noise = 1.0 / rows[1:] - 1.0 / rows.sum()
-    most = unit * chance._Groups(problem, gathered, None, unit, noise)._most_drawn(noise)[0]
+    most = unit * most_drawn(SomeRows(problem, gathered, unit), 2, noise)[0]
     assert 0.8 <= np.mean(found <= most) <= 1.0
     assert np.quantile(found, 0.8) <= most <= 2.0 * np.max(found)
 

@@ -17,14 +17,12 @@ group is compared with the differences between groups.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
-from fairpca._linalg.dense import eigh_descending
 from fairpca._linalg.types import Array
+from fairpca.estimators.drawn import SomeRows, most_drawn
 from fairpca.estimators.gather import Gathered
 from fairpca.problem import Problem
 from fairpca.table import GroupTable
@@ -51,29 +49,21 @@ _BY_CHANCE = 0.005
 _ERRORS = 4.0
 """Standard errors of a group that all groups together have to differ by."""
 
-_HEAVIEST = 100.0
-"""How many times what is normal heavy tails make of a disparity, or of a standard error, at the
+_HEAVIEST, _HEAVIEST_ERROR = 1000.0, 100.0
+"""How many times what is normal heavy tails make of a disparity, and of a standard error, at the
 most: beyond it no rows are asked."""
 
 _USUAL = 1.5
 """How many times what is normal the variances are of rows that cannot be asked."""
 
-_DRAWS, _MOST_COLUMNS = 39, 128
-"""How many groups are drawn from rows of at most so many columns. Among 40 that are drawn at random
-a group has one of the two largest disparities once in 20 times."""
-
-_PARTS, _MOST_NUMBERS = 64, 2**24
-"""A group that is drawn is put together from so many parts, each of which serves many draws; fewer
-where their matrices would have more numbers."""
+_MOST_COLUMNS = 128
+"""Groups are drawn from rows of at most so many columns."""
 
 _MOST_TERMS = 2**20
 """Numbers in memory at once."""
 
 _NEAR = 10
 """So many directions beyond the first r are looked at one by one."""
-
-_ROWS, _BLOCK = 2**15, 2**10
-"""How many rows are asked at most, and how many at once, so that they stay in the cache."""
 
 
 def indistinct_groups(
@@ -122,8 +112,10 @@ class _Groups:
     noise: Array
 
     @property
-    def _has_rows(self) -> bool:
-        return self.gathered is not None and self.gathered.rows is not None
+    def _some_rows(self) -> SomeRows | None:
+        if self.gathered is None or self.gathered.rows is None:
+            return None
+        return SomeRows(self.problem, self.gathered, self.unit)
 
     def alike(self, disparities: Array, traces: Array, least: float) -> NDArray[np.bool_]:
         """Groups whose disparities may be chance, where chance makes at least so much."""
@@ -132,8 +124,9 @@ class _Groups:
         expected, terms = _by_chance(self.values, self.problem.n_components, self.noise)
         most = sizes * expected * _upper(terms)
         unsettled = (disparities > most) & (disparities < _HEAVIEST * most)
-        if unsettled.any() and self._has_rows and len(self.values) <= _MOST_COLUMNS:
-            most[unsettled] = self._most_drawn(self.noise[unsettled])
+        some = self._some_rows
+        if unsettled.any() and some is not None and len(self.values) <= _MOST_COLUMNS:
+            most[unsettled] = most_drawn(some, self.problem.n_components, self.noise[unsettled])
         elif unsettled.any():
             tails = self._tails_of_pairs()
             expected, terms = _by_chance(self.values, self.problem.n_components, self.noise, tails)
@@ -156,44 +149,13 @@ class _Groups:
         errors = np.sqrt(normal * self.noise)
         # That no group stands out by chance has the same probability for any number of groups.
         surely = NormalDist().inv_cdf(1.0 - _BY_CHANCE / (2 * len(rows)))
-        least, most = surely * errors, _HEAVIEST * surely * errors
+        least, most = surely * errors, _HEAVIEST_ERROR * surely * errors
         if (np.abs(apart) > least).any() and (np.abs(apart) < most).any():
             tails = self._tails_of_sum(on_kept, on_lost, float(rows @ measures), normal)
             errors *= np.sqrt(tails)
         if (np.abs(apart) <= surely * errors).all():
             return np.ones(len(rows), dtype=bool)
         return np.asarray(_ERRORS * errors >= np.ptp(apart))
-
-    def _most_drawn(self, noise: Array) -> Array:
-        """The second largest disparities of groups drawn from some rows, for each of these t.
-
-        Of N rows ``1 / (t + 1 / N)`` have the noise t; with weights N is the effective number.
-        """
-        rng, r = np.random.default_rng(0), self.problem.n_components
-        rows, weights = (np.concatenate(parts) for parts in zip(*self._some_rows(), strict=True))
-        order = rng.permutation(np.flatnonzero(weights))
-        if not len(order):
-            return np.full(len(noise), np.inf)
-        weights = weights[order]
-        rows = rows[order] * np.sqrt(weights)[:, None]
-        total = rows.T @ rows / weights.sum()
-        basis = eigh_descending(total)[1][:, :r]
-        effective = weights.sum() ** 2 / (weights @ weights)
-        most_parts = min(_PARTS, _MOST_NUMBERS // (_DRAWS * total.size))
-        most = np.empty(len(noise))
-        for i, t in enumerate(noise):
-            n = max(round(len(rows) / (1.0 + t * effective)), 1)
-            size = max(n // most_parts, 1)
-            n_parts = round(n / size)
-            n_all = min(len(rows) // size, n_parts * _DRAWS)
-            parts = rows[: n_all * size].reshape(n_all, size, -1)
-            scatters = (parts.transpose(0, 2, 1) @ parts).reshape(n_all, -1)
-            sums = weights[: n_all * size].reshape(n_all, size).sum(axis=1)
-            drawn = rng.permuted(np.tile(np.arange(n_all) < n_parts, (_DRAWS, 1)), axis=1) * 1.0
-            matrices = (drawn @ scatters / (drawn @ sums)[:, None]).reshape(-1, *total.shape)
-            own = np.linalg.eigvalsh(matrices)[:, -r:].sum(axis=1)
-            most[i] = np.sort(own - np.einsum("ar,nab,br->n", basis, matrices, basis))[-2]
-        return most
 
     def _tails_of_pairs(self) -> Array | float:
         """How many times what is normal the products of squares are, for a <= r < b; (r, d - r).
@@ -229,29 +191,10 @@ class _Groups:
 
     def _asked(self, basis: Array) -> Iterator[tuple[Array, Array, Array]]:
         """Squares of some rows in a basis, their sums in all directions, and squared weights."""
-        for block, weights in self._some_rows():
+        some = self._some_rows
+        for block, weights in () if some is None else some.blocks():
             inside = (block @ basis[: block.shape[1]]) ** 2
             yield inside, np.einsum("ij,ij->i", block, block), weights**2
-
-    def _some_rows(self) -> Iterator[tuple[Array, Array]]:
-        """Blocks of centred rows in the unit of `values`, and their weights."""
-        if not self._has_rows:
-            return
-        gathered: Any = self.gathered
-        rows = gathered.rows if gathered.space is None else gathered.space.rows
-        n, d = rows.shape
-        step = -(-n // _ROWS)
-        # In the space of wide rows, columns of zeros follow.
-        mean = self.problem.moments.total_mean[:d]
-        weights = np.ones(n) if gathered.weights is None else gathered.weights
-        for start in range(0, n, step * _BLOCK):
-            part = slice(start, start + step * _BLOCK, step)
-            block = rows[part]
-            block = (block.toarray() if scipy.sparse.issparse(block) else block) - mean
-            if self.problem.centering == "group":
-                block -= self.problem.moments.offsets[gathered.codes[part], :d]
-            block /= np.sqrt(self.unit)
-            yield block, weights[part]
 
 
 def _by_chance(
