@@ -173,6 +173,8 @@ class _SubspaceDescent:
         length = min(1.0, _LONGEST_STEP / float(np.linalg.norm(step)))
         shape = (self.rest.shape[1], self.basis.shape[1])
         rounding = VALUE_ROUNDING * self.forms.scale
+        # A change that is promised, but smaller than the value's own rounding, cannot be seen.
+        unseen = max(rounding, np.finfo(float).eps * abs(self.value))
         while length > SHORTEST_STEP:
             basis, rest = self.forms.backend.complement(
                 self.basis + self.rest @ (length * step).reshape(shape)
@@ -184,6 +186,8 @@ class _SubspaceDescent:
                 self.moved, self.value, self.factor = smooth
                 return True
             length /= 2
+            if -length * slope <= unseen:
+                break
         return False
 
     def close(self) -> None:
