@@ -9,10 +9,11 @@ READY := $(VENV)/.ready
 demo: $(READY)
 	$(BIN)/python examples/demo.py
 
-# One thread for each process: the tests share the cores already.
+# One thread for each process: the tests share the cores already. One process more than there are
+# cores, because tests wait: for processes, a browser, a cluster.
 test: export OPENBLAS_NUM_THREADS = 1
 test: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --cov --cov-report=term-missing:skip-covered --cov-fail-under=95 $(ARGS)
+	$(BIN)/python -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder --cov --cov-report=term-missing:skip-covered --cov-fail-under=95 $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .
