@@ -136,6 +136,9 @@ def _product(matrix: Array, basis: Array) -> Array:
 Tangent = Callable[[Array, Array], Array]
 """Takes a basis and a stack of matrices to the parts of them that are tangent at the basis."""
 
+Differences = tuple[Array, Array]
+"""Numbers whose distance from zero objectives penalise, (p,), and their derivatives, (p, d, r)."""
+
 Penalty = tuple[Callable[[Array], Array], Callable[[Array], Array]]
 
 _MOST_EXPONENT = 700.0
@@ -169,12 +172,13 @@ class PaperObjectives:
     """The paper's vector of objectives: the total loss and penalised disparities.
 
     With "pairwise" disparities there are ``1 + k (k - 1) / 2`` objectives (equation 12), with
-    "single" ones ``1 + k`` (equation 9). `alpha` adds ``alpha |U|^2`` to each.
+    "single" ones ``1 + k`` (equation 9). `alpha` adds ``alpha |U|^2`` to each, as in equation 19:
+    one number for all, or one for each.
     """
 
     disparity: str = "pairwise"
     penalty: str = "squared"
-    alpha: float = 0.0
+    alpha: float | Array = 0.0
 
     def __post_init__(self) -> None:
         check_choice("disparity", self.disparity, ("pairwise", "single"))
@@ -208,18 +212,41 @@ class PaperObjectives:
         # The tangent part is linear, so it is taken of the k images and not of the m gradients.
         parts = images if tangent is None else tangent(basis, images)
         gradients = (weights @ parts.reshape(len(parts), -1)).reshape(-1, *basis.shape)
-        if self.alpha:
+        if np.any(self.alpha):
             pull = basis if tangent is None else tangent(basis, basis[None])[0]
-            gradients += 2.0 * self.alpha * pull
+            gradients += 2.0 * np.multiply.outer(self._alphas(len(gradients)), pull)
         return self._values(problem, kept, disparities, basis), gradients
+
+    def units(self, problem: Problem) -> Array:
+        """What the gradients are measured in, by the unit of the rows; (m,)."""
+        units = np.full(1 + len(self._differences(problem)), problem.scale)
+        if self.penalty == "squared":
+            units[1:] *= problem.scale
+        return units
+
+    def differences(
+        self, problem: Problem, basis: Array, tangent: Tangent | None = None
+    ) -> Differences | None:
+        """What the last p objectives bring to zero, and its derivatives; None if nothing is."""
+        if self.penalty == "exponential" or np.any(self.alpha):
+            return None
+        images = problem.matrices @ basis
+        kept = np.einsum("kia,ia->k", images, basis)
+        matrix = self._differences(problem)
+        parts = images if tangent is None else tangent(basis, images)
+        slopes = (-2.0 * matrix @ parts.reshape(len(parts), -1)).reshape(-1, *basis.shape)
+        return matrix @ (problem.own_gains - kept), slopes
 
     def _values(self, problem: Problem, kept: Array, disparities: Array, basis: Array) -> Array:
         values = np.empty(1 + len(disparities))
         values[0] = problem.weights @ (problem.traces - kept)
         values[1:] = PENALTIES[self.penalty][0](disparities)
-        if self.alpha:
-            values += self.alpha * float(np.square(basis).sum())
+        if np.any(self.alpha):
+            values += self._alphas(len(values)) * float(np.square(basis).sum())
         return values
+
+    def _alphas(self, m: int) -> Array:
+        return np.broadcast_to(np.asarray(self.alpha, dtype=np.float64), (m,))
 
     def _differences(self, problem: Problem) -> Array:
         """Matrix that takes the groups' disparities to those that are penalised."""
@@ -259,3 +286,13 @@ class SeparateObjectives:
         if tangent is not None:
             gradients = tangent(basis, gradients)
         return self.values(problem, basis), gradients
+
+    def units(self, problem: Problem) -> Array:
+        """That of the total loss for all; (m,)."""
+        return np.full(len(self.objectives), problem.scale)
+
+    def differences(
+        self, problem: Problem, basis: Array, tangent: Tangent | None = None
+    ) -> Differences | None:
+        """None: of these objectives nothing is known."""
+        return None

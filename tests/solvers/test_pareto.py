@@ -1,9 +1,13 @@
 """The paper's algorithm: its lemma, its theorems, and where it ends on real data."""
 
+import warnings
+from dataclasses import replace
+
 import cvxpy as cp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import ExactSolver, FairPCA, GroupMoments, ParetoDescent, Problem
@@ -16,6 +20,13 @@ from fairpca.solvers._descent import descend
 from fairpca.solvers.pareto import non_dominated
 
 from problems import KINDS, problem_of, random_basis, random_problem
+
+
+def unwarned(solver, problem):
+    """The solution of a run that may end less fair than ordinary PCA, which does not matter."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return solver.solve(problem)
 
 
 def real_problem(load, sensitive, r):
@@ -106,8 +117,9 @@ def test_backtracking_never_increases_an_objective(objectives, projection):
             step_size=1.0 / problem.scale,
             projection=projection,
             max_iter=200,
+            tol=0.0,
         )
-        (run,) = solver.solve(problem).history["runs"]
+        (run,) = unwarned(solver, problem).history["runs"]
         assert len(run.steps) > 5
         assert (np.diff(run.values, axis=0) <= 0).all()
         # Summing Armijo's condition: the paper's non-convex theorem rests on this.
@@ -144,7 +156,7 @@ def test_averaged_excess_on_convex_quadratics():
                 step_size=distance / (largest * np.sqrt(steps)),
                 normalize=False,
                 armijo=1e-4,
-                zero=0.0,
+                zero=np.zeros(m),
                 tol=0.0,
                 max_iter=steps,
             )
@@ -159,11 +171,11 @@ def test_averaged_excess_on_convex_quadratics():
 
 def test_stationary_points_are_recognised():
     problem = real_problem(load_adult, "sex", 5)
-    solution = ParetoDescent(random_state=1, max_iter=3000).solve(problem)
+    solution = ParetoDescent(random_state=1).solve(problem)
     (run,) = solution.history["runs"]
     assert run.stationary
     assert "Pareto stationary" in solution.message
-    assert run.norms[-1] <= 1e-8
+    assert run.norms[-1] <= 1e-7
     # Ordinary PCA is one: its total loss cannot fall, so it does not move.
     still = ParetoDescent(start="pca").solve(problem)
     assert still.n_iter == 0
@@ -183,8 +195,11 @@ def test_ends_on_the_frontier_of_two_groups(load, r):
         frontier = ExactSolver().solve(problem.with_tolerance(np.ptp(end.disparities)))
         excess.append(end.total_loss / frontier.total_loss - 1)
         assert end.certificate.relative_gap == pytest.approx(max(excess[-1], 0), abs=1e-7)
-    assert min(excess) >= -1e-9
-    assert np.mean(np.array(excess) <= 1e-3) >= 0.9
+    # In units of the frontier's own height: that of Credit is only 0.002 % of the loss at r = 2.
+    plain = problem.total_loss(problem.pca_basis)
+    height = ExactSolver().solve(problem).total_loss / plain - 1
+    assert min(excess) >= -1e-6 * height
+    assert max(excess) <= 1e-3 * height
 
 
 @pytest.mark.parametrize("r", [5, 10])
@@ -202,7 +217,7 @@ def test_backtracking_ends_at_fair_subspaces_above_the_frontier():
     frontier = ExactSolver().solve(problem).total_loss
     excess = []
     for seed in range(1, 11):
-        end = ParetoDescent(step="backtracking", random_state=seed).solve(problem)
+        end = unwarned(ParetoDescent(step="backtracking", random_state=seed), problem)
         assert np.ptp(end.disparities) <= 1e-3 * problem.spread(problem.pca_basis)
         excess.append(end.total_loss / frontier - 1)
     assert np.median(excess) >= 0.02
@@ -211,8 +226,7 @@ def test_backtracking_ends_at_fair_subspaces_above_the_frontier():
 
 def test_the_euclidean_form_as_printed():
     problem = real_problem(load_adult, "sex", 10)
-    solver = ParetoDescent(geometry="euclidean", start="pca", max_iter=1000)
-    end = solver.solve(problem)
+    end = ParetoDescent.as_printed().solve(problem)
     assert np.ptp(end.disparities) <= 0.01
     assert end.total_loss <= 1.01 * ExactSolver().solve(problem).total_loss
     # Its direction does not vanish, so its stopping rule never fires.
@@ -221,15 +235,13 @@ def test_the_euclidean_form_as_printed():
 
 def test_alpha_changes_euclidean_directions_only():
     problem = real_problem(load_adult, "sex", 5)
-    plain = ParetoDescent(max_iter=50, random_state=1)
-    for alpha in (2.0, "auto"):
-        moved = ParetoDescent(max_iter=50, random_state=1, alpha=alpha)
-        assert_allclose(plain.solve(problem).disparities, moved.solve(problem).disparities)
-        ends = [
-            ParetoDescent(max_iter=50, random_state=1, alpha=a, geometry="euclidean").solve(problem)
-            for a in (0.0, alpha)
-        ]
-        assert not np.allclose(ends[0].disparities, ends[1].disparities)
+    plain = ParetoDescent(step="sqrt", max_iter=50, tol=0.0, random_state=1)
+    printed = ParetoDescent.as_printed("random", 50, random_state=1)
+    for alpha in (2.0, "auto", "pairs"):
+        ends = [unwarned(replace(plain, alpha=a), problem).disparities for a in (0.0, alpha)]
+        assert_allclose(*ends)
+        ends = [unwarned(replace(printed, alpha=a), problem).disparities for a in (0.0, alpha)]
+        assert not np.allclose(*ends)
 
 
 # Everything around it
@@ -237,8 +249,8 @@ def test_alpha_changes_euclidean_directions_only():
 
 def test_histories_restarts_and_repeatability():
     problem = random_problem(np.random.default_rng(5), "general", 3, 6, 2)
-    solver = ParetoDescent(n_restarts=4, max_iter=60, random_state=7)
-    first, second = solver.solve(problem), solver.solve(problem)
+    solver = ParetoDescent(n_restarts=4, max_iter=60, tol=0.0, step="sqrt", random_state=7)
+    first, second = unwarned(solver, problem), unwarned(solver, problem)
     assert np.array_equal(first.basis, second.basis)
     runs = first.history["runs"]
     assert len(runs) == 4
@@ -284,6 +296,7 @@ def test_objectives_of_ones_own():
     assert distance(problem, end.basis) < distance(problem, problem.pca_basis)
 
 
+@pytest.mark.filterwarnings("ignore:The result of Pareto descent is less fair")
 @pytest.mark.parametrize("solver", ["pareto", ParetoDescent("single", n_restarts=2)])
 def test_in_the_estimator(solver):
     adult = load_adult(as_frame=False)
@@ -361,7 +374,9 @@ def test_a_listener_hears_every_step_of_every_run():
         ({"objectives": []}, "at least one"),
         ({"penalty": "cubic"}, "'squared'"),
         ({"geometry": "flat"}, "'riemannian', 'euclidean'"),
-        ({"step": "huge"}, "'sqrt', 'backtracking', 'constant'"),
+        ({"step": "huge"}, "'adaptive', 'sqrt', 'constant', 'backtracking', 'equation 16'"),
+        ({"geometry": "euclidean"}, "step='sqrt', or take ParetoDescent.as_printed"),
+        ({"alpha": "pairs", "objectives": "single"}, "goes with objectives='pairwise'"),
         ({"projection": "none"}, "'svd', 'qr'"),
         ({"start": "zero"}, "'random', 'pca'"),
         ({"alpha": "best"}, "'auto'"),
@@ -380,7 +395,7 @@ def test_wrong_choices_are_refused(choice, words):
 def test_a_start_of_ones_own():
     problem = random_problem(np.random.default_rng(8), "general", 2, 5, 2)
     given = np.random.default_rng(9).standard_normal((5, 2))
-    run = ParetoDescent(start=given, max_iter=3).solve(problem).history["runs"][0]
+    run = unwarned(ParetoDescent(start=given, max_iter=3, tol=0.0), problem).history["runs"][0]
     expected = PaperObjectives().values(problem, polar_factor(given))
     assert_allclose(run.values[0], expected)
     for wrong in (np.ones((5, 2)), np.ones((4, 2)), np.ones(5)):
@@ -402,3 +417,161 @@ def test_an_exponential_that_no_number_holds_is_refused():
     problem = Problem(GroupMoments.from_rows(X, ["a"] * 140 + ["b"] * 60), 2)
     with pytest.raises(ValueError, match="standardise the columns, or use penalty='squared'"):
         ParetoDescent(penalty="exponential").solve(problem)
+
+
+# Whether it converges, and what it says if it does not
+
+
+@pytest.mark.parametrize(
+    ("load", "sensitive"),
+    [
+        (load_adult, "sex"),
+        (load_adult, "race"),
+        (load_credit, "sex"),
+        (load_credit, "marriage"),
+        (load_credit, "education"),
+    ],
+)
+@pytest.mark.parametrize("r", [2, 5])
+def test_the_default_converges_on_real_rows(load, sensitive, r):
+    problem = real_problem(load, sensitive, r)
+    for seed in (1, 2):
+        (run,) = ParetoDescent(random_state=seed).solve(problem).history["runs"]  # no warning
+        assert run.stationary
+        assert problem.spread(run.point) < problem.spread(problem.pca_basis)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_where_the_default_ends_nothing_nearby_is_better(kind):
+    rng = np.random.default_rng(6)
+    vector = PaperObjectives()
+    for k, d, r in ((2, 5, 2), (3, 6, 3), (5, 8, 3)):
+        problem = random_problem(rng, kind, k, d, r, criterion="equal")
+        end = unwarned(ParetoDescent(random_state=1), problem)
+        (run,) = end.history["runs"]
+        assert_allclose(end.basis.T @ end.basis, np.eye(r), atol=1e-12)
+        assert end.certificate.lower_bound <= end.total_loss + 1e-9 * problem.scale
+        if not run.stationary:
+            continue
+        here = vector.values(problem, end.basis)
+        units = np.append(problem.scale, np.full(len(here) - 1, problem.scale**2))
+        for length in (1e-1, 1e-2, 1e-3):
+            for _ in range(50):
+                near = polar_factor(end.basis + length * rng.standard_normal((d, r)))
+                change = (vector.values(problem, near) - here) / units
+                assert change.max() >= -1e-8 * length
+
+
+@pytest.mark.parametrize("factor", [2.0**-27, 0.001, 2.0**27])
+def test_the_unit_of_the_rows_does_not_matter(factor):
+    bunch = load_adult(as_frame=False)
+    X = StandardScaler().fit_transform(bunch.data)[::20]
+    ends = []
+    for unit in (1.0, factor):
+        moments = GroupMoments.from_rows(X * unit, bunch.sensitive_features[::20])
+        end = ParetoDescent(random_state=1).solve(Problem(moments, 3, criterion="equal"))
+        assert end.history["runs"][0].stationary
+        ends.append(end.basis @ end.basis.T)
+    assert_allclose(ends[0], ends[1], atol=1e-6)
+
+
+def test_steps_that_do_not_suffice_are_said():
+    problem = real_problem(load_adult, "sex", 5)
+    with pytest.warns(ConvergenceWarning, match="stopped after 20 steps and is not at a Pareto"):
+        ParetoDescent(max_iter=20).solve(problem)
+
+
+def test_a_result_that_is_less_fair_than_pca_is_said():
+    problem = real_problem(load_credit, "sex", 2)
+    words = r"less fair than ordinary PCA: disparities differ by [\d.e-]+, with PCA by [\d.e-]+\."
+    with pytest.warns(ConvergenceWarning, match=words):
+        ParetoDescent(max_iter=3).solve(problem)
+
+
+# Theorems 1 and 3
+
+
+def test_a_pareto_optimal_subspace_exists_where_equality_is_impossible():
+    # In the plane every line is tried. Theorem 1 promises a point that nothing dominates, not one
+    # at which the groups are equal.
+    angles = np.linspace(0, np.pi, 20_001)[:-1]
+    rng = np.random.default_rng(7)
+    vector, impossible = PaperObjectives(), 0
+    for _ in range(10):
+        problem = random_problem(rng, "general", 3, 2, 1, criterion="equal")
+        lines = [np.array([[np.cos(a)], [np.sin(a)]]) for a in angles[::20]]
+        values = np.array([vector.values(problem, line) for line in lines])
+        assert non_dominated(values).any()
+        least = min(problem.spread(line) for line in lines)
+        if ExactSolver().solve(problem).certificate.status != "infeasible":
+            continue
+        impossible += 1
+        assert least > 1e-6 * problem.scale
+        end = unwarned(ParetoDescent(n_restarts=3), problem)
+        here = vector.values(problem, end.basis)
+        # The appendix's program: no subspace improves the sum without making one objective worse.
+        better = (values <= here + 1e-12).all(axis=1) & (values < here - 1e-4 * here.max()).any(
+            axis=1
+        )
+        assert not better.any()
+    assert impossible >= 3
+
+
+def test_convex_objectives_end_where_the_program_of_the_appendix_has_the_value_zero():
+    # f_i = |x - c_i|^2 / 2: the most that can be gained in all, and nothing lost, from the end.
+    rng = np.random.default_rng(8)
+    centres = rng.standard_normal((3, 4))
+
+    def values_of(x):
+        return 0.5 * np.square(x - centres).sum(axis=1)
+
+    def end(start):
+        return descend(
+            lambda x: (values_of(x), x - centres),
+            values_of,
+            start,
+            retract=lambda x: x,
+            step="backtracking",
+            step_size=1.0,
+            normalize=False,
+            armijo=1e-4,
+            zero=np.zeros(3),
+            tol=1e-10,
+            max_iter=2000,
+        ).point
+
+    for _ in range(3):
+        here = end(3.0 * rng.standard_normal(4))
+        x = cp.Variable(4)
+        after = cp.hstack([cp.sum_squares(x - centre) / 2 for centre in centres])
+        program = cp.Problem(cp.Minimize(cp.sum(after)), [after <= values_of(here)])
+        program.solve(solver=cp.CLARABEL)
+        assert values_of(here).sum() - program.value <= 1e-4  # of 10 to 30, to the solver's digits
+
+
+def test_no_step_is_shorter_than_theorem_3_says():
+    # Quadratics with Lipschitz constants L_i: steps are at least (1 - beta) / max L_i, or 1.
+    rng = np.random.default_rng(9)
+    for largest in (0.5, 3.0, 40.0):
+        centres, curvatures = rng.standard_normal((3, 4)), rng.uniform(0.1, largest, (3, 4))
+        curvatures[0, 0] = largest
+
+        def values_of(x, centres=centres, curvatures=curvatures):
+            return 0.5 * (curvatures * np.square(x - centres)).sum(axis=1)
+
+        for armijo in (1e-4, 0.3):
+            run = descend(
+                lambda x, c=centres, h=curvatures, f=values_of: (f(x), h * (x - c)),
+                values_of,
+                3.0 * rng.standard_normal(4),
+                retract=lambda x: x,
+                step="backtracking",
+                step_size=1.0,
+                normalize=False,
+                armijo=armijo,
+                zero=np.zeros(3),
+                tol=1e-6,
+                max_iter=200,
+            )
+            assert len(run.steps) > 1
+            assert run.steps.min() >= min(1.0, (1.0 - armijo) / largest) - 1e-12

@@ -16,6 +16,12 @@ from fairpca._linalg.types import Array
 _SHORTEST_STEP = 2.0**-60
 """Share of the first step at which backtracking gives up: far below rounding."""
 
+STEPS = ("adaptive", "sqrt", "constant", "backtracking", "equation 16")
+"""How steps are chosen; "adaptive" is in `_adaptive`, the others here."""
+
+STOPPED = "stopped by a callback"
+STATIONARY = "ended where no direction improves all objectives: Pareto stationary"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Descent:
@@ -61,15 +67,16 @@ def descend(
     step_size: float,
     normalize: bool,
     armijo: float,
-    zero: float,
+    zero: Array,
     tol: float,
     max_iter: int,
     progress: Callable[[], bool] | None = None,
 ) -> Descent:
     """Follow the min-norm direction until it vanishes or the iterations are used up.
 
-    Gradients with a norm of at most `zero` count as zero: there an objective is at a stationary
-    point of its own, and scaling rounding errors to length one would make them a direction.
+    Gradients with a norm of at most `zero`, one for each, count as zero: there an objective is at a
+    stationary point of its own, and scaling rounding errors to length one would make them a
+    direction.
     """
     point, shortest = start, step_size * _SHORTEST_STEP
     values, gradients = evaluate(point)
@@ -77,39 +84,37 @@ def descend(
     record = [values]
     norms, steps, multipliers = [], [], []
     stationary, message = False, f"stopped after {max_iter} steps"
+    searches = step in ("backtracking", "equation 16")
+    # The paper tests its condition before it projects, and from p = 1.
+    tested = _same if step == "equation 16" else retract
+    first = step_size / 2.0 if step == "equation 16" else step_size
     for t in range(1, max_iter + 1):
         flat = gradients.reshape(m, -1)
-        sizes = np.sqrt(np.einsum("ij,ij->i", flat, flat))
-        vanished = sizes <= zero
-        divisors = sizes if normalize else np.ones(m)
-        if vanished.any():
-            divisors = np.where(vanished, np.inf, divisors)
-        weights = min_norm_point(flat, divisors)
-        flat_direction = -((weights / divisors) @ flat)
+        flat_direction, weights, _ = direction_of(flat, flat, normalize=normalize, zero=zero)
         norm = math.sqrt(flat_direction @ flat_direction)
         norms.append(norm)
         multipliers.append(weights)
         if norm <= tol:
-            stationary, message = True, "Pareto stationary: no direction improves all objectives"
+            stationary, message = True, STATIONARY
             break
         direction = flat_direction.reshape(point.shape)
-        length = step_size / math.sqrt(t) if step == "sqrt" else step_size
-        trial = retract(point + length * direction)
-        if step == "backtracking":
-            # Halve the step until every objective falls as its slope promises, once retracted.
+        length = first / math.sqrt(t) if step == "sqrt" else first
+        if searches:
+            # Halve the step until every objective falls as its slope promises.
             falls = armijo * (flat @ flat_direction)
-            while not (values_of(trial) <= values + length * falls).all() and length > shortest:
+            while length > shortest:
+                if (values_of(tested(point + length * direction)) <= values + length * falls).all():
+                    break
                 length /= 2.0
-                trial = retract(point + length * direction)
-            if length <= shortest:
-                message = "no step improves all objectives enough"
+            else:
+                message = "stopped where no step improves all objectives enough"
                 break
-        point = trial
+        point = retract(point + length * direction)
         steps.append(length)
         values, gradients = evaluate(point)
         record.append(values)
         if progress is not None and progress():
-            message = "stopped by a callback"
+            message = STOPPED
             break
     return Descent(
         point,
@@ -120,3 +125,24 @@ def descend(
         stationary,
         message,
     )
+
+
+def direction_of(
+    gradients: Array, projected: Array, *, normalize: bool, zero: Array
+) -> tuple[Array, Array, Array]:
+    """The direction in which all objectives fall (equation 17), with weights and divisors.
+
+    It is minus the sum of the gradients, each times its weight over its divisor. Gradients are
+    rows; `projected` are their parts in which a direction is looked for.
+    """
+    sizes = np.sqrt(np.einsum("ij,ij->i", gradients, gradients))
+    vanished = sizes <= zero
+    divisors = sizes if normalize else np.ones(len(gradients))
+    if vanished.any():
+        divisors = np.where(vanished, np.inf, divisors)
+    weights = min_norm_point(projected, divisors)
+    return -((weights / divisors) @ projected), weights, divisors
+
+
+def _same(point: Array) -> Array:
+    return point

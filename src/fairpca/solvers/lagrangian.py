@@ -16,7 +16,7 @@ from fairpca.solvers._conclude import conclude
 class Lagrangian:
     """Minimise ``L(U) + sum_i multipliers_i * E_i(U)``: ordinary PCA with groups weighted anew.
 
-    One of the two relaxations that Kamani et al. argue against (their section 3.1): the right
+    One of the two relaxations that Kamani et al. argue against (their section 4.1): the right
     multipliers are as hard to find as the solution. With any given ones the minimum is the global
     one, of a problem that need not be the one meant.
 

@@ -1,9 +1,12 @@
 """The paper's algorithm: gradient descent along a direction that improves every objective."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from fairpca._linalg.dense import polar_factor, qr_factor
 from fairpca._linalg.types import Array
@@ -11,12 +14,16 @@ from fairpca._rows.checks import check_choice, check_seed
 from fairpca.objectives import PENALTIES, Objective, PaperObjectives, SeparateObjectives
 from fairpca.problem import Problem
 from fairpca.solution import Solution
+from fairpca.solvers._adaptive import AdaptiveDescent
 from fairpca.solvers._conclude import conclude
-from fairpca.solvers._descent import Descent, descend
+from fairpca.solvers._descent import STEPS, STOPPED, Descent, descend
 from fairpca.solvers._iterating import Progress
 
 _ZERO_GRADIENT = 1e-14
 """Norm of a gradient, relative to tr(A), that is only rounding."""
+
+_ROUNDING = 1e-12
+"""Difference of spreads, relative to tr(A), that is only rounding."""
 
 _RETRACTIONS = {"svd": polar_factor, "qr": qr_factor}
 
@@ -26,9 +33,12 @@ class ParetoDescent:
     """Algorithm 1 of the paper, "Pareto Fair PCA", with every variant that its text names.
 
     Each step solves a small quadratic program for the direction in which all objectives fall
-    (equation 18), moves along it and projects back on orthonormal bases. It ends at a Pareto
-    stationary point: no direction improves all objectives. The certificate says how far the total
-    loss is from the smallest possible at the spread that was reached.
+    (equation 17), moves along it and projects back on orthonormal bases, until no direction
+    improves all objectives: a Pareto stationary point. A run that ends before that, or that is
+    less fair than ordinary PCA, says so (ConvergenceWarning). The certificate says how far the
+    total loss is from the smallest possible at the spread that was reached.
+
+    The defaults are ours; `as_printed` has those of the paper.
 
     Parameters
     ----------
@@ -37,33 +47,38 @@ class ParetoDescent:
         `fairpca.objectives`.
     penalty : {"squared", "absolute", "exponential"}, default="squared"
         The paper's psi, applied to disparities.
-    alpha : float or "auto", default=0.0
-        Regularisation ``alpha |U|^2`` of every objective; "auto" is the smallest value that the
-        paper's appendix admits. On orthonormal bases it is constant, so it changes only
-        Euclidean directions.
+    alpha : float, "auto" or "pairs", default=0.0
+        Regularisation ``alpha |U|^2`` of every objective (equation 19); "auto" is the smallest
+        value that the paper's appendix admits for all pairs of groups, "pairs" the smallest for
+        each of them. On orthonormal bases it is constant, so it changes only Euclidean directions.
     normalize : bool, default=True
         Whether gradients are scaled to length one before the direction is found (the paper's
         Remark 1).
     geometry : {"riemannian", "euclidean"}, default="riemannian"
         Whether gradients are projected on the directions that keep a basis orthonormal, or taken
         as they are, which is what the paper prints. Only the former vanish at stationary points.
-    step : {"sqrt", "backtracking", "constant"}, default="sqrt"
-        ``step_size / sqrt(t)`` as in the paper's experiments; the first of ``step_size / 2^p``
-        for which every objective falls enough; or `step_size`.
+    step : {"adaptive", "sqrt", "constant", "backtracking", "equation 16"}, default="adaptive"
+        "sqrt" is ``step_size / sqrt(t)``, as in the paper's experiments; "constant" is
+        `step_size`. "backtracking" is the first of ``step_size / 2^p``, p = 0, 1, ..., for which
+        every objective falls enough; "equation 16" tests that before the projection, and from
+        p = 1, as the paper prints it. "adaptive" begins as "sqrt", which carries a run past the
+        first fair subspaces, and goes on with steps as long as the curvature says (Barzilai and
+        Borwein), shortened until every objective falls.
     step_size : float, default=1.0
         Scale of the steps.
     armijo : float, default=1e-4
         Share of the promised decrease that backtracking asks for, in (0, 1); the paper's beta.
     projection : {"svd", "qr"}, default="svd"
-        How bases are made orthonormal again.
+        How bases are made orthonormal again; the paper's is "svd".
     start : {"random", "pca"} or array of shape (d, r), default="random"
         Where to start. Ordinary PCA is itself Pareto stationary for the Riemannian geometry.
     n_restarts : int, default=1
         Number of random starts. The end point that no other dominates and whose spread is
         smallest is returned; all stay in the history.
-    tol : float, default=1e-8
-        Norm of the direction that counts as zero; without normalisation, relative to tr(A).
-    max_iter : int, default=1000
+    tol : float, default=1e-7
+        Norm of the direction that counts as zero; without normalisation, relative to tr(A). With
+        0 exactly `max_iter` steps are taken, and nothing is said of where they end.
+    max_iter : int, default=3000
         The most steps of a run.
     random_state : int or None, default=None
         Seed of the random starts. None is a fixed seed too.
@@ -87,14 +102,14 @@ class ParetoDescent:
     alpha: float | str = 0.0
     normalize: bool = True
     geometry: str = "riemannian"
-    step: str = "sqrt"
+    step: str = "adaptive"
     step_size: float = 1.0
     armijo: float = 1e-4
     projection: str = "svd"
     start: str | Array = "random"
     n_restarts: int = 1
-    tol: float = 1e-8
-    max_iter: int = 1000
+    tol: float = 1e-7
+    max_iter: int = 3000
     random_state: int | None = None
 
     name = "pareto"
@@ -107,12 +122,20 @@ class ParetoDescent:
             raise ValueError("objectives must name at least one objective.")
         check_seed(self.random_state)
         check_choice("geometry", self.geometry, ("riemannian", "euclidean"))
-        check_choice("step", self.step, ("sqrt", "backtracking", "constant"))
+        check_choice("step", self.step, STEPS)
         check_choice("projection", self.projection, tuple(_RETRACTIONS))
+        if self.step == "adaptive" and self.geometry != "riemannian":
+            raise ValueError(
+                "step='adaptive' goes with geometry='riemannian', whose directions vanish where "
+                "nothing improves; with geometry='euclidean' choose step='sqrt', or take "
+                "ParetoDescent.as_printed()."
+            )
         if isinstance(self.start, str):
             check_choice("start", self.start, ("random", "pca"))
         if isinstance(self.alpha, str):
-            check_choice("alpha", self.alpha, ("auto",))
+            check_choice("alpha", self.alpha, ("auto", "pairs"))
+            if self.alpha == "pairs" and self.objectives != "pairwise":
+                raise ValueError("alpha='pairs' goes with objectives='pairwise'.")
         for name, valid, words in (
             ("step_size", self.step_size > 0, "positive"),
             ("armijo", 0 < self.armijo < 1, "between 0 and 1"),
@@ -122,6 +145,65 @@ class ParetoDescent:
         ):
             if not valid:
                 raise ValueError(f"{name} must be {words}, got {getattr(self, name)!r}.")
+
+    @classmethod
+    def as_printed(
+        cls,
+        start: str | Array = "pca",
+        max_iter: int = 1000,
+        *,
+        objectives: str = "pairwise",
+        penalty: str = "squared",
+        alpha: float | str = 0.0,
+        step: str = "sqrt",
+        random_state: int | None = None,
+    ) -> "ParetoDescent":
+        """Algorithm 1 exactly as the paper prints it.
+
+        Euclidean gradients, each scaled to length one (Remark 1), the steps ``1 / sqrt(t)`` of its
+        experiments, or those of equation 16, and exactly `max_iter` of them: the paper's T. Its
+        direction does not vanish at stationary points, so where a run ends is up to T.
+
+        Parameters
+        ----------
+        start : {"pca", "random"} or array of shape (d, r), default="pca"
+            The paper's U_0, of which it says nothing.
+        max_iter : int, default=1000
+            Number of steps.
+        objectives : {"pairwise", "single"}, default="pairwise"
+            Equation 12 or 9.
+        penalty : {"squared", "absolute", "exponential"}, default="squared"
+            The paper's psi.
+        alpha : float, "auto" or "pairs", default=0.0
+            0 is without the regularisation of equation 19; the others are the appendix's.
+        step : {"sqrt", "equation 16"}, default="sqrt"
+            How long the steps are.
+        random_state : int or None, default=None
+            Seed of a random start.
+
+        Returns
+        -------
+        ParetoDescent
+            A solver with these choices.
+
+        Examples
+        --------
+        >>> from fairpca import ParetoDescent
+        >>> printed = ParetoDescent.as_printed(max_iter=10_000)
+        >>> printed.geometry, printed.step, printed.tol
+        ('euclidean', 'sqrt', 0.0)
+        """
+        return cls(
+            objectives,
+            penalty,
+            alpha,
+            geometry="euclidean",
+            step=step,
+            start=start,
+            tol=0.0,
+            max_iter=max_iter,
+            random_state=random_state,
+        )
 
     @property
     def n_steps(self) -> int:
@@ -136,6 +218,7 @@ class ParetoDescent:
         problem = problem.with_tolerance(problem.tolerance)
         runs = [self._descend(problem, basis, progress) for basis in self._starts(problem)]
         best = _best(problem, runs)
+        self._warn(problem, runs[best])
         return conclude(
             self,
             problem,
@@ -148,6 +231,28 @@ class ParetoDescent:
             best=best,
         )
 
+    def _warn(self, problem: Problem, run: Descent) -> None:
+        """Say where a run ended too early, or where ordinary PCA is fairer."""
+        said = []
+        if self.tol == 0.0:
+            return
+        if not run.stationary and run.message != STOPPED:
+            said.append(
+                f"Pareto descent {run.message} and is not at a Pareto stationary point: the "
+                f"direction has the norm {run.norms[-1]:.2g}, where tol={self.tol:g}. Raise "
+                "max_iter, take another start, or standardise the columns."
+            )
+        if isinstance(self.objectives, str):
+            spread, plain = problem.spread(run.point), problem.spread(problem.pca_basis)
+            if spread > plain + _ROUNDING * problem.scale:
+                said.append(
+                    f"The result of Pareto descent is less fair than ordinary PCA: disparities "
+                    f"differ by {spread:.4g}, with PCA by {plain:.4g}. Take another start, more "
+                    "steps, or solver='exact'."
+                )
+        if said:
+            warnings.warn(" ".join(said), ConvergenceWarning, stacklevel=3)
+
     @property
     def _is_random(self) -> bool:
         return isinstance(self.start, str) and self.start == "random"
@@ -155,8 +260,10 @@ class ParetoDescent:
     def _vector(self, problem: Problem) -> PaperObjectives | SeparateObjectives:
         if not isinstance(self.objectives, str):
             return SeparateObjectives(self.objectives)
-        alpha = _automatic_alpha(problem) if self.alpha == "auto" else float(self.alpha)
-        return PaperObjectives(self.objectives, self.penalty, alpha)
+        if isinstance(self.alpha, str):
+            alpha = _appendix_alpha(problem, each_pair=self.alpha == "pairs")
+            return PaperObjectives(self.objectives, self.penalty, alpha)
+        return PaperObjectives(self.objectives, self.penalty, float(self.alpha))
 
     def _starts(self, problem: Problem) -> list[Array]:
         d, r = problem.moments.n_features, problem.n_components
@@ -176,19 +283,32 @@ class ParetoDescent:
     def _descend(self, problem: Problem, basis: Array, progress: Progress | None) -> Descent:
         vector = self._vector(problem)
         tangent = _project if self.geometry == "riemannian" else None
+        common: dict[str, Any] = {
+            "retract": _RETRACTIONS[self.projection],
+            "normalize": self.normalize,
+            "armijo": self.armijo,
+            "zero": _ZERO_GRADIENT * vector.units(problem),
+            "tol": self.tol if self.normalize else self.tol * problem.scale,
+        }
+        length: dict[str, Any] = {"step_size": self.step_size, "max_iter": self.max_iter}
+
+        def evaluate(point: Array) -> tuple[Array, Array]:
+            return vector.evaluate(problem, point, tangent)
+
+        def values_of(point: Array) -> Array:
+            return vector.values(problem, point)
+
+        if self.step == "adaptive":
+            descent = AdaptiveDescent(
+                evaluate,
+                values_of,
+                lambda point: vector.differences(problem, point, tangent),
+                unit=problem.scale,
+                **common,
+            )
+            return descent.run(basis, progress=progress, **length)
         return descend(
-            lambda point: vector.evaluate(problem, point, tangent),
-            lambda point: vector.values(problem, point),
-            basis,
-            retract=_RETRACTIONS[self.projection],
-            step=self.step,
-            step_size=self.step_size,
-            normalize=self.normalize,
-            armijo=self.armijo,
-            zero=_ZERO_GRADIENT * problem.scale,
-            tol=self.tol if self.normalize else self.tol * problem.scale,
-            max_iter=self.max_iter,
-            progress=progress,
+            evaluate, values_of, basis, step=self.step, progress=progress, **common, **length
         )
 
 
@@ -254,11 +374,16 @@ def _project(basis: Array, gradients: Array) -> Array:
     return tangent
 
 
-def _automatic_alpha(problem: Problem) -> float:
+def _appendix_alpha(problem: Problem, *, each_pair: bool) -> float | Array:
     """The paper's appendix: above every ``gamma_max(A_j) - gamma_min(A_i)``, and zero.
 
-    The paper's term is ``alpha/2 |U|^2`` there and ``alpha |U|^2`` in the text; the larger
-    coefficient satisfies both.
+    For each pair it is the larger of both ways round, as pairs have no order; for the total loss
+    the largest of all. The paper's term is ``alpha/2 |U|^2`` there and ``alpha |U|^2`` in the text;
+    the larger coefficient satisfies both.
     """
     values = np.linalg.eigvalsh(problem.matrices)
-    return max(0.0, float(values[:, -1].max() - values[:, 0].min()))
+    gaps = np.maximum(values[None, :, -1] - values[:, None, 0], 0.0)
+    most = float(values[:, -1].max() - values[:, 0].min())
+    if not each_pair:
+        return max(most, 0.0)
+    return np.array([most, *np.maximum(gaps, gaps.T)[np.triu_indices(len(gaps), 1)]])
