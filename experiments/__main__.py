@@ -11,7 +11,7 @@ from typing import Any
 import matplotlib as mpl
 import pandas as pd
 
-from experiments import claims, complexity, downstream, starts, sweep
+from experiments import claims, complexity, downstream, heldout, printed, remedy, starts, sweep
 from experiments.figures import averages, classifier, frontier, groups, preprocessings, scaling
 from experiments.figures.style import save
 from experiments.runner import ROOT, run_all
@@ -39,6 +39,9 @@ def compute(*, small: bool, n_jobs: int, quiet: bool) -> dict[str, pd.DataFrame]
     reference = run_all(sweep.reference_tasks(small), "every method, every dimension", **options)
     prepared = run_all(sweep.preprocessing_tasks(small), "other preprocessings", **options)
     classified = run_all(downstream.tasks(small), "classifiers", **options)
+    varied = run_all(printed.tasks(small), "printed, in every way", **options)
+    unseen = run_all(heldout.tasks(small), "rows held out", **options)
+    remedied = run_all(remedy.tasks(small), "fewer dimensions", **options)
     ended = run_all(starts.tasks(small), "many starts", **options)
     # Times are only worth something when nothing else runs.
     timed = run_all(complexity.tasks(small), "times", n_jobs=1, quiet=quiet)
@@ -47,6 +50,9 @@ def compute(*, small: bool, n_jobs: int, quiet: bool) -> dict[str, pd.DataFrame]
         "methods": sweep.frame_of(reference),
         "preprocessings": sweep.frame_of(prepared),
         "classifiers": downstream.intervals(sweep.frame_of(classified)),
+        "printed": sweep.frame_of(varied),
+        "heldout": sweep.frame_of(unseen),
+        "remedy": sweep.frame_of(remedied),
         "starts": sweep.frame_of(ended),
         "times": times,
         "exponents": complexity.exponents(times),

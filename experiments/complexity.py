@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.methods import PCA, methods
+from experiments.methods import PCA, PRINTED, PRINTED_SINGLE, WEIGHTS_EARLY, methods, printed
 from experiments.runner import Task, remembered
 from fairpca import ExactSolver, GroupMoments, Problem, Solution
 from fairpca.solvers import SOLVERS
@@ -27,7 +27,7 @@ SMALL = {"d": (6, 12), "k": (2, 3)}
 SHARE = 0.05
 """Of the way from ordinary PCA's largest disparity to the smallest possible, what may be left."""
 
-_LONGEST = 3.0
+_LONGEST = 1.5
 _SDP_LIMIT = 40
 
 
@@ -40,7 +40,9 @@ def tasks(small: bool) -> list[Task]:
         for size in sizes:
             shape = base | {axis: size}
             for name in methods():
-                if name == PCA or (name.startswith("sdp") and shape["d"] > _SDP_LIMIT):
+                if name in (PCA, PRINTED_SINGLE, WEIGHTS_EARLY) or (
+                    name.startswith("sdp") and shape["d"] > _SDP_LIMIT
+                ):
                     continue
                 if name.endswith("-fpca") and shape["k"] > 2:
                     continue
@@ -90,6 +92,8 @@ def _time_to(problem: Problem, method: str, target: float) -> tuple[float, int]:
     # What all methods need, the groups' own subspaces, does not count.
     _ = problem.own_gains, problem.total_eigenpairs
     solver: Any = SOLVERS[method]() if method in SOLVERS else None
+    if method == PRINTED:
+        solver = printed(1)
     budgets: list[int | None] = [None]
     if solver is not None and hasattr(solver, "max_iter"):
         budgets = [2**p for p in range(15)]

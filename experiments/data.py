@@ -1,4 +1,4 @@
-"""The data sets of the paper, prepared in several ways, because the paper does not say in which."""
+"""The data sets of the paper and a third one, prepared in several ways: the paper names none."""
 
 from __future__ import annotations
 
@@ -9,13 +9,37 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.utils import Bunch
 
 from fairpca import GroupMoments
 from fairpca._linalg.types import Array
 from fairpca.datasets import load_adult, load_credit
 
-LOADERS: dict[str, Callable[..., Any]] = {"Adult": load_adult, "Credit": load_credit}
+
+def diabetes(
+    *, subset: str, sensitive: str, encoding: str, keep_sensitive: bool, as_frame: bool
+) -> Bunch:
+    """Scikit-learn's 442 patients with diabetes, in the manner of `fairpca.datasets`.
+
+    All ten columns are numbers, so that every encoding is the same. The target is whether the
+    disease advanced by more than the median. Every third patient is a test row.
+    """
+    bunch = load_diabetes(scaled=False)
+    groups = np.where(bunch.data[:, 1] == 2, "second", "first").astype(object)
+    X = bunch.data if keep_sensitive else np.delete(bunch.data, 1, axis=1)
+    test = np.arange(len(X)) % 3 == 0
+    kept = {"train": ~test, "test": test, "all": np.ones(len(X), dtype=bool)}[subset]
+    target = (bunch.target > np.median(bunch.target)).astype(np.int64)
+    return Bunch(data=X[kept], sensitive_features=groups[kept], target=target[kept])
+
+
+LOADERS: dict[str, Callable[..., Any]] = {
+    "Adult": load_adult,
+    "Credit": load_credit,
+    "Diabetes": diabetes,
+}
 
 REFERENCE = "standardised codes"
 
@@ -81,8 +105,13 @@ def prepared(
 
 @lru_cache(maxsize=32)
 def moments_of(
-    data: str, sensitive: str, preprocessing: str, n_rows: int | None = None
+    data: str,
+    sensitive: str,
+    preprocessing: str,
+    n_rows: int | None = None,
+    subset: str | None = None,
 ) -> GroupMoments:
-    """Moments by group of the part that the paper uses: Adult's training part, all of Credit."""
-    rows = prepared(data, sensitive, preprocessing, "train" if data == "Adult" else "all", n_rows)
+    """Moments by group, of the part that the paper uses: Adult's training part, all of Credit."""
+    subset = subset or ("train" if data == "Adult" else "all")
+    rows = prepared(data, sensitive, preprocessing, subset, n_rows)
     return GroupMoments.from_rows(rows.X, rows.groups)

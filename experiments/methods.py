@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fairpca import ExactSolver, ParetoDescent, Problem, Solution
 from fairpca._linalg.types import Array
-from fairpca.solvers import SOLVERS
+from fairpca.solvers import SOLVERS, MultiplicativeWeights
 
 PCA, OWN = "PCA", "own PCA"
 EXACT, PARETO, PARETO_SINGLE, SDP = "exact", "pareto", "pareto, single", "sdp"
+PRINTED, PRINTED_SINGLE = "printed", "printed, single"
+WEIGHTS, WEIGHTS_EARLY = "mw-iterative", "mw-iterative, stopped early"
 LEAST_KEPT = "max-min-variance"
 
-MAIN = (PCA, PARETO, PARETO_SINGLE, SDP, EXACT)
-"""What the paper's figures show, and the exact solver."""
+MAIN = (PCA, PRINTED, PRINTED_SINGLE, PARETO, SDP, EXACT)
+"""What the paper's figures show, and what we add."""
 
-QUICK = (PCA, PARETO, PARETO_SINGLE, EXACT, "mw-iterative")
-"""What is run on every preprocessing: "mw-iterative" stands for the methods that round an SDP."""
+QUICK = (PCA, PRINTED, PRINTED_SINGLE, PARETO, PARETO_SINGLE, EXACT, WEIGHTS, WEIGHTS_EARLY)
+"""What is run on every preprocessing, where SDPs would take long."""
+
+STEPS = 10_000
+"""Steps of the printed form: the paper's T, of which it says nothing."""
+
+EARLY = 10
+"""Steps after which multiplicative weights are stopped early."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +46,17 @@ LOOKS = {
     PCA: Look("#000000", "o", "ordinary PCA"),
     OWN: Look("#777777", "", "own PCA", ":"),
     EXACT: Look("#0072B2", "s", "fair PCA, exact"),
-    PARETO: Look("#D55E00", "^", "Pareto descent, pairwise"),
-    PARETO_SINGLE: Look("#E69F00", "v", "Pareto descent, single"),
+    PRINTED: Look("#D55E00", "^", "Pareto descent as printed, pairwise"),
+    PRINTED_SINGLE: Look("#E69F00", "v", "Pareto descent as printed, single"),
+    PARETO: Look("#CC3366", "P", "Pareto descent, our default", "--"),
+    PARETO_SINGLE: Look("#E69F00", "<", "Pareto descent, our default, single", "--"),
     SDP: Look("#009E73", "D", "SDP + LP (min-max)", hollow=True),
     "sdp-iterative": Look("#009E73", "P", "SDP + iterative rounding", hollow=True),
     "mw": Look("#56B4E9", "X", "multiplicative weights + LP", hollow=True),
     "mw-iterative": Look(
         "#56B4E9", "p", "multiplicative weights + iterative rounding", hollow=True
     ),
+    WEIGHTS_EARLY: Look("#56B4E9", "H", "multiplicative weights, stopped after 10 steps", ":"),
     "epsilon-constraint": Look("#CC79A7", "<", "ε-constraint"),
     "lagrangian": Look("#CC79A7", ">", "Lagrangian"),
     "nash": Look("#F0E442", "h", "Nash welfare"),
@@ -68,12 +80,22 @@ def methods() -> dict[str, Callable[[Problem], Solution | Array]]:
     """Everything that can be run on a problem, by name."""
     found: dict[str, Callable[[Problem], Solution | Array]] = {
         PCA: lambda problem: problem.pca_basis,
+        PRINTED: lambda problem: printed(STEPS).solve(problem),
+        PRINTED_SINGLE: lambda problem: printed(STEPS, objectives="single").solve(problem),
+        WEIGHTS_EARLY: lambda problem: MultiplicativeWeights(
+            "iterative", max_iter=EARLY, tol=0.0
+        ).solve(problem),
         PARETO_SINGLE: lambda problem: ParetoDescent(objectives="single").solve(problem),
         LEAST_KEPT: lambda problem: ExactSolver().solve(_least_kept(problem)),
     }
     for name, make in SOLVERS.items():
         found[name] = lambda problem, make=make: make().solve(problem)  # type: ignore[misc]
     return found
+
+
+def printed(max_iter: int, start: str = "pca", **choices: Any) -> ParetoDescent:
+    """The paper's algorithm as printed."""
+    return ParetoDescent.as_printed(start, max_iter, **choices)
 
 
 def _least_kept(problem: Problem) -> Problem:

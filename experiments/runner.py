@@ -36,7 +36,7 @@ def source_digest() -> str:
     digest = hashlib.sha256()
     for folder in (ROOT / "src" / "fairpca", ROOT / "experiments"):
         for path in sorted(folder.rglob("*.py")):
-            if path.parent.name != "figures" and path.name not in ("claims.py", "__main__.py"):
+            if path.parent.name not in ("figures", "claims") and path.name != "__main__.py":
                 digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -6,10 +6,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.figures.style import curve, legend_below, only, panels, present
-from experiments.methods import EXACT, OWN, PARETO, PCA
+from experiments.methods import EXACT, OWN, PARETO, PCA, PRINTED
 from experiments.sweep import by_setting
 
-_SHOWN = (PCA, PARETO, EXACT)
+_SHOWN = (PCA, PRINTED, PARETO, EXACT)
 
 
 def draw(frame: pd.DataFrame, data: str, sensitive: str, quantity: str = "group loss") -> Figure:
