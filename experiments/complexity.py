@@ -23,7 +23,7 @@ RANGES = {
     "k": (2, 3, 5, 8),
     "n": (5_000, 20_000, 80_000),
 }
-SMALL = {"d": (6, 12), "k": (2, 3)}
+SMALL = {"d": (6, 12)}
 SHARE = 0.05
 """Of the way from ordinary PCA's largest disparity to the smallest possible, what may be left."""
 

@@ -15,7 +15,7 @@ from fairpca import ExactSolver, Solution
 def tasks(small: bool) -> list[Task]:
     """The groupings with more than two groups, where relaxations need extra dimensions."""
     found = []
-    for task in TASKS[2:]:
+    for task in TASKS[3 if small else 2 :]:
         setting = Setting(*task, n_rows=1500 if small else None)
         dimensions = (3,) if small else range(2, setting.n_features)
         found += [Task(remedied, (setting, r), f"{setting.data}, r = {r}") for r in dimensions]
