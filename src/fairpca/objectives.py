@@ -212,7 +212,7 @@ class PaperObjectives:
         # The tangent part is linear, so it is taken of the k images and not of the m gradients.
         parts = images if tangent is None else tangent(basis, images)
         gradients = (weights @ parts.reshape(len(parts), -1)).reshape(-1, *basis.shape)
-        if np.any(self.alpha):
+        if self._has_alpha:
             pull = basis if tangent is None else tangent(basis, basis[None])[0]
             gradients += 2.0 * np.multiply.outer(self._alphas(len(gradients)), pull)
         return self._values(problem, kept, disparities, basis), gradients
@@ -228,7 +228,7 @@ class PaperObjectives:
         self, problem: Problem, basis: Array, tangent: Tangent | None = None
     ) -> Differences | None:
         """What the last p objectives bring to zero, and its derivatives; None if nothing is."""
-        if self.penalty == "exponential" or np.any(self.alpha):
+        if self.penalty == "exponential" or self._has_alpha:
             return None
         images = problem.matrices @ basis
         kept = np.einsum("kia,ia->k", images, basis)
@@ -241,9 +241,13 @@ class PaperObjectives:
         values = np.empty(1 + len(disparities))
         values[0] = problem.weights @ (problem.traces - kept)
         values[1:] = PENALTIES[self.penalty][0](disparities)
-        if np.any(self.alpha):
+        if self._has_alpha:
             values += self._alphas(len(values)) * float(np.square(basis).sum())
         return values
+
+    @property
+    def _has_alpha(self) -> bool:
+        return not isinstance(self.alpha, float) or self.alpha != 0.0
 
     def _alphas(self, m: int) -> Array:
         return np.broadcast_to(np.asarray(self.alpha, dtype=np.float64), (m,))

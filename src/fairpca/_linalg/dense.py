@@ -17,6 +17,9 @@ from fairpca._linalg.types import Array
 _NEARLY_ORTHONORMAL = 1e-6
 """Error of products of columns up to which they are made orthonormal, not refused."""
 
+_WELL_CONDITIONED = 0.1
+"""Smallest eigenvalue of the products of columns, relative to the largest, that loses no digits."""
+
 _LONG_VECTORS = 2000
 """Length from which the min-norm point is found from products, which halves its digits."""
 
@@ -172,8 +175,14 @@ class Geodesic:
 
 def polar_factor(matrix: Array) -> Array:
     """The nearest matrix with orthonormal columns."""
-    left, _, right = np.linalg.svd(matrix, full_matrices=False)
-    factor: Array = left @ right
+    # From the products of few columns, in a third of the time; where squaring costs digits, by SVD.
+    values, turn = np.linalg.eigh(matrix.T @ matrix)
+    factor: Array
+    if values[0] > _WELL_CONDITIONED * values[-1]:
+        factor = matrix @ ((turn / np.sqrt(values)) @ turn.T)
+    else:
+        left, _, right = np.linalg.svd(matrix, full_matrices=False)
+        factor = left @ right
     return factor
 
 
