@@ -103,7 +103,7 @@ def test_the_steps_of_a_slow_fit_are_shown(folder, monkeypatch):
     assert main(["fit", "people.csv", *FIT, "--solver", "pareto"]) == 0
     doing = "fairpca: finding a fair subspace for 120 rows of 7 columns: step"
     steps = [text for text in said if text.startswith(doing)]
-    assert steps[:2] == [f"{doing} 1/1,000", f"{doing} 2/1,000"]
+    assert steps[:2] == [f"{doing} 1/3,000", f"{doing} 2/3,000"]
     assert terminal.shows() == []
 
 

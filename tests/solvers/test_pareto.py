@@ -462,6 +462,14 @@ def test_where_the_default_ends_nothing_nearby_is_better(kind):
                 assert change.max() >= -1e-8 * length
 
 
+def test_groups_that_are_alike_end_at_ordinary_pca():
+    matrix = random_problem(np.random.default_rng(10), "general", 1, 6, 2).matrices[0]
+    problem = problem_of([matrix, matrix], 2, criterion="equal")
+    end = ParetoDescent().solve(problem)  # no warning
+    assert end.history["runs"][0].stationary
+    assert end.total_loss == pytest.approx(problem.total_loss(problem.pca_basis), rel=1e-9)
+
+
 @pytest.mark.parametrize("factor", [2.0**-27, 0.001, 2.0**27])
 def test_the_unit_of_the_rows_does_not_matter(factor):
     bunch = load_adult(as_frame=False)

@@ -116,6 +116,8 @@ class AdaptiveDescent:
         recent, may_hold = [state.values], True
         zero = self.zero.copy()
         if self.normalize:
+            # Scaled to length one, a gradient does not vanish where its objective is least.
+            zero = np.maximum(zero, self.tol * self.unit)
             zero[len(zero) - len(held) :] = _ROUNDING * self.unit
         stationary, message = False, f"stopped after {max_iter} steps"
         for _ in range(len(steps), max_iter):
