@@ -90,7 +90,7 @@ def _counts() -> str:
         ]
     return (
         "\n## Group counts\n\nThe paper's counts for Adult occur in no version of UCI's file; "
-        "those of two races look exchanged. Its counts for Credit are right, but for the 54 "
+        "those of two races look exchanged. Its counts for Credit are right, except for the 54 "
         "clients with an undocumented marriage code, which it leaves out; here they count as "
         "other.\n\n" + "\n".join(rows)
     )

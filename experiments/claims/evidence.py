@@ -75,6 +75,11 @@ def ratio(value: str) -> Callable[[pd.DataFrame, pd.DataFrame], pd.Series]:
     return lambda found, plain: found[value] / plain[value].reindex(found.index)
 
 
+def at_most(value: str, part: float) -> Condition:
+    """Whether a number of a method is at most this part of that of ordinary PCA."""
+    return lambda found, plain: ratio(value)(found, plain) <= part
+
+
 def price(found: pd.DataFrame, plain: pd.DataFrame) -> pd.Series:
     """What is lost in total above ordinary PCA, in per cent."""
     return 100 * (ratio("total loss")(found, plain) - 1)

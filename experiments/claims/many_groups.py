@@ -8,6 +8,7 @@ from experiments.claims.evidence import (
     COLUMNS,
     Condition,
     Evidence,
+    at_most,
     numbers,
     price,
     ratio,
@@ -22,9 +23,7 @@ def race(evidence: Evidence) -> Claim:
     """Five groups."""
     conditions: dict[str, Condition] = {
         "at most one group is worse off than with PCA": lambda m, p: m["worse off"] <= 1,
-        "the mean disparity is at most half of PCA's": lambda m, p: (
-            ratio("mean disparity")(m, p) <= 0.5
-        ),
+        "the mean disparity is at most half of PCA's": at_most("mean disparity", 0.5),
         "the total loss rises by at most 1 %": lambda m, p: price(m, p) <= 1.0,
     }
     return _claim(
