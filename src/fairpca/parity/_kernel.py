@@ -1,31 +1,18 @@
 """KernelParityPCA: the same means for all groups in the feature space of a kernel."""
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.preprocessing import KernelCenterer
-from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
-from fairpca._linalg.dense import eigh_descending, fix_signs
+from fairpca._linalg.dense import fix_signs
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import (
-    check_choice,
-    check_number,
-    check_rows,
-    check_whole_number,
-    explain_not_finite,
-)
-from fairpca._rows.groups import Codes, Groups, encode_groups, warn_of_dropped
-from fairpca._rows.labels import Labels
-from fairpca._rows.named import chosen_columns, named_columns, without_columns
-from fairpca.estimators.base import Reduction
+from fairpca._rows.checks import check_whole_number
+from fairpca._rows.groups import Codes
 from fairpca.estimators.cautions import warn_of_groups
 from fairpca.estimators.gather import warn_of_no_groups
+from fairpca.estimators.kernel_features import KernelReduction, check_memory
 from fairpca.moments import GroupMoments
 from fairpca.parity._spaces import (
     check_dimensions_left,
@@ -34,18 +21,8 @@ from fairpca.parity._spaces import (
     parity_gaps,
 )
 
-_KERNELS = ("linear", "poly", "rbf", "sigmoid", "cosine", "precomputed")
 
-_RANGE = 1e-10
-"""Eigenvalues of the kernel matrix below this share of the largest count as zero: coefficients
-divide by their roots, which would leave less than ten digits of the projection."""
-
-_INDEFINITE = 1e-5
-"""Share of the largest eigenvalue beyond which a negative one is more than rounding, even that of
-a single-precision matrix."""
-
-
-class KernelParityPCA(Reduction):
+class KernelParityPCA(KernelReduction):
     """Kernel principal component analysis after which all groups have the same mean.
 
     This is `ParityPCA` in the feature space of a kernel: of all projections there in which the
@@ -131,11 +108,8 @@ class KernelParityPCA(Reduction):
     True
     """
 
-    dual_coef_: Array
     mean_gap_: float
     covariance_gap_: float
-    X_fit_: Any
-    gamma_: float
 
     def __init__(
         self,
@@ -174,22 +148,12 @@ class KernelParityPCA(Reduction):
         -------
         self : object
         """
-        self._check_parameters()
-        names = named_columns(X, sensitive_features)
-        if names:
-            sensitive_features = chosen_columns(X, names)
-        rows = self._check_rows(without_columns(X, names), reset=True, ensure_min_samples=2)
-        _check_memory(rows.shape[0])
-        groups = encode_groups(sensitive_features, rows.shape[0], self.missing_labels)
-        rows, labels, codes = self._kept(rows, groups)
-        self.gamma_ = 1.0 / rows.shape[1] if self.gamma is None else float(self.gamma)
-        # A copy: what the caller does to X later must not change the kernel.
-        self.X_fit_ = None if self.kernel == "precomputed" else rows.astype(np.float64)
-        kernel = self._kernel_of_training_rows(rows)
-        self._centerer = KernelCenterer().set_output(transform="default").fit(kernel)
-        # Beside the kernel before it is centred, small eigenvalues are rounding of that step.
-        rounding = len(kernel) * np.finfo(float).eps * float(np.abs(kernel).max())
-        values, vectors = _numerical_range(self._centerer.transform(kernel), rounding)
+        check_whole_number("n_components", self.n_components)
+        self._check_kernel()
+        rows, groups = self._read(X, sensitive_features)
+        check_memory(rows.shape[0])
+        labels, codes = groups.labels, groups.codes
+        values, vectors = self._span(rows)
         coordinates = vectors * np.sqrt(values)
         basis = self._find_basis(coordinates, values, codes, len(labels))
         self.dual_coef_ = fix_signs(vectors @ (basis / np.sqrt(values)[:, None]))
@@ -202,82 +166,9 @@ class KernelParityPCA(Reduction):
             warn_of_no_groups(y, "use scikit-learn's KernelPCA if ordinary kernel PCA is wanted")
         self.mean_gap_, self.covariance_gap_ = parity_gaps(moments, np.eye(self.n_components_))
         self.explained_variance_ = projected.var(axis=0, ddof=1)
-        total = values.sum() / (len(kernel) - 1)
+        total = values.sum() / (len(coordinates) - 1)
         self.explained_variance_ratio_ = self.explained_variance_ / total
         return self
-
-    def transform(self, X: Any) -> Array:
-        """Project rows on the components.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            With a precomputed kernel, the kernel between these rows and the training rows.
-
-        Returns
-        -------
-        array of shape (n_samples, n_components_)
-        """
-        check_is_fitted(self)
-        rows = self._check_rows(self._without_sensitive(X), reset=False)
-        kernel = self._centerer.transform(self._kernel_matrix(rows, self.X_fit_))
-        projected: Array = (kernel @ self.dual_coef_).astype(rows.dtype, copy=False)
-        return projected
-
-    def _check_parameters(self) -> None:
-        check_whole_number("n_components", self.n_components)
-        if not callable(self.kernel):
-            check_choice("kernel", self.kernel, _KERNELS)
-        if self.gamma is not None:
-            check_number("gamma", self.gamma, least=0.0)
-        check_number("degree", self.degree, least=0.0)
-        if not (isinstance(self.coef0, Real) and np.isfinite(float(self.coef0))):
-            raise ValueError(f"coef0 must be a finite number, got {self.coef0!r}.")
-        if not (self.kernel_params is None or isinstance(self.kernel_params, dict)):
-            raise ValueError(f"kernel_params must be None or a dict, got {self.kernel_params!r}.")
-
-    def _kept(self, rows: Any, groups: Groups) -> tuple[Any, Labels, Codes]:
-        """The rows that are not left out, the labels and the codes of these rows."""
-        self.sensitive_names_ = groups.names or ()
-        if groups.kept is None:
-            return rows, groups.labels, groups.codes
-        if self.kernel == "precomputed":
-            raise ValueError(
-                "Rows of a precomputed kernel cannot be left out here: leave out those whose "
-                "sensitive features are missing, and their columns, before."
-            )
-        warn_of_dropped(groups.n_dropped, rows.shape[0])
-        return rows[groups.kept], groups.labels, groups.codes[groups.kept]
-
-    def _check_rows(self, X: Any, *, reset: bool, ensure_min_samples: int = 1) -> Any:
-        rows = check_rows(X, self, reset=reset, ensure_min_samples=ensure_min_samples)
-        assert_all_finite(rows, estimator_name=type(self).__name__, input_name="X")
-        return rows
-
-    def _kernel_of_training_rows(self, rows: Any) -> Array:
-        if self.kernel == "precomputed" and rows.shape[0] != rows.shape[1]:
-            raise ValueError(f"A precomputed kernel must be a square matrix, got {rows.shape}.")
-        with np.errstate(over="ignore", invalid="ignore"):
-            kernel = self._kernel_matrix(rows, self.X_fit_)
-        if not np.isfinite(kernel).all():
-            explain_not_finite(rows, self)
-        if not np.allclose(kernel, kernel.T, rtol=0.0, atol=_INDEFINITE * np.abs(kernel).max()):
-            raise ValueError("The kernel matrix of the training rows is not symmetric.")
-        return kernel
-
-    def _kernel_matrix(self, rows: Any, others: Any) -> Array:
-        """The kernel between rows and others, in double precision."""
-        if self.kernel == "precomputed":
-            matrix = rows.toarray() if hasattr(rows, "toarray") else rows
-            return np.asarray(matrix, dtype=np.float64)
-        if callable(self.kernel):
-            options = self.kernel_params or {}
-        else:
-            options = {"gamma": self.gamma_, "degree": self.degree, "coef0": self.coef0}
-        double = rows.astype(np.float64, copy=False)
-        return np.asarray(
-            pairwise_kernels(double, others, metric=self.kernel, filter_params=True, **options)
-        )
 
     def _find_basis(self, coordinates: Array, values: Array, codes: Codes, k: int) -> Array:
         """Orthonormal directions among the training rows' coordinates in the feature space."""
@@ -288,34 +179,3 @@ class KernelParityPCA(Reduction):
         source = f"the centred kernel matrix has rank {rank}"
         check_dimensions_left(r, space.shape[1], rank, source, k)
         return leading_basis(space, np.diag(values), r)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
-
-
-def _check_memory(n: int) -> None:
-    """Raise MemoryError where the kernel matrix and its eigenvectors do not fit."""
-    try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not known on this system
-        return
-    needed = 4 * 8 * n * n
-    if needed > free:
-        raise MemoryError(
-            f"The kernel matrix of {n:,} rows needs about {needed / 1e9:.0f} GB in all, and "
-            f"{free / 1e9:.0f} GB are free: fit a sample of the rows."
-        )
-
-
-def _numerical_range(kernel: Array, rounding: float) -> tuple[Array, Array]:
-    """Eigenvalues of a positive semidefinite matrix that are not zero, and their eigenvectors."""
-    values, vectors = eigh_descending(kernel)
-    if values[-1] < -max(_INDEFINITE * values[0], rounding):
-        raise ValueError(
-            "The centred kernel matrix is not positive semidefinite: its smallest eigenvalue is "
-            f"{values[-1]:.3g}, its largest {values[0]:.3g}."
-        )
-    kept = values > max(_RANGE * values[0], rounding)
-    return values[kept], vectors[:, kept]
