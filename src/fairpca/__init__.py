@@ -1,7 +1,8 @@
 """Fair principal component analysis: a subspace in which every group has the same disparity.
 
-`FairPCA` is the estimator, `audit` judges a reduction that is already in use, and `pareto_front`
-gives every trade-off between total loss and equality. Underneath,
+`FairPCA` is the estimator, `KernelFairPCA` does the same in the feature space of a kernel, `audit`
+judges a reduction that is already in use, and `pareto_front` gives every trade-off between total
+loss and equality. Underneath,
 `GroupMoments` is what is kept of the data, `Problem` poses the question, `ExactSolver` answers it
 with a `Solution`, and its `Certificate` says how good the answer provably is. `ParetoDescent` is
 the gradient method of Kamani et al.; `fairpca.objectives` has what it can minimise. Methods to
@@ -22,6 +23,7 @@ from fairpca._version import __version__ as __version__
 from fairpca.audit import audit
 from fairpca.certificate import Certificate
 from fairpca.estimators.fair_pca import FairPCA
+from fairpca.estimators.kernel_fair_pca import KernelFairPCA
 from fairpca.exceptions import FairnessWarning
 from fairpca.front import ParetoFront, pareto_front
 from fairpca.moments import GroupMoments
@@ -37,6 +39,7 @@ __all__ = [
     "FairnessWarning",
     "GroupMoments",
     "GroupTable",
+    "KernelFairPCA",
     "ParetoDescent",
     "ParetoFront",
     "Problem",

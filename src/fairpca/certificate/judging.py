@@ -9,6 +9,7 @@ from fairpca._linalg.kept_bounds import KeptBounds
 from fairpca._linalg.types import Array
 from fairpca.certificate.record import Certificate
 from fairpca.certificate.words import NOUNS
+from fairpca.exceptions import warn_user
 from fairpca.problem import Problem
 
 OPTIMAL_GAP = 1e-7
@@ -119,3 +120,10 @@ def _said_spread(problem: Problem, measures: Array, spread: float) -> float:
     # All are nothing but rounding, unless columns are so different that nobody can tell.
     zero = problem.lost_parts is None and max(spread, size) <= _NOTHING * problem.rounding
     return 0.0 if zero else spread
+
+
+def warn_of_certificate(certificate: Certificate) -> None:
+    """Warn where what was asked for was not found, or every one of several groups is worse off."""
+    worse = certificate.all_worse_off and len(certificate.measures) > 1
+    if worse or certificate.status in ("infeasible", "unresolved"):
+        warn_user(str(certificate))

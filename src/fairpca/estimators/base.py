@@ -77,11 +77,27 @@ class Reduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     sensitive_names_: tuple[str, ...] = ()
     explained_variance_: Array
     explained_variance_ratio_: Array
+    projection_factors_: Array | None = None
     n_components_: int
 
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
+
+    @property
+    def _retention(self) -> Array:
+        """What is kept of the rows' variance along each component."""
+        given = self.projection_factors_
+        factors = np.ones(self.n_components_) if given is None else given
+        retention: Array = 1.0 - (1.0 - factors) ** 2
+        return retention
+
+    def _check_reduced(self, reduced: Any) -> None:
+        if reduced.shape[1] != self.n_components_:
+            raise ValueError(
+                f"X has {reduced.shape[1]} columns, but this {type(self).__name__} reduces to "
+                f"{self.n_components_}."
+            )
 
     def _without_sensitive(self, X: Any) -> Any:
         """A table without the columns that made the groups, unless they are features."""
@@ -106,7 +122,6 @@ class LinearReduction(Reduction):
     mean_: Array
     singular_values_: Array
     noise_variance_: float
-    projection_factors_: Array | None = None
 
     def transform(self, X: Any) -> Any:
         """Project rows on the components.
@@ -149,11 +164,7 @@ class LinearReduction(Reduction):
             components, mean = (to_device(part, reduced) for part in (components, mean))
         else:
             reduced = check_array(X, dtype=[np.float64, np.float32])
-        if reduced.shape[1] != self.n_components_:
-            raise ValueError(
-                f"X has {reduced.shape[1]} columns, but this {type(self).__name__} reduces to "
-                f"{self.n_components_}."
-            )
+        self._check_reduced(reduced)
         restored: Array = reduced @ components + mean
         # What PyTorch makes is in this precision already.
         return (
@@ -187,14 +198,6 @@ class LinearReduction(Reduction):
         matrix = moments.scatter[0] / moments.weight[0] + np.outer(offset, offset)
         kept = np.einsum("ij,ij->i", self.components_ @ matrix, self.components_)
         return -max(float(np.trace(matrix) - kept @ self._retention), 0.0)
-
-    @property
-    def _retention(self) -> Array:
-        """What is kept of the rows' variance along each component."""
-        given = self.projection_factors_
-        factors = np.ones(self.n_components_) if given is None else given
-        retention: Array = 1.0 - (1.0 - factors) ** 2
-        return retention
 
     def get_covariance(self) -> Array:
         """The covariance of the rows according to the model that the components are.

@@ -27,6 +27,7 @@ TO_FIT = (
     "rows go."
 )
 TRIED = ", though no shrinkage did clearly better on held-out rows: merge small groups."
+TO_MERGE = ": merge small groups, or fit more rows."
 TO_AUDIT = ": merge small groups, or audit more rows."
 """What to do about groups whose measures may be chance."""
 
@@ -49,6 +50,7 @@ def cautions(
     features: Sequence[str] | None = None,
     quoted: Callable[[str], str] = repr,
     advice: str = TO_FIT,
+    columns: bool = True,
 ) -> list[Caution]:
     """What to know before relying on what is found for a problem; nothing of a single group.
 
@@ -63,6 +65,8 @@ def cautions(
         Makes a name part of a sentence.
     advice : str, default=TO_FIT
         What to do about groups that the rows cannot tell from chance.
+    columns : bool, default=True
+        Whether the columns are those of a table, of which one may decide everything.
 
     Returns
     -------
@@ -94,7 +98,8 @@ def cautions(
                 "group loses more than each row of a large one.",
             )
         )
-    found += _dominant_column(moments, features or moments.feature_names, quoted)
+    if columns:
+        found += _dominant_column(moments, features or moments.feature_names, quoted)
     return found
 
 
@@ -106,6 +111,7 @@ def warn_of_cautions(
     shrunk: bool = False,
     advice: str = TO_FIT,
     choice: str | None = None,
+    columns: bool = True,
 ) -> None:
     """Give all cautions of a problem in one warning.
 
@@ -118,7 +124,7 @@ def warn_of_cautions(
         The rows, if they are at hand: see `indistinct_groups`.
     shrunk : bool, default=False
         Whether what chance makes of groups is allowed for, so that it need not be said.
-    advice : str, default=TO_FIT
+    advice, columns
         As for `cautions`.
     choice : str, default=None
         What is to be said of the shrinkage that was chosen.
@@ -128,7 +134,8 @@ def warn_of_cautions(
     indistinct = np.zeros(problem.n_groups, dtype=bool)
     if not shrunk:
         indistinct = indistinct_groups(problem, table, gathered)
-    texts = [caution.text for caution in cautions(problem, indistinct, advice=advice)]
+    found = cautions(problem, indistinct, advice=advice, columns=columns)
+    texts = [caution.text for caution in found]
     texts = [choice, *texts] if choice else texts
     if texts:
         warn_user(BEGINNING + " ".join(texts))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from fairpca._rows.labels import grouping_of
 from fairpca._rows.row_space import RowSpace
-from fairpca.certificate import Certificate
+from fairpca.certificate import Certificate, warn_of_certificate
 from fairpca.estimators.base import LinearReduction, solution_axes
 from fairpca.estimators.baselines import Baselines
 from fairpca.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
@@ -28,7 +28,6 @@ from fairpca.estimators.gather import (
 from fairpca.estimators.nesting import NestingTable
 from fairpca.estimators.partial import MomentsFit, Taken
 from fairpca.estimators.shrinkage import shrunk_problem, unshrunk
-from fairpca.exceptions import warn_user
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers import Solver
@@ -327,9 +326,7 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         self.__dict__.pop("_taken", None)
         if taken is not None:
             self._taken = taken
-        worse = solution.certificate.all_worse_off and len(gathered.moments.labels) > 1
-        if worse or solution.certificate.status in ("infeasible", "unresolved"):
-            warn_user(str(solution.certificate))
+        warn_of_certificate(solution.certificate)
         advice = TRIED if self.shrinkage == "auto" else TO_FIT
         said = {"advice": advice, "choice": judged and judged.caution}
         shrunk = self.shrinkage_ > 0.0

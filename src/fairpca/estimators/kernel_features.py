@@ -18,6 +18,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.preprocessing import KernelCenterer
@@ -230,6 +231,21 @@ def draw_landmarks(codes: Codes, n: int, least: int, seed: int) -> NDArray[np.in
         for group, size in enumerate(given)
     ]
     return np.sort(np.concatenate(drawn))
+
+
+def ridge_coefficients(kernel: Array, rows: Array, alpha: float) -> Array:
+    """What kernels with the reduced rows are multiplied by to give rows: kernel ridge regression.
+
+    `kernel` is that of the reduced rows; it is overwritten.
+    """
+    kernel[np.diag_indices_from(kernel)] += alpha
+    try:
+        return np.asarray(scipy.linalg.solve(kernel, rows, assume_a="pos", overwrite_a=True))
+    except np.linalg.LinAlgError as error:
+        raise ValueError(
+            f"inverse_transform cannot be learned with alpha={alpha!r}, because the kernel matrix "
+            "of the reduced rows is not positive definite: set a larger alpha."
+        ) from error
 
 
 def _numerical_range(kernel: Array, rounding: float) -> tuple[Array, Array]:
