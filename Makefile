@@ -42,6 +42,7 @@ cases: $(READY)
 	$(BIN)/python benchmarks/raw_columns.py
 	$(BIN)/python benchmarks/hard_problems.py
 	$(BIN)/python benchmarks/second_search.py
+	$(BIN)/python benchmarks/kernel.py
 
 reproduce: $(READY)
 	$(BIN)/python -m experiments
