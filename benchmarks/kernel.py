@@ -71,7 +71,7 @@ is left the default of 40 can take two minutes for a fit.
 
 VERDICT = """The disparity is about what a class could keep in a subspace of its own, not about
 what it keeps: making the largest disparity small does *not* make the worst class keep more, and
-costs other classes a little. Who wants the worst class to keep more has to ask for that
+all rows together keep a little less. Who wants the worst class to keep more has to ask for that
 (`measure="variance", relative=True`), and gets it on rows that were not seen, too. The largest
 disparity is then larger than with kernel PCA.
 """
@@ -96,9 +96,11 @@ variance, outside the span too.
 """
 
 LANDMARKS_SAY = """
-Small groups have few landmarks, so more of them lies outside the span, and a group's own kernel PCA
-finds less there: disparities in the span are smaller than with all rows. For groups of very
-different sizes, read `landmark_share_` before the disparities.
+What lies outside the span cannot be kept, not even by a group's own kernel PCA, so disparities in
+the span are smaller than with all rows: read `landmark_share_` before the disparities. Half of the
+landmarks are shared equally among the groups, because in proportion to the rows alone, 300 of the
+2,000 rows by race span 0.63 of the worst group's variance, not 0.75, and the largest disparity
+seems to be 0.1395, where it is 0.1815 with all rows.
 """
 
 
@@ -238,7 +240,7 @@ def main() -> None:
     warnings.simplefilter("ignore", FairnessWarning)
     lines = [HEAD, *digits_lines()]
     lines += [ATTACKED, *attacked_lines(), LANDMARKS, *landmark_lines(), LANDMARKS_SAY]
-    TARGET.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    TARGET.write_text("\n".join(lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

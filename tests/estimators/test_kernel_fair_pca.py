@@ -321,12 +321,11 @@ def test_landmarks_never_make_a_matrix_of_all_rows(monkeypatch):
 
 def test_landmarks_are_drawn_by_group():
     codes = np.repeat([0, 1, 2], [900, 90, 3])
-    for n in (9, 50, 993):
+    expected = {9: [3, 3, 3], 50: [39, 8, 3], 400: [331, 66, 3], 990: [897, 90, 3]}
+    for n, count in expected.items():
         drawn = draw_landmarks(codes, n, 3, seed=1)
         assert len(set(drawn)) == n
-        count = np.bincount(codes[drawn])
-        assert count[2] == 3
-        assert count[1] == max(3, round((n - 3) / 11))
+        assert np.bincount(codes[drawn]).tolist() == count
     assert list(draw_landmarks(codes, 50, 3, 1)) == list(draw_landmarks(codes, 50, 3, 1))
     assert list(draw_landmarks(codes, 50, 3, 1)) != list(draw_landmarks(codes, 50, 3, 2))
     with pytest.raises(ValueError, match="n_landmarks=8 is too few: 3 groups need 9"):
@@ -439,6 +438,22 @@ def test_kernels_that_are_none():
     sparse = scipy.sparse.csr_array(X)
     with pytest.raises(ValueError, match="fit_inverse_transform needs dense rows"):
         KernelFairPCA(fit_inverse_transform=True).fit(sparse, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 30])
+def test_values_that_cannot_be_used(n_landmarks):
+    X, groups = grouped_rows()
+    fair = KernelFairPCA(2, kernel="linear", n_landmarks=n_landmarks)
+    for value, words in ((np.nan, "NaN"), (np.inf, "infinity"), (1e200, "too large to be squared")):
+        rows = X.copy()
+        rows[::7, 1] = value
+        with pytest.raises(ValueError, match=words):
+            fair.fit(rows, sensitive_features=groups)
+    rows = X.copy()
+    free = np.flatnonzero(~np.isin(np.arange(60), draw_landmarks(groups, 30, 2, 0)))[0]
+    rows[free, 1] = 1e200  # of a row that is no landmark
+    with pytest.raises(ValueError, match="too large to be squared"):
+        fair.fit(rows, sensitive_features=groups)
 
 
 def test_a_kernel_matrix_that_does_not_fit_is_refused_before_any_work():

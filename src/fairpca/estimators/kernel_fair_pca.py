@@ -17,12 +17,10 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_array, check_is_fitted
+from numpy.typing import NDArray
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_flag, check_number, check_whole_number
+from fairpca._rows.checks import check_whole_number, explain_not_finite
 from fairpca._rows.groups import Groups
 from fairpca._rows.text import short_text
 from fairpca.certificate import Certificate, warn_of_certificate
@@ -32,11 +30,10 @@ from fairpca.estimators.choices import PROBLEM_CHOICES, checked_solver
 from fairpca.estimators.gather import Gathered, warn_of_no_groups
 from fairpca.estimators.kernel_features import (
     KERNEL_MATRICES,
-    KernelReduction,
     check_memory,
     draw_landmarks,
-    ridge_coefficients,
 )
+from fairpca.estimators.kernel_preimages import PreimageReduction
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.problem import Problem
 from fairpca.solution import Solution
@@ -47,7 +44,7 @@ _NO_SHARE = 1e-9
 """Share of a group's variance outside the landmarks' span that is not worth a word."""
 
 
-class KernelFairPCA(KernelReduction):
+class KernelFairPCA(PreimageReduction):
     """Kernel principal component analysis that is fair to the worst-off group.
 
     This is `FairPCA` in the feature space of a kernel: of all subspaces of `n_components`
@@ -77,8 +74,9 @@ class KernelFairPCA(KernelReduction):
         Further arguments of a callable.
     n_landmarks : int or None, default=None
         How many training rows span the space in which components are looked for; None takes all.
-        They are drawn at random within each group, in proportion to its rows, but at least
-        `n_components` in each (or all of its rows), so that each can have a subspace of its own.
+        They are drawn at random within each group. Half of them are shared equally among the
+        groups, so that small ones are spanned too, and the others go by their numbers of rows;
+        each group has at least `n_components`, or all of its rows.
     criterion, tolerance, measure, relative, bounds, max_extra_loss, solver
         What is asked for and who finds it, as for `FairPCA`.
     fit_inverse_transform : bool, default=False
@@ -233,8 +231,7 @@ class KernelFairPCA(KernelReduction):
         """
         solver = self._check_parameters()
         rows, groups = self._read(X, sensitive_features)
-        if self.fit_inverse_transform and hasattr(rows, "toarray"):
-            raise ValueError("fit_inverse_transform needs dense rows: leave it out, or densify X.")
+        self._check_dense(rows)
         chosen = self._chosen_landmarks(rows, groups)
         values, vectors = self._span(rows if chosen is None else rows[chosen])
         if self.n_components > len(values):
@@ -250,6 +247,8 @@ class KernelFairPCA(KernelReduction):
         else:
             coordinates = None
             moments, outside = self._mapped(rows, groups, to_span)
+        if not moments.is_finite:
+            explain_not_finite(rows, self)
         gathered = Gathered(moments, coordinates, groups.codes).grouped(self.groups)
         if self.groups is not None:
             if sensitive_features is None:
@@ -261,37 +260,10 @@ class KernelFairPCA(KernelReduction):
         solution = solver.solve(problem)
         self._set_fitted(problem, solution, to_span)
         self._set_shares(problem, gathered.group_sums(outside) / gathered.moments.count)
-        if self.fit_inverse_transform:
-            self._learn_preimages()
+        self._learn_preimages()
         warn_of_certificate(solution.certificate)
         warn_of_cautions(problem, self.group_table_, gathered, advice=TO_MERGE, columns=False)
         return self
-
-    def inverse_transform(self, X: ArrayLike) -> Array:
-        """Rows whose reduction is near to these: pre-images, of which there need not be any.
-
-        They are learned as scikit-learn's `KernelPCA` learns them, by kernel ridge regression from
-        the reduced landmarks to the landmarks. How far they are from the rows is not what the
-        certificate is about: see `reconstruction_errors`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_components_)
-
-        Returns
-        -------
-        array of shape (n_samples, n_features_in_)
-        """
-        check_is_fitted(self)
-        if not hasattr(self, "_preimages"):
-            raise NotFittedError(
-                "inverse_transform has not been learned: set fit_inverse_transform=True and fit."
-            )
-        reduced = check_array(X, dtype=[np.float64, np.float32])
-        self._check_reduced(reduced)
-        learned_from, coefficients = self._preimages
-        restored: Array = self._kernel_matrix(reduced, learned_from) @ coefficients
-        return restored.astype(reduced.dtype, copy=False)
 
     def reconstruction_errors(self, X: Any) -> Array:
         """Squared distances of rows from their reconstructions in the feature space.
@@ -332,12 +304,9 @@ class KernelFairPCA(KernelReduction):
         self._check_kernel()
         least = int(self.n_components)
         check_whole_number("n_landmarks", self.n_landmarks, least=least, optional=True)
-        check_flag("fit_inverse_transform", self.fit_inverse_transform)
-        check_number("alpha", self.alpha, least=0.0)
-        if self.kernel == "precomputed":
-            for name in ("n_landmarks", "fit_inverse_transform"):
-                if getattr(self, name):
-                    raise ValueError(f"{name} needs rows, not a precomputed kernel: leave it out.")
+        if self.n_landmarks is not None and self.kernel == "precomputed":
+            raise ValueError("n_landmarks needs rows, not a precomputed kernel: leave it out.")
+        self._check_preimages()
         return checked_solver(self)
 
     def _chosen_landmarks(self, rows: Any, groups: Groups) -> NDArray[np.intp] | None:
@@ -355,9 +324,10 @@ class KernelFairPCA(KernelReduction):
         """Moments of all rows' coordinates, and each row's square outside the landmarks' span."""
         total, outside = MomentSum(), np.empty(rows.shape[0])
         for part, kernel in self._kernels(rows):
-            coordinates = self._centred(kernel) @ to_span
-            inside = np.einsum("ij,ij->i", coordinates, coordinates)
-            outside[part] = np.maximum(self._squares(rows[part], kernel) - inside, 0.0)
+            with np.errstate(over="ignore", invalid="ignore"):  # the moments will tell
+                coordinates = self._centred(kernel) @ to_span
+                inside = np.einsum("ij,ij->i", coordinates, coordinates)
+                outside[part] = np.maximum(self._squares(rows[part], kernel) - inside, 0.0)
             here = replace(groups, codes=groups.codes[part])
             total.add(GroupMoments.from_groups(coordinates, here))
         return total.moments(), outside
@@ -373,7 +343,6 @@ class KernelFairPCA(KernelReduction):
         self._center_coef, self._center_square = to_span @ axes.mean, float(axes.mean @ axes.mean)
         self.solution_, self.certificate_ = solution, solution.certificate
         self.group_table_ = GroupTable.from_problem(problem, solution.group_losses, "fair")
-        self.__dict__.pop("_preimages", None)
 
     def _set_shares(self, problem: Problem, outside: Array) -> None:
         """Say how much of each group's variance lies outside the landmarks' span."""
@@ -392,9 +361,3 @@ class KernelFairPCA(KernelReduction):
                 "feature space, and no larger share of any other group's."
             )
             self.group_table_ = replace(self.group_table_, notes=(note,))
-
-    def _learn_preimages(self) -> None:
-        blocks = self._kernels(self.X_fit_)
-        reduced = np.concatenate([self._project(self._centred(kernel)) for _, kernel in blocks])
-        kernel = self._kernel_matrix(reduced, reduced)
-        self._preimages = reduced, ridge_coefficients(kernel, self.X_fit_, self.alpha)

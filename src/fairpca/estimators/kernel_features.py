@@ -18,7 +18,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.preprocessing import KernelCenterer
@@ -146,10 +145,7 @@ class KernelReduction(Reduction):
         n, d = landmarks.shape
         if self.kernel == "precomputed" and n != d:
             raise ValueError(f"A precomputed kernel must be a square matrix, got {(n, d)}.")
-        with np.errstate(over="ignore", invalid="ignore"):
-            kernel = self._kernel_matrix(landmarks, self.X_fit_)
-        if not np.isfinite(kernel).all():
-            explain_not_finite(landmarks, self)
+        kernel = self._finite_kernel(landmarks)
         if not np.allclose(kernel, kernel.T, rtol=0.0, atol=_INDEFINITE * np.abs(kernel).max()):
             raise ValueError("The kernel matrix of the training rows is not symmetric.")
         return kernel
@@ -158,7 +154,15 @@ class KernelReduction(Reduction):
         """The kernel between rows and landmarks, block by block."""
         n_landmarks = len(self._centerer.K_fit_rows_)
         for part in gen_batches(rows.shape[0], max(1, _BLOCK_VALUES // n_landmarks)):
-            yield part, self._kernel_matrix(rows[part], self.X_fit_)
+            yield part, self._finite_kernel(rows[part])
+
+    def _finite_kernel(self, rows: Any) -> Array:
+        """The kernel between rows and landmarks; refused where numbers are too large for it."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            kernel = self._kernel_matrix(rows, self.X_fit_)
+        if not np.isfinite(kernel).all():
+            explain_not_finite(rows, self)
+        return kernel
 
     def _centred(self, kernel: Array) -> Array:
         """The inner products after the landmarks' mean feature is taken off."""
@@ -213,16 +217,18 @@ def check_memory(n: int, n_matrices: int = KERNEL_MATRICES, way_out: str = "fit 
 def draw_landmarks(codes: Codes, n: int, least: int, seed: int) -> NDArray[np.intp]:
     """Positions of n rows, drawn at random within each group, in the order of the rows.
 
-    Groups have them in proportion to their rows, but each has at least `least`, or all of its
-    rows: a group without landmarks would be judged by what other groups' rows span.
+    Half of them are shared equally, the others go by the number of rows; each group has at least
+    `least`, or all of its rows. A small group with few landmarks would be judged by what other
+    groups' rows span, and what it could keep by itself would not be seen.
     """
     count = np.bincount(codes)
-    given = np.minimum(count, least)
-    if given.sum() > n:
+    needed = np.minimum(count, least).sum()
+    if needed > n:
         raise ValueError(
-            f"n_landmarks={n} is too few: {len(count)} groups need {given.sum()} of them, "
+            f"n_landmarks={n} is too few: {len(count)} groups need {needed} of them, "
             f"n_components={least} each or all of their rows."
         )
+    given = np.minimum(count, max(least, n // (2 * len(count))))
     while given.sum() < n:  # the next one goes where a landmark stands for the most rows
         given[np.argmax(count / (given + 1))] += 1
     rng = np.random.default_rng(seed)
@@ -231,21 +237,6 @@ def draw_landmarks(codes: Codes, n: int, least: int, seed: int) -> NDArray[np.in
         for group, size in enumerate(given)
     ]
     return np.sort(np.concatenate(drawn))
-
-
-def ridge_coefficients(kernel: Array, rows: Array, alpha: float) -> Array:
-    """What kernels with the reduced rows are multiplied by to give rows: kernel ridge regression.
-
-    `kernel` is that of the reduced rows; it is overwritten.
-    """
-    kernel[np.diag_indices_from(kernel)] += alpha
-    try:
-        return np.asarray(scipy.linalg.solve(kernel, rows, assume_a="pos", overwrite_a=True))
-    except np.linalg.LinAlgError as error:
-        raise ValueError(
-            f"inverse_transform cannot be learned with alpha={alpha!r}, because the kernel matrix "
-            "of the reduced rows is not positive definite: set a larger alpha."
-        ) from error
 
 
 def _numerical_range(kernel: Array, rounding: float) -> tuple[Array, Array]:
