@@ -112,10 +112,9 @@ def held_out(X: Array, y: Array, gamma: float, r: int) -> dict[str, Array]:
     splits = StratifiedShuffleSplit(SPLITS, test_size=0.5, random_state=0).split(X, y)
     found: dict[str, list[list[float]]] = {name: [] for name in METHODS}
     for train, test in splits:
+        common: dict[str, Any] = {"gamma": gamma, "solver": ExactSolver(STARTS)}
         fits = {
-            name: KernelFairPCA(r, gamma=gamma, solver=ExactSolver(STARTS), **choices).fit(
-                X[train], sensitive_features=y[train]
-            )
+            name: KernelFairPCA(r, **common, **choices).fit(X[train], sensitive_features=y[train])
             for name, choices in METHODS.items()
         }
         largest = {name: fair.group_table_.disparity.max() for name, fair in fits.items()}
