@@ -52,7 +52,7 @@ class KernelFairPCA(PreimageReduction):
     be, and says how good that provably is. Losses are squared distances in the feature space.
 
     With all rows as landmarks, fitting holds a matrix with a number for each *pair* of training
-    rows, several times and once more for each group, and its time grows with the cube of their
+    rows, several times and twice more for each group, and its time grows with the cube of their
     number: set `n_landmarks` for more than some thousand rows. Rows have no weights.
 
     Parameters
@@ -318,7 +318,8 @@ class KernelFairPCA(PreimageReduction):
         check_memory(m or n, KERNEL_MATRICES + 2 * k, "set n_landmarks to a part")
         if m is None or m == n:
             return None
-        return draw_landmarks(groups.codes, m, int(self.n_components), self.random_state or 0)
+        codes = np.zeros_like(groups.codes) if self.groups is None else groups.codes
+        return draw_landmarks(codes, m, int(self.n_components), self.random_state or 0)
 
     def _mapped(self, rows: Any, groups: Groups, to_span: Array) -> tuple[GroupMoments, Array]:
         """Moments of all rows' coordinates, and each row's square outside the landmarks' span."""
