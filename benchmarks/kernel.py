@@ -58,7 +58,7 @@ groups). Half of the rows are fitted to, the other half held out; {SPLITS} rando
 by class, of which the means are shown. The RBF kernel has `gamma` = 1 / (columns * variance of all
 pixels), scikit-learn's "scale" for support vector machines, chosen before any result was seen, and
 a quarter and four times of it. The local search has at most {STARTS} starts, because where a gap
-is left the default of 40 can take two minutes for a fit.
+is left the default of 40 can take three times as long.
 
 - *largest disparity*: of a class on the training rows, in the feature space, where a row's features
   have length 1: what the class loses beyond its own kernel PCA.
