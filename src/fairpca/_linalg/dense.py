@@ -229,6 +229,25 @@ def min_norm_point(vectors: Array, divisors: Array | None = None) -> Array:
     return weights
 
 
+def direction_of(
+    gradients: Array, projected: Array, *, normalize: bool, zero: Array
+) -> tuple[Array, Array, Array]:
+    """The direction in which all objectives fall (equation 17), with weights and divisors.
+
+    It is minus the sum of the gradients, each times its weight over its divisor. Gradients are
+    rows; `projected` are their parts in which a direction is looked for. A gradient no longer than
+    `zero`, one for each, has vanished: there is no direction in which its objective falls, and the
+    one that is found is zero.
+    """
+    sizes = np.sqrt(np.einsum("ij,ij->i", gradients, gradients))
+    vanished = sizes <= zero
+    divisors = sizes if normalize else np.ones(len(gradients))
+    if vanished.any():
+        divisors = np.where(vanished, np.inf, divisors)
+    weights = min_norm_point(projected, divisors)
+    return -((weights / divisors) @ projected), weights, divisors
+
+
 def fix_signs(basis: Array) -> Array:
     """Turn each column so that its entry of largest magnitude is positive."""
     largest = np.abs(basis).argmax(axis=0)

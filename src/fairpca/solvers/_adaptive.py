@@ -20,9 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fairpca._linalg.dense import direction_of
 from fairpca._linalg.types import Array
 from fairpca.objectives import Differences
-from fairpca.solvers._descent import STATIONARY, STOPPED, Descent, descend, direction_of
+from fairpca.solvers._descent import STATIONARY, STOPPED, Descent, descend
 
 _EXPLORING = 200
 """Steps of the length 1/sqrt(t) at the beginning. After 100 some runs end less fair, after 300 none

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairpca._linalg.dense import min_norm_point
+from fairpca._linalg.dense import direction_of
 from fairpca._linalg.types import Array
 
 _SHORTEST_STEP = 2.0**-60
@@ -125,23 +125,6 @@ def descend(
         stationary,
         message,
     )
-
-
-def direction_of(
-    gradients: Array, projected: Array, *, normalize: bool, zero: Array
-) -> tuple[Array, Array, Array]:
-    """The direction in which all objectives fall (equation 17), with weights and divisors.
-
-    It is minus the sum of the gradients, each times its weight over its divisor. Gradients are
-    rows; `projected` are their parts in which a direction is looked for.
-    """
-    sizes = np.sqrt(np.einsum("ij,ij->i", gradients, gradients))
-    vanished = sizes <= zero
-    divisors = sizes if normalize else np.ones(len(gradients))
-    if vanished.any():
-        divisors = np.where(vanished, np.inf, divisors)
-    weights = min_norm_point(projected, divisors)
-    return -((weights / divisors) @ projected), weights, divisors
 
 
 def _same(point: Array) -> Array:
