@@ -1,8 +1,10 @@
 """Every gradient against central differences, every value against its definition."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from fairpca import GroupMoments, Problem
 from fairpca.objectives import (
@@ -13,8 +15,10 @@ from fairpca.objectives import (
     SeparateObjectives,
     SmallestVariance,
     TotalLoss,
+    descent_direction,
 )
 
+from devices import import_torch
 from problems import random_basis
 
 OTHERS = [TotalLoss(), SmallestVariance(), NashObjective(), LossDifference(), MeanDistance()]
@@ -118,3 +122,125 @@ def test_unknown_choices_are_refused():
         PaperObjectives(penalty="cubic")
     with pytest.raises(ValueError, match="'pairwise', 'single'"):
         PaperObjectives("triple")
+
+
+def simplex_grid(m, parts):
+    """All weights that are multiples of 1 / parts and sum to one."""
+    bars = np.array(list(combinations(range(parts + m - 1), m - 1)))
+    edges = np.pad(bars, ((0, 0), (1, 0)), constant_values=-1)
+    edges = np.pad(edges, ((0, 0), (0, 1)), constant_values=parts + m - 1)
+    return (np.diff(edges, axis=1) - 1) / parts
+
+
+@pytest.mark.parametrize("m", [2, 3, 4])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_no_combination_on_a_grid_is_shorter_than_the_descent_direction(m, normalize):
+    rng = np.random.default_rng(m)
+    for _ in range(20):
+        gradients = rng.standard_normal((m, 5)) * rng.uniform(0.1, 10, (m, 1)) + 0.3
+        direction, weights = descent_direction(gradients, normalize=normalize)
+        rows = gradients
+        if normalize:
+            rows = gradients / np.linalg.norm(gradients, axis=1, keepdims=True)
+        assert weights.min() >= 0
+        assert_allclose(weights.sum(), 1)
+        assert_allclose(direction, -weights @ rows, atol=1e-12)
+        lengths = np.linalg.norm(simplex_grid(m, 24) @ rows, axis=1)
+        nearest = np.linalg.norm(rows, axis=1).max() * m / 24  # from any point to one of the grid
+        assert lengths.min() - nearest <= np.linalg.norm(direction) <= lengths.min() + 1e-12
+
+
+@pytest.mark.parametrize("m", [1, 2, 5, 20])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_all_objectives_fall_along_the_descent_direction(m, normalize):
+    rng = np.random.default_rng(m)
+    centres, curvatures = rng.standard_normal((m, 40)) + 1, rng.uniform(0.1, 10, (m, 40))
+    point = np.full(40, -1.0)
+
+    def values(at):
+        return 0.5 * (curvatures * np.square(at - centres)).sum(axis=1)
+
+    gradients = curvatures * (point - centres)
+    before = gradients.copy()
+    direction, _ = descent_direction(gradients, normalize=normalize)
+    assert_array_equal(gradients, before)
+    h = 1e-6
+    rates = (values(point + h * direction) - values(point - h * direction)) / (2 * h)
+    if normalize:
+        rates /= np.linalg.norm(gradients, axis=1)
+    assert direction @ direction > 1e-3
+    assert rates.max() <= -direction @ direction * (1 - 1e-6)
+
+
+def test_descent_directions_where_the_answer_is_known():
+    g = np.array([3.0, 4.0])
+    direction, weights = descent_direction([g])  # one objective: the steepest way down
+    assert_allclose(direction, -g / 5)
+    assert_allclose(weights, [1.0])
+    assert_allclose(descent_direction([g], normalize=False)[0], -g)
+    assert_allclose(descent_direction([g, 7 * g])[0], -g / 5)  # parallel
+    assert_allclose(descent_direction([g, 7 * g], normalize=False)[0], -g)
+    assert_allclose(descent_direction([g, -7 * g])[0], 0, atol=1e-15)  # opposite
+    # Unequal lengths: the point of the segment from (2, 0) to (0, 1) that is nearest to zero.
+    assert_allclose(descent_direction([[2.0, 0], [0, 1.0]], normalize=False)[0], [-0.4, -0.8])
+
+
+@pytest.mark.parametrize("others", [0, 1, 3])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_a_vanished_gradient_leaves_no_direction(others, normalize):
+    gradients = np.random.default_rng(0).standard_normal((others + 1, 6)) + 2
+    gradients[0] = 0.0
+    direction, weights = descent_direction(gradients, normalize=normalize)
+    assert_allclose(direction, 0, atol=1e-15)
+    assert_allclose(weights, np.eye(others + 1)[0], atol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("m", "p"), [(1, 7), (2, 50), (5, 3), (20, 3000)])
+def test_tensors_have_the_direction_of_arrays(m, p, dtype):
+    torch = import_torch()
+    gradients = np.random.default_rng(p).standard_normal((m, p)) + 0.5
+    gradients[m // 2] *= 100
+    tensor = torch.tensor(gradients, dtype=getattr(torch, dtype))
+    for normalize in (True, False):
+        direction, weights = descent_direction(tensor, normalize=normalize)
+        wanted, _ = descent_direction(gradients, normalize=normalize)
+        assert direction.dtype == tensor.dtype
+        assert direction.device == tensor.device
+        size = np.linalg.norm(gradients, axis=1).min() if not normalize else 1.0
+        error = np.linalg.norm(direction.numpy() - wanted)
+        assert error <= size * {"float32": 1e-4, "float64": 1e-7}[dtype]
+        assert isinstance(weights, np.ndarray)
+        assert_allclose(weights.sum(), 1)
+
+
+def test_tensors_of_low_precision_keep_their_digits():
+    # Nearly opposite: products in float32 would round this angle to zero.
+    torch = import_torch()
+    gradients = torch.tensor([[1.0, 1e-4], [-1.0, 1e-4]], dtype=torch.float32)
+    assert_allclose(descent_direction(gradients)[0].numpy(), [0, -1e-4], rtol=1e-3, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("gradients", "words"),
+    [
+        ([1.0, 2.0], "one array of shape"),
+        (np.empty((0, 3)), "one array of shape"),
+        ([[np.ones((2, 2)), np.ones(2)], [np.ones((2, 2)), np.ones(2)]], "flatten each of them"),
+        ([[1.0, np.nan]], "must be finite"),
+        ([[1.0, np.inf], [1.0, 2.0]], "must be finite"),
+    ],
+)
+def test_gradients_that_are_refused(gradients, words):
+    with pytest.raises(ValueError, match=words):
+        descent_direction(gradients)
+
+
+def test_tensors_that_are_refused():
+    torch = import_torch()
+    with pytest.raises(ValueError, match=r"float32 or float64, got torch\.float16"):
+        descent_direction(torch.ones((2, 3), dtype=torch.float16))
+    with pytest.raises(ValueError, match="must be finite"):
+        descent_direction(torch.tensor([[1.0, float("nan")], [0.0, 1.0]]))
+    with pytest.raises(ValueError, match="one array of shape"):
+        descent_direction(torch.ones(3))
