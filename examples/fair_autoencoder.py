@@ -275,9 +275,9 @@ show("Digits", by_digit, ("1", "7", "0"))
 # %%
 # All runs
 # --------
-# Left is less loss, down is more equal. Each point is a seed.
+# Left is less loss, down is more equal. Each point is a run with another seed.
 
-figure, axes = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
+figure, axes = plt.subplots(2, 2, figsize=(9, 7), sharey="col", layout="constrained")
 for column, (title, found) in enumerate((("Adult by sex", by_sex), ("Digits", by_digit))):
     for part, rows in enumerate(("training rows", "held-out rows")):
         ax = axes[part, column]
@@ -285,7 +285,7 @@ for column, (title, found) in enumerate((("Adult by sex", by_sex), ("Digits", by
             spreads = np.ptp(disparities, axis=2)[:, part]
             ax.scatter(totals[:, part], spreads, marker=marker, alpha=0.8, label=name)
         ax.set(title=f"{title}, {rows}", xlabel="total loss", ylabel="spread of disparities")
-        ax.set_yscale("log")
+        ax.axhline(0.0, color="0.8", zorder=0)
 figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 if options.figure is not None:
     figure.savefig(options.figure, dpi=120)

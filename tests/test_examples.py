@@ -29,6 +29,9 @@ def test_the_fair_autoencoder_runs_and_draws(tmp_path, monkeypatch, capsys):
         assert title in out
     for name in scope["RUNS"]:
         assert len(re.findall(rf"^{re.escape(name)} +[\d.]+ ", out, re.MULTILINE)) == 4
+    page = (EXAMPLES.parent / "docs" / "fair_autoencoder.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \**(.+?)\** \| .+ ± ", page, re.MULTILINE)
+    assert rows == [*scope["RUNS"]]
     # No rank of five beats the exact frontier, up to the digits of float32.
     above = [float(line.split()[-1]) for line in out.splitlines() if ", seed 0" in line]
     assert len(above) == 3

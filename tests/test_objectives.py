@@ -201,12 +201,13 @@ def test_tensors_have_the_direction_of_arrays(m, p, dtype):
     torch = import_torch()
     gradients = np.random.default_rng(p).standard_normal((m, p)) + 0.5
     gradients[m // 2] *= 100
-    tensor = torch.tensor(gradients, dtype=getattr(torch, dtype))
+    tensor = torch.tensor(gradients, dtype=getattr(torch, dtype), requires_grad=True)
     for normalize in (True, False):
         direction, weights = descent_direction(tensor, normalize=normalize)
         wanted, _ = descent_direction(gradients, normalize=normalize)
         assert direction.dtype == tensor.dtype
         assert direction.device == tensor.device
+        assert not direction.requires_grad
         size = np.linalg.norm(gradients, axis=1).min() if not normalize else 1.0
         error = np.linalg.norm(direction.numpy() - wanted)
         assert error <= size * {"float32": 1e-4, "float64": 1e-7}[dtype]

@@ -357,6 +357,7 @@ def descent_direction(gradients: Any, *, normalize: bool = True) -> tuple[Any, A
         )
     rows = gradients
     if on_device:
+        gradients = gradients.detach() if hasattr(gradients, "detach") else gradients
         backend = DeviceBackend(gradients)
         if gradients.dtype not in (backend.xp.float32, backend.xp.float64):
             raise ValueError(
