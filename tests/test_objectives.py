@@ -216,10 +216,13 @@ def test_tensors_have_the_direction_of_arrays(m, p, dtype):
 
 
 def test_tensors_of_low_precision_keep_their_digits():
-    # Nearly opposite: products in float32 would round this angle to zero.
+    # Products in float32 are all 1 or -1 here: they cannot tell the first row from the third.
     torch = import_torch()
-    gradients = torch.tensor([[1.0, 1e-4], [-1.0, 1e-4]], dtype=torch.float32)
-    assert_allclose(descent_direction(gradients)[0].numpy(), [0, -1e-4], rtol=1e-3, atol=1e-8)
+    rows = [[1.0, 2e-4], [-1.0, 1e-4], [1.0, 1e-4]]
+    gradients = torch.tensor(rows, dtype=torch.float32)
+    direction, weights = descent_direction(gradients, normalize=False)
+    assert_allclose(weights, [0.0, 0.5, 0.5], atol=1e-6)
+    assert_allclose(direction.numpy(), [0.0, -1e-4], atol=1e-6)
 
 
 @pytest.mark.parametrize(
