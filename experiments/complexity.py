@@ -14,7 +14,7 @@ from experiments.methods import PCA, PRINTED, PRINTED_SINGLE, WEIGHTS_EARLY, met
 from experiments.runner import Task, remembered
 from fairpca import ExactSolver, GroupMoments, Problem, Solution
 from fairpca.solvers import SOLVERS
-from fairpca.solvers._conclude import conclude
+from fairpca.solvers.conclude import conclude
 
 BASE = {"d": 20, "r": 4, "k": 2, "n": 20_000}
 RANGES = {

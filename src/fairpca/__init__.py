@@ -1,6 +1,7 @@
 """Fair principal component analysis: a subspace in which every group has the same disparity.
 
-`FairPCA` is the estimator, `KernelFairPCA` does the same in the feature space of a kernel, `audit`
+`FairPCA` is the estimator, `KernelFairPCA` does the same in the feature space of a kernel, and
+`StochasticFairPCA` takes mini-batches where covariances do not fit into memory. `audit`
 judges a reduction that is already in use, and `pareto_front` gives every trade-off between total
 loss and equality. Underneath,
 `GroupMoments` is what is kept of the data, `Problem` poses the question, `ExactSolver` answers it
@@ -24,6 +25,7 @@ from fairpca.audit import audit
 from fairpca.certificate import Certificate
 from fairpca.estimators.fair_pca import FairPCA
 from fairpca.estimators.kernel_fair_pca import KernelFairPCA
+from fairpca.estimators.stochastic_fair_pca import StochasticFairPCA
 from fairpca.exceptions import FairnessWarning
 from fairpca.front import ParetoFront, pareto_front
 from fairpca.moments import GroupMoments
@@ -44,6 +46,7 @@ __all__ = [
     "ParetoFront",
     "Problem",
     "Solution",
+    "StochasticFairPCA",
     "audit",
     "pareto_front",
 ]

@@ -260,12 +260,12 @@ class PaperObjectives:
     def _differences(self, problem: Problem) -> Array:
         """Matrix that takes the groups' disparities to those that are penalised."""
         if self.disparity == "pairwise":
-            return _pair_differences(problem.n_groups)
+            return pair_differences(problem.n_groups)
         return np.eye(problem.n_groups)
 
 
 @lru_cache
-def _pair_differences(k: int) -> Array:
+def pair_differences(k: int) -> Array:
     """Matrix that takes the disparities to the differences of all pairs i < j; (pairs, k)."""
     first, second = np.triu_indices(k, 1)
     matrix = np.eye(k)[first] - np.eye(k)[second]

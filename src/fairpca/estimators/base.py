@@ -314,6 +314,23 @@ def principal_axes(
         inner, total = basis.T @ backend.host(image), float(portions @ parts.traces)
     else:
         inner, total = basis.T @ covariance @ basis, float(np.trace(covariance))
+    mean = moments.total_mean
+    how: dict[str, Any] = {"retention": retention, "space": space, "is_ordered": is_ordered}
+    return axes_of_products(basis, inner, total, mean, moments.n_rows, **how)
+
+
+def axes_of_products(
+    basis: Array,
+    inner: Array,
+    total: float,
+    mean: Array,
+    n: int,
+    *,
+    retention: Array | None = None,
+    space: RowSpace | None = None,
+    is_ordered: bool = False,
+) -> PrincipalAxes:
+    """The same from ``basis^T C basis`` with the covariance C of n rows, and its trace."""
     if is_ordered:
         along = variances = np.maximum(np.diag(inner), 0.0)
         factors = None
@@ -326,10 +343,9 @@ def principal_axes(
         variances = along * factors**2
         order = np.argsort(-variances, kind="stable")
         variances, basis, factors = variances[order], basis[:, order], factors[order]
-    mean = moments.total_mean
     if space is not None:
         basis, mean = space.lift(basis), space.lift_point(mean)
-    n, (d, r) = moments.n_rows, basis.shape
+    d, r = basis.shape
     unbiased, left = n / max(n - 1, 1), min(n, d) - r
     return PrincipalAxes(
         components=np.ascontiguousarray(fix_signs(basis).T),

@@ -11,7 +11,7 @@ from fairpca._rows.checks import check_seed, check_whole_number
 from fairpca.exceptions import FairnessWarning
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers._conclude import conclude
+from fairpca.solvers.conclude import conclude
 from fairpca.solvers.exact import ExactSolver
 
 

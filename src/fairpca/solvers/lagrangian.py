@@ -9,7 +9,7 @@ from fairpca._linalg.dense import leading_eigenpairs
 from fairpca._rows.per_group import per_group
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers._conclude import conclude
+from fairpca.solvers.conclude import conclude
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from fairpca.objectives import PENALTIES, Objective, PaperObjectives, SeparateOb
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._adaptive import AdaptiveDescent
-from fairpca.solvers._conclude import conclude
 from fairpca.solvers._descent import STEPS, STOPPED, Descent, descend
 from fairpca.solvers._iterating import Progress
+from fairpca.solvers.conclude import conclude
 
 _ZERO_GRADIENT = 1e-14
 """Norm of a gradient, relative to tr(A), that is only rounding."""

@@ -12,8 +12,8 @@ from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_choice
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers._conclude import conclude_relaxed
 from fairpca.solvers._rounding import ROUNDINGS, project_on_fantope
+from fairpca.solvers.conclude import conclude_relaxed
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "clarabel": {},

@@ -2,9 +2,11 @@
 
 Each source is read once, in batches or partitions, and leaves a `GroupMoments`, which
 `FairPCA.fit_moments` takes. Files and streams need the extra ``fairpca[files]``, clusters
-``fairpca[dask]`` or ``fairpca[spark]``; none of these is imported before it is used.
+``fairpca[dask]`` or ``fairpca[spark]``; none of these is imported before it is used. `RowBatches`
+gives the rows of files themselves, batch by batch, to `StochasticFairPCA`.
 """
 
 from fairpca.sources.reading import read_moments, transform_distributed
+from fairpca.sources.rows import RowBatches
 
-__all__ = ["read_moments", "transform_distributed"]
+__all__ = ["RowBatches", "read_moments", "transform_distributed"]

@@ -1,0 +1,46 @@
+"""NotCertified: said in place of a certificate where nothing is proven."""
+
+import html
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class NotCertified:
+    """Nothing is proven about a subspace. Print it to read why.
+
+    Attributes
+    ----------
+    reason : str
+        Why there is no proof.
+    direction : str
+        What is known of the distance from a Pareto stationary point; empty if nothing is.
+    status : str
+        "not certified".
+
+    Examples
+    --------
+    >>> from fairpca.certificate import NotCertified
+    >>> NotCertified("it was not asked for")
+    Not certified: it was not asked for. Nothing is proven about how good this subspace is.
+    """
+
+    reason: str
+    direction: str = ""
+    status: str = "not certified"
+
+    def sentences(self) -> list[str]:
+        """The same in plain words."""
+        said = [
+            f"Not certified: {self.reason}.",
+            "Nothing is proven about how good this subspace is.",
+        ]
+        return said + [self.direction] * bool(self.direction)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return " ".join(self.sentences())
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences())
