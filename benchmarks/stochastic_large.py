@@ -28,21 +28,22 @@ R, PASSES = 10, 5
 PAGE = """# A million rows of 200,000 columns
 
 Made by `python benchmarks/stochastic_large.py`. Synthetic texts: {n:,} sparse rows with {words:,}
-columns ({nnz:.0f} words in a row), in {files} files of {size:.1f} GB on disk. Three languages have 90 %,
-8 % and 2 % of the rows, each with its own words and {topics} topics. The groups' covariances would
-take {dense:,.0f} GB. `StochasticFairPCA({r}, batch_size={batch}, max_passes={passes})` read the files
-{passes} times to learn and once to sum up losses: {minutes:.0f} minutes on one core, of which a pass
-took {one:.1f}; at most {memory:.1f} GB of memory, the program included.
+columns ({nnz:.0f} different words in a row), in {files} files of {size:.1f} GB in all. Three
+languages have 90 %, 8 % and 2 % of the rows, each with its own words and {topics} topics. The
+groups' covariances would take {dense:,.0f} GB.
 
-Share of each group's variance that {r} components keep on {held:,} further rows, which the fit never
-saw:
+`StochasticFairPCA({r}, batch_size={batch}, max_passes={passes})` read the files {passes} times to
+learn and once to sum up losses. That took {minutes:.0f} minutes on one core, {one:.1f} for each
+pass, and at most {memory:.1f} GB of memory, the program included.
+
+What {r} components keep of each group's variance, on {held:,} further rows that the fit never saw:
 
 | group | rows | PCA | fair | own PCA |
 |---|---|---|---|---|
 {rows}
 
-The worst group's share goes from {before:.1f} % to {after:.1f} %; that of all rows from {all_before:.1f} %
-to {all_after:.1f} %. PCA and own PCA were learnt from the same mini-batches.
+The worst group's share goes from {before:.1f} % to {after:.1f} %, that of all rows from
+{all_before:.1f} % to {all_after:.1f} %. PCA and own PCA were learnt from the same mini-batches.
 
 What the fit itself says:
 

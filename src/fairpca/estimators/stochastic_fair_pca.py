@@ -101,9 +101,8 @@ class StochasticFairPCA(LinearReduction):
 
     Attributes
     ----------
-    components_, mean_, explained_variance_, explained_variance_ratio_, singular_values_, \
-noise_variance_, n_components_, n_features_in_, feature_names_in_, sensitive_names_
-        As for `FairPCA`.
+    components_, mean_, explained_variance_, explained_variance_ratio_, n_components_
+        As for `FairPCA`, as are its other attributes.
     group_table_ : GroupTable
         As for `FairPCA`. Without a certificate, own PCA and PCA are those found by the same steps.
     certificate_ : Certificate or NotCertified
@@ -121,7 +120,7 @@ noise_variance_, n_components_, n_features_in_, feature_names_in_, sensitive_nam
     See Also
     --------
     FairPCA : The optimum with a proof, where covariances fit into memory.
-    fairpca.ParetoDescent : The same descent with exact gradients.
+    fairpca.ParetoDescent : The same with exact gradients.
 
     Notes
     -----

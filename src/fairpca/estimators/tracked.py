@@ -183,7 +183,7 @@ class TrackedSubspaces:
         for i, block in enumerate(batch):
             rows = CentredRows(block, center)
             self.fair.follow(i, rows, parts[i], self.reduction)
-            self.own[i].follow(0, rows, parts[i], self.reduction)
+            self._own_images(i, rows, parts[i])
             # The image of PCA's basis is that under the sum of the groups' matrices.
             now = self.pca.basis
             shown = now if part >= 1.0 else now - (1.0 - part) * self.pca.before
@@ -191,7 +191,8 @@ class TrackedSubspaces:
             total = image if total is None else total + image
             if measures:
                 for moving, j in ((self.fair, i), (self.own[i], 0)):
-                    moving.measure_noise(j, rows)
+                    if moving.images[j] is not None:
+                        moving.measure_noise(j, rows)
                     moving.noise[j] *= not whole[i]
         if self.pca.images[0] is None or part >= 1.0:
             self.pca.images[0] = total
@@ -204,10 +205,16 @@ class TrackedSubspaces:
         self.last, tangents, turn = self._direction(shares, self._length(self.fair.noise, parts))
         step = _combination(self.last.step, tangents)
         self.fair.move(self._orthonormal(self.fair.basis + step @ turn))
-        for i, moving in enumerate(self.own):
-            self._power_step(moving, self._length(moving.noise, parts[i : i + 1]))
+        self._own_steps(parts)
         spread = np.sqrt(np.square(shares) @ np.square(self.fair.noise))
         self._power_step(self.pca, self._length(np.array([spread]), np.array([part])))
+
+    def _own_images(self, i: int, rows: CentredRows, part: float) -> None:
+        self.own[i].follow(0, rows, part, self.reduction)
+
+    def _own_steps(self, parts: Array) -> None:
+        for i, moving in enumerate(self.own):
+            self._power_step(moving, self._length(moving.noise, parts[i : i + 1]))
 
     def _length(self, noise: Array, parts: Array) -> float:
         """Length of a step, in units of the power method."""
