@@ -24,7 +24,7 @@ from fairpca.estimators.tracked import TrackedSubspaces
 from fairpca.vrpca import VRPCA
 
 TARGET = Path(__file__).parents[1] / "docs" / "stochastic.md"
-CASES = {
+CASES: dict[str, tuple[Callable[..., Any], str]] = {
     "Adult by sex": (load_adult, "sex"),
     "Adult by race": (load_adult, "race"),
     "Credit by marriage": (load_credit, "marriage"),

@@ -129,7 +129,8 @@ def check_device_rows(
     if X.dtype not in (xp.float32, xp.float64):
         # Half precision has too few digits for means, and integers have no fractions.
         X = xp.astype(X, xp.float32 if xp.isdtype(X.dtype, "real floating") else xp.float64)
-    if finite and not bool(xp.all(xp.isfinite(X))):
+    # The sum first: it needs no memory, and is finite unless a value is not, or numbers are huge.
+    if finite and not bool(xp.isfinite(xp.sum(X))) and not bool(xp.all(xp.isfinite(X))):
         raise ValueError("Input X contains NaN or infinity.")
     return X
 

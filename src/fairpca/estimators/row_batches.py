@@ -11,8 +11,10 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
+from fairpca._linalg.backends import device_library, namespace
 from fairpca._linalg.types import Array
 from fairpca._rows.groups import Codes
 from fairpca._rows.labels import check_number_of_groups, sorted_labels
@@ -213,8 +215,8 @@ def as_double(rows: Any) -> Any:
 
 
 def _stacked(rows: list[Any]) -> Any:
+    """Rows one below another."""
     if hasattr(rows[0], "tocsr"):
-        from scipy.sparse import vstack
-
-        return vstack(rows, format="csr")
-    return np.concatenate(rows)
+        return scipy.sparse.vstack(rows, format="csr")
+    on_device = device_library(rows[0]) is not None
+    return namespace(rows[0]).concat(rows) if on_device else np.concatenate(rows)
