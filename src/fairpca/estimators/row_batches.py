@@ -28,8 +28,8 @@ N_PARTS = 4
 MOST_HELD_OUT = 1000
 """The most rows of a group that are held out."""
 
-_KEPT_VALUES = 2**22
-"""Numbers that a stream keeps of the rows of a group: 32 MB."""
+_BLOCK_VALUES = 2**22
+"""Numbers that a stream keeps of the rows of a group, and that are taken at once: 32 MB."""
 
 
 class ArrayBatches:
@@ -184,7 +184,7 @@ class StreamBatches:
         # The first rows of a group are needed to begin with.
         for i in np.unique(codes[chosen]):
             own = np.flatnonzero(chosen & (codes == i))
-            room = min(_most_kept(rows), MOST_HELD_OUT) - int(self._n_aside[i])
+            room = min(rows_at_once(rows), MOST_HELD_OUT) - int(self._n_aside[i])
             chosen[own[max(room, 0) :]] = False
             own = own[: max(room, 0)]
             self._n_aside[i] += len(own)
@@ -194,7 +194,7 @@ class StreamBatches:
 
     def _keep(self, i: int, block: Any) -> None:
         if self._kept[i] is None or block.shape[0] >= min(self._kept[i].shape[0], self._size // 2):
-            self._kept[i] = block[: _most_kept(block)]
+            self._kept[i] = block[: rows_at_once(block)]
 
 
 def _n_held_out(n: int, share: float) -> int:
@@ -203,10 +203,10 @@ def _n_held_out(n: int, share: float) -> int:
     return wanted if wanted >= N_PARTS else 0
 
 
-def _most_kept(rows: Any) -> int:
-    """How many rows a stream keeps."""
+def rows_at_once(rows: Any) -> int:
+    """How many rows hold so many numbers that a stream may keep them, or take them at once."""
     per_row = rows.nnz / max(rows.shape[0], 1) if hasattr(rows, "tocsr") else rows.shape[1]
-    return max(int(_KEPT_VALUES // max(per_row, 1)), 1)
+    return max(int(_BLOCK_VALUES // max(per_row, 1)), 1)
 
 
 def as_double(rows: Any) -> Any:

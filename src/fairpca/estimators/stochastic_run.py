@@ -16,14 +16,17 @@ from fairpca._rows.groups import Codes, Groups, encode_groups, warn_of_dropped
 from fairpca._rows.named import chosen_columns, named_columns, without_columns
 from fairpca.estimators.base import PrincipalAxes, axes_of_products
 from fairpca.estimators.gather import check_dimension
-from fairpca.estimators.row_batches import ArrayBatches, Batch, StreamBatches, as_double
+from fairpca.estimators.row_batches import (
+    ArrayBatches,
+    Batch,
+    StreamBatches,
+    as_double,
+    rows_at_once,
+)
 from fairpca.estimators.subspace_losses import LossSums
 from fairpca.estimators.tracked import TrackedSubspaces
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.table import GroupTable
-
-_BLOCK_VALUES = 2**22
-"""Numbers that are taken at once where losses are summed: 32 MB."""
 
 _NOTE = (
     "Own PCA and PCA are those that the same mini-batches led to: a disparity may be too small by "
@@ -163,7 +166,7 @@ def found_subspaces(
 
 def group_blocks(rows: Any, codes: Codes, k: int) -> Iterator[tuple[int, Any]]:
     """Rows in blocks of one group each, in double precision."""
-    step = max(1, _BLOCK_VALUES // rows.shape[1])
+    step = rows_at_once(rows)
     for i in range(k):
         own = np.flatnonzero(codes == i)
         for start in range(0, len(own), step):
