@@ -167,8 +167,8 @@ def stochastic_run(name: str, r: int, size: int, seed: int) -> tuple[list[float]
     spaces.add_groups(k)
     distances, spread, errors = [], 0.0, []
     for number in range(1, max(PASSES) + 1):
-        for batch, whole in batches.one_pass():
-            spaces.take(batch, batches.shares, whole)
+        for batch, kinds in batches.one_pass():
+            spaces.take(batch, batches.shares, kinds)
         if number in PASSES:
             distance, spread = judged(name, r, spaces.result())
             distances.append(distance)
@@ -251,10 +251,10 @@ class GivenOwn(TrackedSubspaces):
         """What each group keeps in its own subspace."""
         return self.gains
 
-    def _own_steps(self, parts: Array) -> None:
+    def _move_own(self) -> None:
         """None."""
 
-    def _own_images(self, i: int, rows: Any, part: float) -> None:
+    def _follow_own(self, i: int, rows: Any, kind: str) -> None:
         """None."""
 
 
@@ -276,8 +276,8 @@ def times_row(name: str, r: int) -> str:
         batches = ArrayBatches(X, codes, k, 1024, 0.0, np.random.default_rng(0))
         spaces.add_groups(k)
         for _ in range(10):
-            for batch, whole in batches.one_pass():
-                spaces.take(batch, batches.shares, whole)
+            for batch, kinds in batches.one_pass():
+                spaces.take(batch, batches.shares, kinds)
 
     alone, together = best_of(lambda: passes(GivenOwn)), best_of(lambda: passes(TrackedSubspaces))
 

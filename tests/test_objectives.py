@@ -248,3 +248,15 @@ def test_tensors_that_are_refused():
         descent_direction(torch.tensor([[1.0, float("nan")], [0.0, 1.0]]))
     with pytest.raises(ValueError, match="one array of shape"):
         descent_direction(torch.ones(3))
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_the_direction_of_huge_and_tiny_gradients_is_a_number(normalize):
+    direction, weights = descent_direction([[1e-200, 0.0], [0.0, 1e200]], normalize=normalize)
+    assert np.isfinite(direction).all()
+    if normalize:
+        np.testing.assert_allclose(direction, [-0.5, -0.5])
+    else:
+        np.testing.assert_allclose(weights, [1.0, 0.0], atol=1e-12)
+    with pytest.raises(ValueError, match="normalize must be"):
+        descent_direction([[1.0]], normalize="no")

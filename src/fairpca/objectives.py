@@ -18,7 +18,7 @@ from fairpca._linalg.backends import device_library, to_device
 from fairpca._linalg.dense import direction_of
 from fairpca._linalg.device import DeviceBackend
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_choice
+from fairpca._rows.checks import check_choice, check_flag
 from fairpca.problem import Problem
 
 __all__ = [
@@ -344,6 +344,7 @@ def descent_direction(gradients: Any, *, normalize: bool = True) -> tuple[Any, A
     >>> direction, weights
     (array([-0.5, -0.5]), array([0.5, 0.5]))
     """
+    check_flag("normalize", normalize)
     on_device = device_library(gradients) is not None
     if not on_device:
         try:
@@ -370,9 +371,14 @@ def descent_direction(gradients: Any, *, normalize: bool = True) -> tuple[Any, A
             "gradients must be finite, but have NaN or infinity: take shorter steps, or look for "
             "an objective that is not defined at these parameters."
         )
-    direction, weights, divisors = direction_of(
-        rows, rows, normalize=normalize, zero=np.zeros(len(rows))
-    )
+    # By powers of two, so that no square is too large or too small for a number.
+    largest = np.abs(rows).max(axis=1)
+    units = 2.0 ** np.floor(np.log2(np.where(largest > 0.0, largest, 1.0)))
+    units = units if normalize else np.full(len(rows), units[largest > 0.0].max(initial=0.0) or 1.0)
+    rows = rows / units[:, None]
+    zero = np.zeros(len(rows))
+    direction, weights, divisors = direction_of(rows, rows, normalize=normalize, zero=zero)
     if on_device:
-        direction = to_device(-weights / divisors, gradients) @ gradients
-    return direction, weights
+        factors = -weights / (divisors * units) if normalize else -weights
+        return to_device(factors, gradients) @ gradients, weights
+    return direction if normalize else direction * units[0], weights

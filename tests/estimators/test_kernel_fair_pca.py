@@ -539,3 +539,11 @@ def _centred_kernel(X, kernel, gamma):
     }[kernel]
     center = np.eye(len(X)) - 1 / len(X)
     return center @ matrix @ center
+
+
+def test_the_cause_of_a_kernel_that_is_none_is_said():
+    X, groups = grouped_rows()
+    with pytest.raises(ValueError, match=r"degree=2.5 is a fraction, and some products"):
+        KernelFairPCA(kernel="poly", degree=2.5, coef0=0).fit(X, sensitive_features=groups)
+    with pytest.raises(ValueError, match="columns far from zero cost its digits: centre them"):
+        KernelFairPCA(kernel="precomputed").fit(-np.eye(60), sensitive_features=groups)

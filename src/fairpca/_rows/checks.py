@@ -113,6 +113,8 @@ def check_device_rows(
 ) -> Any:
     """Rows as a two-dimensional array in float32 or float64, without their history."""
     X = X.detach() if hasattr(X, "detach") else X
+    if getattr(X, "is_sparse", False):
+        raise ValueError("X is a sparse tensor: pass its to_dense(), or a SciPy sparse matrix.")
     xp = namespace(X)
     if X.ndim != 2:
         raise ValueError(f"Expected 2D array, got an array with {X.ndim} dimensions instead.")

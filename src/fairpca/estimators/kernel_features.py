@@ -160,6 +160,11 @@ class KernelReduction(Reduction):
         """The kernel between rows and landmarks; refused where numbers are too large for it."""
         with np.errstate(over="ignore", invalid="ignore"):
             kernel = self._kernel_matrix(rows, self.X_fit_)
+        if np.isnan(kernel).any() and self.kernel == "poly" and self.degree % 1 != 0:
+            raise ValueError(
+                f"degree={self.degree!r} is a fraction, and some products of rows are negative, so "
+                "that their powers are no numbers: take a whole degree."
+            )
         if not np.isfinite(kernel).all():
             explain_not_finite(rows, self)
         return kernel
@@ -245,7 +250,8 @@ def _numerical_range(kernel: Array, rounding: float) -> tuple[Array, Array]:
     if values[-1] < -max(_INDEFINITE * values[0], rounding):
         raise ValueError(
             "The centred kernel matrix is not positive semidefinite: its smallest eigenvalue is "
-            f"{values[-1]:.3g}, its largest {values[0]:.3g}."
+            f"{values[-1]:.3g}, its largest {values[0]:.3g}. If the kernel is one that should be, "
+            "columns far from zero cost its digits: centre them first."
         )
     kept = values > max(_RANGE * values[0], rounding)
     return values[kept], vectors[:, kept]

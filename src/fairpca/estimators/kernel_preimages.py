@@ -23,8 +23,9 @@ class PreimageReduction(KernelReduction):
         """Rows whose reduction is near to these: pre-images, of which there need not be any.
 
         They are learned as scikit-learn's `KernelPCA` learns them, by kernel ridge regression from
-        the reduced landmarks to the landmarks. How far they are from the rows is not what the
-        certificate is about: see `reconstruction_errors`.
+        the reduced landmarks to the landmarks. As there, the regression has no intercept, so centre
+        the columns first. How far they are from the rows is not what the certificate is about: see
+        `reconstruction_errors`.
 
         Parameters
         ----------

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from fairpca._linalg.backends import NUMPY, device_library
-from fairpca._linalg.device import DeviceBackend
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import (
     check_choice,
@@ -20,22 +18,32 @@ from fairpca._rows.checks import (
     check_seed,
     check_whole_number,
 )
-from fairpca._rows.groups import MISSING_LABELS, Codes
+from fairpca._rows.groups import MISSING_LABELS
 from fairpca.certificate import Certificate, NotCertified
 from fairpca.estimators.base import LinearReduction
 from fairpca.estimators.gather import warn_of_no_groups
-from fairpca.estimators.row_batches import ArrayBatches, StreamBatches, as_double
+from fairpca.estimators.row_batches import ArrayBatches, StreamBatches
 from fairpca.estimators.stochastic_run import (
+    ESTIMATES,
+    IS_PCA,
+    NOTE,
+    ORDINARY_PCA,
+    WORSE,
     Run,
+    check_labels,
     checked_rows,
+    chunk_of,
     descend,
     found_subspaces,
     group_blocks,
-    labelled_rows,
     pair,
+    random_spaces,
     summed,
+    summed_losses,
 )
+from fairpca.estimators.subspace_losses import SubspaceLosses, tracked_losses
 from fairpca.estimators.tracked import STEPS, VARIANCE_REDUCTIONS, TrackedSubspaces
+from fairpca.exceptions import warn_user
 from fairpca.moments import MomentSum
 from fairpca.problem import Problem
 from fairpca.solution import Solution
@@ -44,8 +52,6 @@ from fairpca.table import GroupTable
 
 _MOST_COLUMNS, _MOST_NUMBERS = 1000, 2**24
 """Up to so many columns, and numbers in all covariances, a certificate costs seconds at most."""
-
-_LAST_ROWS = "Losses are those of the rows that were given last."
 
 
 class StochasticFairPCA(LinearReduction):
@@ -66,7 +72,8 @@ class StochasticFairPCA(LinearReduction):
     batch_size : int, default=1024
         Rows of a mini-batch: of an array, half in proportion to the groups, half in equal parts.
     max_passes : int, default=30
-        The most passes over the rows, before a last one in which losses are summed.
+        The most passes over the rows, before a last one in which losses are summed; a pass draws
+        as many rows as there are.
     tol : float, default=1e-2
         Norm of the direction, by rows that were held out, that counts as zero; it is in units of a
         step of the power method. So does one that these rows cannot tell from zero.
@@ -115,7 +122,7 @@ class StochasticFairPCA(LinearReduction):
     n_passes_, n_steps_ : int
         Passes over the rows and steps that were taken.
     history_ : list of dict
-        For each pass the norm of the direction by held-out rows, and the error of its square.
+        For each pass the norm of the direction by held-out rows, its square, and the error of that.
 
     See Also
     --------
@@ -209,19 +216,18 @@ class StochasticFairPCA(LinearReduction):
         self._check_parameters()
         rows, found = checked_rows(self, X, sensitive_features, reset=True, least_rows=2)
         if sensitive_features is None:
-            warn_of_no_groups(y, "use scikit-learn's IncrementalPCA if ordinary PCA is wanted")
+            warn_of_no_groups(y, ORDINARY_PCA)
+        check_labels(found.labels, found.n_dropped, rows.shape[0])
         codes = found.codes if found.kept is None else np.where(found.kept, found.codes, -1)
         k, rng = len(found.labels), np.random.default_rng(self.random_state or 0)
-        chosen = (self.batch_size, self.validation_fraction, rng)
-        batches = ArrayBatches(rows, codes, k, *chosen)
-        spaces = self._spaces(rows)
+        batches = ArrayBatches(rows, codes, k, self.batch_size, self.validation_fraction, rng)
+        spaces = random_spaces(self, rows)
         spaces.add_groups(k)
         run = descend(spaces, batches, batches.one_pass, **self._until)
-        about = (found.labels, range(k), batches.shares)
-        self._finish(run, spaces, about, group_blocks(rows, codes, k))
+        self._finish(run, spaces, found.labels, batches.shares, group_blocks(rows, codes, k))
         return self
 
-    def fit_batches(self, batches: Iterable[tuple[Any, Any]], y: Any = None) -> StochasticFairPCA:
+    def fit_batches(self, batches: Iterable[tuple[Any, Any]]) -> StochasticFairPCA:
         """Find the fair subspace of rows that come in chunks, and can come again.
 
         Parameters
@@ -231,8 +237,8 @@ class StochasticFairPCA(LinearReduction):
             each pass, so it must not be an iterator that is used up: a list, or an object whose
             ``__iter__`` opens files anew (`fairpca.sources.RowBatches` does). Chunks need not fit
             together with others in memory, should hold several mini-batches each, and come in the
-            same order each time. Rows had better be mixed.
-        y : ignored
+            same order each time. Rows had better be mixed: groups that come one after another are
+            tried to be balanced by rows that are kept of each, but that is less exact.
 
         Returns
         -------
@@ -247,20 +253,27 @@ class StochasticFairPCA(LinearReduction):
         first = next(iter(batches), None)
         if first is None:
             raise ValueError("There are no batches.")
-        spaces = self._spaces(checked_rows(self, *pair(first), reset=True)[0])
-        stream = StreamBatches(self.batch_size, self.validation_fraction, self.random_state or 0)
+        X, labels = pair(first)
+        if labels is None:
+            warn_of_no_groups(None, ORDINARY_PCA)
+        spaces = random_spaces(self, checked_rows(self, X, labels, reset=True)[0])
+        fraction, seed = self.validation_fraction, self.random_state or 0
+        stream = StreamBatches(self.batch_size, fraction, seed, grouped=labels is not None)
 
         def one_pass() -> Iterator[Any]:
             stream.begin_pass()
-            for rows, codes in self._chunks(batches, stream, spaces):
-                yield from stream.cut(rows, codes)
+            for item in batches:
+                yield from stream.cut(*chunk_of(self, *pair(item), stream, spaces))
+            check_labels(stream.labels)
 
         def blocks() -> Iterator[tuple[int, Any]]:
-            for rows, codes in self._chunks(batches, stream, spaces):
-                yield from group_blocks(rows, codes, len(stream.labels))
+            for item in batches:
+                chunk = chunk_of(self, *pair(item), stream, spaces)
+                yield from group_blocks(*chunk, len(stream.labels))
 
         run = descend(spaces, stream, one_pass, **self._until)
-        self._finish(run, spaces, (stream.labels, stream.order, stream.shares), blocks())
+        check_labels(stream.labels, stream.n_dropped, stream.n_dropped + int(stream.counts.sum()))
+        self._finish(run, spaces, stream.labels, stream.shares, blocks())
         return self
 
     def partial_fit(
@@ -279,27 +292,28 @@ class StochasticFairPCA(LinearReduction):
         Returns
         -------
         self : StochasticFairPCA
-            Its table is about the rows that were given last; it has no certificate.
+            All of its losses are estimates by the rows so far, and it has no certificate.
         """
         self._check_parameters()
-        before = getattr(self, "_streaming", None)
-        rows, found = checked_rows(self, X, sensitive_features, reset=before is None, least_rows=1)
+        before, grouped = getattr(self, "_streaming", None), sensitive_features is not None
         if before is None:
-            stream = StreamBatches(self.batch_size, 0.0, self.random_state or 0)
-            spaces = self._spaces(rows)
-        else:
-            stream, spaces = before
-        rows, codes = labelled_rows(rows, found)
-        codes, n_new = stream.codes(found.labels, codes)
-        spaces.add_groups(n_new)
-        for batch, whole in stream.cut(rows, codes):
-            spaces.take(batch, stream.shares, whole)
-        self._streaming = (stream, spaces)
-        if len(codes) and stream.counts.sum() >= 2:
-            there = [i for i in stream.order if (codes == i).any()]
-            blocks = group_blocks(rows, codes, len(stream.labels))
-            about = (stream.labels, there, stream.shares)
-            self._set_found(spaces, about, blocks, (_LAST_ROWS,))
+            if hasattr(self, "components_"):
+                warn_user(
+                    "partial_fit starts anew: fit and fit_batches keep nothing to go on from."
+                )
+            if not grouped:
+                warn_of_no_groups(y, ORDINARY_PCA)
+            rows, _ = checked_rows(self, X, sensitive_features, reset=True)
+            stream = StreamBatches(self.batch_size, 0.0, self.random_state or 0, grouped=grouped)
+            before = stream, random_spaces(self, rows)
+        stream, spaces = before
+        rows, codes = chunk_of(self, X, sensitive_features, stream, spaces)
+        for batch, kinds in stream.cut(rows, codes):
+            spaces.take(batch, stream.shares, kinds)
+        self._streaming = before
+        if stream.counts.sum() >= 2:
+            losses = tracked_losses(spaces, stream.shares, stream.counts)
+            self._set_found(spaces, losses, stream.labels, ESTIMATES)
             self.n_passes_, self.history_ = 1, []
             self.certificate_ = NotCertified("the rows of a stream are not kept")
         return self
@@ -323,8 +337,9 @@ class StochasticFairPCA(LinearReduction):
         for name in ("averaging", "whiten", "keep_sensitive", "verbose"):
             check_flag(name, getattr(self, name))
         check_seed(self.random_state)
-        if not self.step_size > 0:
-            raise ValueError(f"step_size must be positive, got {self.step_size!r}.")
+        check_number("step_size", self.step_size, least=0.0)
+        if self.step_size == 0:
+            raise ValueError("step_size must be positive.")
 
     @property
     def _until(self) -> dict[str, Any]:
@@ -332,62 +347,46 @@ class StochasticFairPCA(LinearReduction):
         parts = ("max_passes", "tol", "n_iter_no_change", "averaging", "verbose")
         return {part: getattr(self, part) for part in parts}
 
-    def _spaces(self, rows: Any) -> TrackedSubspaces:
-        """Subspaces to begin with, beside the rows."""
-        on_device = device_library(rows) is not None
-        how = (self.step, self.step_size, self.variance_reduction)
-        rng = np.random.default_rng(self.random_state or 0)
-        backend = DeviceBackend(as_double(rows[:1])) if on_device else NUMPY
-        return TrackedSubspaces(rows.shape[1], int(self.n_components), rng, backend, how)
-
-    def _chunks(
-        self, batches: Iterable[tuple[Any, Any]], stream: StreamBatches, spaces: TrackedSubspaces
-    ) -> Iterator[tuple[Any, Codes]]:
-        """Checked chunks of a stream, with positions of their rows' groups."""
-        for item in batches:
-            rows, found = checked_rows(self, *pair(item), reset=False)
-            rows, codes = labelled_rows(rows, found)
-            codes, n_new = stream.codes(found.labels, codes)
-            spaces.add_groups(n_new)
-            yield rows, codes
-
     def _set_found(
-        self, spaces: TrackedSubspaces, about: Any, blocks: Any, notes: tuple[str, ...] = ()
-    ) -> None:
-        """Set what is fitted, by a pass over blocks of rows."""
-        found = found_subspaces(
-            spaces, *about, blocks=blocks, names=self.sensitive_names_ or None, notes=notes
-        )
+        self, spaces: TrackedSubspaces, losses: SubspaceLosses, labels: Any, note: str = NOTE
+    ) -> bool:
+        """Set what is fitted; returns whether it is PCA's subspace, for want of a fairer one."""
+        found = found_subspaces(spaces, losses, labels, self.sensitive_names_ or None, note)
         self._set_axes(found.axes)
         self.group_table_ = found.table
         self.own_components_, self.pca_components_ = found.own, found.pca
         self.n_steps_ = spaces.n_steps
+        return found.is_pca
 
-    def _finish(self, run: Run, spaces: TrackedSubspaces, about: Any, blocks: Any) -> None:
+    def _finish(
+        self, run: Run, spaces: TrackedSubspaces, labels: Any, shares: Array, blocks: Any
+    ) -> None:
         """A last pass over the rows, for losses, and for a certificate where that is affordable."""
-        labels, d = about[0], spaces.d
-        numbers = len(labels) * d * d
-        affordable = d <= _MOST_COLUMNS and numbers <= _MOST_NUMBERS
+        k, d = len(labels), spaces.d
+        affordable = d <= _MOST_COLUMNS and k * d * d <= _MOST_NUMBERS
         total = MomentSum()
         if affordable if self.certify == "auto" else self.certify:
             blocks = summed(blocks, labels, total)
-        self._set_found(spaces, about, blocks)
+        is_pca = self._set_found(spaces, summed_losses(spaces, k, shares, blocks), labels)
         self.n_passes_, self.history_ = run.n_passes, run.history
         for name in ("_streaming", "solution_"):
             self.__dict__.pop(name, None)
         if total.n_groups:
             self._certify(total, run)
         else:
-            size = f"covariances of {d:,} columns would take {8 * numbers / 1e9:,.1f} GB"
-            reason = "it was not asked for" if self.certify is False else size
+            size = f"covariances of {d:,} columns would take {8 * k * d * d / 1e9:,.1f} GB"
+            reason = size if self.certify else "it was not asked for"
             self.certificate_ = NotCertified(reason, run.direction)
+        table, said = self.group_table_, []
         if run.history and not run.converged:
-            warnings.warn(
-                f"StochasticFairPCA {run.message} and may not have arrived: {run.direction} Raise "
-                "max_passes or tol.",
-                ConvergenceWarning,
-                stacklevel=3,
+            said.append(
+                f"StochasticFairPCA {run.message} and may not have arrived: {run.direction} More "
+                "passes may help, unless held-out rows simply differ from those learnt from."
             )
+        if k > 1 and (is_pca or table.disparity.max() > table.pca_disparity.max()):
+            said.append(IS_PCA if is_pca else WORSE)
+        if said:
+            warnings.warn(" ".join(said), ConvergenceWarning, stacklevel=3)
 
     def _certify(self, total: MomentSum, run: Run) -> None:
         """The certificate, and the table with the groups' exact own losses."""

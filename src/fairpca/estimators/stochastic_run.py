@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import assert_all_finite
 
-from fairpca._linalg.backends import device_library, to_host
+from fairpca._linalg.backends import NUMPY, device_library, to_host
+from fairpca._linalg.device import DeviceBackend
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_device_rows, check_rows
 from fairpca._rows.groups import Codes, Groups, encode_groups, warn_of_dropped
+from fairpca._rows.labels import sorted_labels
 from fairpca._rows.named import chosen_columns, named_columns, without_columns
 from fairpca.estimators.base import PrincipalAxes, axes_of_products
 from fairpca.estimators.gather import check_dimension
@@ -23,14 +25,34 @@ from fairpca.estimators.row_batches import (
     as_double,
     rows_at_once,
 )
-from fairpca.estimators.subspace_losses import LossSums
+from fairpca.estimators.subspace_losses import LossSums, SubspaceLosses
 from fairpca.estimators.tracked import TrackedSubspaces
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.table import GroupTable
 
-_NOTE = (
+_LARGEST = 1e60
+"""Values beyond this are refused: fourth powers, and products of these, occur."""
+
+NOTE = (
     "Own PCA and PCA are those that the same mini-batches led to: a disparity may be too small by "
     "what an own PCA lacks."
+)
+
+
+ESTIMATES = "All losses are estimates by the rows so far, and by the subspaces as they moved."
+
+ORDINARY_PCA = "use scikit-learn's IncrementalPCA if ordinary PCA is wanted"
+
+MANY = "With many groups hardly any step improves all objectives: take FairPCA, or fewer groups."
+
+IS_PCA = (
+    "No subspace fairer than that of ordinary PCA was found, so that one is returned: take more "
+    f"passes. {MANY}"
+)
+
+WORSE = (
+    "The worst-off group is worse off than with ordinary PCA, although groups differ less: take "
+    f"more passes. {MANY}"
 )
 
 
@@ -41,8 +63,8 @@ class Run:
     Attributes
     ----------
     history : list of dict
-        For each pass the norm of the direction by held-out rows, and the standard error of its
-        square; empty where none were held out.
+        For each pass the norm of the direction by held-out rows, its square, and the standard error
+        of the square; empty where none were held out.
     n_passes : int
         Passes that were taken.
     converged : bool
@@ -88,16 +110,19 @@ def descend(
     history: list[dict[str, float]] = []
     in_a_row = 0
     for number in range(1, max_passes + 1):
+        if number == 2 and batches.is_uneven:
+            # Which groups came first would decide where it ends.
+            spaces.restart()
         spaces.average, spaces.n_averaged = None, 0
-        for batch, whole in one_pass():
-            spaces.take(batch, batches.shares, whole)
+        for batch, kinds in one_pass():
+            spaces.take(batch, batches.shares, kinds)
             if averaging:
                 spaces.average_in()
         said = f"pass {number} of at most {max_passes}"
         if parts := batches.parts:
             square, error = spaces.held_out_norm(parts, batches.shares)
             norm = float(np.sqrt(max(square, 0.0)))
-            history.append({"pass": number, "norm": norm, "error": error})
+            history.append({"pass": number, "norm": norm, "square": square, "error": error})
             said += f": direction {norm:.3g} by held-out rows"
             in_a_row = in_a_row + 1 if square <= max(tol**2, error) and tol > 0.0 else 0
         if verbose:
@@ -109,59 +134,68 @@ def descend(
 
 @dataclass(frozen=True, eq=False)
 class FoundSubspaces:
-    """The subspaces, as an estimator shows them; `own` and `pca` have components as rows."""
+    """The subspaces, as an estimator shows them; `own` and `pca` have components as rows.
+
+    `is_pca` says whether PCA's is the fairest that was found, and is shown.
+    """
 
     axes: PrincipalAxes
     table: GroupTable
     own: dict[Hashable, Array]
     pca: Array
+    is_pca: bool
+
+
+def summed_losses(
+    spaces: TrackedSubspaces, k: int, shares: Array, blocks: Iterable[tuple[int, Any]]
+) -> SubspaceLosses:
+    """What the groups lose in all subspaces, by a pass over blocks of their rows."""
+    fair, pca = spaces.result(), spaces.pca.basis
+    bases = [(fair, pca, spaces.own[i].basis) for i in range(k)]
+    sums = LossSums(bases, spaces.center(shares), spaces.backend)
+    for i, block in blocks:
+        sums.add(i, block)
+    return sums.losses()
 
 
 def found_subspaces(
     spaces: TrackedSubspaces,
+    losses: SubspaceLosses,
     labels: Sequence[Hashable],
-    groups: Sequence[int],
-    shares: Array,
-    *,
-    blocks: Iterable[tuple[int, Any]],
     names: tuple[str, ...] | None,
-    notes: tuple[str, ...] = (),
+    note: str = NOTE,
 ) -> FoundSubspaces:
-    """What the groups lose in all subspaces, by a pass over blocks of their rows.
-
-    `groups` are those that the blocks have rows of, in the order in which they are shown; labels
-    and shares are those of all.
-    """
-    r, host = spaces.r, spaces.backend.host
-    bases = {i: (spaces.result(), spaces.pca.basis, spaces.own[i].basis) for i in groups}
-    place = {i: at for at, i in enumerate(groups)}
-    sums = LossSums([bases[i] for i in groups], spaces.center(shares), spaces.backend)
-    for i, block in blocks:
-        sums.add(place[i], block)
-    found = sums.losses()
-    weights = found.count / found.count.sum()
-    fair, pca = (np.tensordot(weights, [own[j] for own in found.inner], 1) for j in (0, 1))
-    leading = _leading(pca, r)
-    own_turns = [_leading(own[2], r) for own in found.inner]
-    own_kept = [np.linalg.eigvalsh(own[2])[-r:].sum() for own in found.inner]
-    pca_kept = [float(np.trace(leading.T @ own[1] @ leading)) for own in found.inner]
-    variance = np.maximum(found.variance, 0.0)
+    """The subspaces and the table; groups are shown in the order of their labels."""
+    r, host, inner = spaces.r, spaces.backend.host, losses.inner
+    weights = losses.count / losses.count.sum()
+    variance = np.maximum(losses.variance, 0.0)
+    leading = _leading(np.tensordot(weights, [own[1] for own in inner], 1), r)
+    kept = np.array([np.trace(own[0]) for own in inner])
+    pca_kept = np.array([np.trace(leading.T @ own[1] @ leading) for own in inner])
+    own_kept = np.array([np.linalg.eigvalsh(own[2])[-r:].sum() for own in inner])
+    pca_basis = host(spaces.pca.basis) @ leading
+    basis, along = np.array(host(spaces.result())), [own[0] for own in inner]
+    # Ordinary PCA has the least total loss, so where it is fairer too, it is better in all.
+    is_pca = bool(np.ptp(own_kept - kept) > np.ptp(own_kept - pca_kept))
+    if is_pca:
+        basis, along = pca_basis, [leading.T @ own[1] @ leading for own in inner]
+    order = [list(labels).index(label) for label in sorted_labels(list(labels))]
     table = GroupTable(
         name="fair",
-        labels=tuple(labels[i] for i in groups),
-        count=found.count,
-        own_loss=np.maximum(variance - own_kept, 0.0),
-        pca_loss=np.maximum(variance - pca_kept, 0.0),
-        loss=np.maximum(variance - [float(np.trace(own[0])) for own in found.inner], 0.0),
-        variance=variance,
+        labels=tuple(labels[i] for i in order),
+        count=losses.count[order],
+        own_loss=np.maximum(variance - own_kept, 0.0)[order],
+        pca_loss=np.maximum(variance - pca_kept, 0.0)[order],
+        loss=np.maximum(variance - (pca_kept if is_pca else kept), 0.0)[order],
+        variance=variance[order],
         group_names=names,
-        notes=(_NOTE, *notes),
+        notes=(note,),
     )
-    total, n = float(weights @ variance), int(found.count.sum())
-    axes = axes_of_products(np.array(host(spaces.result())), fair, total, found.mean, n)
-    turned = zip(groups, own_turns, strict=True)
-    own = {labels[i]: (host(spaces.own[i].basis) @ turn).T for i, turn in turned}
-    return FoundSubspaces(axes, table, own, (host(spaces.pca.basis) @ leading).T)
+    total, n = float(weights @ variance), int(losses.count.sum())
+    mixed = np.tensordot(weights, along, 1)
+    axes = axes_of_products(basis, mixed, total, losses.mean, n)
+    own = {labels[i]: (host(spaces.own[i].basis) @ _leading(inner[i][2], r)).T for i in order}
+    return FoundSubspaces(axes, table, own, pca_basis.T, is_pca)
 
 
 def group_blocks(rows: Any, codes: Codes, k: int) -> Iterator[tuple[int, Any]]:
@@ -201,24 +235,79 @@ def checked_rows(
     if names:
         sensitive_features = chosen_columns(X, names)
     if not estimator.keep_sensitive:
-        X = without_columns(X, names if reset else estimator.sensitive_names_)
+        X = without_columns(X, names) if reset else estimator._without_sensitive(X)
     if device_library(X) is not None:
         known = None if reset else estimator.n_features_in_
         name = type(estimator).__name__
-        rows = check_device_rows(X, name, known, at_least=least_rows, finite=True)
+        rows = values = check_device_rows(X, name, known, at_least=least_rows, finite=True)
         estimator.n_features_in_ = rows.shape[1]
     else:
         rows = check_rows(X, estimator, reset=reset, ensure_min_samples=least_rows)
         values = rows.data if hasattr(rows, "tocsr") else rows
         assert_all_finite(values, estimator_name=type(estimator).__name__, input_name="X")
     check_dimension(estimator.n_components, rows.shape[1])
+    if max(float(values.max()), -float(values.min())) > _LARGEST if len(values) else False:
+        raise ValueError(f"X has values beyond {_LARGEST:g}: rescale its columns.")
     labels = (sensitive_features, rows.shape[0], estimator.missing_labels)
     found = encode_groups(*labels, may_be_empty=True)
     if reset:
         estimator.sensitive_names_ = found.names or ()
-    if found.n_dropped:
-        warn_of_dropped(found.n_dropped, rows.shape[0])
     return rows, found
+
+
+def check_library(rows: Any, spaces: TrackedSubspaces) -> None:
+    """Raise ValueError for rows that do not lie where the subspaces do."""
+    on_device = isinstance(spaces.backend, DeviceBackend)
+    if (device_library(rows) is not None) != on_device:
+        raise ValueError(
+            "Rows must all be of the same library: those before were "
+            f"{'on a device' if on_device else 'of NumPy'}."
+        )
+
+
+def random_spaces(estimator: Any, rows: Any) -> TrackedSubspaces:
+    """Subspaces to begin with, where the rows are."""
+    how = (estimator.step, estimator.step_size, estimator.variance_reduction)
+    rng = np.random.default_rng(estimator.random_state or 0)
+    on_device = device_library(rows) is not None
+    backend = DeviceBackend(as_double(rows[:1])) if on_device else NUMPY
+    return TrackedSubspaces(rows.shape[1], int(estimator.n_components), rng, backend, how)
+
+
+def chunk_of(
+    estimator: Any,
+    X: Any,
+    sensitive_features: Any,
+    stream: StreamBatches,
+    spaces: TrackedSubspaces,
+) -> tuple[Any, Codes]:
+    """The checked rows of a chunk, and the positions of their groups among those of the stream."""
+    if stream.grouped != (sensitive_features is not None):
+        raise ValueError(
+            "sensitive_features must be given with all rows or with none, and earlier ones had "
+            f"{'them' if stream.grouped else 'none'}."
+        )
+    if spaces.r != estimator.n_components:
+        raise ValueError(
+            f"n_components={estimator.n_components} differs from that of earlier calls, "
+            f"{spaces.r}: clone the estimator to begin with another."
+        )
+    rows, found = checked_rows(estimator, X, sensitive_features, reset=False)
+    check_library(rows, spaces)
+    if stream.is_first_pass:
+        stream.n_dropped += found.n_dropped
+    rows, codes = labelled_rows(rows, found)
+    codes, n_new = stream.codes(found.labels, codes)
+    spaces.add_groups(n_new)
+    return rows, codes
+
+
+def check_labels(labels: Sequence[Hashable], n_dropped: int = 0, n_rows: int = 0) -> None:
+    """Raise ValueError if no row has a label; warn of those that have none."""
+    if not labels:
+        raise ValueError("sensitive_features is missing in all rows: there are no groups.")
+    if n_dropped:
+        warn_of_dropped(n_dropped, n_rows)
 
 
 def labelled_rows(rows: Any, found: Groups) -> tuple[Any, Codes]:

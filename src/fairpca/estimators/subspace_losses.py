@@ -10,7 +10,7 @@ import numpy as np
 
 from fairpca._linalg.backends import Backend
 from fairpca._linalg.types import Array
-from fairpca.estimators.tracked import CentredRows, block_mean
+from fairpca.estimators.tracked import CentredRows, TrackedSubspaces, block_mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +34,13 @@ class SubspaceLosses:
     count: Any
     variance: Array
     inner: list[list[Array]]
+
+
+def tracked_losses(spaces: TrackedSubspaces, shares: Array, count: Any) -> SubspaceLosses:
+    """The same as far as the steps of a descent have tracked it."""
+    center = np.asarray(spaces.backend.host(spaces.center(shares)))
+    inner = [spaces.inner(i) for i in range(len(count))]
+    return SubspaceLosses(center, count, spaces.variances.copy(), inner)
 
 
 class LossSums:

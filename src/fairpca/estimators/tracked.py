@@ -45,6 +45,12 @@ _NOISE_MEMORY = 0.8
 _FLAT = 1e-6
 """Part of the mean variance along a basis that is added where a basis is divided by variances."""
 
+_WELL_CONDITIONED = 1e-6
+"""Smallest eigenvalue of a basis' products, relative to the largest, that costs no digits."""
+
+PART, WHOLE, AGAIN = "part", "whole", "again"
+"""What a block is: some new rows of its group, all of its rows, or some that were given before."""
+
 VARIANCE_REDUCTIONS = ("recursive", "average", None)
 STEPS = ("noise", "sqrt", "constant")
 
@@ -93,11 +99,21 @@ class MovingBasis:
 
     def __init__(self, basis: Any, n_matrices: int = 1) -> None:
         self.basis = self.before = basis
-        self.images: list[Any] = [None] * n_matrices
-        self.noise = np.ones(n_matrices)
+        self.images: list[Any] = []
+        self.drawn, self.shares, self.noise = np.zeros((3, 0))
+        self.add_matrices(n_matrices)
 
-    def follow(self, i: int, rows: CentredRows, share: float, reduction: str | None) -> None:
-        """Correct the image under matrix i by a batch of its rows that has this share."""
+    def add_matrices(self, n: int) -> None:
+        """Make room for n further matrices."""
+        self.images += [None] * n
+        self.drawn, self.shares = (np.append(old, np.zeros(n)) for old in (self.drawn, self.shares))
+        self.noise = np.append(self.noise, np.ones(n))
+
+    def follow(self, i: int, rows: CentredRows, kind: str, reduction: str | None) -> None:
+        """Correct the image under matrix i by a batch of its rows."""
+        self.drawn[i] += rows.n
+        share = 1.0 if kind == WHOLE else min(FORGETTING * rows.n / self.drawn[i], 1.0)
+        self.shares[i] = share
         if self.images[i] is None or share >= 1.0 or reduction is None:
             self.images[i] = rows.image(self.basis)
         elif reduction == "average":
@@ -145,20 +161,21 @@ class TrackedSubspaces:
         self.d, self.r, self.width = d, r, min(r + MORE_COLUMNS, d)
         self.step, self.step_size, self.reduction = how
         self.backend, self._rng = backend, rng
-        self.fair, self.pca = MovingBasis(self._random(r), 0), MovingBasis(self._random(self.width))
+        self.fair, self.pca = (MovingBasis(self._random(width), 0) for width in (r, self.width))
         self.own: list[MovingBasis] = []
         self.means: list[Any] = []
-        self.drawn, self.n_steps = np.zeros(0), 0
+        self.variances, self.drawn, self.n_steps = np.zeros(0), np.zeros(0), 0
         self.average: Any = None
         self.n_averaged = 0
         self.last: NoisyStep | None = None
 
     def add_groups(self, n: int) -> None:
         """Make room for n further groups."""
-        self.fair.images += [None] * n
-        self.fair.noise = np.append(self.fair.noise, np.ones(n))
+        self.fair.add_matrices(n)
+        self.pca.add_matrices(n)
         self.own += [MovingBasis(self._random(self.width)) for _ in range(n)]
         self.means += [None] * n
+        self.variances = np.append(self.variances, np.zeros(n))
         self.drawn = np.append(self.drawn, np.zeros(n))
 
     def center(self, shares: Array) -> Any:
@@ -166,55 +183,54 @@ class TrackedSubspaces:
         known = zip(shares, self.means, strict=True)
         return sum(share * mean for share, mean in known if mean is not None)
 
-    def take(self, batch: Sequence[Any], shares: Array, whole: Sequence[bool]) -> None:
+    def take(self, batch: Sequence[Any], shares: Array, kinds: Sequence[str]) -> None:
         """Learn from a batch: one block of rows for each group, and what part each is of all rows.
 
-        `whole` says which blocks are all rows of their group: their images are exact.
+        `kinds` say of each block whether it is PART, WHOLE or AGAIN.
         """
         measures = self.n_steps < _NOISE_EVERY or self.n_steps % _NOISE_EVERY == 0
-        for i, block in enumerate(batch):
-            self.drawn[i] += block.shape[0]
-            mean, part = block_mean(block), block.shape[0] / self.drawn[i]
-            self.means[i] = mean if part == 1.0 else self.means[i] + part * (mean - self.means[i])
+        for i, (block, kind) in enumerate(zip(batch, kinds, strict=True)):
+            if kind != AGAIN:
+                self.drawn[i] += block.shape[0]
+                part, mean, last = block.shape[0] / self.drawn[i], block_mean(block), self.means[i]
+                self.means[i] = mean if last is None else last + part * (mean - last)
         center = self.center(shares)
-        parts = np.array([block.shape[0] for block in batch]) / self.drawn
-        parts = np.where(whole, 1.0, np.minimum(FORGETTING * parts, 1.0))
-        total, part = None, float(shares @ parts)
-        for i, block in enumerate(batch):
+        for i, (block, kind) in enumerate(zip(batch, kinds, strict=True)):
             rows = CentredRows(block, center)
-            self.fair.follow(i, rows, parts[i], self.reduction)
-            self._own_images(i, rows, parts[i])
-            # The image of PCA's basis is that under the sum of the groups' matrices.
-            now = self.pca.basis
-            shown = now if part >= 1.0 else now - (1.0 - part) * self.pca.before
-            image = shares[i] * rows.image(shown)
-            total = image if total is None else total + image
+            for moving in (self.fair, self.pca):
+                moving.follow(i, rows, kind, self.reduction)
+            self._follow_own(i, rows, kind)
+            if kind != AGAIN:
+                squares = float(rows.squares().sum()) / rows.n
+                self.variances[i] += self.pca.shares[i] * (squares - self.variances[i])
             if measures:
                 for moving, j in ((self.fair, i), (self.own[i], 0)):
                     if moving.images[j] is not None:
                         moving.measure_noise(j, rows)
-                    moving.noise[j] *= not whole[i]
-        if self.pca.images[0] is None or part >= 1.0:
-            self.pca.images[0] = total
-        else:
-            self.pca.images[0] = total + (1.0 - part) * self.pca.images[0]
+                    moving.noise[j] *= kind != WHOLE
         self.n_steps += 1
-        self._move(shares, parts, part)
+        self._move(shares)
 
-    def _move(self, shares: Array, parts: Array, part: float) -> None:
-        self.last, tangents, turn = self._direction(shares, self._length(self.fair.noise, parts))
+    def restart(self) -> None:
+        """Begin anew with another fair basis; what is known of the groups themselves stays."""
+        self.fair = MovingBasis(self._random(self.r), len(self.own))
+
+    def _move(self, shares: Array) -> None:
+        length = self._length(self.fair.noise, self.fair.shares)
+        self.last, tangents, turn = self._direction(shares, length)
         step = _combination(self.last.step, tangents)
         self.fair.move(self._orthonormal(self.fair.basis + step @ turn))
-        self._own_steps(parts)
-        spread = np.sqrt(np.square(shares) @ np.square(self.fair.noise))
-        self._power_step(self.pca, self._length(np.array([spread]), np.array([part])))
+        self._move_own()
+        noise = np.sqrt(np.square(shares) @ np.square(self.fair.noise))
+        length = self._length(np.array([noise]), np.array([shares @ self.pca.shares]))
+        self._power_step(self.pca, _combination(shares, self.pca.images), length)
 
-    def _own_images(self, i: int, rows: CentredRows, part: float) -> None:
-        self.own[i].follow(0, rows, part, self.reduction)
+    def _follow_own(self, i: int, rows: CentredRows, kind: str) -> None:
+        self.own[i].follow(0, rows, kind, self.reduction)
 
-    def _own_steps(self, parts: Array) -> None:
-        for i, moving in enumerate(self.own):
-            self._power_step(moving, self._length(moving.noise, parts[i : i + 1]))
+    def _move_own(self) -> None:
+        for moving in self.own:
+            self._power_step(moving, moving.images[0], self._length(moving.noise, moving.shares))
 
     def _length(self, noise: Array, parts: Array) -> float:
         """Length of a step, in units of the power method."""
@@ -225,7 +241,12 @@ class TrackedSubspaces:
 
     def _direction(self, shares: Array, length: float) -> tuple[NoisyStep, list[Any], Any]:
         """The step, the images' tangent parts that it combines, and the metric's root."""
-        basis, put, host = self.fair.basis, self.backend.put, self.backend.host
+        return self._direction_at(self.fair.basis, shares, length)
+
+    def _direction_at(
+        self, basis: Any, shares: Array, length: float
+    ) -> tuple[NoisyStep, list[Any], Any]:
+        put, host = self.backend.put, self.backend.host
         inner = [host(basis.T @ image) for image in self.fair.images]
         turn = put(_inverse_power(np.tensordot(shares, inner, 1), 0.5))
         tangents = [
@@ -241,42 +262,43 @@ class TrackedSubspaces:
         """What each group keeps in its own subspace, as far as it is known; (k,)."""
         return np.array([self._values(moving)[-self.r :].sum() for moving in self.own])
 
-    def kept(self) -> Array:
-        """What each group keeps in the fair subspace, as far as it is known; (k,)."""
-        basis = self.fair.basis
-        return np.array([float((basis * image).sum()) for image in self.fair.images])
+    def inner(self, i: int) -> list[Array]:
+        """Mean squares and products of group i's rows along the fair basis, PCA's and its own."""
+        known = ((self.fair, i), (self.pca, i), (self.own[i], 0))
+        products = [self.backend.host(moving.before.T @ moving.images[j]) for moving, j in known]
+        return [(part + part.T) / 2.0 for part in products]
 
     def _values(self, moving: MovingBasis) -> Array:
         inner = self.backend.host(moving.basis.T @ moving.images[0])
         return np.asarray(np.linalg.eigvalsh((inner + inner.T) / 2.0))
 
-    def _power_step(self, moving: MovingBasis, length: float) -> None:
+    def _power_step(self, moving: MovingBasis, image: Any, length: float) -> None:
         """A step of the power method towards the leading subspace, of this length."""
-        inner = self.backend.host(moving.basis.T @ moving.images[0])
-        tangent = moving.images[0] - moving.basis @ self.backend.put(inner)
+        inner = self.backend.host(moving.basis.T @ image)
+        tangent = image - moving.basis @ self.backend.put(inner)
         step = tangent @ self.backend.put(_inverse_power(inner, 1.0, _FLAT))
         moving.move(self._orthonormal(moving.basis + length * step))
 
     def held_out_norm(self, parts: Sequence[Sequence[Any]], shares: Array) -> tuple[float, float]:
         """Square of the norm of the direction, by rows that were held out, and its standard error.
 
-        A norm of noisy numbers is too large on average. Here the direction is computed for each
-        part of the held-out rows, with the same coefficients, and products of different parts
-        have the right mean. Each part has a block of rows for each group, or None.
+        It is how far a step of the power method would turn the basis. A norm of noisy numbers is
+        too large on average; here the direction is computed for each part of the held-out rows,
+        with the same coefficients, and products of different parts have the right mean. Each part
+        has a block of rows for each group; of a group with None the tracked image is taken for it.
         """
-        if self.last is None:
-            return np.inf, np.inf
-        basis, center = self.fair.basis, self.center(shares)
-        _, tangents, turn = self._direction(shares, 0.0)
-        found = []
+        # Where the images are those of: the basis has moved since.
+        basis, center = self.fair.before, self.center(shares)
+        found, tangents, turn = self._direction_at(basis, shares, 0.0)
+        directions = []
         for blocks in parts:
             own = list(tangents)
             for i, block in enumerate(blocks):
                 if block is not None:
                     image = CentredRows(block, center).image(basis)
                     own[i] = (image - basis @ (basis.T @ image)) @ turn
-            found.append(_combination(self.last.direction, own))
-        pairs = [float((a * b).sum()) for j, a in enumerate(found) for b in found[:j]]
+            directions.append(_combination(found.direction, own) @ turn)
+        pairs = [float((a * b).sum()) for j, a in enumerate(directions) for b in directions[:j]]
         return float(np.mean(pairs)), float(np.std(pairs) / np.sqrt(len(pairs)))
 
     def average_in(self) -> None:
@@ -299,8 +321,10 @@ class TrackedSubspaces:
 
     def _orthonormal(self, matrix: Any) -> Any:
         """The nearest matrix with orthonormal columns, from the products of its columns."""
-        products = self.backend.host(matrix.T @ matrix)
-        return matrix @ self.backend.put(_inverse_power(products, 0.5))
+        values, axes = np.linalg.eigh(self.backend.host(matrix.T @ matrix))
+        if not values[0] > _WELL_CONDITIONED * values[-1]:
+            return self.backend.qr(matrix)[0]
+        return matrix @ self.backend.put(np.ascontiguousarray((axes * values**-0.5) @ axes.T))
 
 
 def block_mean(block: Any) -> Any:

@@ -34,11 +34,12 @@ class RowBatches:
     >>> from fairpca.datasets import load_credit
     >>> from fairpca.sources import RowBatches
     >>> credit = load_credit()
+    >>> columns = (credit.data - credit.data.mean()) / credit.data.std()
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "credit.parquet")
-    ...     credit.data.assign(group=credit.sensitive_features).to_parquet(file)
+    ...     columns.assign(group=credit.sensitive_features).to_parquet(file)
     ...     batches = RowBatches(file, sensitive_features="group")
-    ...     fair = StochasticFairPCA(2, max_passes=2, validation_fraction=0).fit_batches(batches)
+    ...     fair = StochasticFairPCA(5, max_passes=3, validation_fraction=0).fit_batches(batches)
     >>> fair.group_table_.count.sum()
     np.int64(30000)
     """
