@@ -10,7 +10,7 @@ TESTS = Path(__file__).parent / "tests"
 
 CONTRACT = (
     "cli/test_commands.py",  # typer, rich, pyarrow
-    "cli/test_program.py",
+    "cli/test_program.py::test_fit_transform_and_audit_are_what_python_gives",
     "estimators/test_estimator.py",  # scikit-learn: its checks, pipelines, routing, callbacks
     "experiments/test_figures.py",  # the solver on NumPy and SciPy, against published figures
     "linalg/test_linalg.py",  # LAPACK as SciPy wraps it
