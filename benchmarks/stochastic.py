@@ -121,7 +121,9 @@ def main() -> None:
     lines += [*own_lines, TIMES]
     lines += [times_row(name, r) for name in CASES for r in DIMENSIONS]
     lines += [STOPPING + "\n".join(stopping_row(name, r) for name in CASES for r in DIMENSIONS)]
-    text = "\n".join(line.rstrip("\n") if "|---" in line else line for line in lines)
+    text = "\n".join(
+        line.rstrip("\n") if "|---" in line or "rounding." in line else line for line in lines
+    )
     TARGET.write_text(text + "\n", encoding="utf-8")
 
 
