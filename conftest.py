@@ -103,21 +103,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.untraced)
 
 
-counted: set[tuple[Path, str]] = set()
-"""Tests of which a case has run in this process."""
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Count no lines while an untraced test runs, nor in further cases of one that was counted.
+    """Count no lines while an untraced test runs, its fixtures included.
 
-    Its fixtures are included. pytest-cov's own marker has no effect in the processes of
-    pytest-xdist.
+    pytest-cov's own marker has no effect in the processes of pytest-xdist.
     """
-    tracer, test = sys.gettrace(), (item.path, getattr(item, "originalname", item.name))
-    if item.get_closest_marker("untraced") or test in counted:
+    tracer = sys.gettrace()
+    if item.get_closest_marker("untraced"):
         sys.settrace(None)
-    counted.add(test)
     try:
         return (yield)
     finally:
