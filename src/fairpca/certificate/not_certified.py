@@ -1,11 +1,12 @@
 """NotCertified: said in place of a certificate where nothing is proven."""
 
-import html
 from dataclasses import dataclass
 
+from fairpca.certificate.spoken import Spoken
 
-@dataclass(frozen=True)
-class NotCertified:
+
+@dataclass(frozen=True, repr=False)
+class NotCertified(Spoken):
     """Nothing is proven about a subspace. Print it to read why.
 
     Attributes
@@ -35,12 +36,3 @@ class NotCertified:
             "Nothing is proven about how good this subspace is.",
         ]
         return said + [self.direction] * bool(self.direction)
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
-        return " ".join(self.sentences())
-
-    def _repr_html_(self) -> str:
-        return "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences())

@@ -1,14 +1,14 @@
 """Certificate: how good a subspace is, and what proves it."""
 
-import html
 from dataclasses import dataclass
 
 from fairpca._linalg.types import Array
+from fairpca.certificate.spoken import Spoken
 from fairpca.certificate.words import sentences_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Certificate:
+class Certificate(Spoken):
     """How good a subspace is, and the proof. Print it to read it in words.
 
     Attributes
@@ -150,15 +150,6 @@ class Certificate:
     def all_worse_off(self) -> bool:
         """Whether every group is worse off than with ordinary PCA."""
         return bool((self.change_from_pca > 0.0).all())
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
-        return " ".join(self.sentences())
-
-    def _repr_html_(self) -> str:
-        return "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences())
 
     def sentences(self) -> list[str]:
         """The certificate in plain words; bounds are rounded to the safe side."""
