@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import wrap
 
 import numpy as np
 import scipy.sparse
@@ -113,7 +114,9 @@ def main(folder: Path) -> None:
             after=min(kept[1] for kept, _ in lines),
             all_before=kept_of_all[0],
             all_after=kept_of_all[1],
-            said="\n    ".join([*str(fair.group_table_).splitlines(), "", str(fair.certificate_)]),
+            said="\n    ".join(
+                [*str(fair.group_table_).splitlines(), "", *wrap(str(fair.certificate_), 96)]
+            ),
         ),
         encoding="utf-8",
     )

@@ -167,7 +167,6 @@ class TrackedSubspaces:
         self.variances, self.drawn, self.n_steps = np.zeros(0), np.zeros(0), 0
         self.average: Any = None
         self.n_averaged = 0
-        self.last: NoisyStep | None = None
 
     def add_groups(self, n: int) -> None:
         """Make room for n further groups."""
@@ -217,8 +216,8 @@ class TrackedSubspaces:
 
     def _move(self, shares: Array) -> None:
         length = self._length(self.fair.noise, self.fair.shares)
-        self.last, tangents, turn = self._direction(shares, length)
-        step = _combination(self.last.step, tangents)
+        found, tangents, turn = self._direction(self.fair.basis, shares, length)
+        step = _combination(found.step, tangents)
         self.fair.move(self._orthonormal(self.fair.basis + step @ turn))
         self._move_own()
         noise = np.sqrt(np.square(shares) @ np.square(self.fair.noise))
@@ -239,13 +238,13 @@ class TrackedSubspaces:
             return float(self.step_size * min(1.0, limits.min()))
         return self.step_size / (np.sqrt(self.n_steps) if self.step == "sqrt" else 1.0)
 
-    def _direction(self, shares: Array, length: float) -> tuple[NoisyStep, list[Any], Any]:
-        """The step, the images' tangent parts that it combines, and the metric's root."""
-        return self._direction_at(self.fair.basis, shares, length)
-
-    def _direction_at(
+    def _direction(
         self, basis: Any, shares: Array, length: float
     ) -> tuple[NoisyStep, list[Any], Any]:
+        """The step, the images' tangent parts that it combines, and the metric's root.
+
+        The basis is the one that the images are of.
+        """
         put, host = self.backend.put, self.backend.host
         inner = [host(basis.T @ image) for image in self.fair.images]
         turn = put(_inverse_power(np.tensordot(shares, inner, 1), 0.5))
@@ -289,7 +288,7 @@ class TrackedSubspaces:
         """
         # Where the images are those of: the basis has moved since.
         basis, center = self.fair.before, self.center(shares)
-        found, tangents, turn = self._direction_at(basis, shares, 0.0)
+        found, tangents, turn = self._direction(basis, shares, 0.0)
         directions = []
         for blocks in parts:
             own = list(tangents)
