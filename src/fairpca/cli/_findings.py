@@ -120,6 +120,7 @@ def table_as_data(prepared: PreparedTable) -> dict[str, Any]:
         "rows": prepared.n_rows,
         "columns": [column.name for column in prepared.preparation.columns],
         "prepared_columns": list(prepared.preparation.feature_names),
+        "outcomes": [asdict(outcome) for outcome in prepared.outcomes],
     }
 
 

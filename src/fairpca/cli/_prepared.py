@@ -32,6 +32,7 @@ from fairpca.exceptions import FairnessWarning
 from fairpca.moments import MomentSum
 from fairpca.tables.batches import Table
 from fairpca.tables.columns import Encoded, encode_labels, label_groups, require_columns
+from fairpca.tables.outcomes import ColumnOutcome, outcomes_of
 from fairpca.tables.preparation import Preparation, PreparationLearner, missing_sentence
 from fairpca.tables.reading import SUFFIXES
 from fairpca.tables.writing import write_batches
@@ -55,6 +56,11 @@ class PreparedTable:
     grouping: str = "intersections"
     moments: GroupMoments | None = None
     folds: bool = False
+
+    @property
+    def outcomes(self) -> tuple[ColumnOutcome, ...]:
+        """What became of each column of the table."""
+        return outcomes_of(self.preparation)
 
     def gathered(self, *, reduce_wide: bool = False) -> Gathered:
         """The table as it is fitted to; `reduce_wide` is as for `gather`."""
