@@ -16,7 +16,7 @@ from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments, Problem
 from fairpca.datasets import load_adult, load_credit
 from fairpca.front import ParetoFront, pareto_front
 from fairpca.report import report
-from fairpca.solvers.exact import Workspace, search_space
+from fairpca.solvers._exact.run import Workspace, search_space
 from fairpca.solvers.front_sweep import _come_back, _Spread
 
 from devices import import_torch

@@ -1,62 +1,27 @@
-"""The exact solver: global optimum for two groups, and a certificate for any number.
-
-Which searches a run takes, and in which order: docs/exact_solver.md, sections 11 and 13.
-"""
+"""The exact solver: global optimum for two groups, and a certificate for any number."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
-
-import numpy as np
 
 from fairpca._linalg.kept_bounds import KeptBounds
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_seed, check_whole_number
-from fairpca.certificate import Certificate, certify
+from fairpca.certificate import Certificate
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers._exact import space as subspaces
-from fairpca.solvers._exact.dual import DualResult
-from fairpca.solvers._exact.forms import Forms, WholeSpace
-from fairpca.solvers._exact.goals import (
-    CLOSED_GAP,
-    CeilingGoal,
-    EqualGoal,
-    Goal,
-    LeastLoss,
-    MinMaxGoal,
-    goal_of,
-)
-from fairpca.solvers._exact.left_out import LeftOutSpace
-from fairpca.solvers._exact.local import LocalResult, refine
-from fairpca.solvers._exact.multistart import MultiStart, refine_in
-from fairpca.solvers._exact.plain import plain_multipliers, plain_proof, without_search
+from fairpca.solvers._exact.goals import goal_of
+from fairpca.solvers._exact.plain import plain_multipliers, without_search
 from fairpca.solvers._exact.relaxed import settle_dual
-from fairpca.solvers._exact.two_groups import (
-    SeenWeights,
-    settle_two_groups,
-    two_group_multipliers,
-)
+from fairpca.solvers._exact.run import ExactRun, Workspace, has_root, search_space
+from fairpca.solvers._exact.two_groups import settle_two_groups, two_group_multipliers
 from fairpca.solvers._exact.units import in_safe_unit
 
 MOST_STARTS = 40
 """The most starts, unless said otherwise: random ones near the end rarely find better."""
-
-_EDGE_MUS = (0.3, 0.1)
-"""Where mu begins, in turn, at a tolerance that is only just possible: there rounding decides how
-far an ascent comes, and the better one counts."""
-
-_EDGE_STARTS = 5
-"""Starts for the least loss at the smallest spread, which leaves little room to search."""
-
-_COMPARED_STARTS = 10
-"""Starts of the min-max search that an equal solution is compared with."""
-
-_CLEAR_GAIN = 10.0
-"""By how many negligible spreads somebody has to gain for a subspace to be called better."""
 
 
 @dataclass(frozen=True)
@@ -114,28 +79,9 @@ def best_multipliers(problem: Problem, known: KeptBounds | None = None) -> Array
     if without_search(problem) is not None:
         return plain_multipliers(problem)
     space, goal = search_space(problem, known), goal_of(problem)
-    if _has_root(problem):
+    if has_root(problem):
         return two_group_multipliers(problem, settle_two_groups(problem, space).weights)
     return goal.multipliers(settle_dual(space, goal).weights)
-
-
-@dataclass(eq=False)
-class Workspace:
-    """What solutions of one problem at several tolerances share."""
-
-    space: WholeSpace
-    seen: SeenWeights = field(default_factory=SeenWeights)
-    minmax_measures: Array | None = None
-    """Measures of the best subspace found for "minmax", which knows no tolerance."""
-
-
-@dataclass(frozen=True, eq=False)
-class Finding:
-    """A subspace, what is proven of it, and how it was found."""
-
-    basis: Array
-    certificate: Certificate
-    message: str
 
 
 def solve_near(
@@ -149,7 +95,7 @@ def solve_near(
 
     That is quicker than without them, and with `shared` what was found on the way is used again.
     """
-    run = _ExactRun(problem, n_starts, random_state, shared)
+    run = ExactRun(problem, n_starts, random_state, shared)
     found = run.find(neighbours)
     return certified_solution(
         problem,
@@ -161,25 +107,6 @@ def solve_near(
         message=found.message,
         history={"starts": tuple(run.history)},
     )
-
-
-def search_space(problem: Problem, known: KeptBounds | None = None) -> WholeSpace:
-    """Where the search takes place: the whole space, or for many columns one that suffices."""
-    known = KeptBounds() if known is None else known
-    if (parts := problem.lost_parts) is not None:
-        return LeftOutSpace(problem, known, parts)
-    n, r = problem.moments.n_features, problem.n_components
-    if n > max(subspaces.WHOLE_LIMIT, 2 * (problem.n_groups + 1) * r):
-        space = subspaces.SearchSpace(problem, known)
-        if space.has_room:
-            return space
-    return WholeSpace(problem, known)
-
-
-def _has_root(problem: Problem) -> bool:
-    """Whether this is solved by a root-find: two groups, each with a disparity of 0 of its own."""
-    plain = problem.measure == "disparity" and problem.measured_by is None
-    return problem.n_groups == 2 and plain and problem.goal in ("equal", "minmax")
 
 
 def certified_solution(
@@ -199,201 +126,3 @@ def certified_solution(
         retention=retention,
         **about,
     )
-
-
-def with_minmax(problem: Problem, certificate: Certificate, better: Array | None) -> Certificate:
-    """The certificate, with measures in which nobody is worse off and some are better off."""
-    if better is None or certificate.goal != "equal":
-        return certificate
-    gains, level = certificate.measures - better, problem.negligible_spread
-    if gains.min() < -level or gains.max() <= _CLEAR_GAIN * level:
-        return certificate
-    return replace(certificate, minmax_measures=better)
-
-
-@dataclass(eq=False)
-class _ExactRun:
-    """One run on one problem."""
-
-    problem: Problem
-    n_starts: int
-    random_state: int | None
-    shared: Workspace | None
-    history: list[dict[str, Any]] = field(default_factory=list)
-    known: KeptBounds | None = None
-    n_eigen: int = 0
-
-    @cached_property
-    def search(self) -> MultiStart:
-        """Local searches, which two groups do without."""
-        return MultiStart(self.problem, self.n_starts, self.random_state, self.history)
-
-    def find(self, neighbours: Sequence[Solution]) -> Finding:
-        """The best subspace that is found, certified."""
-        problem = self.problem
-        self.n_eigen = problem.n_groups + 1
-        if (plain := without_search(problem)) is not None:
-            proof = plain_proof(problem, plain[0])
-            return self._certified(plain[0], plain_multipliers(problem), plain[1], proof)
-        before = 0 if self.shared is None else self.shared.space.n_eigen
-        self.work = Workspace(search_space(problem)) if self.shared is None else self.shared
-        self.space, self.known = self.work.space, self.work.space.bounds
-        try:
-            if _has_root(problem):
-                return self._two_groups()
-            goal = goal_of(problem)
-            if isinstance(goal, LeastLoss):
-                return self._least_loss(goal, neighbours)
-            return self._least_largest(goal)
-        finally:
-            self.n_eigen = self.space.n_eigen - before
-
-    def _certified(
-        self, basis: Array, multipliers: Array, message: str, proof: Array | None = None
-    ) -> Finding:
-        certificate = certify(
-            self.problem, basis, multipliers, miss_multipliers=proof, known=self.known
-        )
-        return Finding(basis, certificate, message)
-
-    def _two_groups(self) -> Finding:
-        result = settle_two_groups(self.problem, self.space, self.work.seen)
-        multipliers = two_group_multipliers(self.problem, result.weights)
-        return self._certified(self.space.lift(result.basis), multipliers, "root found")
-
-    def _least_largest(self, goal: Goal) -> Finding:
-        dual, best = self._search_largest(goal)
-        found = self._certified(best.basis, goal.multipliers(dual.weights), self._searched())
-        if found.certificate.status != "optimal" or not dual.is_tied:
-            return found
-        # Tied eigenvalues leave a choice: the least total loss.
-        caps = np.full(self.problem.n_groups, goal.enough(goal.value(best.measures)))
-        cheaper = CeilingGoal(self.problem, caps)
-        dual_of = settle_dual(self.space, cheaper)
-        local = self.search.best(self.space, cheaper, dual_of, most=1, first=[best.basis])
-        if not cheaper.value(local.measures) < cheaper.value(best.measures):
-            return found
-        return self._certified(local.basis, goal.multipliers(dual.weights), self._searched())
-
-    def _search_largest(
-        self, goal: Goal, most: int | None = None
-    ) -> tuple[DualResult, LocalResult]:
-        dual, plain = settle_dual(self.space, goal), [self.problem.pca_basis]
-        if self.problem.centering == "group":
-            plain.append(self.problem.least_loss_basis)
-        best = self.search.best(self.space, goal, dual, most=most, then=plain)
-        # Whatever the searches end with, the worst-off group is no worse off than with PCA, and the
-        # total loss is within its limit.
-        ends = [LocalResult(one, dual.weights, self.problem.measures(one), 0) for one in plain]
-        return dual, min(best, *ends, key=lambda found: goal.value(found.measures))
-
-    def _least_loss(self, goal: LeastLoss, neighbours: Sequence[Solution]) -> Finding:
-        near = None
-        if neighbours:
-            near = self._weights_of(goal, neighbours[0])
-            if (found := self._beside(goal, neighbours[0].basis, near)) is not None:
-                return found
-        dual = settle_dual(self.space, goal, goal.limit, near)
-        if not dual.above_limit:
-            known = [neighbour.basis for neighbour in neighbours]
-            local = self.search.best(self.space, goal, dual, first=known)
-            if not neighbours and goal.value(local.measures) > goal.enough(dual.value):
-                local = self._from_stricter(goal, local)
-            if goal.is_met(local.measures):
-                return self._finish(goal, local, (dual,))
-        return self._fall_back(goal)
-
-    def _from_stricter(self, goal: LeastLoss, found: LocalResult) -> LocalResult:
-        """The best of what was found, of equal measures, and of a search that begins there."""
-        if not isinstance(goal, EqualGoal) or goal.tolerance == 0.0:
-            return found
-        strict = EqualGoal(self.problem, 0.0)
-        dual = settle_dual(self.space, strict, strict.limit)
-        if dual.above_limit:
-            return found
-        equal = self.search.best(self.space, strict, dual)
-        start = strict.weights_at(equal.measures, dual.weights)
-        freer = refine_in(self.space, goal, equal.basis, start)
-        self.search.record(goal, freer)
-        return min(found, equal, freer, key=lambda local: goal.value(local.measures))
-
-    def _weights_of(self, goal: LeastLoss, neighbour: Solution) -> Array:
-        """The weights of a neighbour; those of the total loss where it was after another goal."""
-        multipliers = neighbour.certificate.multipliers
-        same = neighbour.certificate.goal == self.problem.goal
-        return goal.weights(multipliers if same else np.zeros(len(multipliers)))
-
-    def _beside(self, goal: LeastLoss, start: Array, weights: Array) -> Finding | None:
-        """Search from a neighbour only; None unless its own weights prove what it finds.
-
-        Near an optimum whose bound is attained the local search finds the dual solution as well,
-        so the dual search, which is most of the work, can be left out.
-        """
-
-        def search(forms: Forms) -> LocalResult:
-            return refine(forms, goal.criterion, self.space.lower(start), weights)
-
-        local = self.space.settle(search)
-        self.search.record(goal, local)
-        if not goal.is_met(local.measures):
-            return None
-        basis, multipliers = self.space.lift(local.basis), goal.multipliers(local.weights)
-        found = self._certified(basis, multipliers, "followed from a neighbouring point")
-        return self._compared(found) if found.certificate.status == "optimal" else None
-
-    def _fall_back(self, goal: LeastLoss) -> Finding:
-        """What is asked for was not found: come near, then the least loss as near as that."""
-        negligible, loss = self.problem.negligible_spread, self.problem.measured.weights
-        after = goal.nearest()
-        proof = settle_dual(self.space, after)
-        nearest = self.search.best(self.space, after, proof)
-        allowed = goal.loosened(max(goal.miss(nearest.measures), 0.0) + negligible / 2)
-        # At the edge of what is possible the weights grow without bound, and the barrier with them.
-        dual = settle_dual(self.space, allowed, first_mu=_EDGE_MUS[0])
-        local = self.search.best(
-            self.space, allowed, dual, most=_EDGE_STARTS, first=[nearest.basis]
-        )
-        unfair = allowed.miss(local.measures) > negligible / 2
-        if unfair or loss @ local.measures > loss @ nearest.measures:
-            local = nearest
-        again = settle_dual(self.space, allowed, first_mu=_EDGE_MUS[1])
-        return self._finish(goal, local, (dual, again), proof.weights)
-
-    def _finish(
-        self,
-        goal: LeastLoss,
-        local: LocalResult,
-        duals: Sequence[DualResult],
-        proof: Array | None = None,
-    ) -> Finding:
-        # Several proofs are at hand: those of dual searches and that of the local one. Further ones
-        # are only worth their eigenproblems where the first leaves a gap.
-        def judged(weights: Array) -> Finding:
-            multipliers = goal.multipliers(weights)
-            return self._certified(local.basis, multipliers, self._searched(), proof)
-
-        found = judged(duals[0].weights)
-        if found.certificate.gap > CLOSED_GAP * found.certificate.value:
-            weights = [*(dual.weights for dual in duals[1:]), local.weights]
-            others = [judged(one) for one in weights]
-            found = max(found, *others, key=lambda finding: finding.certificate.lower_bound)
-        return self._compared(found)
-
-    def _compared(self, found: Finding) -> Finding:
-        """Add a subspace in which nobody is worse off, if minimising the largest finds one."""
-        certificate = found.certificate
-        if certificate.goal != "equal":
-            return found
-        positive = (self.problem.measured.weights + certificate.multipliers > 0).all()
-        if certificate.status == "optimal" and positive:
-            # Then the weights are also a proof for the least largest measure: nothing to gain.
-            return found
-        better = self.work.minmax_measures
-        if better is None:
-            goal = MinMaxGoal(self.problem)
-            better = self._search_largest(goal, _COMPARED_STARTS)[1].measures
-            self.work.minmax_measures = better
-        return replace(found, certificate=with_minmax(self.problem, certificate, better))
-
-    def _searched(self) -> str:
-        return f"best of {len(self.history)} local searches"

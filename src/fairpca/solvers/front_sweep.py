@@ -21,7 +21,8 @@ from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._exact.goals import LeastLoss, goal_of
 from fairpca.solvers._exact.multistart import refine_in
-from fairpca.solvers.exact import MOST_STARTS, Workspace, search_space, solve_near, with_minmax
+from fairpca.solvers._exact.run import Workspace, search_space, with_minmax
+from fairpca.solvers.exact import MOST_STARTS, solve_near
 
 UNFAIRNESS = ("largest", "spread")
 """What a front can trade for total loss."""
