@@ -92,6 +92,9 @@ class Certificate(Spoken):
     shrinkage : float
         Rows by which the groups' covariances were shrunk towards that of all rows. All of this is
         then about the shrunk covariances.
+    stopped_by : {"", "gap", "time limit", "callback"}
+        What ended the search where it could have gone on: the gap is as small as was asked for, or
+        time was up, or a callback asked for it.
 
     Examples
     --------
@@ -138,6 +141,7 @@ class Certificate(Spoken):
     miss_multipliers: Array | None = None
     minmax_measures: Array | None = None
     shrinkage: float = 0.0
+    stopped_by: str = ""
 
     @property
     def least_gain(self) -> float:

@@ -101,6 +101,9 @@ _SENTENCES = {
     "than measured by {error}, for which all this allows.",
     "rounded": "Rounding can move these numbers by about {rounding}, which leaves the rest open: "
     "where one column varies far more than others, standardise the columns.",
+    "stopped by gap": "The search ended there: the gap is as small as was asked for.",
+    "stopped by time limit": "The search ended at its time limit, and may do better with more.",
+    "stopped by callback": "The search was stopped by a callback, and may do better if it goes on.",
     "nested": "The components are nested, each the best given those before it: a subspace that is "
     "not nested may be fairer.",
     "mixtures, optimal": f"{_MIXTURES}smaller worst case.",
@@ -137,6 +140,7 @@ def sentences_of(certificate: Any) -> list[str]:
         "all worse off": certificate.all_worse_off,
         "extra dimensions": certificate.status == "relaxed",
         finding: True,
+        f"stopped by {certificate.stopped_by}": bool(certificate.stopped_by),
         "least spread": equal and met and apart,
         "unmet": equal and asked is not None and certificate.tolerance > asked,
         "levels down": levels_down and met,

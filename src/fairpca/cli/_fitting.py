@@ -157,7 +157,7 @@ def _fit(
     doing = f"finding a fair subspace for {prepared.n_rows:,} rows of {d} columns"
     with (
         stage(doing) as progress,
-        listening(partial(progress, f"{doing}: step")),
+        listening(partial(_tell_step, progress, doing)),
         refusing(),
         warnings.catch_warnings(record=True) as caught,
     ):
@@ -166,6 +166,19 @@ def _fit(
         fair = FairPCA(n_components, **options.parameters(gathered.moments))
         fair.fit_gathered(gathered)
     return fair, caught
+
+
+def _tell_step(
+    progress: Any,
+    doing: str,
+    done: int,
+    total: int,
+    bound: float | None = None,
+    value: float | None = None,
+) -> None:
+    """Say how far a solver is: the step, and the best found so far with what bounds it."""
+    found = f", best {value:.5g}, none below {bound:.5g}" if value is not None else ""
+    progress(f"{doing}{found}: step", done, total)
 
 
 def _commands_for(

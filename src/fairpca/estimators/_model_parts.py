@@ -20,7 +20,7 @@ _CERTIFICATE_ARRAYS = (
     *("multipliers", "measures", "change_from_pca", "miss_multipliers", "minmax_measures"),
 )
 _CERTIFICATE_TYPES = {
-    **dict.fromkeys(("status", "goal", "measure", "text"), str),
+    **dict.fromkeys(("status", "goal", "measure", "stopped_by", "text"), str),
     **dict.fromkeys(("n_components", "n_dimensions"), int),
     **dict.fromkeys(("covers_mixtures", "pca_is_least", "is_nested"), bool),
 }

@@ -21,8 +21,8 @@ except ImportError:
 
 __all__ = ["CallbackSupportMixin", "FitTask", "listening", "with_callbacks"]
 
-Listener = Callable[[int, int], None]
-"""Told how many steps of how many, at the most, are done."""
+Listener = Callable[..., None]
+"""Told how many steps of how many are done, and by name what a solver says of them."""
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
@@ -49,7 +49,7 @@ class FitTask:
             self._context = estimator._init_callback_context(max_subtasks=n_steps)
             self._context.call_on_fit_task_begin(estimator=estimator)
 
-    def steps(self) -> Callable[[], bool] | None:
+    def steps(self) -> Callable[..., bool] | None:
         """What a solver calls after each step of one run; it returns whether to stop."""
         listened_to = self._context is not None or self._listener is not None
         return partial(self._step, count(1)) if self._n_steps and listened_to else None
@@ -59,9 +59,9 @@ class FitTask:
         if self._context is not None:
             self._context.call_on_fit_task_end(estimator=self._estimator)
 
-    def _step(self, done: Iterator[int]) -> bool:
+    def _step(self, done: Iterator[int], **found: float) -> bool:
         if self._listener is not None:
-            self._listener(next(done), self._n_steps)
+            self._listener(next(done), self._n_steps, **found)
         if self._context is None:
             return False
         step = self._context.subcontext(task_name="step")

@@ -8,8 +8,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fairpca._rows.checks import check_number, check_whole_number
 
-Progress = Callable[[], bool]
-"""Called after each step of a solver; returns whether to stop."""
+Progress = Callable[..., bool]
+"""Called after each step of a solver, by name with what it has to say of it, such as the best
+`bound` and `value` so far; returns whether to stop."""
 
 
 def check_stopping(tol: object, max_iter: object) -> None:

@@ -9,16 +9,18 @@ from typing import Any
 
 from fairpca._linalg.kept_bounds import KeptBounds
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_seed, check_whole_number
+from fairpca._rows.checks import check_number, check_seed, check_whole_number
 from fairpca.certificate import Certificate
 from fairpca.problem import Problem
 from fairpca.solution import Solution
+from fairpca.solvers._exact.effort import CLOSED_GAP, Effort, default_gap
 from fairpca.solvers._exact.goals import goal_of
 from fairpca.solvers._exact.plain import plain_multipliers, without_search
 from fairpca.solvers._exact.relaxed import settle_dual
 from fairpca.solvers._exact.run import ExactRun, Workspace, has_root, search_space
 from fairpca.solvers._exact.two_groups import settle_two_groups, two_group_multipliers
 from fairpca.solvers._exact.units import in_safe_unit
+from fairpca.solvers._iterating import Progress
 
 MOST_STARTS = 40
 """The most starts, unless said otherwise: random ones near the end rarely find better."""
@@ -38,6 +40,13 @@ class ExactSolver:
     n_starts : int, default=40
         The most starts of the local search, for more than two groups. With more than 300 columns
         it also ends after eight starts in a row that bring nothing.
+    gap : float or None, default=None
+        The search ends as soon as the value is proven to be within this share of the best possible.
+        None is 1e-8 with up to 120 columns, and 1e-5 with more, where every start is expensive; 0
+        is 1e-8 too. "Optimal" are values within 1e-7, whatever was asked for.
+    time_limit : float or None, default=None
+        Seconds after which the search ends with the best that it has, and what is proven of it. For
+        more than two groups: these are solved before any limit matters.
     random_state : int or None, default=None
         Seed of the starts. None is a fixed seed too: an exact solver should repeat itself.
 
@@ -57,16 +66,35 @@ class ExactSolver:
 
     n_starts: int = MOST_STARTS
     random_state: int | None = None
+    gap: float | None = None
+    time_limit: float | None = None
 
     name = "exact"
 
     def __post_init__(self) -> None:
         check_whole_number("n_starts", self.n_starts)
         check_seed(self.random_state)
+        for name in ("gap", "time_limit"):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), least=0.0)
 
-    def solve(self, problem: Problem) -> Solution:
-        """Find the subspace and certify it."""
-        solve = partial(solve_near, n_starts=self.n_starts, random_state=self.random_state)
+    @property
+    def n_steps(self) -> int:
+        """The most searches of which progress is told."""
+        return 2 * self.n_starts
+
+    def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
+        """Find the subspace and certify it.
+
+        `progress` is called after each local search with the best `bound` and `value` so far, and
+        returns whether to stop.
+        """
+        usual = default_gap(problem.moments.n_features)
+        gap = usual if self.gap is None else max(float(self.gap), CLOSED_GAP)
+        effort = Effort(gap, self.time_limit, progress, self.n_steps)
+        solve = partial(
+            solve_near, n_starts=self.n_starts, random_state=self.random_state, effort=effort
+        )
         return in_safe_unit(problem, solve)
 
 
@@ -90,12 +118,13 @@ def solve_near(
     random_state: int | None,
     shared: Workspace | None = None,
     neighbours: Sequence[Solution] = (),
+    effort: Effort | None = None,
 ) -> Solution:
     """Solve a problem beside its solutions at other tolerances, the nearest first.
 
     That is quicker than without them, and with `shared` what was found on the way is used again.
     """
-    run = ExactRun(problem, n_starts, random_state, shared)
+    run = ExactRun(problem, n_starts, random_state, shared, effort or Effort())
     found = run.find(neighbours)
     return certified_solution(
         problem,

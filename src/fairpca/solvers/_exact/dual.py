@@ -17,6 +17,7 @@ import numpy as np
 
 from fairpca._linalg.types import Array
 from fairpca.solvers._exact.domains import Domain, mu_unit
+from fairpca.solvers._exact.effort import Effort
 from fairpca.solvers._exact.forms import Forms, Spectrum
 from fairpca.solvers._exact.smoothing import SmoothedSum, smoothed_sum
 
@@ -99,13 +100,14 @@ def maximise_dual(
     *,
     first_mu: float | None = None,
     polish: bool = True,
+    effort: Effort | None = None,
 ) -> DualResult:
     """Maximise over the domain; stop as soon as the value is above the limit.
 
     A start that is near the solution allows for a small mu to begin with: see `WARM_MU`. Without
     `polish` the value is as good, and the subspace has fewer digits.
     """
-    search = _DualAscent(forms, domain)
+    search = _DualAscent(forms, domain, Effort() if effort is None else effort)
     smooth_at = None
     if first_mu is None and forms.d > _EXPENSIVE and not domain.bounded:
         # In large steps first, which is all that is needed unless eigenvalues are tied.
@@ -128,8 +130,8 @@ def maximise_dual(
 class _DualAscent:
     """Newton's method at one mu after the other, remembering the best exact dual value."""
 
-    def __init__(self, forms: Forms, domain: Domain) -> None:
-        self.forms, self.domain = forms, domain
+    def __init__(self, forms: Forms, domain: Domain, effort: Effort) -> None:
+        self.forms, self.domain, self.effort = forms, domain, effort
         self.best = -np.inf
         self.best_weights = domain.weights(domain.start)
         self.n_eigen = 0
@@ -149,7 +151,7 @@ class _DualAscent:
         known: tuple[Array, float] | None = None
         while True:
             z, converged = self.newton(z, mu * unit, limit)
-            if self.best > limit or (bold and not converged):
+            if self.best > limit or (bold and not converged) or self.effort.is_over():
                 return None
             if converged:
                 known = z, mu
@@ -190,7 +192,7 @@ class _DualAscent:
             else:
                 break
             z, value, smoothed = z + length * step, trial, trial_sum
-            if self.best > limit:
+            if self.best > limit or self.effort.is_over():
                 break
         self.smoothed = smoothed
         return z, converged

@@ -13,6 +13,7 @@ from fairpca._linalg.backends import NUMPY, Backend
 from fairpca._linalg.kept_bounds import KeptBounds
 from fairpca._linalg.types import Array
 from fairpca.problem import Problem, group_matrices
+from fairpca.solvers._exact.effort import Effort
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +156,8 @@ def invariant_directions(problem: Problem) -> Array:
 class WholeSpace:
     """Where a search takes place, here the whole space; `forms` are those of the problem in it.
 
-    `n_eigen` counts the eigenproblems, and `bounds` are what was proven on the way.
+    `n_eigen` counts the eigenproblems, `bounds` are what was proven on the way, and `effort` says
+    when a search is to stop.
     """
 
     is_whole = True
@@ -164,6 +166,7 @@ class WholeSpace:
         self.n_eigen, self.bounds = problem.n_groups + 1, bounds
         self.forms = Forms.from_problem(problem)
         self._problem = problem
+        self.effort = Effort()
 
     @cached_property
     def _directions(self) -> Array:

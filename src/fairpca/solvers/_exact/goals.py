@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca.certificate import EQUAL, OPTIMAL_GAP
+from fairpca.certificate import EQUAL
 from fairpca.problem import Problem
 from fairpca.solvers._exact.criteria import Budget, Ceiling, Criterion, Equal, MinMax, Spread
 from fairpca.solvers._exact.domains import (
@@ -20,10 +20,8 @@ from fairpca.solvers._exact.domains import (
     minmax_domain,
     spread_domain,
 )
+from fairpca.solvers._exact.effort import CLOSED_GAP
 from fairpca.solvers._exact.forms import Forms
-
-CLOSED_GAP = OPTIMAL_GAP / 10
-"""Gap, relative to the value, at which a search ends: well within what counts as optimal."""
 
 _ROUNDING_GAP = 1e-13
 """Gap, relative to tr(A), at which a search ends: rounding alone can cause it."""
@@ -58,9 +56,13 @@ class Goal(ABC):
     def value(self, measures: Array) -> float:
         """What is minimised, or infinity where what is asked for is not met."""
 
-    def enough(self, bound: float) -> float:
+    def enough(self, bound: float, gap: float = CLOSED_GAP) -> float:
         """A value so near its bound that no further start is needed."""
-        return bound + max(CLOSED_GAP * abs(bound), _ROUNDING_GAP * self.scale)
+        return bound + max(gap * abs(bound), _ROUNDING_GAP * self.scale)
+
+    def shown(self, value: float) -> float:
+        """A value, or a bound, as certificates have it."""
+        return value
 
     def weights_at(self, measures: Array, weights: Array) -> Array:
         """Weights to begin a search with where these are the measures, or those of the dual."""
@@ -114,9 +116,12 @@ class LeastLoss(Goal):
     def loosened(self, miss: float) -> "LeastLoss":
         """The same where so much may be missing."""
 
-    def enough(self, bound: float) -> float:
+    def enough(self, bound: float, gap: float = CLOSED_GAP) -> float:
         total = abs(self.measured.base / self.measured.loss_unit + bound)
-        return bound + max(CLOSED_GAP * total, _ROUNDING_GAP * self.scale)
+        return bound + max(gap * total, _ROUNDING_GAP * self.scale)
+
+    def shown(self, value: float) -> float:
+        return self.measured.base + self.measured.loss_unit * value
 
     def multipliers(self, weights: Array) -> Array:
         return weights * self.measured.loss_unit - self.measured.weights
@@ -189,11 +194,11 @@ class MinMaxGoal(Goal):
     def value(self, measures: Array) -> float:
         return float((measures if self.caps is None else measures - self.caps).max())
 
-    def enough(self, bound: float) -> float:
+    def enough(self, bound: float, gap: float = CLOSED_GAP) -> float:
         if self.caps is None:
-            return super().enough(bound)
+            return super().enough(bound, gap)
         # Whoever is within the caps is near enough.
-        return max(bound, 0.0) + self.problem.negligible_spread / 2
+        return max(bound * (1.0 + gap), 0.0) + self.problem.negligible_spread / 2
 
     def weights_at(self, measures: Array, weights: Array) -> Array:
         """All on the worst-off group."""
@@ -243,8 +248,8 @@ class SpreadGoal(Goal):
         """All on the two groups that are furthest apart."""
         return _furthest_apart(measures)
 
-    def enough(self, bound: float) -> float:
-        return max(bound, self.tolerance) + self.problem.negligible_spread
+    def enough(self, bound: float, gap: float = CLOSED_GAP) -> float:
+        return max(bound * (1.0 + gap), self.tolerance) + self.problem.negligible_spread
 
 
 def _furthest_apart(measures: Array) -> Array:

@@ -11,6 +11,7 @@ from fairpca._linalg.graded import GradedBackend, LostParts
 from fairpca._linalg.kept_bounds import KeptBounds
 from fairpca._linalg.types import Array
 from fairpca.problem import Problem
+from fairpca.solvers._exact.effort import Effort
 from fairpca.solvers._exact.forms import Forms, WholeSpace, invariant_directions
 
 
@@ -21,7 +22,7 @@ class LeftOutSpace(WholeSpace):
     """
 
     def __init__(self, problem: Problem, bounds: KeptBounds, parts: LostParts) -> None:
-        self.n_eigen, self.bounds = problem.n_groups + 1, bounds
+        self.n_eigen, self.bounds, self.effort = problem.n_groups + 1, bounds, Effort()
         self._turn = invariant_directions(problem)
         measured = problem.measured
         values = problem.total_eigenpairs[0]

@@ -15,6 +15,7 @@ import numpy as np
 from fairpca._linalg.types import Array
 from fairpca.solvers._exact.criteria import Criterion
 from fairpca.solvers._exact.dual import ARMIJO, SHORTEST_STEP, VALUE_ROUNDING
+from fairpca.solvers._exact.effort import Effort
 from fairpca.solvers._exact.forms import Forms
 
 _MAX_STEPS = 150
@@ -67,7 +68,12 @@ class LocalResult:
 
 
 def refine(
-    forms: Forms, criterion: Criterion, basis: Array, weights: Array, firmness: float = 1.0
+    forms: Forms,
+    criterion: Criterion,
+    basis: Array,
+    weights: Array,
+    firmness: float = 1.0,
+    effort: Effort | None = None,
 ) -> LocalResult:
     """Minimise the criterion from a basis and weights nearby.
 
@@ -80,7 +86,7 @@ def refine(
     search = _SubspaceDescent(forms, criterion, basis, criterion.start(weights), firmness)
     residual, last_rho = np.inf, _LAST_RHO / forms.scale
     steps = 0
-    while steps < _MAX_STEPS:
+    while steps < _MAX_STEPS and not (effort is not None and effort.is_over()):
         steps += 1
         slope = search.diagonalise()
         now = search.residual

@@ -15,7 +15,7 @@ from fairpca._linalg.types import Array
 from fairpca.problem import Problem
 from fairpca.solvers._exact.dual import DualResult
 from fairpca.solvers._exact.forms import WholeSpace
-from fairpca.solvers._exact.goals import Goal
+from fairpca.solvers._exact.goals import Goal, goal_of
 from fairpca.solvers._exact.local import LocalResult, refine
 
 _PATIENCE = 8
@@ -39,7 +39,8 @@ def refine_in(
     space: WholeSpace, goal: Goal, start: Array, weights: Array, firmness: float = 1.0
 ) -> LocalResult:
     """A local search inside the space, from and to coordinates of the whole space."""
-    inside = refine(space.forms, goal.criterion, space.lower(start), weights, firmness)
+    below = space.lower(start)
+    inside = refine(space.forms, goal.criterion, below, weights, firmness, space.effort)
     return replace(inside, basis=space.lift(inside.basis))
 
 
@@ -97,7 +98,8 @@ class MultiStart:
         """
         starts = self._all_starts(space, dual, most, first, then)
         best = self._best_of(starts, space, goal, dual)
-        if goal.value(best.measures) > goal.enough(dual.value) and space.widen():
+        left = goal.value(best.measures) > goal.enough(dual.value, space.effort.gap)
+        if left and not space.effort.is_over() and space.widen():
             starts = self._all_starts(space, dual, most, [best.basis], ())
             best = self._best_of(starts, space, goal, dual)
         return best
@@ -106,7 +108,7 @@ class MultiStart:
         self, starts: Iterable[Array], space: WholeSpace, goal: Goal, dual: DualResult
     ) -> LocalResult:
         best, lowest, in_vain = None, np.inf, 0
-        enough = goal.enough(dual.value)
+        enough = goal.enough(dual.value, space.effort.gap)
         for number, start in enumerate(starts):
             weights = dual.weights
             if number % 2:
@@ -117,10 +119,18 @@ class MultiStart:
             in_vain = 0 if reached < lowest - _GAIN * goal.scale else in_vain + 1
             if best is None or reached < lowest:
                 best, lowest = local, reached
-            if lowest <= enough or (self.problem.is_large and in_vain == _PATIENCE):
+            space.effort.tell(**self._told(goal, dual.value, lowest))
+            in_vain_at_last = self.problem.is_large and in_vain == _PATIENCE
+            if lowest <= enough or in_vain_at_last or space.effort.is_over():
                 break
         assert best is not None
         return best
+
+    def _told(self, goal: Goal, bound: float, value: float) -> dict[str, float]:
+        """Bound and value as the certificate will have them, if this is what it is about."""
+        if value == np.inf or not isinstance(goal, type(goal_of(self.problem))):
+            return {}
+        return {"bound": goal.shown(bound), "value": goal.shown(value)}
 
     def record(self, goal: Goal, local: LocalResult) -> float:
         """Add a local search to the history; returns its value."""

@@ -4,6 +4,7 @@ docs/exact_solver.md, sections 2 and 3.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -31,18 +32,19 @@ def settle_dual(
     def solve(forms: Forms) -> DualResult:
         nonlocal last
         # Of several rounds the first is rarely the last: it need not be exact.
-        polish, spent = space.is_whole or last is not None, 0
+        how: dict[str, Any] = {"polish": space.is_whole or last is not None, "effort": space.effort}
+        spent = 0
         if last is not None and last.smooth_at is not None and last.smooth_at >= _SMOOTH:
             # The solution in the space before is near.
             domain = goal.domain(forms, last.weights)
-            last = maximise_dual(forms, domain, limit, first_mu=last.smooth_at, polish=polish)
+            last = maximise_dual(forms, domain, limit, first_mu=last.smooth_at, **how)
             if last.smooth_at is not None:
                 return last
             spent = last.n_eigen
         # Where eigenvalues are tied, solutions jump from one space to the next.
         domain = goal.domain(forms, near)
-        last = maximise_dual(forms, domain, limit, first_mu=first_mu, polish=polish)
+        last = maximise_dual(forms, domain, limit, first_mu=first_mu, **how)
         return replace(last, n_eigen=last.n_eigen + spent)
 
     found = space.settle(solve)
-    return space.settle(solve) if found.is_rough else found
+    return space.settle(solve) if found.is_rough and not space.effort.is_over() else found

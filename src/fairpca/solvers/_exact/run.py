@@ -19,9 +19,9 @@ from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._exact import space as subspaces
 from fairpca.solvers._exact.dual import DualResult
+from fairpca.solvers._exact.effort import CLOSED_GAP, Effort
 from fairpca.solvers._exact.forms import Forms, WholeSpace
 from fairpca.solvers._exact.goals import (
-    CLOSED_GAP,
     CeilingGoal,
     EqualGoal,
     Goal,
@@ -84,6 +84,7 @@ class ExactRun:
     n_starts: int
     random_state: int | None
     shared: Workspace | None
+    effort: Effort = field(default_factory=Effort)
     history: list[dict[str, Any]] = field(default_factory=list)
     known: KeptBounds | None = None
     n_eigen: int = 0
@@ -103,6 +104,7 @@ class ExactRun:
         before = 0 if self.shared is None else self.shared.space.n_eigen
         self.work = Workspace(search_space(problem)) if self.shared is None else self.shared
         self.space, self.known = self.work.space, self.work.space.bounds
+        self.space.effort = self.effort
         try:
             if has_root(problem):
                 return self._two_groups()
@@ -119,6 +121,11 @@ class ExactRun:
         certificate = certify(
             self.problem, basis, multipliers, miss_multipliers=proof, known=self.known
         )
+        status, stopped_by = certificate.status, self.effort.stopped_by
+        if status == "bounded" and certificate.relative_gap <= self.effort.gap:
+            stopped_by = "gap"
+        if status not in ("optimal", "infeasible"):
+            certificate = replace(certificate, stopped_by=stopped_by)
         return Finding(basis, certificate, message)
 
     def _two_groups(self) -> Finding:
@@ -196,7 +203,8 @@ class ExactRun:
         """
 
         def search(forms: Forms) -> LocalResult:
-            return refine(forms, goal.criterion, self.space.lower(start), weights)
+            below = self.space.lower(start)
+            return refine(forms, goal.criterion, below, weights, effort=self.effort)
 
         local = self.space.settle(search)
         self.search.record(goal, local)
@@ -268,7 +276,7 @@ class ExactRun:
             # Then the weights are also a proof for the least largest measure: nothing to gain.
             return found
         better = self.work.minmax_measures
-        if better is None:
+        if better is None and not self.effort.is_over():
             goal = MinMaxGoal(self.problem)
             better = self._search_largest(goal, _COMPARED_STARTS)[1].measures
             self.work.minmax_measures = better

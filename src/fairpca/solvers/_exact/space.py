@@ -13,6 +13,7 @@ from fairpca._linalg.kept_bounds import KeptBounds
 from fairpca._linalg.krylov import Pairs, all_pairs, confirmed_pairs, found_pairs, proven_pairs
 from fairpca._linalg.types import Array
 from fairpca.problem import Problem, group_matrices
+from fairpca.solvers._exact.effort import Effort
 from fairpca.solvers._exact.forms import Dual, Forms, Weighted, WholeSpace
 
 WHOLE_LIMIT = 120
@@ -54,7 +55,7 @@ class SearchSpace(WholeSpace):
 
     def __init__(self, problem: Problem, bounds: KeptBounds) -> None:
         self._problem, self._matrices = problem, group_matrices(problem)
-        self.n_eigen, self.bounds = problem.n_groups + 1, bounds
+        self.n_eigen, self.bounds, self.effort = problem.n_groups + 1, bounds, Effort()
         self._backend = self._matrices.backend
         self._basis = self._backend.put(problem.least_loss_basis)
         self._images = list(self._matrices.images(self._basis))
@@ -79,6 +80,8 @@ class SearchSpace(WholeSpace):
         polishing = _POLISHING_ROUNDS
         for left in reversed(range(_MAX_ROUNDS)):
             dual = super().settle(solve)
+            if self.effort.is_over():
+                break
             polished = self._grow(dual, may_polish=polishing > 0) if left else None
             if polished is None:
                 break

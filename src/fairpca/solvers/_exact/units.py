@@ -42,6 +42,8 @@ def in_safe_unit(problem: Problem, solve: Callable[[Problem], Solution]) -> Solu
         disparities=problem.disparities(found.basis),
         total_loss=problem.total_loss(found.basis),
         certificate=replace(
-            certificate, minmax_measures=None if better is None else better / square
+            certificate,
+            minmax_measures=None if better is None else better / square,
+            stopped_by=found.certificate.stopped_by,
         ),
     )
