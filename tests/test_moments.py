@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairpca import FairnessWarning, GroupMoments
+from fairpca._rows import sums
 
 repeatable = settings(max_examples=60, derandomize=True, deadline=None)
 
@@ -383,12 +384,16 @@ def awkward(kind):
         X += 1e6
         X[500] = 1e8
         groups[500] = "c"
+    elif kind == "few rows that vary far more":
+        groups = np.where(np.arange(n) % 20, "a", "b")
+        X[groups == "b"] *= 1e8
     return X, groups, weights
 
 
 @pytest.mark.parametrize(
     "kind",
     [
+        "few rows that vary far more",
         "sorted by group",
         "rare group far away",
         "every seventh row far away, without weight",
@@ -413,6 +418,28 @@ def test_variance_survives_awkward_rows(kind, weighted):
             assert max(relative_errors(variances, exact_variances(X[members]))) <= 1e-8
         else:
             np.testing.assert_allclose(moments.scatter[i], 0.0, atol=1e-8)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_column_that_is_constant_in_each_group_costs_no_second_pass(monkeypatch, order):
+    # As the sensitive column itself does. Nothing varies there: no rounding is left.
+    rng, n_passes = np.random.default_rng(0), []
+    X = rng.normal(size=(3000, 4))
+    groups = (np.arange(3000) % 3 > 0).astype(int)
+    X[:, 2] = np.array([-1.1, 0.7])[groups]
+    counted = sums._pass
+    monkeypatch.setattr(sums, "_pass", lambda *a: n_passes.append(1) or counted(*a))
+    moments = GroupMoments.from_rows(np.asarray(X, order=order), groups)
+    assert len(n_passes) == 1
+    assert moments.mean[:, 2].tolist() == [-1.1, 0.7]
+    assert not moments.scatter[:, 2].any()
+    assert not moments.scatter[:, :, 2].any()
+    others = [0, 1, 3]
+    for group in range(2):
+        rows = X[groups == group][:, others]
+        expected = np.cov(rows.T, bias=True) * len(rows)
+        found = moments.scatter[group][np.ix_(others, others)]
+        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11 * expected.max())
 
 
 # --- Large tables, which may be shared out to threads --------------------------

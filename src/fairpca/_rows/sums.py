@@ -3,6 +3,9 @@
 Rows are measured from a shift, so that a column with a large mean and a small deviation keeps its
 digits. A shift taken from a sample of the rows is good enough for nearly all data; where it turns
 out not to be (groups with far-apart means), a second pass uses each group's own mean.
+
+With few columns it takes longer to gather the rows of a group than to sum them. So those of a group
+that has most rows are not gathered: its sums are those of all rows minus those of the others.
 """
 
 from __future__ import annotations
@@ -32,7 +35,12 @@ columns; with more columns the matrix product uses all cores well by itself."""
 
 NEAR, _FAR = 1e4, 1e5
 """Squared mean over variance, up to which no shift is needed and from which it was a bad one.
-The relative error of a variance is about this ratio times the rounding unit: 1e-11 at most."""
+The relative error of a variance is about this ratio times the rounding unit: 1e-11 at most. The
+same holds for what was subtracted to find it."""
+
+_MOST_ROWS, _FEW_COLUMNS = 0.5, 32
+"""The sums of a group with more than this share of the rows are found by subtraction, if there are
+at most so many columns; with more the products take longer than gathering rows."""
 
 
 def group_sums(
@@ -43,10 +51,16 @@ def group_sums(
     Groups without weight have a mean and a scatter of zero.
     """
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        sums = _pass(X, codes, weights, np.tile(_sample_shift(X), (k, 1)))
-        if sums.far_from_shift():
-            sums = _pass(X, codes, weights, sums.means())
-        return sums.count, sums.weight, sums.means(), sums.scatters()
+        sums = _pass(X, codes, weights, np.tile(_sample_shift(X), (k, 1)), _largest(X, codes, k))
+        lost = sums.lost_digits()
+        constant = _constant(X, codes, lost)
+        if (lost & ~constant).any():
+            sums, constant = _pass(X, codes, weights, sums.means()), np.zeros_like(lost)
+        means, scatters = sums.means(), sums.scatters()
+        for group, column in np.argwhere(constant):
+            means[group, column] = X[np.argmax(codes == group), column]
+            scatters[group, column] = scatters[group, :, column] = 0.0
+        return sums.count, sums.weight, means, scatters
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,15 +72,26 @@ class _Sums:
     weight: Array
     first: Array
     second: Array
+    subtracted: Array
+    """Diagonals of what the sums of products were subtracted from, if they were."""
 
     @classmethod
     def empty(cls, shift: Array) -> _Sums:
         k, d = shift.shape
-        return cls(shift, np.zeros(k, np.int64), np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d)))
+        count, weight, second = np.zeros(k, np.int64), np.zeros(k), np.zeros((k, d, d))
+        return cls(shift, count, weight, np.zeros((k, d)), second, np.zeros((k, d)))
 
     def add(self, other: _Sums) -> None:
         for name in ("count", "weight", "first", "second"):
             np.add(getattr(self, name), getattr(other, name), out=getattr(self, name))
+
+    def subtract_others(self, group: int) -> None:
+        """Make the sums of a group of those of all rows, which it has so far."""
+        self.subtracted[group] = np.diagonal(self.second[group])
+        for other in range(len(self.count)):
+            if other != group:
+                for name in ("count", "weight", "first", "second"):
+                    getattr(self, name)[group] -= getattr(self, name)[other]
 
     def _offsets(self) -> Array:
         """Means minus the shift; zero for groups without weight."""
@@ -82,13 +107,45 @@ class _Sums:
             scatter -= np.outer(first, offset)
         return self.second
 
-    def far_from_shift(self) -> bool:
-        """Whether some mean is so far from the shift that digits of the scatter were lost."""
+    def lost_digits(self) -> NDArray[np.bool_]:
+        """Where a mean is so far from the shift, or others had so much, that a scatter lost digits.
+
+        Of each group and column; (k, d).
+        """
         offsets = self._offsets()
         squares = np.einsum("kii->ki", self.second)
-        variances = squares - self.first * offsets
-        lost = self.first * offsets > _FAR * np.maximum(variances, 0.0)
-        return bool(np.isfinite(squares).all() and (lost & (offsets != 0)).any())
+        if not np.isfinite(squares).all():
+            return np.zeros(offsets.shape, dtype=bool)
+        variances = np.maximum(squares - self.first * offsets, 0.0)
+        far = (self.first * offsets > _FAR * variances) & (offsets != 0)
+        return np.asarray(far | (self.subtracted > _FAR * variances))
+
+
+def _largest(X: Any, codes: Codes, k: int) -> int | None:
+    """The group that has most rows, if it pays to subtract and every row is in a group."""
+    if k == 1 or X.shape[1] > _FEW_COLUMNS or X.shape[0] == 0 or codes.min() < 0:
+        return None
+    counts = np.bincount(codes, minlength=k)
+    group = int(counts.argmax())
+    return group if counts[group] > _MOST_ROWS * len(codes) else None
+
+
+def _constant(X: Any, codes: Codes, asked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which of these columns have the same value in all rows of a group, as a sensitive one has.
+
+    Nothing varies there, so that no digits were lost either.
+    """
+    constant = np.zeros_like(asked)
+    if scipy.sparse.issparse(X):
+        return constant
+    for group in np.flatnonzero(asked.any(axis=1)):
+        members = np.flatnonzero(codes == group)
+        for column in np.flatnonzero(asked[group]):
+            values = X[:, column][members]
+            constant[group, column] = bool((values == values[0]).all()) if len(values) else False
+            if not constant[group, column]:
+                return constant  # all rows will be summed again anyway
+    return constant
 
 
 def _sample_shift(X: Any) -> Array:
@@ -100,23 +157,36 @@ def _sample_shift(X: Any) -> Array:
     return mean if needed.any() and np.isfinite(mean).all() else np.zeros(X.shape[1])
 
 
-def _pass(X: Any, codes: Codes, weights: Array | None, shift: Array) -> _Sums:
+def _pass(
+    X: Any, codes: Codes, weights: Array | None, shift: Array, largest: int | None = None
+) -> _Sums:
+    """Sum all rows; the largest group by subtraction, which needs the same shift for all."""
     n, d = X.shape
     n_threads = worker_threads(d) if n * d >= _THREADED_VALUES else 1
+    summed = partial(_sum_rows, X, codes, weights, shift, largest)
     if n_threads == 1:
-        return _sum_rows(X, codes, weights, shift, 0, n)
-    ends = np.linspace(0, n, n_threads + 1).astype(int).tolist()
-    with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
-        parts = list(pool.map(partial(_sum_rows, X, codes, weights, shift), ends[:-1], ends[1:]))
-    for part in parts[1:]:
-        parts[0].add(part)
-    return parts[0]
+        sums = summed(0, n)
+    else:
+        ends = np.linspace(0, n, n_threads + 1).astype(int).tolist()
+        with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
+            sums, *others = pool.map(summed, ends[:-1], ends[1:])
+        for other in others:
+            sums.add(other)
+    if largest is not None:
+        sums.subtract_others(largest)
+    return sums
 
 
 def _sum_rows(
-    X: Any, codes: Codes, weights: Array | None, shift: Array, start: int, stop: int
+    X: Any,
+    codes: Codes,
+    weights: Array | None,
+    shift: Array,
+    everyone: int | None,
+    start: int,
+    stop: int,
 ) -> _Sums:
-    """Sum the rows from start to stop."""
+    """Sum the rows from start to stop; those of all groups in the place of one, if it is given."""
     sums = _Sums.empty(shift)
     k, d = shift.shape
     step = max(_BLOCK_BYTES // (8 * d), 3 * d)
@@ -130,11 +200,12 @@ def _sum_rows(
         part = X[rows].toarray() if sparse else X[rows]
         part_codes = codes[rows]
         for group in range(k):
-            members = np.flatnonzero(part_codes == group) if k > 1 else None
+            whole = k == 1 or group == everyone
+            members = None if whole else np.flatnonzero(part_codes == group)
             if members is not None and len(members) == 0:
                 continue
             change = shifted or weights is not None
-            block = _take(part, members, buffer if change or k > 1 else None)
+            block = _take(part, members, buffer if change or not whole else None)
             if shifted:
                 block -= shift[group]
             if weights is None:
@@ -157,18 +228,19 @@ def _take(part: Any, members: NDArray[np.intp] | None, buffer: Array | None) -> 
     if buffer is None:
         rows: Array = part.astype(np.float64, copy=False)
         return rows
+    n, d = len(part) if members is None else len(members), buffer.shape[1]
+    by_rows = part.flags.c_contiguous
+    # Column by column where columns lie together: rows would be read across memory.
+    block = buffer[:n] if by_rows else buffer.reshape(-1)[: n * d].reshape(d, n).T
     if members is None:
-        block = buffer[: len(part)]
         block[...] = part
         return block
-    block = buffer[: len(members)]
-    if part.flags.c_contiguous and part.dtype == np.float64:
+    source, target, axis = (part, block, 0) if by_rows else (part.T, block.T, 1)
+    if part.dtype == np.float64:
         # The members are positions in the part; "clip" only spares NumPy a second buffer.
-        return part.take(members, axis=0, out=block, mode="clip")  # type: ignore[no-any-return]
-    if part.flags.c_contiguous:
-        block[...] = part.take(members, axis=0)
-    else:  # column by column: rows would be read across memory
-        block[...] = part.T.take(members, axis=1).T
+        source.take(members, axis=axis, out=target, mode="clip")
+    else:
+        target[...] = source.take(members, axis=axis)
     return block
 
 
