@@ -194,10 +194,14 @@ def _sum_rows(
     sparse = scipy.sparse.issparse(X)
     product = np.empty((d, d))
     buffer = np.empty((min(step, stop - start), d))
-    ones = np.ones(len(buffer))
+    ordered, ones = np.empty_like(buffer) if k > 1 else buffer, np.ones(len(buffer))
     for begin in range(start, stop, step):
         rows = slice(begin, min(begin + step, stop))
         part = X[rows].toarray() if sparse else X[rows]
+        if k > 1 and not (part.flags.c_contiguous and part.dtype == np.float64):
+            # Rows that do not lie together are gathered much faster from a copy in which they do.
+            ordered[: len(part)] = part
+            part = ordered[: len(part)]
         part_codes = codes[rows]
         for group in range(k):
             whole = k == 1 or group == everyone
@@ -228,20 +232,12 @@ def _take(part: Any, members: NDArray[np.intp] | None, buffer: Array | None) -> 
     if buffer is None:
         rows: Array = part.astype(np.float64, copy=False)
         return rows
-    n, d = len(part) if members is None else len(members), buffer.shape[1]
-    by_rows = part.flags.c_contiguous
-    # Column by column where columns lie together: rows would be read across memory.
-    block = buffer[:n] if by_rows else buffer.reshape(-1)[: n * d].reshape(d, n).T
     if members is None:
+        block = buffer[: len(part)]
         block[...] = part
         return block
-    source, target, axis = (part, block, 0) if by_rows else (part.T, block.T, 1)
-    if part.dtype == np.float64:
-        # The members are positions in the part; "clip" only spares NumPy a second buffer.
-        source.take(members, axis=axis, out=target, mode="clip")
-    else:
-        target[...] = source.take(members, axis=axis)
-    return block
+    # The members are positions in the part; "clip" only spares NumPy a second buffer.
+    return part.take(members, axis=0, out=buffer[: len(members)], mode="clip")  # type: ignore[no-any-return]
 
 
 def worker_threads(d: int) -> int:
