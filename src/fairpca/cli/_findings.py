@@ -9,21 +9,39 @@ from fairpca import FairPCA, GroupTable
 from fairpca._linalg.types import Array
 from fairpca._rows.text import short_text
 from fairpca.cli._prepared import PreparedTable
-from fairpca.tables.preparation import Preparation
+from fairpca.tables.columns import quoted
+
+_MOST_SHOWN = 5
+"""How many columns of a kind are named."""
+
+_KINDS = {"sensitive": "for groups", "left out": "left out"}
+"""What is said of columns that do not enter."""
 
 
-def columns_sentence(preparation: Preparation) -> str:
-    """What was made of the table's columns."""
-    kinds = [column.kind for column in preparation.columns]
-    parts = []
-    if "number" in kinds:
-        parts.append(f"{kinds.count('number')} of numbers")
-    texts = [column for column in preparation.columns if column.kind != "number"]
+def columns_sentence(prepared: PreparedTable) -> str:
+    """What became of the table's columns: in few words, however many there are."""
+    outcomes = prepared.outcomes
+    numbers = [outcome for outcome in outcomes if outcome.kind == "number"]
+    texts = [outcome for outcome in outcomes if outcome.kind in ("onehot", "codes")]
+    parts = [f"{len(numbers)} of numbers"] if numbers else []
     if texts:
-        made = sum(len(column.output_names) for column in texts)
-        word = "0/1 columns" if "onehot" in kinds else "columns of codes"
+        made = sum(outcome.n_columns for outcome in texts)
+        word = "0/1 columns" if texts[0].kind == "onehot" else "columns of codes"
         parts.append(f"{len(texts)} of text as {made} {word}")
-    return f"Columns: {' and '.join(parts)}."
+    said = [" and ".join(parts)]
+    for kind, word in _KINDS.items():
+        names = [outcome.name for outcome in outcomes if outcome.kind == kind]
+        said += [f"{word}: {quoted(names)}"] if names else []
+    noted = [outcome for outcome in outcomes if outcome.note]
+    shown = [f"{quoted([o.name])}: {o.note}" for o in noted[:_MOST_SHOWN]]
+    more = len(noted) - len(shown)
+    lines = [f"Columns: {'; '.join(said)}.", *shown]
+    if more:
+        lines.append(f"and notes on {more} more column{'s' * (more > 1)}, which --json has")
+    n_dropped = prepared.table.n_dropped
+    if n_dropped:
+        lines.append(f"{n_dropped:,} rows are left out, as they lack values")
+    return "\n  ".join(lines)
 
 
 def of_subspace(fair: FairPCA) -> list[str]:
@@ -121,6 +139,7 @@ def table_as_data(prepared: PreparedTable) -> dict[str, Any]:
         "columns": [column.name for column in prepared.preparation.columns],
         "prepared_columns": list(prepared.preparation.feature_names),
         "outcomes": [asdict(outcome) for outcome in prepared.outcomes],
+        "rows_left_out": prepared.table.n_dropped,
     }
 
 

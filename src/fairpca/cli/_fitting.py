@@ -55,9 +55,7 @@ def find_front(
 
 
 @refusing()
-def audit_prepared(
-    prepared: PreparedTable, reduction: FairPCA, missing_labels: str, **chosen: Any
-) -> GroupTable:
+def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -> GroupTable:
     """What each group loses with a reduction of prepared columns; choices are as for `audit`."""
     gathered = replace(prepared, grouping="intersections").gathered(reduce_wide=True)
     position = {label: i for i, label in enumerate(gathered.moments.labels)}
@@ -65,7 +63,8 @@ def audit_prepared(
     judge = Judge(reduction, gathered.moments, reduction.n_components_, **chosen)
     every, start = range(len(gathered.moments.labels)), 0
     for batch, rows in prepared.batches("auditing the model", prepared.sensitive):
-        groups = label_groups(batch, prepared.sensitive, missing_labels)
+        labelled = prepared.labelled(batch)
+        groups = label_groups(labelled, prepared.sensitive, prepared.missing_labels)
         errors, _ = squared_errors(reduction, rows, rows)
         # Of a batch without any label there are codes, but no groups.
         codes = np.array([*(position.get(label, -1) for label in groups.labels), -1])[groups.codes]
@@ -126,7 +125,7 @@ def report_on(
             measure=choices.measure,
             relative=choices.relative,
             groups=prepared.grouping,
-            missing_labels=choices.missing_labels,
+            missing_labels=prepared.missing_labels,
             code=_commands_for(arguments, prepared, table, columns, n_components, choices),
             progress=progress,
             **named,
@@ -205,6 +204,7 @@ def _commands_for(
     missing = choices.missing_labels
     options += ["--missing-labels", missing] if missing != "error" else []
     options += ["--groups", prepared.grouping] if prepared.grouping != "intersections" else []
+    options += prepared.reading.arguments()
     return (
         f"{shlex.join(['fairpca', *arguments])}\n\n"
         "# the subspace at the slider, as a model to keep\n"

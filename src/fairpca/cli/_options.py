@@ -18,7 +18,7 @@ from fairpca.cli._terminal import BadInputError, refusing
 from fairpca.estimators.shrinkage import check_shrinkage
 from fairpca.moments import GroupMoments
 from fairpca.solvers import SOLVERS, UNFAIRNESS
-from fairpca.tables.preparation import ENCODINGS
+from fairpca.tables.encoding import ENCODINGS
 from fairpca.tables.reading import SUFFIXES
 
 MODEL, REPORT = (".fairpca",), (".html",)
@@ -77,7 +77,12 @@ _OUTPUT = (
 _STREAM = "Read the table in batches, which takes less memory, even if it is no larger than 1 GiB."
 
 Table = Annotated[
-    Path, typer.Argument(metavar="TABLE", help=f"A file that ends in {', '.join(SUFFIXES)}.")
+    Path,
+    typer.Argument(
+        metavar="TABLE",
+        help=f"A file that ends in {', '.join(SUFFIXES)}; - is the standard input.",
+        allow_dash=True,
+    ),
 ]
 Sensitive = Annotated[list[str], column_option("--sensitive", help=_SENSITIVE)]
 Dimension = Annotated[str, _DIMENSION]

@@ -1,10 +1,9 @@
 """From the batches of a table to prepared columns and groups, and to the reduced table."""
 
 import warnings
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,17 +23,20 @@ from fairpca._rows.labels import (
     merged_orders,
     refuse_measurements,
 )
-from fairpca.cli._options import ColumnOptions, check_suffix, unique
+from fairpca.cli._opening import open_table
+from fairpca.cli._options import ColumnOptions, unique
+from fairpca.cli._reading import ReadingOptions
 from fairpca.cli._terminal import BadInputError, refusing, stage
 from fairpca.estimators.gather import Gathered, gather
 from fairpca.estimators.model_file import FairModel, load_model
-from fairpca.exceptions import FairnessWarning
+from fairpca.exceptions import FairnessWarning, warn_user
 from fairpca.moments import MomentSum
 from fairpca.tables.batches import Table
 from fairpca.tables.columns import Encoded, encode_labels, label_groups, require_columns
+from fairpca.tables.encoding import Tally, missing_error
 from fairpca.tables.outcomes import ColumnOutcome, outcomes_of
-from fairpca.tables.preparation import Preparation, PreparationLearner, missing_sentence
-from fairpca.tables.reading import SUFFIXES
+from fairpca.tables.preparation import Preparation, PreparationLearner
+from fairpca.tables.small_groups import GroupCounter, Regrouping
 from fairpca.tables.writing import write_batches
 
 
@@ -56,11 +58,22 @@ class PreparedTable:
     grouping: str = "intersections"
     moments: GroupMoments | None = None
     folds: bool = False
+    reading: ReadingOptions = field(default_factory=ReadingOptions)
+    regrouping: Regrouping | None = None
+    learned: tuple[ColumnOutcome, ...] = ()
+    tally: Tally = field(default_factory=Tally)
 
     @property
     def outcomes(self) -> tuple[ColumnOutcome, ...]:
         """What became of each column of the table."""
-        return outcomes_of(self.preparation)
+        known = self.preparation
+        return self.learned or outcomes_of(
+            known.columns, known.ignored, known.sensitive, self.tally
+        )
+
+    def labelled(self, batch: Any) -> Any:
+        """The batch with the labels by which its rows are grouped."""
+        return batch if self.regrouping is None else self.regrouping.apply(batch)
 
     def gathered(self, *, reduce_wide: bool = False) -> Gathered:
         """The table as it is fitted to; `reduce_wide` is as for `gather`."""
@@ -79,7 +92,8 @@ class PreparedTable:
     def batches(self, doing: str, columns: Sequence[str] = ()) -> Iterator[tuple[Any, Array]]:
         """Batches of some columns, each with the prepared rows."""
         if self.rows is None:
-            for batch, rows, _ in _prepared(self.table, self.preparation, doing, columns):
+            self.tally.clear()
+            for batch, rows, _ in _prepared(self, doing, columns):
                 yield batch, rows
             return
         start = 0
@@ -94,34 +108,63 @@ def prepare_table(
     options: ColumnOptions,
     missing_labels: str,
     *,
+    reading: ReadingOptions | None = None,
     groups: str = "intersections",
     carry: Sequence[str] = (),
     output: Path | None = None,
     stream: bool = False,
     whole: bool = False,
     folds: bool = False,
+    kept: bool = False,
 ) -> PreparedTable:
-    """Learn how to prepare a table, and do it; `carry` are other columns that will be needed."""
+    """Learn how to prepare a table, and do it.
+
+    `carry` are other columns that will be needed; `kept` says that a model or a report is written.
+    """
+    reading = reading or ReadingOptions()
     text = () if options.keep_sensitive else options.sensitive
-    table = _open_table(path, text=text, stream=stream, whole=whole)
+    table = open_table(path, reading, text=text, stream=stream, whole=whole)
     if carry and output is None:
         raise BadInputError("--carry needs --output, the table to carry columns into.")
     require_columns(table.names, carry)
-    learner = partial(PreparationLearner, table.names, **vars(options))
+    learner = partial(
+        PreparationLearner,
+        table.names,
+        places=table.places,
+        **vars(options) | reading.learning(),
+    )
     used = learner().used
     table.need(unique([*used, *options.sensitive, *carry]))
+    if reading.drop_missing:
+        table.drop_missing(used)
+    small = reading.small_groups or ("error" if kept else "keep")
 
     def prepare() -> PreparedTable:
-        learning = learner()
+        learning, counter = learner(), GroupCounter(options.sensitive, missing_labels)
         doing = "learning the columns"
+        needed = unique([*used, *(() if small == "keep" else options.sensitive)])
         with stage(doing) as progress:
-            for batch in table.batches(used, tell=partial(_tell, progress, doing)):
+            for batch in table.batches(needed, tell=partial(_tell, progress, doing)):
                 learning.see(batch)
-        return _gathered(
-            table, learning.preparation(), options.sensitive, missing_labels, folds=folds
+                if small != "keep":
+                    counter.see(batch)
+        found = learning.preparation()
+        regrouping = None
+        if small != "keep":
+            regrouping = counter.regrouping(small, reading.min_rows, groups)
+        prepared = PreparedTable(
+            table,
+            found,
+            options.sensitive,
+            missing_labels,
+            folds=folds,
+            reading=reading,
+            regrouping=regrouping,
+            learned=learning.outcomes(found),
         )
+        return _gathered(prepared)
 
-    return replace(_checked_labels(path, table.settled(prepare)), grouping=groups)
+    return replace(_checked_labels(table.settled(prepare)), grouping=groups)
 
 
 @refusing()
@@ -132,14 +175,34 @@ def prepare_with_model(
     sensitive: tuple[str, ...],
     missing_labels: str,
     *,
+    reading: ReadingOptions,
     groups: str = "intersections",
     stream: bool = False,
 ) -> PreparedTable:
     """Prepare a new table as that of a model was."""
-    opened = open_with_model(path, preparation, drop, sensitive, labels=sensitive, stream=stream)
-    table = opened.table
-    prepared = table.settled(lambda: _gathered(table, preparation, sensitive, missing_labels))
-    return replace(_checked_labels(path, prepared), grouping=groups)
+    opened = open_with_model(
+        path, preparation, drop, sensitive, reading=reading, labels=sensitive, stream=stream
+    )
+    small = reading.small_groups or "keep"
+
+    def prepare() -> PreparedTable:
+        regrouping = None
+        if small != "keep":
+            counter = GroupCounter(sensitive, missing_labels)
+            for batch in opened.table.batches(sensitive):
+                counter.see(batch)
+            regrouping = counter.regrouping(small, reading.min_rows, groups)
+        return _gathered(
+            replace(
+                opened,
+                sensitive=sensitive,
+                missing_labels=missing_labels,
+                regrouping=regrouping,
+                tally=Tally(),
+            )
+        )
+
+    return replace(_checked_labels(opened.table.settled(prepare)), grouping=groups)
 
 
 @refusing()
@@ -149,6 +212,7 @@ def open_with_model(
     drop: Sequence[str],
     others: Sequence[str],
     *,
+    reading: ReadingOptions,
     labels: Sequence[str] = (),
     stream: bool = False,
 ) -> PreparedTable:
@@ -156,12 +220,14 @@ def open_with_model(
     needed = [column.name for column in preparation.columns]
     numbers = {*needed} - {*preparation.text_columns}
     text = {*preparation.text_columns, *preparation.sensitive, *labels} - numbers
-    table = _open_table(path, text=text, stream=stream)
+    table = open_table(path, reading, text=text, stream=stream)
     require_columns(table.names, [*others, *drop])
     unused = {*drop, *(name for name in others if name not in needed)}
     preparation.check_names([name for name in table.names if name not in unused])
     table.need(unique([*needed, *others]))
-    return PreparedTable(table, preparation)
+    if reading.drop_missing:
+        table.drop_missing(needed)
+    return PreparedTable(table, preparation, reading=reading)
 
 
 def read_model(path: Path) -> tuple[FairModel, Preparation]:
@@ -192,22 +258,6 @@ def reduce_table(prepared: PreparedTable, fair: FairPCA, carry: Sequence[str], p
     return prepared.table.settled(write)
 
 
-def _open_table(
-    path: Path, *, text: Collection[str] = (), stream: bool = False, whole: bool = False
-) -> Table:
-    """Open the file of a table; `stream` wants batches of it, and `whole` all rows in memory."""
-    if not path.exists():
-        raise BadInputError(f"there is no file {str(path)!r}.")
-    if path.is_dir():
-        raise BadInputError(f"{str(path)!r} is a folder, not a file.")
-    check_suffix(path, SUFFIXES)
-    if stream and whole:
-        raise BadInputError(
-            "a report resamples the rows, which it needs in memory: leave out --report or --stream."
-        )
-    return Table(path, text=text, in_memory=True if whole else False if stream else None)
-
-
 def _reduced(fair: FairPCA, batch: Any, rows: Array, carried: Sequence[str]) -> Any:
     names = [str(name) for name in fair.get_feature_names_out()]
     for name in carried:
@@ -220,26 +270,18 @@ def _reduced(fair: FairPCA, batch: Any, rows: Array, carried: Sequence[str]) -> 
     return pyarrow.RecordBatch.from_arrays(columns, names=[*carried, *names])
 
 
-def _gathered(
-    table: Table,
-    preparation: Preparation,
-    sensitive: Sequence[str],
-    missing_labels: str,
-    *,
-    folds: bool = False,
-) -> PreparedTable:
+def _gathered(prepared: PreparedTable) -> PreparedTable:
     """The prepared rows of a table in memory, or the moments of one that is read in batches."""
-    prepared = PreparedTable(table, preparation, sensitive, missing_labels, folds=folds)
+    table, sensitive, regrouping = prepared.table, prepared.sensitive, prepared.regrouping
     n_rows, total = 0, MomentSum()
     n_dropped = 0
     kept: list[Array] = []
     labels: dict[str, list[Any]] = {name: [] for name in sensitive}
     orders: Orders | None = None
-    for batch, rows, encoded in _prepared(
-        table, preparation, "preparing the columns", (), sensitive, missing_labels
-    ):
+    missing = prepared.missing_labels if regrouping is None else regrouping.missing_labels
+    for batch, rows, encoded in _prepared(prepared, "preparing the columns", (), sensitive):
         n_rows += len(rows)
-        groups = label_groups(batch, sensitive, missing_labels)
+        groups = label_groups(batch, sensitive, missing)
         n_dropped += groups.n_dropped
         if table.in_memory:
             kept.append(rows)
@@ -248,29 +290,32 @@ def _gathered(
                 labels[name].append(np.array([*values, None], dtype=object)[codes])
             continue
         with np.errstate(over="ignore", invalid="ignore"):
-            parted = in_folds(groups, rows) if folds and groups.labels else groups
+            parted = in_folds(groups, rows) if prepared.folds and groups.labels else groups
             total.add(GroupMoments.from_groups(rows, parted))
         check_number_of_groups(total.n_groups)
-    warn_of_dropped(n_dropped, n_rows)
+    warn_of_dropped(n_dropped - (regrouping.n_dropped if regrouping else 0), n_rows)
+    if regrouping is not None:
+        warn_user(regrouping.said)
+    prepared = replace(prepared, n_rows=n_rows, missing_labels=missing)
     if not table.in_memory:
         if not total.n_groups:
             raise ValueError("The sensitive columns have no value in any row.")
         moments = total.moments()
         if not moments.is_finite:
             raise ValueError("Values are too large to be squared.")
-        return replace(prepared, n_rows=n_rows, moments=moments)
+        return replace(prepared, moments=moments)
     rows = kept[0] if len(kept) == 1 else np.concatenate(kept)
     # As categories: whether the labels are numbers has been looked at.
     groups_of = {
         name: pandas.Categorical(np.concatenate(parts), categories=order, ordered=bool(order))
         for (name, parts), order in zip(labels.items(), orders or [None] * len(labels), strict=True)
     }
-    return replace(prepared, n_rows=n_rows, rows=rows, groups=groups_of)
+    return replace(prepared, rows=rows, groups=groups_of)
 
 
-def _checked_labels(path: Path, prepared: PreparedTable) -> PreparedTable:
+def _checked_labels(prepared: PreparedTable) -> PreparedTable:
     """The same; refuses labels of a CSV file, which are text, that are a measurement's numbers."""
-    if not path.name.lower().endswith((".csv", ".csv.gz")):
+    if not prepared.table.is_csv:
         return prepared
     for j, name in enumerate(prepared.sensitive):
         if prepared.moments is not None:
@@ -293,34 +338,33 @@ def _checked_labels(path: Path, prepared: PreparedTable) -> PreparedTable:
 
 
 def _prepared(
-    table: Table,
-    preparation: Preparation,
-    doing: str,
-    columns: Sequence[str] = (),
-    sensitive: Sequence[str] = (),
-    missing_labels: str = "group",
+    prepared: PreparedTable, doing: str, columns: Sequence[str] = (), sensitive: Sequence[str] = ()
 ) -> Iterator[tuple[Any, Array, list[Encoded]]]:
     """Batches, each with its prepared rows and the labels and codes of its sensitive columns.
 
     From the first that lacks values on there are none: what the table lacks is counted to its end,
     and then refused.
     """
+    preparation, tally = prepared.preparation, prepared.tally
     names = [column.name for column in preparation.columns]
-    missing: Counter[str] = Counter()
     n_rows = unlabelled = 0
     with stage(doing) as progress:
-        for batch in table.batches(
+        for batch in prepared.table.batches(
             unique([*names, *sensitive, *columns]),
             len(preparation.means),
             partial(_tell, progress, doing),
         ):
-            rows, lacking = preparation.apply_counting(batch.select(names))
-            missing.update(lacking)
+            rows = preparation.apply_counting(
+                batch.select(names), tally, prepared.reading.unknown_categories
+            )
             encoded = encode_labels(batch, sensitive)
             n_rows += len(rows)
-            if missing_labels == "error" and encoded:
+            if prepared.missing_labels == "error" and encoded:
                 unlabelled += int(np.any([codes < 0 for _, codes in encoded], axis=0).sum())
-            if not missing and not unlabelled:
+            if not tally.missing and not unlabelled:
+                if sensitive and prepared.regrouping is not None:
+                    batch = prepared.labelled(batch)
+                    encoded = encode_labels(batch, sensitive)
                 yield batch, rows, encoded
     if unlabelled:
         raise BadInputError(
@@ -328,8 +372,8 @@ def _prepared(
             "those rows out with --missing-labels drop, or make them a group with "
             "--missing-labels group."
         )
-    if missing:
-        raise ValueError(missing_sentence({name: missing[name] for name in names if missing[name]}))
+    if tally.missing:
+        raise missing_error({name: tally.missing[name] for name in names if tally.missing[name]})
 
 
 @contextmanager

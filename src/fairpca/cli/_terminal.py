@@ -39,7 +39,7 @@ def refusing(where: str = "") -> Iterator[None]:
     try:
         yield
     except (ValueError, ImportError) as error:
-        said = _in_options(str(error))
+        said = _in_options(getattr(error, "in_options", str(error)))
         raise BadInputError(f"{where}: {said}" if where else said) from error
 
 

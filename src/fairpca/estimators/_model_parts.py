@@ -14,7 +14,8 @@ from fairpca.estimators.fair_pca import FairPCA
 from fairpca.estimators.nesting import NestingTable
 from fairpca.solution import Solution
 from fairpca.table import GroupTable
-from fairpca.tables.preparation import KINDS, InputColumn, Preparation
+from fairpca.tables.encoding import KINDS, InputColumn
+from fairpca.tables.preparation import Preparation
 
 _CERTIFICATE_ARRAYS = (
     *("multipliers", "measures", "change_from_pca", "miss_multipliers", "minmax_measures"),
@@ -234,7 +235,13 @@ def _restored_preparation(
     if stored is None:
         return None
     columns = tuple(
-        InputColumn(column["name"], column["kind"], tuple(column["categories"]))
+        InputColumn(
+            column["name"],
+            column["kind"],
+            tuple(column["categories"]),
+            str(column.get("pool", "")),
+            _restored_fill(column.get("fill")),
+        )
         for column in stored["columns"]
     )
     return Preparation(
@@ -244,6 +251,10 @@ def _restored_preparation(
         tuple(stored["ignored"]),
         tuple(stored["sensitive"]),
     )
+
+
+def _restored_fill(stored: Any) -> float | str | None:
+    return stored if stored is None or isinstance(stored, str) else float(stored)
 
 
 def _check_shapes(fair: FairPCA, preparation: Preparation | None) -> None:
@@ -271,7 +282,7 @@ def _check_shapes(fair: FairPCA, preparation: Preparation | None) -> None:
         fits += [
             preparation.means.shape == preparation.scales.shape == (d,),
             len(preparation.feature_names) == d,
-            all(column.kind in KINDS for column in preparation.columns),
+            all(column.kind in KINDS and column.is_consistent for column in preparation.columns),
         ]
     if not all(fits):
         raise ValueError("shapes differ")

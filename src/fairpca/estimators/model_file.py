@@ -15,8 +15,8 @@ The header has these keys:
 ``left_out``       those that are objects, such as a solver, as text; they are not restored
 ``noise``          the mean variance in the directions that were left out
 ``feature_names``  names of the columns that `FairPCA` was fitted on, or null
-``preparation``    ``columns`` (name, kind, categories of each), ``ignored`` and ``sensitive``
-                   of a `Preparation`, or null
+``preparation``    ``columns`` (name, kind, categories, pool and fill of each), ``ignored`` and
+                   ``sensitive`` of a `Preparation`, or null
 ``groups``         ``name``, ``labels``, ``count``, ``names`` (of the sensitive columns, or null)
                    and ``pca_is_best`` of the table of groups
 ``certificate``    the numbers of the certificate that are no arrays, and its ``text``

@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow
+import pyarrow.compute
 
 from fairpca.tables.columns import INDEX, check_column_names
-from fairpca.tables.csv_files import CsvFile, OtherTypeError
+from fairpca.tables.csv_files import CsvFile, CsvRules, OtherTypeError
 from fairpca.tables.reading import TableFile, cut
+from fairpca.tables.refusals import TableError
 
 IN_MEMORY = 2**30
 """Files up to this many bytes are read once, and kept in memory as one batch."""
@@ -27,6 +29,10 @@ class Table:
         Columns that are text in a CSV file, even where they look like numbers.
     in_memory : bool, default=None
         Whether the rows are read once and kept, as one batch; None decides by the file's size.
+    rules : CsvRules, default=None
+        How a CSV file is written, where it is not as usual.
+    title : str, default=""
+        What messages call the file, if not by its path.
 
     Attributes
     ----------
@@ -34,19 +40,53 @@ class Table:
         Names of the columns.
     in_memory : bool
         Whether all rows are one batch.
+    n_dropped : int
+        How many rows the last pass left out, as `drop_missing` asks for.
     """
 
     def __init__(
-        self, path: Path, *, text: Collection[str] = (), in_memory: bool | None = None
+        self,
+        path: Path,
+        *,
+        text: Collection[str] = (),
+        in_memory: bool | None = None,
+        rules: CsvRules | None = None,
+        title: str = "",
     ) -> None:
-        self._file = TableFile.of(path)
-        self._source = self._file.open(text)
-        with self._file.naming():
+        self._file, self._rules = TableFile.of(path, title), rules
+        self._source = self._file.open(text, rules)
+        with self._file.naming(rules):
             names = check_column_names(self._source.schema.names)
         self.names = [name for name in names if not INDEX.fullmatch(name)]
         self.in_memory = self._file.size <= IN_MEMORY if in_memory is None else in_memory
         self._needed: Sequence[str] = self.names
+        self._complete: tuple[str, ...] = ()
         self._kept: list[Any] | None = None
+        self.n_dropped = 0
+
+    def drop_missing(self, columns: Sequence[str]) -> None:
+        """Leave out rows that have no value, or an infinite one, in one of these columns."""
+        self._complete = tuple(columns)
+
+    def places(self, name: str, texts: Collection[str]) -> dict[str, str]:
+        """Where each of some cells of a column of text first stands, for messages."""
+        if isinstance(self._source, CsvFile):
+            return self._source.places(name, texts)
+        found: dict[str, str] = {}
+        row = 0
+        for batch, _ in self._source.batches([name]):
+            for text in batch.column(0).to_pylist():
+                row += 1
+                if text in texts:
+                    found.setdefault(text, f"row {row:,}")
+            if len(found) == len(texts):
+                break
+        return found
+
+    @property
+    def is_csv(self) -> bool:
+        """Whether its labels are text, whatever they look like."""
+        return isinstance(self._source, CsvFile)
 
     def need(self, columns: Sequence[str]) -> None:
         """Say which columns will be read, before any is: a table in memory has these alone."""
@@ -85,21 +125,33 @@ class Table:
         tell : callable, default=None
             Called with the rows and the share of the file that have been read.
         """
-        rows = 0
+        rows = dropped = 0
+        wanted = list(dict.fromkeys((*columns, *self._complete)))
         if self.in_memory and self._kept is None:
             whole = pyarrow.Table.from_batches([batch for batch, _ in self._read(self._needed)])
             self._kept = whole.combine_chunks().to_batches()
-        found = self._read(columns) if self._kept is None else ((b, 1.0) for b in self._kept)
+        found = self._read(wanted) if self._kept is None else ((b, 1.0) for b in self._kept)
         for batch, share in found:
             for part in cut(batch, width) if self._kept is None else [batch]:
-                rows += part.num_rows
-                yield part.select(list(columns))
+                complete = part.filter(_complete(part, self._complete)) if self._complete else part
+                dropped += part.num_rows - complete.num_rows
+                rows += complete.num_rows
+                if complete.num_rows:
+                    yield complete.select(list(columns))
                 if tell is not None:
                     tell(rows, share)
+        self.n_dropped = dropped
+        if not rows:
+            raise TableError(
+                f"Each of the {dropped:,} rows lacks a value, so that none is left",
+                "fill them in, or leave out the columns that lack most",
+                "fill them in with --impute mean, or leave out the columns that lack most with "
+                "--drop",
+            )
 
     def _read(self, columns: Sequence[str]) -> Iterator[tuple[Any, float]]:
         empty = True
-        with self._file.naming():
+        with self._file.naming(self._rules):
             for batch, share in self._source.batches(columns):
                 if batch.num_rows:
                     empty = False
@@ -107,3 +159,15 @@ class Table:
         self._file.check_unchanged()
         if empty:
             raise ValueError(f"{self._file.shown} has no rows.")
+
+
+def _complete(batch: Any, columns: Sequence[str]) -> Any:
+    """Which rows of a batch have a value in each of some columns."""
+    kept = None
+    for name in columns:
+        column = batch.column(name)
+        here = pyarrow.compute.is_valid(column)
+        if pyarrow.types.is_floating(column.type):
+            here = pyarrow.compute.fill_null(pyarrow.compute.is_finite(column), False)
+        kept = here if kept is None else pyarrow.compute.and_(kept, here)
+    return kept

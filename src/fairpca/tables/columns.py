@@ -27,6 +27,7 @@ from fairpca._rows.groups import (
 )
 from fairpca._rows.labels import check_number_of_groups, refuse_measurements
 from fairpca._rows.text import listed, short_text
+from fairpca.tables.refusals import TableError, meant, typed
 
 MOST_NAMES = 5
 """How many names a message lists."""
@@ -173,8 +174,25 @@ def check_column_names(names: list[Any]) -> list[str]:
 def require_columns(names: Sequence[str], wanted: Iterable[str]) -> None:
     """Raise ValueError unless all that is wanted is among the names."""
     absent = [name for name in dict.fromkeys(wanted) if name not in names]
-    if absent:
-        raise ValueError(f"The table has no column {quoted(absent)}; it has {quoted(names)}.")
+    if not absent:
+        return
+    parts = [part.strip() for part in absent[0].split(",")]
+    if len(parts) > 1 and all(part in names for part in parts):
+        raise TableError(
+            f"The table has no column {quoted(absent[:1])}",
+            f"name {quoted(parts)} one by one",
+            f"repeat the option for each of {quoted(parts)}",
+        )
+    close = unique(other for name in absent if (other := meant(name, names)) is not None)
+    hint = f" (did you mean {quoted(close)}?)" if close else ""
+    if close and close[0] != close[0].strip():
+        hint = f" (did you mean {close[0]!r}, with its spaces?)"
+    raise ValueError(f"The table has no column {quoted(absent)}{hint}; it has {quoted(names)}.")
+
+
+def unique(names: Iterable[str]) -> list[str]:
+    """The names, each once."""
+    return list(dict.fromkeys(names))
 
 
 def quoted(names: Sequence[str]) -> str:
@@ -220,9 +238,31 @@ def encoded_text(source: Any, name: str) -> Encoded | None:
 
 
 def _neither(name: str, kind: Any) -> ValueError:
-    return ValueError(
-        f"Column {quoted([name])} holds neither numbers alone nor text alone (its type is {kind}): "
-        "turn it into one of them, or drop it."
+    if re.match(r"timestamp|date|datetime|time|duration", str(kind)):
+        return date_error(name, f" (its type is {kind})")
+    return TableError(
+        f"Column {quoted([name])} holds neither numbers alone nor text alone (its type is {kind})",
+        "turn it into one of them, or drop it",
+        f"turn it into one of them, or leave it out with {typed('--drop', [name])}",
+    )
+
+
+def date_error(name: str, more: str, *, as_text: bool = False) -> TableError:
+    """What is said of a column of dates and times, which may be taken for text."""
+    either = f", or take each for a category with {typed('--as-text', [name])}" if as_text else ""
+    out = f"leave the column out with {typed('--drop', [name])}"
+    return TableError(
+        f"Column {quoted([name])} holds dates or times{more}",
+        "turn them into numbers, such as years, or leave the column out",
+        f"turn them into numbers, such as years, {'' if as_text else 'or '}{out}{either}",
+    )
+
+
+def zeros_error(name: str, more: str = "cells") -> TableError:
+    """What is said of text with characters of code 0."""
+    return TableError(
+        f"Column {quoted([name])} has NUL characters, as damaged files have, in {more}",
+        "write the file anew, or correct it",
     )
 
 
@@ -270,6 +310,8 @@ def encode_labels(table: Any, names: Sequence[str]) -> list[Encoded]:
             encoded.append(encode_arrow(table.column(name)))
         except TypeError as error:
             raise TypeError(f"Column {name!r} {error}") from error
+        if any(isinstance(label, str) and "\0" in label for label in encoded[-1][0]):
+            raise zeros_error(name)
         check_number_of_groups(len(encoded[-1][0]))
         if not hasattr(table.column(name).type, "index_type"):
             refuse_measurements(encoded[-1][0], name)

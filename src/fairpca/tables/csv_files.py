@@ -1,24 +1,33 @@
 """CSV files by pyarrow: one set of rules for the program and for `fairpca.sources`.
 
-The file is text in UTF-8, with or without a byte order mark, and its first line has the names. A
-column holds truth values (True and False in usual spellings), whole numbers, numbers or text,
+The file is text in UTF-8, with or without a byte order mark, and its first line has the names;
+cells are separated by commas, in files that end in .tsv by tabs. `CsvRules` can say something else.
+A column holds truth values (True and False in usual spellings), whole numbers, numbers or text,
 whichever is the first that all its values are; dates are text. In columns of numbers and truth
 values the words of `MISSING_WORDS` are missing values. In text only an empty cell is missing, as
 "NA" or "None" may well be words. Rows of other lengths than the first line are refused.
 """
 
+from __future__ import annotations
+
+import csv
+import gzip
+import io
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NoReturn, cast
 
 import pyarrow
 import pyarrow.compute
 import pyarrow.csv
 
 from fairpca.tables.columns import check_column_names, quoted
+from fairpca.tables.csv_hints import ragged, refuse_other_files, refuse_other_separators
+from fairpca.tables.refusals import TableError
 
 MISSING_WORDS = (
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
@@ -29,6 +38,9 @@ MISSING_WORDS = (
 BLOCK = 2**22
 """Bytes that are read at a time."""
 
+_HEAD = 2**16
+"""Bytes by which a file that is no table of commas is recognised."""
+
 _NOTHING, _WHOLE, _REAL, _TEXT = (
     pyarrow.null(),
     pyarrow.int64(),
@@ -37,15 +49,38 @@ _NOTHING, _WHOLE, _REAL, _TEXT = (
 )
 _KNOWN = (_NOTHING, pyarrow.bool_(), _WHOLE, _REAL, _TEXT)
 _WRONG_COLUMN = re.compile(r"In CSV column #(\d+): CSV conversion error")
+_WRONG_VALUE = re.compile(r"invalid value '(.*)'")
+
+
+@dataclass(frozen=True)
+class CsvRules:
+    """How a CSV file is written.
+
+    Attributes
+    ----------
+    sep : str
+        What separates the cells; empty for what the suffix says.
+    decimal : {".", ","}
+        The decimal point.
+    encoding : str
+        The encoding of the text, as Python calls it.
+    missing : tuple of str
+        Further words for missing values, in numbers and in text.
+    """
+
+    sep: str = ""
+    decimal: str = "."
+    encoding: str = "utf-8"
+    missing: tuple[str, ...] = ()
 
 
 class OtherTypeError(ValueError):
     """A column holds something else than its type says; has its name and the rows before."""
 
     def __init__(self, name: str, before: int, words: str) -> None:
-        super().__init__(
-            f"After row {before:,}, column {quoted([name])} changes its type: {words}."
-        )
+        value = _WRONG_VALUE.search(words)
+        what = f"{quoted([value[1]])} is not what stands above it" if value else "see there"
+        super().__init__(f"After row {before:,}, column {quoted([name])} changes its type: {what}.")
         self.name, self.before = name, before
 
 
@@ -58,6 +93,8 @@ class CsvFile:
         The file; one that ends in .gz is decompressed.
     text : collection of str, default=()
         Columns that are text, whatever they look like.
+    rules : CsvRules, default=CsvRules()
+        How it is written.
 
     Attributes
     ----------
@@ -65,12 +102,22 @@ class CsvFile:
         Whether there are no rows, which would say something about types.
     """
 
-    def __init__(self, path: Path, text: Collection[str] = ()) -> None:
+    def __init__(
+        self, path: Path, text: Collection[str] = (), rules: CsvRules | None = None
+    ) -> None:
         self._path, self._text, self._size = path, frozenset(text), path.stat().st_size
-        with self._open(sample=3 * BLOCK) as (_, reader):
-            names = check_column_names(reader.schema.names)
-            self.is_empty = next((len(batch) for batch in reader), 0) == 0
-            self._types = dict(zip(names, map(_known, reader.schema.types), strict=True))
+        self._rules = rules or CsvRules()
+        self._packed = path.name.lower().endswith(".gz")
+        tabs = path.name.lower().endswith((".tsv", ".tsv.gz"))
+        self._sep = self._rules.sep or ("\t" if tabs else ",")
+        self._look_at_the_head()
+        try:
+            with self._open(sample=3 * BLOCK) as (_, reader):
+                names = check_column_names(reader.schema.names)
+                self.is_empty = next((len(batch) for batch in reader), 0) == 0
+                self._types = dict(zip(names, map(_known, reader.schema.types), strict=True))
+        except pyarrow.ArrowInvalid as error:
+            self._explain(error, 0)
         self._types |= dict.fromkeys(self._text.intersection(names), _TEXT)
 
     @property
@@ -87,12 +134,14 @@ class CsvFile:
         does not have its type.
         """
         kinds = self._types | dict(types or {})
+        blank = pyarrow.array(["", *self._rules.missing], _TEXT)
         done = 0
         try:
             with self._open(column_types=kinds, include_columns=list(columns)) as (handle, reader):
                 for batch in reader:
                     done += len(batch)
-                    yield _without_blanks(batch), os.lseek(handle.fileno(), 0, 1) / self._size
+                    share = os.lseek(handle.fileno(), 0, 1) / self._size
+                    yield _without_blanks(batch, blank), share
         except pyarrow.ArrowInvalid as error:
             self._explain(error, done)
 
@@ -106,36 +155,88 @@ class CsvFile:
         if self._types[error.name] == before:  # what is there lies in a later block
             self._types[error.name] = _REAL if before == _WHOLE else _TEXT
 
+    def places(self, name: str, texts: Collection[str]) -> dict[str, str]:
+        """The line in which each of some cells of a column first stands."""
+        place, wanted = [*self._types].index(name), {*texts}
+        found: dict[str, str] = {}
+        for first, _, cells in self._records():
+            text = cells[place] if place < len(cells) else ""
+            if text in wanted:
+                found[text] = f"line {first:,}"
+                wanted.remove(text)
+            if not wanted:
+                break
+        return found
+
     @contextmanager
     def _open(self, *, skip: int = 0, sample: int = 0, **convert: Any) -> Iterator[tuple[Any, Any]]:
         # A file of Python's: from its own, Arrow would read dozens of blocks ahead.
         with open(self._path, "rb") as handle:
-            packed = self._path.name.lower().endswith(".gz")
-            stream = pyarrow.CompressedInputStream(handle, "gzip") if packed else handle
+            stream = pyarrow.CompressedInputStream(handle, "gzip") if self._packed else handle
             if sample:  # more would be read ahead; the first rows end in the first two blocks
                 stream = pyarrow.BufferReader(_owned(stream.read(sample)))
             with pyarrow.csv.open_csv(
                 stream,
-                read_options=pyarrow.csv.ReadOptions(block_size=BLOCK, skip_rows_after_names=skip),
-                parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+                read_options=pyarrow.csv.ReadOptions(
+                    block_size=BLOCK, skip_rows_after_names=skip, encoding=self._rules.encoding
+                ),
+                parse_options=pyarrow.csv.ParseOptions(
+                    delimiter=self._sep, newlines_in_values=True
+                ),
                 convert_options=pyarrow.csv.ConvertOptions(
-                    null_values=list(MISSING_WORDS),
+                    null_values=[*MISSING_WORDS, *self._rules.missing],
                     # Without pyarrow's 1 and 0, which are numbers.
                     true_values=["true", "True", "TRUE"],
                     false_values=["false", "False", "FALSE"],
+                    decimal_point=self._rules.decimal,
                     **convert,
                 ),
             ) as reader:
                 yield handle, reader
 
-    def _explain(self, error: Exception, done: int) -> None:
+    def _look_at_the_head(self) -> None:
+        """Refuse a file that its first bytes show to be something else."""
+        with open(self._path, "rb") as handle:
+            head = handle.read(_HEAD)
+        refuse_other_files(head, self._packed)
+        if self._packed:
+            with gzip.open(self._path) as unpacked:
+                head = unpacked.read(_HEAD)
+        refuse_other_separators(head, self._rules.encoding, self._sep, bool(self._rules.sep))
+
+    def _records(self) -> Iterator[tuple[int, int, list[str]]]:
+        """The rows of the file, each with its first and last line: slow, and for messages only."""
+        encoding = "utf-8-sig" if self._rules.encoding == "utf-8" else self._rules.encoding
+        opened = gzip.open if self._packed else open
+        with (
+            opened(self._path, "rb") as handle,
+            io.TextIOWrapper(cast(BinaryIO, handle), encoding, "replace", newline="") as lines,
+            suppress(csv.Error),  # which says that a cell is very long
+        ):
+            reader, first = csv.reader(lines, delimiter=self._sep), 1
+            for cells in reader:
+                if cells:
+                    yield first, reader.line_num, cells
+                first = reader.line_num + 1
+
+    def _explain(self, error: Exception, done: int) -> NoReturn:
         words = " ".join(str(error).split())
         found = _WRONG_COLUMN.match(words)
         if "invalid UTF8" in words:
             raise UnicodeError(words) from error
-        if found is None:
-            raise error
-        raise OtherTypeError([*self._types][int(found[1])], done, words) from error
+        if found is not None:
+            raise OtherTypeError([*self._types][int(found[1])], done, words) from error
+        if "straddl" in words or "out of sync" in words:
+            raise TableError(
+                f"It has a row of more than {BLOCK // 2**20} MB",
+                "close the quote that is open there, or remove it",
+            ) from error
+        if "Empty CSV" in words:
+            raise TableError(
+                "It has empty lines alone",
+                "the first line should have the names of the columns, and each other one a row",
+            ) from error
+        raise ragged(self._records(), self._sep) or error from error
 
 
 def _owned(data: bytes) -> Any:
@@ -162,14 +263,14 @@ def _joined(a: Any, b: Any) -> Any:
     return _REAL if {a, b} == {_WHOLE, _REAL} else _TEXT
 
 
-def _without_blanks(batch: Any) -> Any:
-    """The batch with empty text as missing."""
+def _without_blanks(batch: Any, blank: Any) -> Any:
+    """The batch with empty text, and further words for it, as missing."""
     for i, field in enumerate(batch.schema):
         if field.type == _TEXT:
-            blank = pyarrow.compute.equal(batch.column(i), "")
-            if blank.true_count:
+            empty = pyarrow.compute.is_in(batch.column(i), value_set=blank)
+            if empty.true_count:
                 filled = pyarrow.compute.if_else(
-                    blank, pyarrow.scalar(None, _TEXT), batch.column(i)
+                    empty, pyarrow.scalar(None, _TEXT), batch.column(i)
                 )
                 batch = batch.set_column(i, field.name, filled)
     return batch

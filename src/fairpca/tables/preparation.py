@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,53 +11,19 @@ import numpy as np
 
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_choice
-from fairpca._rows.groups import Codes, encode_column
-from fairpca.tables.columns import (
-    MOST_NAMES,
-    column_values,
-    encode_arrow,
-    encoded_text,
-    numbers,
-    quoted,
-    require_columns,
-    table_columns,
+from fairpca.tables.columns import column_values, quoted, require_columns, table_columns
+from fairpca.tables.encoding import (
+    ENCODINGS,
+    POOL,
+    InputColumn,
+    Tally,
+    encode_into,
+    missing_error,
 )
-
-ENCODINGS = ("onehot", "codes", "error")
-"""What can be made of columns of text."""
-
-KINDS = ("number", "onehot", "codes")
-"""What a column of the table can become."""
-
-_MOST_CATEGORIES = 1000
-"""How many texts a column may have of which each becomes a column."""
-
-
-@dataclass(frozen=True)
-class InputColumn:
-    """A column of the table, and what becomes of it.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    kind : {"number", "onehot", "codes"}
-        "number": it is taken as it is. "onehot": a 0/1 column for each category. "codes": the
-        position of the category among all of them.
-    categories : tuple of str
-        The texts that occurred at the fit, sorted; empty for a column of numbers.
-    """
-
-    name: str
-    kind: str = "number"
-    categories: tuple[str, ...] = ()
-
-    @property
-    def output_names(self) -> tuple[str, ...]:
-        """Names of the columns that it becomes."""
-        if self.kind == "onehot":
-            return tuple(f"{self.name}={category}" for category in self.categories)
-        return (self.name,)
+from fairpca.tables.looks import Judge, Looks, Places, check_categories, id_error
+from fairpca.tables.outcomes import ColumnOutcome, left_out, outcome_of
+from fairpca.tables.refusals import TableError, meant, typed
+from fairpca.tables.summaries import IMPUTATIONS, ColumnSummary
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +87,18 @@ class Preparation:
             Whether columns are brought to mean 0 and variance 1 (constant ones to 0).
         keep_sensitive : bool, default=False
             Whether the sensitive columns enter too. Other tables then need them as well.
+        impute : {"", "mean", "median", "most-frequent"}, default=""
+            What missing and infinite numbers become, here and in other tables; text becomes the
+            most frequent one. Without it they are refused.
+        min_rows : int, default=1
+            Categories with fewer rows become one, whose name alone is kept.
+        as_text, as_number : sequence of str, default=()
+            Columns that are not judged by their looks (`fairpca.tables.looks`): numbers or dates
+            that are names of categories, and numbers that only seem to count the rows.
+        decimal : {".", ","}, default="."
+            The decimal point in text that may be numbers.
+        places : callable, default=None
+            Says where cells stand in a file, for messages.
 
         Returns
         -------
@@ -153,43 +131,38 @@ class Preparation:
         -------
         array of shape (n_rows, n_outputs)
         """
-        prepared, missing = self.apply_counting(table)
-        if missing:
-            raise ValueError(missing_sentence(missing))
+        tally = Tally()
+        prepared = self.apply_counting(table, tally)
+        if tally.missing:
+            raise missing_error(tally.missing)
         return prepared
 
-    def apply_counting(self, table: Any) -> tuple[Array, dict[str, int]]:
-        """What `apply` gives, and how many values are missing or infinite in which columns."""
+    def apply_counting(self, table: Any, tally: Tally, unknown: str = "error") -> Array:
+        """What `apply` gives, and into the tally what was missing, filled in or unknown.
+
+        Parameters
+        ----------
+        table : data frame, dict of columns, or Arrow table
+            As for `apply`.
+        tally : Tally
+            Is added to.
+        unknown : {"error", "ignore"}, default="error"
+            Whether unknown categories of 0/1 columns without a pool are refused, or 0 in all.
+        """
         self.check_names(table_columns(table))
         sources = [column_values(table, column.name) for column in self.columns]
         lengths = {len(source) for source in sources}
         if len(lengths) > 1:
             raise ValueError(f"Columns have different numbers of rows: {sorted(lengths)}.")
         encoded = np.zeros((lengths.pop(), len(self.means)))
-        missing: dict[str, int] = {}
         start = 0
         for column, source in zip(self.columns, sources, strict=True):
-            if column.kind == "number":
-                if encoded_text(source, column.name) is not None:
-                    raise ValueError(
-                        f"Column {quoted([column.name])} holds text where the model needs numbers."
-                    )
-                encoded[:, start] = numbers(source)
-                bad = int(np.count_nonzero(~np.isfinite(encoded[:, start])))
-            else:
-                codes = _positions(source, column)
-                bad = int(np.count_nonzero(codes < 0))
-                if column.kind == "codes":
-                    encoded[:, start] = codes
-                else:
-                    rows = np.flatnonzero(codes >= 0)
-                    encoded[rows, start + codes[rows]] = 1.0
-            if bad:
-                missing[column.name] = bad
-            start += len(column.output_names)
+            end = start + len(column.output_names)
+            encode_into(encoded[:, start:end], source, column, tally, unknown)
+            start = end
         encoded -= self.means
         encoded /= self.scales
-        return encoded, missing
+        return encoded
 
     def undo_scaling(self, prepared: Array) -> Array:
         """The encoded columns in their own units again."""
@@ -200,9 +173,13 @@ class Preparation:
         """Raise ValueError unless a table with these columns can be prepared."""
         wanted = {column.name for column in self.columns}
         missing = [column.name for column in self.columns if column.name not in names]
-        if missing:
-            raise ValueError(f"The table lacks columns that the model needs: {quoted(missing)}.")
         unknown = [name for name in names if name not in wanted and name not in self.ignored]
+        if missing:
+            other = meant(missing[0], unknown)
+            hint = "" if other is None else f" (is it called {quoted([other])} here?)"
+            raise ValueError(
+                f"The table lacks columns that the model needs: {quoted(missing)}{hint}."
+            )
         if unknown:
             raise ValueError(
                 f"The table has columns that the model does not know: {quoted(unknown)}; drop "
@@ -230,163 +207,146 @@ class PreparationLearner:
         encode: str = "onehot",
         standardize: bool = True,
         keep_sensitive: bool = False,
+        impute: str = "",
+        min_rows: int = 1,
+        as_text: Sequence[str] = (),
+        as_number: Sequence[str] = (),
+        decimal: str = ".",
+        places: Places | None = None,
     ) -> None:
         check_choice("encode", encode, ENCODINGS)
-        require_columns(names, [*sensitive, *drop])
+        check_choice("impute", impute, ("", *IMPUTATIONS))
+        require_columns(names, [*sensitive, *drop, *as_text, *as_number])
         unused = {*drop, *(() if keep_sensitive else sensitive)}
         self.used = [name for name in names if name not in unused]
         if not self.used:
             raise ValueError("No columns are left to reduce: all are sensitive or dropped.")
         if "" in self.used:
-            raise ValueError(
-                "A column has no name, as an index that was written into the table has: name it, "
-                "or drop the column ''."
+            raise TableError(
+                "A column has no name, as an index that was written into the table has",
+                "name it, or drop the column ''",
+                "name it, or leave it out with --drop ''",
             )
         self._ignored = tuple(name for name in names if name in unused)
-        self._sensitive = tuple(sensitive)
-        self._encode, self._standardize = encode, standardize
-        self._summaries = {name: _Summary() for name in self.used}
+        self._sensitive, self._as_number = tuple(sensitive), as_number
+        self._encode, self._standardize, self._min_rows = encode, standardize, min_rows
+        text = {*as_text, *(sensitive if keep_sensitive else ())}
+        self._judge = Judge(text, min_rows, places)
+        self._summaries = {name: ColumnSummary(name, impute, Looks(decimal)) for name in self.used}
 
     def see(self, batch: Any) -> None:
         """Take in a batch of rows."""
         for name, summary in self._summaries.items():
-            summary.see(column_values(batch, name), name)
-            # At once, as the texts of a column that names each row may not fit into memory.
-            if self._encode == "onehot" and len(summary.texts or ()) > _MOST_CATEGORIES:
-                raise ValueError(
-                    f"Column {quoted([name])} has more than {_MOST_CATEGORIES:,} different texts, "
-                    "too many for a column each: drop it, or encode text as codes."
-                )
+            summary.see(column_values(batch, name))
 
     def preparation(self) -> Preparation:
         """The preparation for the rows that have been seen, or ValueError if there is none."""
-        texts = [name for name, summary in self._summaries.items() if summary.texts is not None]
-        if texts and self._encode == "error":
-            raise ValueError(
-                f"Columns hold text where numbers belong: {quoted(texts)}; encode or drop them."
-            )
-        missing = {n: s.n_missing for n, s in self._summaries.items() if s.n_missing}
-        if missing:
-            raise ValueError(missing_sentence(missing))
+        self._judge_all()
         columns, means, scales = [], [], []
-        for name, summary in self._summaries.items():
-            column = InputColumn(name)
-            if summary.texts is not None:
-                column = InputColumn(name, self._encode, tuple(sorted(summary.texts)))
+        for summary in self._summaries.values():
+            column, mean, scale = self._learned(summary)
             columns.append(column)
-            mean, scale = summary.scaling(column.kind, column.categories)
             means.append(mean)
             scales.append(scale)
         known = zip(columns, scales, strict=True)
         huge = [column.name for column, scale in known if not np.isfinite(scale).all()]
         if huge:
-            raise ValueError(
-                f"Columns have values that are too large to be squared: {quoted(huge)}."
+            raise TableError(
+                f"Columns have values that are too large to be squared: {quoted(huge)}",
+                "divide them by a large number, or leave them out",
+                f"divide them by a large number, or leave them out with {typed('--drop', huge)}",
             )
         mean, scale = np.concatenate(means), np.concatenate(scales)
         if not self._standardize:
             mean, scale = np.zeros_like(mean), np.ones_like(scale)
         return Preparation(tuple(columns), mean, scale, self._ignored, self._sensitive)
 
+    def outcomes(self, preparation: Preparation) -> tuple[ColumnOutcome, ...]:
+        """What became of each column of the rows that have been seen."""
+        found = []
+        for column in preparation.columns:
+            summary = self._summaries[column.name]
+            rare = ""
+            if column.pool:
+                n_rare = len(summary.texts or ()) - len(column.categories) + 1
+                rare = f"{n_rare:,} rare categor{'ies' if n_rare > 1 else 'y'} as {column.pool!r}"
+            constant = summary.is_constant or len(column.categories) == 1
+            found.append(outcome_of(column, summary.n_missing, "constant" * constant, rare))
+        return (*found, *left_out(self._ignored, self._sensitive))
 
-def missing_sentence(counts: Mapping[str, int]) -> str:
-    """What is said of columns with so many values that are missing."""
-    shown = [f"{quoted([name])} ({count:,})" for name, count in counts.items()]
-    more = f" and {len(shown) - MOST_NAMES} more columns" if len(shown) > MOST_NAMES else ""
-    return (
-        f"Values are missing or infinite in {', '.join(shown[:MOST_NAMES])}{more}: fill them in, "
-        "or leave out those rows or columns."
-    )
+    def _judge_all(self) -> None:
+        """Raise ValueError if a column cannot be meant as it is, or lacks values."""
+        summaries = self._summaries.values()
+        for summary in summaries:
+            if summary.is_text:
+                self._judge.text(summary.name, summary.looks, summary.texts)
+        keys = [s.name for s in summaries if s.is_key and s.name not in self._as_number]
+        if keys:
+            raise id_error(keys)
+        texts = [summary.name for summary in summaries if summary.is_text]
+        if texts and self._encode == "error":
+            raise TableError(
+                f"Columns hold text where numbers belong: {quoted(texts)}",
+                "encode or drop them",
+                f"leave out --encode error, or the columns with {typed('--drop', texts)}",
+            )
+        empty = [summary.name for summary in summaries if not summary.n_present]
+        if empty:
+            raise TableError(
+                f"Columns have no values at all: {quoted(empty)}",
+                "leave them out",
+                f"leave them out with {typed('--drop', empty)}",
+            )
+        missing = {s.name: s.n_missing for s in summaries if s.n_missing and not s.impute}
+        if missing:
+            raise missing_error(missing)
 
-
-@dataclass
-class _Summary:
-    """What is kept of a column as its batches pass by, to encode and to standardise it.
-
-    That is mean, variance and range of the numbers of a column, or how often each text occurs.
-    """
-
-    n_rows: int = 0
-    n_missing: int = 0
-    mean: float = 0.0
-    squares: float = 0.0  # of the deviations from the mean
-    low: float = np.inf
-    high: float = -np.inf
-    texts: Counter[str] | None = None
-
-    def see(self, source: Any, name: str) -> None:
-        """Take in the column of a batch, or raise ValueError if it has neither numbers nor text."""
-        self.n_rows += len(source)
-        encoded = encoded_text(source, name)
-        if encoded is not None:
-            labels, codes = encoded
-            present = codes[codes >= 0]
-            self.n_missing += len(codes) - len(present)
-            counts = np.bincount(present, minlength=len(labels)).tolist()
-            self.texts = self.texts or Counter()
-            self.texts.update(dict(zip(map(str, labels), counts, strict=True)))
-            return
-        values = numbers(source)
-        finite = np.isfinite(values)
-        if not finite.all():
-            values = values[finite]
-            self.n_missing += len(finite) - len(values)
-        if len(values) == 0:
-            return
-        share = len(values) / (self.n_rows - self.n_missing)
-        with np.errstate(over="ignore", invalid="ignore"):
-            here = values.mean()
-            self.squares += np.square(values - here).sum()
-            if share < 1.0:  # what the means so far and here differ by
-                self.squares += np.square(here - self.mean) * (1.0 - share) * len(values)
-            self.mean = here if share == 1.0 else self.mean + share * (here - self.mean)
-        self.low = min(self.low, float(values.min()))
-        self.high = max(self.high, float(values.max()))
-
-    def scaling(self, kind: str, categories: Sequence[str]) -> tuple[Array, Array]:
-        """Means and standard deviations of the columns that it becomes, without missing values.
+    def _learned(self, summary: ColumnSummary) -> tuple[InputColumn, Array, Array]:
+        """What becomes of a column, and the means and deviations of the columns that it becomes.
 
         Deviations are 1 where `StandardScaler` takes them to be: in columns of equal values, and
         where they are no more than rounding. Infinite ones say that squares are too large.
         """
-        n = self.n_rows
-        if kind == "number":
-            # The mean of equal numbers may differ from them by rounding, which should not be left.
-            same = self.low == self.high
-            means = np.array([self.low if same else self.mean])
-            variances = np.array([0.0 if same else self.squares / n])
+        fill, n = summary.fill(), summary.n_rows
+        if not summary.is_text:
+            column = InputColumn(summary.name, fill=fill)
+            mean, variance = summary.moments(fill)
+            return column, *_scaling(np.array([mean]), np.array([variance]), n)
+        found = Counter(summary.texts)
+        if summary.n_missing:
+            found[str(fill)] += summary.n_missing
+        rare = [text for text, count in found.items() if count < self._min_rows]
+        pool = _pool_name(found) if rare else ""
+        for text in rare:
+            found[pool] += found.pop(text)
+        categories = (*sorted({*found} - {pool}), *([pool] if pool else []))
+        if self._encode == "onehot":
+            check_categories(summary.name, len(categories))
+        fill = pool if fill in rare else fill
+        column = InputColumn(summary.name, self._encode, categories, pool, fill)
+        counts = np.array([found[text] for text in categories], dtype=np.float64)
+        if self._encode == "codes":
+            positions = np.arange(len(counts))
+            means = np.array([counts @ positions / n])
+            variances = np.array([counts @ (positions - means) ** 2 / n])
         else:
-            found: Mapping[str, int] = self.texts or {}
-            counts = np.array([found[text] for text in categories], dtype=np.float64)
-            if kind == "codes":
-                positions = np.arange(len(counts))
-                means = np.array([counts @ positions / n])
-                variances = np.array([counts @ (positions - means) ** 2 / n])
-            else:
-                means = counts / n
-                variances = means * (1.0 - means)
-        eps = np.finfo(float).eps
-        with np.errstate(over="ignore", invalid="ignore"):
-            rounding = np.isfinite(variances) & (
-                variances <= n * eps * variances + (n * means * eps) ** 2
-            )
-        return means, np.where(rounding, 1.0, np.sqrt(variances))
+            means = counts / n
+            variances = means * (1.0 - means)
+        return column, *_scaling(means, variances, n)
 
 
-def _positions(source: Any, column: InputColumn) -> Codes:
-    """The position of each row's category, -1 where it is missing."""
-    encode = encode_arrow if hasattr(source, "dictionary_encode") else encode_column
-    labels, codes = encode(source)
-    place = {category: i for i, category in enumerate(column.categories)}
-    # Text such as "2" that is alone in a new table may have been read as a number.
-    texts = [
-        str(int(label) if isinstance(label, float) and label.is_integer() else label)
-        for label in labels
-    ]
-    unknown = [text for text in texts if text not in place]
-    if unknown:
-        raise ValueError(
-            f"Column {quoted([column.name])} has values that did not occur at the fit: "
-            f"{quoted(unknown)}."
+def _pool_name(texts: Collection[str]) -> str:
+    """A name for rare categories that none of the texts has."""
+    name = POOL
+    while name in texts:
+        name = f"{name}*"
+    return name
+
+
+def _scaling(means: Array, variances: Array, n: int) -> tuple[Array, Array]:
+    eps = np.finfo(float).eps
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounding = np.isfinite(variances) & (
+            variances <= n * eps * variances + (n * means * eps) ** 2
         )
-    return np.array([*(place[text] for text in texts), -1], dtype=np.int64)[codes]
+    return means, np.where(rounding, 1.0, np.sqrt(variances))

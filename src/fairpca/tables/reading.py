@@ -1,10 +1,10 @@
-"""Files of tables: CSV, Parquet and Arrow, by suffix, as record batches of pyarrow."""
+"""Files of tables: CSV, TSV, Parquet and Arrow, by suffix, as record batches of pyarrow."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,9 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from fairpca.tables.columns import is_text
-from fairpca.tables.csv_files import CsvFile
+from fairpca.tables.csv_files import CsvFile, CsvRules
+from fairpca.tables.csv_hints import encoding_error
+from fairpca.tables.refusals import TableError
 
 _PARQUET_BYTES = 2**26
 """Bytes that are read at a time, of all columns; all of a row group's would be much memory."""
@@ -29,49 +31,71 @@ class TableFile:
     path: Path
     size: int
     changed_ns: int
+    title: str = field(default="", compare=False)
 
     @classmethod
-    def of(cls, path: Path) -> TableFile:
-        """The file under this path."""
+    def of(cls, path: Path, title: str = "") -> TableFile:
+        """The file under this path, which messages may call by another name."""
         status = path.stat()
-        return cls(path, status.st_size, status.st_mtime_ns)
+        return cls(path, status.st_size, status.st_mtime_ns, title)
 
     @property
     def shown(self) -> str:
         """Its name in messages."""
-        return repr(str(self.path))
+        return self.title or repr(str(self.path))
 
     def check_unchanged(self) -> None:
         """Raise ValueError if it has changed since it was listed."""
         if TableFile.of(self.path) != self:
             raise ValueError(f"{self.shown} changed while it was read: start again.")
 
-    def open(self, text: Collection[str] = ()) -> CsvFile | ParquetFile | ArrowFile:
-        """The file by its suffix, with a `schema` and `batches`; `text` is for CSV files."""
+    def open(
+        self, text: Collection[str] = (), rules: CsvRules | None = None
+    ) -> CsvFile | ParquetFile | ArrowFile:
+        """The file by its suffix, with a `schema` and `batches`; all else is for CSV files."""
         if self.size == 0:
             raise ValueError(f"{self.shown} is empty.")
-        with self.naming():
-            if suffix_of(self.path).startswith(".csv"):
-                return CsvFile(self.path, text)
-            return ParquetFile(self) if suffix_of(self.path) == ".parquet" else ArrowFile(self)
+        suffix = suffix_of(self.path)
+        with self.naming(rules):
+            if suffix.startswith((".csv", ".tsv")):
+                return CsvFile(self.path, text, rules)
+            if rules not in (None, CsvRules()):
+                raise TableError(
+                    "It is no CSV file",
+                    "leave out the rules for one",
+                    "leave out --sep, --decimal, --encoding and --missing-values",
+                )
+            return ParquetFile(self) if suffix == ".parquet" else ArrowFile(self)
 
     @contextmanager
-    def naming(self) -> Iterator[None]:
+    def naming(self, rules: CsvRules | None = None) -> Iterator[None]:
         """Name the file in whatever goes wrong with it in the body, in one sentence."""
         try:
             yield
         except UnicodeError as error:
-            raise ValueError(f"{self.shown} is not in UTF-8: save it in that encoding.") from error
-        except (pyarrow.ArrowException, OSError) as error:
-            words = " ".join(str(error).split())
-            raise ValueError(
-                f"{self.shown} cannot be read, it may be damaged or cut short: {words}"
-            ) from error
+            encoding = "utf-8" if rules is None else rules.encoding
+            raise encoding_error(self.shown, encoding) from error
+        except TableError as error:
+            raise error.of_file(self.shown) from error
+        except OSError as error:
+            if error.errno is None or error.strerror is None:  # of pyarrow's own
+                raise self._damaged() from error
+            raise ValueError(f"{self.shown} cannot be read: {error.strerror}.") from error
+        except (pyarrow.ArrowException, EOFError) as error:
+            raise self._damaged() from error
         except (ValueError, TypeError) as error:
             raise ValueError(f"{self.shown}: {error}") from error
 
+    def _damaged(self) -> TableError:
+        kind = {".parquet": "a Parquet file", "": "a table"}.get(suffix_of(self.path))
+        kind = kind or ("compressed text" if self.path.suffix == ".gz" else "an Arrow file")
+        return TableError(
+            f"{self.shown} cannot be read as {kind}",
+            "it is damaged, cut short, or something else; write it anew",
+        )
 
-SUFFIXES = (".csv", ".parquet", ".arrow", ".feather", ".csv.gz")
+
+SUFFIXES = (".csv", ".parquet", ".arrow", ".feather", ".csv.gz", ".tsv", ".tsv.gz")
 """How files of tables end."""
 
 

@@ -14,7 +14,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from fairpca.files.atomic import replacing
-from fairpca.tables.columns import is_text
+from fairpca.tables.columns import is_text, quoted
 
 SUFFIXES = (".csv", ".parquet", ".arrow", ".feather")
 """How files that can be written end."""
@@ -62,7 +62,11 @@ def _writer(suffix: str, file: BinaryIO, schema: Any) -> Any:
         options = pyarrow.csv.WriteOptions(include_header=False)
         return pyarrow.csv.CSVWriter(file, schema, write_options=options)
     except pyarrow.ArrowInvalid as error:
-        raise ValueError(f"A CSV file cannot hold all columns: {error}.") from error
+        nested = [field.name for field in schema if pyarrow.types.is_nested(field.type)]
+        raise ValueError(
+            f"A CSV file cannot hold all columns, such as lists: {quoted(nested or schema.names)}; "
+            "write another kind of file, or leave them out."
+        ) from error
 
 
 def _plain(batch: Any) -> Any:

@@ -10,6 +10,7 @@ from fairpca import FairPCA, GroupTable
 from fairpca._rows.checks import check_choice
 from fairpca.cli import _findings as findings
 from fairpca.cli import _options as options
+from fairpca.cli import _reading as reading
 from fairpca.cli._fitting import (
     audit_prepared,
     check_report,
@@ -19,10 +20,12 @@ from fairpca.cli._fitting import (
 )
 from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension, unique
 from fairpca.cli._prepared import PreparedTable, prepare_table, prepare_with_model, read_model
+from fairpca.cli._reading import ReadingOptions
 from fairpca.cli._terminal import BadInputError, refusing, show
 from fairpca.estimators.audited import BASELINES
 from fairpca.estimators.baselines import baselines_of
 from fairpca.estimators.resampling import check_resamples
+from fairpca.tables.encoding import MIN_ROWS
 
 EXAMPLES = (
     "fairpca audit people.csv --sensitive sex --n-components 5",
@@ -75,6 +78,17 @@ def audit(
     max_extra_loss: options.MaxExtraLoss = None,
     solver: options.Solver = "auto",
     missing_labels: options.MissingLabels = "error",
+    sep: reading.Sep = "",
+    decimal: reading.Decimal = ".",
+    encoding: reading.Encoding = "utf-8",
+    missing_values: reading.MissingValues = [],  # noqa: B006
+    drop_missing: reading.DropMissing = False,
+    as_text: reading.AsText = [],  # noqa: B006
+    as_number: reading.AsNumber = [],  # noqa: B006
+    impute: reading.Impute = "",
+    min_rows: reading.MinRows = MIN_ROWS,
+    small_groups: reading.SmallGroups = None,
+    unknown_categories: reading.UnknownCategories = "error",
     groups: options.OptionalGroups = None,
     report: options.Report = None,
     stream: options.Stream = False,
@@ -85,6 +99,19 @@ def audit(
     A group's loss is the squared distance between a row and its reconstruction, averaged over its
     rows; its disparity is what it loses beyond a PCA of its own. Nothing but a report is written.
     """
+    how = ReadingOptions(
+        sep,
+        decimal,
+        encoding,
+        missing_values,
+        drop_missing,
+        as_text,
+        as_number,
+        impute,
+        min_rows,
+        small_groups,
+        unknown_categories,
+    )
     choices = FitOptions(
         criterion,
         tolerance,
@@ -112,7 +139,7 @@ def audit(
                 "a report is about ordinary PCA and fair subspaces: leave out --report or --model."
             )
         audited, fair, prepared = _audit_model(
-            table, model, names, unused, choices, groups, stream, chosen
+            table, model, names, unused, choices, groups, how, stream, chosen
         )
     elif not names or n_components is None:
         raise BadInputError("an audit needs --sensitive and --n-components, or a --model.")
@@ -123,7 +150,14 @@ def audit(
         audited = None
         whole = report is not None
         prepared = prepare_table(
-            table, columns, missing_labels, groups=choices.groups, stream=stream, whole=whole
+            table,
+            columns,
+            missing_labels,
+            reading=how,
+            groups=choices.groups,
+            stream=stream,
+            whole=whole,
+            kept=whole,
         )
         fair = fit_fair(prepared, dimension, choices)
         if report is not None:
@@ -134,11 +168,12 @@ def audit(
         json,
         lambda: {
             "command": "audit",
-            "rows": prepared.n_rows,
+            **findings.table_as_data(prepared),
             "model": None if audited is None else findings.model_as_data(audited),
             **({} if fair is None else findings.as_data(fair)),
         },
         lambda: [
+            f"{findings.columns_sentence(prepared)}\n",
             *([] if audited is None else findings.of_model(audited)),
             *([] if fair is None else [f"{fair.group_table_}\n", *findings.of_subspace(fair)]),
         ],
@@ -153,6 +188,7 @@ def _audit_model(
     unused: list[str],
     choices: FitOptions,
     groups: str | None,
+    how: ReadingOptions,
     stream: bool,
     chosen: dict[str, Any],
 ) -> tuple[GroupTable, FairPCA | None, PreparedTable]:
@@ -176,9 +212,10 @@ def _audit_model(
         unused,
         names,
         choices.missing_labels,
+        reading=how,
         groups=choices.groups,
         stream=stream,
     )
-    audited = audit_prepared(prepared, model.reduction, choices.missing_labels, **chosen)
+    audited = audit_prepared(prepared, model.reduction, **chosen)
     training = chosen["baseline"] == "training"
     return audited, None if training else fit_fair(prepared, r, choices), prepared

@@ -4,6 +4,7 @@ import typer
 
 from fairpca.cli import _findings as findings
 from fairpca.cli import _options as options
+from fairpca.cli import _reading as reading
 from fairpca.cli._fitting import check_report, fit_fair, report_on, write_report
 from fairpca.cli._options import (
     MODEL,
@@ -13,8 +14,10 @@ from fairpca.cli._options import (
     parse_dimension,
 )
 from fairpca.cli._prepared import prepare_table, reduce_table
+from fairpca.cli._reading import ReadingOptions
 from fairpca.cli._terminal import show
 from fairpca.estimators.model_file import save_model
+from fairpca.tables.encoding import MIN_ROWS
 from fairpca.tables.writing import SUFFIXES
 
 EXAMPLES = (
@@ -50,6 +53,16 @@ def fit(
     solver: options.Solver = "auto",
     whiten: options.Whiten = False,
     missing_labels: options.MissingLabels = "error",
+    sep: reading.Sep = "",
+    decimal: reading.Decimal = ".",
+    encoding: reading.Encoding = "utf-8",
+    missing_values: reading.MissingValues = [],  # noqa: B006
+    drop_missing: reading.DropMissing = False,
+    as_text: reading.AsText = [],  # noqa: B006
+    as_number: reading.AsNumber = [],  # noqa: B006
+    impute: reading.Impute = "",
+    min_rows: reading.MinRows = MIN_ROWS,
+    small_groups: reading.SmallGroups = None,
     groups: options.Groups = "intersections",
     model: options.Model = None,
     output: options.Output = None,
@@ -65,6 +78,18 @@ def fit(
     what each group loses and how good the subspace provably is, and writes the model, the reduced
     table, a report, or all of them.
     """
+    how = ReadingOptions(
+        sep,
+        decimal,
+        encoding,
+        missing_values,
+        drop_missing,
+        as_text,
+        as_number,
+        impute,
+        min_rows,
+        small_groups,
+    )
     dimension = parse_dimension(n_components)
     columns = ColumnOptions(sensitive, [*target, *drop], encode, standardize, keep_sensitive)
     choices = FitOptions(
@@ -87,12 +112,14 @@ def fit(
         table,
         columns,
         missing_labels,
+        reading=how,
         groups=groups,
         carry=carry,
         output=output,
         stream=stream,
         whole=report is not None,
         folds=shrinkage == "auto",
+        kept=model is not None or report is not None,
     )
     preparation = prepared.preparation
     fair = fit_fair(prepared, dimension, choices).set_params(whiten=whiten)
@@ -116,7 +143,7 @@ def fit(
             **findings.held_out_as_data(fair),
         },
         lambda: [
-            findings.columns_sentence(preparation),
+            findings.columns_sentence(prepared),
             f"\n{fair.group_table_}\n",
             *findings.of_subspace(fair),
             *([f"\n{fair.nesting_}\n"] if nested else []),

@@ -10,6 +10,7 @@ from fairpca import FairPCA, ParetoFront
 from fairpca._rows.checks import check_number
 from fairpca.cli import _findings as findings
 from fairpca.cli import _options as options
+from fairpca.cli import _reading as reading
 from fairpca.cli._fitting import find_front
 from fairpca.cli._options import (
     MODEL,
@@ -19,9 +20,11 @@ from fairpca.cli._options import (
     parse_dimension,
 )
 from fairpca.cli._prepared import prepare_table, reduce_table
+from fairpca.cli._reading import ReadingOptions
 from fairpca.cli._terminal import BadInputError, refusing, show, stage
 from fairpca.estimators.model_file import save_model
 from fairpca.front import shown_measures
+from fairpca.tables.encoding import MIN_ROWS
 from fairpca.tables.writing import SUFFIXES, write_batches
 
 EXAMPLES = (
@@ -83,6 +86,16 @@ def front(
     keep_sensitive: options.KeepSensitive = False,
     whiten: options.Whiten = False,
     missing_labels: options.MissingLabels = "error",
+    sep: reading.Sep = "",
+    decimal: reading.Decimal = ".",
+    encoding: reading.Encoding = "utf-8",
+    missing_values: reading.MissingValues = [],  # noqa: B006
+    drop_missing: reading.DropMissing = False,
+    as_text: reading.AsText = [],  # noqa: B006
+    as_number: reading.AsNumber = [],  # noqa: B006
+    impute: reading.Impute = "",
+    min_rows: reading.MinRows = MIN_ROWS,
+    small_groups: reading.SmallGroups = None,
     groups: options.Groups = "intersections",
     model: options.Model = None,
     output: options.Output = None,
@@ -102,6 +115,18 @@ def front(
     spread, its largest difference between the disparities of two groups. A model or a reduced table
     is that of the chosen point: the fairest, unless another one is chosen.
     """
+    how = ReadingOptions(
+        sep,
+        decimal,
+        encoding,
+        missing_values,
+        drop_missing,
+        as_text,
+        as_number,
+        impute,
+        min_rows,
+        small_groups,
+    )
     dimension = parse_dimension(n_components)
     if points < 2:
         raise BadInputError(f"--points must be at least 2, the two ends, got {points}.")
@@ -120,7 +145,15 @@ def front(
     columns = ColumnOptions(sensitive, [*target, *drop], encode, standardize, keep_sensitive)
     needed = model is not None or output is not None
     prepared = prepare_table(
-        table, columns, missing_labels, groups=groups, carry=carry, output=output, stream=stream
+        table,
+        columns,
+        missing_labels,
+        reading=how,
+        groups=groups,
+        carry=carry,
+        output=output,
+        stream=stream,
+        kept=model is not None,
     )
     found = find_front(prepared, dimension, points, choices, over)
     if max_largest is not None and measure == "variance":
@@ -144,7 +177,7 @@ def front(
             "chosen": None if fair is None else {"point": chosen, **findings.as_data(fair)},
         },
         lambda: [
-            findings.columns_sentence(prepared.preparation),
+            findings.columns_sentence(prepared),
             f"\n{findings.in_options(str(found))}",
             *_chosen_in_words(found, chosen, fair),
         ],

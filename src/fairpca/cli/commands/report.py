@@ -7,10 +7,13 @@ import typer
 
 from fairpca.cli import _findings as findings
 from fairpca.cli import _options as options
+from fairpca.cli import _reading as reading
 from fairpca.cli._fitting import check_report, report_on, write_report
 from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension
 from fairpca.cli._prepared import prepare_table
+from fairpca.cli._reading import ReadingOptions
 from fairpca.cli._terminal import show
+from fairpca.tables.encoding import MIN_ROWS
 
 EXAMPLES = (
     "fairpca report people.csv --sensitive sex --n-components 5 --report people.html",
@@ -40,6 +43,16 @@ def report(
     measure: options.Measure = "disparity",
     relative: options.Relative = False,
     missing_labels: options.MissingLabels = "error",
+    sep: reading.Sep = "",
+    decimal: reading.Decimal = ".",
+    encoding: reading.Encoding = "utf-8",
+    missing_values: reading.MissingValues = [],  # noqa: B006
+    drop_missing: reading.DropMissing = False,
+    as_text: reading.AsText = [],  # noqa: B006
+    as_number: reading.AsNumber = [],  # noqa: B006
+    impute: reading.Impute = "",
+    min_rows: reading.MinRows = MIN_ROWS,
+    small_groups: reading.SmallGroups = None,
     groups: options.Groups = "intersections",
     json: options.Json = False,
 ) -> None:
@@ -48,6 +61,18 @@ def report(
     The page needs nothing else, neither files nor a network. It has the finding in plain words, a
     slider from ordinary PCA to the fairest subspace, and the proof.
     """
+    how = ReadingOptions(
+        sep,
+        decimal,
+        encoding,
+        missing_values,
+        drop_missing,
+        as_text,
+        as_number,
+        impute,
+        min_rows,
+        small_groups,
+    )
     dimension = parse_dimension(n_components)
     criterion = options.criterion_of(over)
     choices = FitOptions(
@@ -55,7 +80,9 @@ def report(
     )
     check_report(report, choices, table)
     columns = ColumnOptions(sensitive, [*target, *drop], encode, standardize, keep_sensitive)
-    prepared = prepare_table(table, columns, missing_labels, groups=groups, whole=True)
+    prepared = prepare_table(
+        table, columns, missing_labels, reading=how, groups=groups, whole=True, kept=True
+    )
     made = report_on(prepared, dimension, choices, columns, table, context.obj, title=title)
     write_report(made, report)
     fair = made.front.estimator(-1)
@@ -68,7 +95,7 @@ def report(
             "summary": made.summary,
         },
         lambda: [
-            findings.columns_sentence(prepared.preparation),
+            findings.columns_sentence(prepared),
             f"\n{fair.group_table_}\n",
             *made.summary["finding"],
             *findings.proof(fair),

@@ -3,9 +3,12 @@
 from pathlib import Path
 from typing import Annotated
 
+from fairpca.cli import _findings as findings
 from fairpca.cli import _options as options
+from fairpca.cli import _reading as reading
 from fairpca.cli._options import check_destination
 from fairpca.cli._prepared import open_with_model, read_model, reduce_table
+from fairpca.cli._reading import ReadingOptions
 from fairpca.cli._terminal import show
 from fairpca.tables.writing import SUFFIXES
 
@@ -26,6 +29,12 @@ def transform(
     ],
     drop: options.Drop = [],  # noqa: B006 (typer reads it, nobody changes it)
     carry: options.Carry = [],  # noqa: B006
+    sep: reading.Sep = "",
+    decimal: reading.Decimal = ".",
+    encoding: reading.Encoding = "utf-8",
+    missing_values: reading.MissingValues = [],  # noqa: B006
+    drop_missing: reading.DropMissing = False,
+    unknown_categories: reading.UnknownCategories = "error",
     stream: options.Stream = False,
     json: options.Json = False,
 ) -> None:
@@ -34,14 +43,28 @@ def transform(
     The table needs the columns of the fit, in any order. Those that were sensitive, targets or
     dropped then may be there; others are refused unless they are dropped or carried here.
     """
+    how = ReadingOptions(
+        sep,
+        decimal,
+        encoding,
+        missing_values,
+        drop_missing,
+        unknown_categories=unknown_categories,
+    )
     check_destination(output, SUFFIXES, table, model)
     fitted, preparation = read_model(model)
-    opened = open_with_model(table, preparation, drop, carry, stream=stream)
+    opened = open_with_model(table, preparation, drop, carry, reading=how, stream=stream)
     n_rows = reduce_table(opened, fitted.reduction, carry, output)
     r = fitted.fair_pca.n_components_
     show(
         json,
-        lambda: {"command": "transform", "rows": n_rows, "n_components": r, "model": str(model)},
-        lambda: [f"Reduced {n_rows:,} rows to {r} columns."],
+        lambda: {
+            "command": "transform",
+            **findings.table_as_data(opened),
+            "rows": n_rows,
+            "n_components": r,
+            "model": str(model),
+        },
+        lambda: [findings.columns_sentence(opened), f"Reduced {n_rows:,} rows to {r} columns."],
         output=output,
     )

@@ -1,0 +1,73 @@
+"""From what the user typed as TABLE to a table that can be read."""
+
+import os
+import shutil
+import sys
+import tempfile
+import weakref
+from collections.abc import Collection
+from pathlib import Path
+
+from fairpca.cli._options import check_suffix
+from fairpca.cli._reading import ReadingOptions
+from fairpca.cli._terminal import BadInputError
+from fairpca.tables.batches import Table
+from fairpca.tables.reading import SUFFIXES
+
+STDIN = "-"
+"""What stands for the standard input in the place of a file."""
+
+_SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
+_MAGIC = {b"PAR1": ".parquet", b"ARRO": ".arrow", b"\xff\xff\xff\xff": ".arrow"}
+_GZIP = b"\x1f\x8b"
+
+
+def open_table(
+    path: Path,
+    reading: ReadingOptions,
+    *,
+    text: Collection[str] = (),
+    stream: bool = False,
+    whole: bool = False,
+) -> Table:
+    """Open the file of a table; `stream` wants batches of it, and `whole` all rows in memory."""
+    if stream and whole:
+        raise BadInputError(
+            "a report resamples the rows, which it needs in memory: leave out --report or --stream."
+        )
+    in_memory = True if whole else False if stream else None
+    text = {*text, *reading.as_text}
+    if str(path) == STDIN:
+        spooled = _spooled()
+        try:
+            table = Table(
+                spooled, text=text, in_memory=in_memory, rules=reading.rules, title="standard input"
+            )
+        except BaseException:
+            spooled.unlink()
+            raise
+        weakref.finalize(table, os.unlink, spooled)
+        return table
+    if not path.exists():
+        raise BadInputError(f"there is no file {str(path)!r}.")
+    if path.is_dir():
+        raise BadInputError(f"{str(path)!r} is a folder, not a file.")
+    if path.name.lower().endswith(_SPREADSHEETS):
+        raise BadInputError(
+            f"{str(path)!r} is a spreadsheet: save the sheet as a CSV file (UTF-8) and use that."
+        )
+    check_suffix(path, SUFFIXES)
+    return Table(path, text=text, in_memory=in_memory, rules=reading.rules)
+
+
+def _spooled() -> Path:
+    """The standard input as a file, since a table is read more than once."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise BadInputError("there is no table on the standard input: pipe one in, or name a file.")
+    source = sys.stdin.buffer
+    head = source.read(8)
+    suffix = ".csv.gz" if head.startswith(_GZIP) else _MAGIC.get(head[:4], ".csv")
+    with tempfile.NamedTemporaryFile(prefix="fairpca-", suffix=suffix, delete=False) as file:
+        file.write(head)
+        shutil.copyfileobj(source, file)
+    return Path(file.name)

@@ -1,0 +1,284 @@
+"""What columns look like, and which of them are refused because they cannot be meant.
+
+A column of text is refused, with what to do about it, if
+
+- nine in ten of its cells, or half of them with `MANY_NUMBERS` different ones, are numbers, and the
+  others are not: a slip of the pen would make a 0/1 column of each number;
+- nine in ten of its cells are numbers, of which some have the other decimal point, separators
+  between thousands, or signs such as % and $;
+- nine in ten of its cells are dates or times;
+- nine in ten of its cells are different, as those of names and keys of people are;
+- it has many different texts, of which most are rare, or more than `MOST_CATEGORIES`.
+
+A column of whole numbers is refused if it counts the rows (each number from the least to the
+largest occurs once, or they increase from row to row without large steps), or is called an id and
+has room for a number of its own in each row. Tables of fewer than `FEW_ROWS` rows tell too little
+for that. Measurements are different in every row too: columns of other numbers are never refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fairpca.tables.columns import MOST_NAMES, date_error, quoted, zeros_error
+from fairpca.tables.refusals import TableError, typed
+
+Places = Callable[[str, Collection[str]], Mapping[str, str]]
+"""Says where some cells of a column stand in a file."""
+
+NEARLY_ALL = 0.9
+"""The share of cells by which a column is judged: fewer than one in ten may be a slip."""
+
+MANY_NUMBERS = 20
+"""Different numbers that are no codes of categories, with words between them."""
+
+FEW_ROWS = 10
+"""In tables with fewer rows, different values in all rows say nothing."""
+
+MANY_TEXTS = 20
+"""Different texts, most of them rare, that are no categories any more."""
+
+MOST_CATEGORIES = 1000
+"""How many texts a column may have of which each becomes a column."""
+
+MOST_TEXTS = 100_000
+"""How many texts of a column are kept in memory, at most, until it is known what they are."""
+
+_SHOWN = 3
+"""How many cells a message shows."""
+
+_SIGNS = "$€£¥%"
+_SWAPPED = str.maketrans(".,", ",.")
+_NUMBER = r"\d+(?:\.\d*)?|\.\d+"
+_MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_LOOKS = {
+    "number": re.compile(rf"[+-]?(?:{_NUMBER})(?:[eE][+-]?\d+)?|[+-]?inf(?:inity)?|nan", re.I),
+    "other decimal": re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?"),
+    "thousands": re.compile(
+        r"[+-]?\d{1,3}(?:([,.'\u2019 \u00a0\u202f])\d{3})(?:\1\d{3})*(?:[.,]\d+)?"
+    ),
+    "sign": re.compile(rf"[+-]?[{_SIGNS}]?\s?[+-]?\d[\d., ]*\s?[{_SIGNS}]?"),
+    "date": re.compile(
+        r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d{2})"
+        rf"|\d{{1,2}}\.?[ -](?:{_MONTHS})[a-z]*\.?,?[ -]\d{{2,4}}"
+        rf"|(?:{_MONTHS})[a-z]*\.? \d{{1,2}},? \d{{4}})"
+        r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?[ap]m)?(?:Z| ?[+-]\d{2}:?\d{2})?)?"
+        r"|\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?[ap]m)?",
+        re.I,
+    ),
+}
+_ID = re.compile(r"(?i:(?:.*[^a-z])?(?:id|ids|uid|uuid|guid|ssn))|.*[a-z]I[dD]", re.S)
+
+
+def look_of(text: str, decimal: str = ".") -> str:
+    """What a cell looks like, where numbers have this decimal point.
+
+    That is "number", "other decimal" (a number with the other decimal point), "thousands", "sign",
+    "date" or "text".
+    """
+    plain = text.strip()
+    if not any(map(str.isdigit, plain)):
+        return "text"
+    if decimal == ",":  # the pattern of a number has a point
+        plain = plain.translate(_SWAPPED)
+    for look in ("number", "other decimal", "thousands", "sign"):
+        if _LOOKS[look].fullmatch(plain) and (look != "sign" or any(s in plain for s in _SIGNS)):
+            return look
+    return "date" if _LOOKS["date"].fullmatch(text.strip()) else "text"
+
+
+@dataclass
+class Looks:
+    """What the cells of a column of text look like, as its batches pass by."""
+
+    decimal: str = "."
+    cells: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, list[str]] = field(default_factory=dict)
+    n_fractions: int = 0  # numbers with the decimal point that they should have
+    n_thousands: int = 0  # of those with the other one, those that may have thousands instead
+
+    def see(self, counts: Mapping[str, int]) -> None:
+        """Take in the texts of a batch, and how often each occurs."""
+        for text, count in counts.items():
+            look = look_of(text, self.decimal)
+            self.cells[look] += count
+            if look == "number" and self.decimal in text:
+                self.n_fractions += count
+            if look == "other decimal" and _LOOKS["thousands"].fullmatch(text.strip()):
+                self.n_thousands += count
+            shown = self.examples.setdefault(look, [])
+            if len(shown) < _SHOWN and text not in shown:
+                shown.append(text)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Refuses columns of text that cannot be meant as categories.
+
+    Attributes
+    ----------
+    as_text : collection of str
+        Columns that are text, although they look like numbers or dates.
+    min_rows : int
+        Categories with fewer rows are rare.
+    places : callable, default=None
+        Says where cells stand, for messages.
+    """
+
+    as_text: Collection[str] = ()
+    min_rows: int = 1
+    places: Places | None = None
+
+    def text(self, name: str, looks: Looks, texts: Counter[str] | None) -> None:
+        """Judge a column by its looks and its texts, which are None if there are too many."""
+        odd = [text for text in texts or () if "\0" in text]
+        if odd:
+            raise zeros_error(name, self._shown(name, odd[:1]))
+        n = looks.cells.total()
+        if name not in self.as_text:
+            self._numbers(name, looks, texts, n)
+            if looks.cells["date"] >= NEARLY_ALL * n:
+                shown = self._shown(name, looks.examples["date"][:1])
+                raise date_error(name, f", such as {shown}", as_text=True)
+        if texts is None:
+            raise _too_many(name, f"more than {MOST_TEXTS:,} different texts")
+        if n >= FEW_ROWS and len(texts) >= NEARLY_ALL * n:
+            every = "every row" if len(texts) == n else "nearly every row"
+            raise TableError(
+                f"Column {quoted([name])} has a different text in {every} ({len(texts):,} in {n:,} "
+                "rows), as names and keys of people are",
+                "leave it out",
+                f"leave it out with {typed('--drop', [name])}",
+            )
+        rare = [count for count in texts.values() if count < max(self.min_rows, 2)]
+        if len(rare) > MANY_TEXTS and sum(rare) > n / 2:
+            raise _too_many(
+                name,
+                f"{len(texts):,} different texts in {n:,} rows, most of which are in fewer than "
+                f"{max(self.min_rows, 2)} rows",
+            )
+
+    def _numbers(self, name: str, looks: Looks, texts: Counter[str] | None, n: int) -> None:
+        cells = looks.cells
+        numbers, dressed = cells["number"], cells["other decimal"] + cells["thousands"]
+        if dressed and numbers + dressed >= NEARLY_ALL * n:
+            self._marks(name, looks)
+        if cells["sign"] and numbers + dressed + cells["sign"] >= NEARLY_ALL * n:
+            raise _unadorned(name, "signs", self._shown(name, looks.examples["sign"][:1]))
+        different = MANY_NUMBERS
+        if texts is not None:
+            different = sum(look_of(text, looks.decimal) == "number" for text in texts)
+        if numbers == n:
+            if different >= MANY_NUMBERS:  # of a Parquet file, say
+                raise TableError(
+                    f"Column {quoted([name])} holds numbers as text",
+                    "turn them into numbers, or leave the column out",
+                    "turn them into numbers, or, if they are names of categories, add "
+                    f"{typed('--as-text', [name])}",
+                )
+        elif numbers >= NEARLY_ALL * n or (numbers >= n / 2 and different >= MANY_NUMBERS):
+            rest = (look for look in looks.examples if look != "number")
+            odd = [text for look in rest for text in looks.examples[look]][:_SHOWN]
+            raise self._slips(name, odd, n - numbers, n)
+
+    def _slips(self, name: str, odd: Sequence[str], n_odd: int, n: int) -> TableError:
+        what, them = f"{n_odd:,} cells that are no numbers, such as", "them"
+        if n_odd == 1:
+            what, them = "one cell that is no number,", "it"
+        words = [text for text in odd if not any(map(str.isdigit, text))]
+        missing = f"{typed('--missing-values', words)} if that means a missing value, "
+        return TableError(
+            f"Column {quoted([name])} has {n - n_odd:,} numbers and {what} "
+            f"{self._shown(name, odd)}",
+            f"correct {them}, or say that the column is text, or leave it out",
+            f"correct {them}, or add {missing if words else ''}{typed('--as-text', [name])} if the "
+            f"numbers are names of categories, or {typed('--drop', [name])} to leave the column "
+            "out",
+        )
+
+    def _marks(self, name: str, looks: Looks) -> None:
+        """Refuse numbers with the other decimal point, or with separators between thousands."""
+        other = looks.cells["other decimal"]
+        thousands = "thousands" in looks.examples or looks.n_fractions > 0
+        if looks.n_thousands == other and thousands:
+            examples = looks.examples.get("thousands") or looks.examples["other decimal"]
+            shown = self._shown(name, examples[:1])
+            raise _unadorned(name, "separators between thousands", shown)
+        if looks.n_fractions:  # then it is a slip
+            return
+        shown = self._shown(name, looks.examples["other decimal"][:1])
+        mark = "comma" if looks.decimal == "." else "point"
+        add = "add --decimal ," if looks.decimal == "." else "leave out --decimal ,"
+        instead = "; if it separates thousands, remove it" if looks.n_thousands == other else ""
+        raise TableError(
+            f"Column {quoted([name])} has numbers with a {mark}, such as {shown}",
+            f"write their decimals with the other mark{instead}",
+            f"if it is a decimal {mark}, {add}{instead}; {typed('--drop', [name])} leaves the "
+            "column out",
+        )
+
+    def _shown(self, name: str, texts: Sequence[str]) -> str:
+        """Some cells, and where they stand."""
+        found = {} if self.places is None else self.places(name, texts)
+        return ", ".join(
+            quoted([text]) + (f" ({found[text]})" if text in found else "") for text in texts
+        )
+
+
+def check_categories(name: str, n_categories: int) -> None:
+    """Raise TableError if a column has too many categories for a column each."""
+    if n_categories > MOST_CATEGORIES:
+        raise _too_many(name, f"{n_categories:,} different texts, too many for a column each")
+
+
+def _unadorned(name: str, what: str, shown: str) -> TableError:
+    return TableError(
+        f"Column {quoted([name])} has numbers with {what}, such as {shown}",
+        "write the numbers alone, or leave the column out",
+        f"write the numbers alone, or leave the column out with {typed('--drop', [name])}",
+    )
+
+
+def _too_many(name: str, what: str) -> TableError:
+    return TableError(
+        f"Column {quoted([name])} has {what}",
+        "put them into fewer categories, or leave the column out",
+        f"put them into fewer categories, or leave the column out with {typed('--drop', [name])}",
+    )
+
+
+def counts_rows(name: str, n: int, low: float, high: float, spread: float, rising: bool) -> bool:
+    """Whether a column of whole numbers, none missing, is a number or key of the rows.
+
+    Parameters
+    ----------
+    name : str
+        Of the column.
+    n : int
+        How many there are.
+    low, high, spread : float
+        The least, the largest, and the sum of squared deviations from the mean.
+    rising : bool
+        Whether each is larger than the one before.
+    """
+    if n < FEW_ROWS:
+        return False
+    width = high - low + 1
+    once = width == n and abs(spread - n * (n * n - 1) / 12) <= 1e-9 * spread
+    return once or (rising and width <= 2 * n) or (width >= n and bool(_ID.fullmatch(name)))
+
+
+def id_error(names: Iterable[str]) -> TableError:
+    """What is said of columns that count the rows."""
+    names = list(names)
+    some = names[:MOST_NAMES]
+    seems, it = ("Column {} seems", "it") if len(names) == 1 else ("Columns {} seem", "them")
+    return TableError(
+        f"{seems.format(quoted(names))} to number or name the rows, not to describe them",
+        f"leave {it} out",
+        f"leave {it} out with {typed('--drop', some)}, or say that it is a measurement with "
+        f"{typed('--as-number', some[:1])}",
+    )

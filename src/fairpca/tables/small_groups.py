@@ -1,0 +1,191 @@
+"""Groups of a few rows: the mean of a group of one row is that row.
+
+What is written about such a group tells about single people. It is refused, put together with the
+other small groups, left out, or kept, as the user chooses.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow
+
+from fairpca._rows.labels import MISSING, check_number_of_groups
+from fairpca._rows.text import group_name
+from fairpca.tables.columns import MOST_NAMES, encode_labels
+from fairpca.tables.refusals import TableError
+
+SMALL_GROUPS = ("error", "pool", "drop", "keep")
+"""What can be made of groups with few rows."""
+
+POOLED = "other (small)"
+"""What small groups are together."""
+
+Label = tuple[Hashable, ...]
+"""The values of the sensitive columns in a row."""
+
+
+class GroupCounter:
+    """Counts the rows of each group as the batches of a table pass by.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The sensitive columns.
+    missing_labels : {"error", "group", "drop"}
+        Whether rows without a label are a group.
+    """
+
+    def __init__(self, names: Sequence[str], missing_labels: str) -> None:
+        self._names, self._missing = tuple(names), missing_labels
+        self._counts: Counter[Label] = Counter()
+
+    def see(self, batch: Any) -> None:
+        """Take in a batch of rows."""
+        labels, inverse = _labels(batch, self._names)
+        for label, count in zip(labels, np.bincount(inverse).tolist(), strict=True):
+            if self._missing == "group" or None not in label:
+                self._counts[label] += count
+        check_number_of_groups(len(self._counts))
+
+    def regrouping(self, choice: str, min_rows: int, grouping: str) -> Regrouping | None:
+        """What becomes of the small groups, or None if there are none.
+
+        Parameters
+        ----------
+        choice : {"error", "pool", "drop"}
+            "error" raises TableError if there are any.
+        min_rows : int
+            Groups with fewer rows are small.
+        grouping : {"intersections", "marginals", "both"}
+            What several columns make groups of.
+        """
+        small, changes = self._small(min_rows, grouping)
+        if not small:
+            return None
+        shown = [f"{name!r} ({count:,})" for name, count in small.items()]
+        more = f" and {len(shown) - MOST_NAMES} more" if len(shown) > MOST_NAMES else ""
+        named = f"{', '.join(shown[:MOST_NAMES])}{more}"
+        if choice == "error":
+            raise TableError(
+                f"Groups have fewer than {min_rows} rows, so that what is written of them would "
+                f"tell about single people: {named}",
+                "put them together or leave them out",
+                "put them together with --small-groups pool, leave them out with --small-groups "
+                "drop, or keep them as they are with --small-groups keep",
+            )
+        n_rows = sum(self._counts[label] for label in changes)
+        if choice == "pool" and n_rows < min_rows:
+            raise TableError(
+                f"The small groups have {n_rows:,} rows together, fewer than {min_rows}: {named}",
+                "leave them out",
+                "leave them out with --small-groups drop, or keep them with --small-groups keep",
+            )
+        if choice == "drop":
+            changes = {label: (None,) * len(label) for label in changes}
+        if choice == "drop" and n_rows == self._counts.total():
+            raise TableError(
+                f"All groups have fewer than {min_rows} rows, so that none is left: {named}",
+                "put rows into fewer groups",
+            )
+        what = f"are one group, {POOLED!r}" if choice == "pool" else "are left out"
+        said = f"{n_rows:,} rows {what}, as their groups have fewer than {min_rows}: {named}."
+        missing = "drop" if choice == "drop" else self._missing
+        return Regrouping(self._names, changes, missing, n_rows, said)
+
+    def _small(self, min_rows: int, grouping: str) -> tuple[dict[str, int], dict[Label, Label]]:
+        """The small groups with their rows, and what each label of their rows becomes in a pool."""
+        if grouping != "marginals":
+            small = {label: n for label, n in self._counts.items() if n < min_rows}
+            named = {group_name(_shown(label), self._names): n for label, n in small.items()}
+            return named, {label: (POOLED,) * len(label) for label in small}
+        margins = [Counter[Hashable]() for _ in self._names]
+        for label, count in self._counts.items():
+            for margin, part in zip(margins, label, strict=True):
+                margin[part] += count
+        few = [{part: n for part, n in m.items() if n < min_rows} for m in margins]
+        pooled = {
+            label: tuple(POOLED if part in f else part for part, f in zip(label, few, strict=True))
+            for label in self._counts
+        }
+        named = {
+            f"{name}={MISSING if part is None else part}": n
+            for name, f in zip(self._names, few, strict=True)
+            for part, n in f.items()
+        }
+        return named, {label: new for label, new in pooled.items() if new != label}
+
+
+@dataclass(frozen=True)
+class Regrouping:
+    """What becomes of the rows of small groups.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The sensitive columns.
+    changes : mapping
+        The labels of such rows, and their new ones; all None for rows that are left out.
+    missing_labels : str
+        What becomes of rows without a label afterwards.
+    n_rows : int
+        How many rows that concerns.
+    said : str
+        What was done, in one sentence.
+    """
+
+    names: tuple[str, ...]
+    changes: Mapping[Label, Label]
+    missing_labels: str
+    n_rows: int
+    said: str
+
+    @property
+    def n_dropped(self) -> int:
+        """How many rows are left out."""
+        return self.n_rows if self.missing_labels == "drop" and self._leaves_out else 0
+
+    @property
+    def _leaves_out(self) -> bool:
+        return all(part is None for new in self.changes.values() for part in new)
+
+    def apply(self, batch: Any) -> Any:
+        """The batch with the new labels; they are text."""
+        labels, inverse = _labels(batch, self.names)
+        for j, name in enumerate(self.names):
+            new = [self._new(label, j) for label in labels]
+            column = pyarrow.array(np.array([*new, None], dtype=object)[inverse], pyarrow.string())
+            place = batch.schema.get_field_index(name)
+            batch = batch.set_column(place, name, column)
+        return batch
+
+    def _new(self, label: Label, j: int) -> str | None:
+        if label in self.changes:
+            part = self.changes[label][j]
+            return None if part is None else str(part)
+        # A group of rows without a label has to have one, where those of others are taken away.
+        return MISSING if label[j] is None and self._leaves_out else _text(label[j])
+
+
+def _text(part: Hashable) -> str | None:
+    return None if part is None else str(part)
+
+
+def _shown(label: Label) -> Hashable:
+    named = tuple(MISSING if part is None else part for part in label)
+    return named if len(named) > 1 else named[0]
+
+
+def _labels(batch: Any, names: Sequence[str]) -> tuple[list[Label], Any]:
+    """The different labels of the rows of a batch, and which of them each row has."""
+    encoded = encode_labels(batch, names)
+    codes, inverse = np.unique([codes for _, codes in encoded], axis=1, return_inverse=True)
+    values = [(*labels, None) for labels, _ in encoded]  # whose last is that of the code -1
+    labels = [
+        tuple(found[code] for found, code in zip(values, column, strict=True)) for column in codes.T
+    ]
+    return labels, np.ravel(inverse)
