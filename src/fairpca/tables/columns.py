@@ -185,9 +185,18 @@ def require_columns(names: Sequence[str], wanted: Iterable[str]) -> None:
         )
     close = unique(other for name in absent if (other := meant(name, names)) is not None)
     hint = f" (did you mean {quoted(close)}?)" if close else ""
+    if not close and sum(map(_is_number, names)) > len(names) / 2:
+        hint = " (has its first line values, not names?)"
     if close and close[0] != close[0].strip():
         hint = f" (did you mean {close[0]!r}, with its spaces?)"
     raise ValueError(f"The table has no column {quoted(absent)}{hint}; it has {quoted(names)}.")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return bool(np.isfinite(float(text)))
+    except ValueError:
+        return False
 
 
 def unique(names: Iterable[str]) -> list[str]:

@@ -85,7 +85,9 @@ def ragged(records: Iterable[tuple[int, int, list[str]]], sep: str) -> TableErro
             what = "add the cells that are missing, if only as empty ones"
             if len(cells) > expected:
                 what = "put cells that contain the separator in quotes"
-            if last > first:
+            if expected == 1:
+                what = "remove what stands above the names of the columns"
+            elif last > first:
                 where = f"the row in lines {first:,} to {last:,}"
                 what = "close the quote that is open there"
             n = len(cells)

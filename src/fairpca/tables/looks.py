@@ -224,7 +224,9 @@ class Judge:
         """Some cells, and where they stand."""
         found = {} if self.places is None else self.places(name, texts)
         return ", ".join(
-            quoted([text]) + (f" ({found[text]})" if text in found else "") for text in texts
+            (quoted([text]) if text.strip() else repr(text))
+            + (f" ({found[text]})" if text in found else "")
+            for text in texts
         )
 
 

@@ -1,0 +1,1054 @@
+"""Messy tables as people have them, each with what becomes of it.
+
+`CASES` has one entry for each: a function that makes the file, what is typed besides, and either
+the sentence with which the table is refused or what becomes of its columns.
+"""
+
+import gzip
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+import numpy as np
+import pandas as pd
+import pyarrow
+import pyarrow.parquet
+
+ROWS = 60
+TYPED = ["--sensitive", "sex", "--n-components", "1"]
+
+
+def base(**more):
+    """A tidy table: two columns of measurements, one of text and one that makes the groups."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "height": rng.normal(170, 9, ROWS).round(1),
+            "age": rng.integers(18, 80, ROWS),
+            "job": np.resize(["cook", "smith", "nurse"], ROWS),
+            "sex": np.resize(["f", "m"], ROWS),
+        }
+    )
+    return frame.assign(**more)
+
+
+def with_cells(column, *cells, start=20):
+    """The tidy table with other cells in a column, from a row on; the first row is in line 2."""
+    frame = base().astype({column: str})
+    frame.loc[start : start + len(cells) - 1, column] = cells
+    return frame
+
+
+def text(frame, encoding="utf-8", **options):
+    return frame.to_csv(index=False, **options).encode(encoding)
+
+
+def lines(*rows, head="height,age,sex"):
+    return "\n".join([head, *rows, ""]).encode()
+
+
+def tidy_lines(n=20):
+    return [f"{150 + i % 7}.5,{20 + i % 9},{'fm'[i % 2]}" for i in range(n)]
+
+
+def parquet(table):
+    target = io.BytesIO()
+    if isinstance(table, pd.DataFrame):
+        table = pyarrow.Table.from_pandas(table, preserve_index=False)
+    pyarrow.parquet.write_table(table, target)
+    return target.getvalue()
+
+
+def days(n=ROWS):
+    return [date(2020, 1, 1) + timedelta(days=37 * i % 1000) for i in range(n)]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A messy table, and either the sentence that refuses it or what it is read as."""
+
+    name: str
+    make: Callable[[], bytes]
+    expected: str
+    typed: tuple[str, ...] = ()
+    file: str = "t.csv"
+
+    @property
+    def is_refused(self):
+        return self.expected.endswith(".")
+
+
+NAMES = [f"person {i}" for i in range(ROWS)]
+COMMAS = base(height=[f"{v:.3f}".replace(".", ",") for v in np.linspace(5, 6, ROWS)])
+CASES = []
+TIDY = "height number; age number; job onehot 3; sex sensitive"
+
+
+def case(name, make, *typed, file="t.csv", expected=""):
+    CASES.append(Case(name, make, expected, typed, file))
+
+
+# Numbers that are not quite
+case(
+    "tidy",
+    lambda: text(base()),
+    expected=TIDY,
+)
+case(
+    "letter O for a zero",
+    lambda: text(with_cells("age", "4O")),
+    expected=(
+        "Column 'age' has 59 numbers and one cell that is no number, '4O' (line 22): correct "
+        "it, or add --as-text age if the numbers are names of categories, or --drop age to "
+        "leave the column out."
+    ),
+)
+case(
+    "letter O, three hundred rows",
+    lambda: text(pd.concat([base()] * 5).assign(income=[*(20000 + 101 * np.arange(299)), "12O"])),
+    expected=(
+        "Column 'income' has 299 numbers and one cell that is no number, '12O' (line 301): "
+        "correct it, or add --as-text income if the numbers are names of categories, or "
+        "--drop income to leave the column out."
+    ),
+)
+case(
+    "several slips",
+    lambda: text(with_cells("age", "4O", "l7", "?", "none", "5 5")),
+    expected=(
+        "Column 'age' has 55 numbers and 5 cells that are no numbers, such as '4O' (line 22),"
+        " 'l7' (line 23), '?' (line 24): correct them, or add --missing-values '?' if that "
+        "means a missing value, --as-text age if the numbers are names of categories, or "
+        "--drop age to leave the column out."
+    ),
+)
+case(
+    "one word for missing",
+    lambda: text(with_cells("age", "?", "?", "?")),
+    expected=(
+        "Column 'age' has 57 numbers and 3 cells that are no numbers, such as '?' (line 22): "
+        "correct them, or add --missing-values '?' if that means a missing value, --as-text "
+        "age if the numbers are names of categories, or --drop age to leave the column out."
+    ),
+)
+case(
+    "that word, said to be missing",
+    lambda: text(with_cells("age", "?", "?", "?")),
+    "--missing-values",
+    "?",
+    "--drop-missing",
+    expected=("height number; age number; job onehot 3; sex sensitive; 3 rows left out"),
+)
+case(
+    "a dash for missing",
+    lambda: text(with_cells("height", "-")),
+    expected=(
+        "Column 'height' has 59 numbers and one cell that is no number, '-' (line 22): "
+        "correct it, or add --missing-values - if that means a missing value, --as-text "
+        "height if the numbers are names of categories, or --drop height to leave the column "
+        "out."
+    ),
+)
+case(
+    "a third of the ages unknown",
+    lambda: text(with_cells("age", *["unknown"] * 20)),
+    expected=(
+        "Column 'age' has 40 numbers and 20 cells that are no numbers, such as 'unknown' "
+        "(line 22): correct them, or add --missing-values unknown if that means a missing "
+        "value, --as-text age if the numbers are names of categories, or --drop age to leave "
+        "the column out."
+    ),
+)
+case(
+    "a unit in one cell",
+    lambda: text(with_cells("height", "171 cm")),
+    expected=(
+        "Column 'height' has 59 numbers and one cell that is no number, '171 cm' (line 22): "
+        "correct it, or add --as-text height if the numbers are names of categories, or "
+        "--drop height to leave the column out."
+    ),
+)
+case(
+    "decimal commas",
+    lambda: text(COMMAS),
+    expected=(
+        "Column 'height' has numbers with a comma, such as '5,000' (line 2): if it is a "
+        "decimal comma, add --decimal ,; if it separates thousands, remove it; --drop height "
+        "leaves the column out."
+    ),
+)
+case(
+    "decimal commas, said",
+    lambda: text(COMMAS),
+    "--decimal",
+    ",",
+    expected=TIDY,
+)
+case(
+    "decimal commas that cannot be thousands",
+    lambda: text(base(height=[f"{v:.1f}".replace(".", ",") for v in base()["height"]])),
+    expected=(
+        "Column 'height' has numbers with a comma, such as '171,1' (line 2): if it is a "
+        "decimal comma, add --decimal ,; --drop height leaves the column out."
+    ),
+)
+case(
+    "decimal comma in one cell",
+    lambda: text(with_cells("height", "171,5")),
+    expected=(
+        "Column 'height' has 59 numbers and one cell that is no number, '171,5' (line 22): "
+        "correct it, or add --as-text height if the numbers are names of categories, or "
+        "--drop height to leave the column out."
+    ),
+)
+case(
+    "thousands",
+    lambda: text(base(income=[f"{v:,}" for v in range(1_000_000, 7_000_000, 100_000)])),
+    expected=(
+        "Column 'income' has numbers with separators between thousands, such as '1,000,000' "
+        "(line 2): write the numbers alone, or leave the column out with --drop income."
+    ),
+)
+case(
+    "thousands with points, decimal commas",
+    lambda: text(base(income=[f"{v}.250,5" for v in range(10, 70)]), sep=";", decimal=","),
+    "--sep",
+    ";",
+    "--decimal",
+    ",",
+    expected=(
+        "Column 'income' has numbers with separators between thousands, such as '10.250,5' "
+        "(line 2): write the numbers alone, or leave the column out with --drop income."
+    ),
+)
+case(
+    "decimal points where commas are said",
+    lambda: text(base(), sep=";"),
+    "--sep",
+    ";",
+    "--decimal",
+    ",",
+    expected=(
+        "Column 'height' has numbers with a point, such as '171.1' (line 2): if it is a "
+        "decimal point, leave out --decimal ,; --drop height leaves the column out."
+    ),
+)
+case(
+    "thousands and decimal points",
+    lambda: text(base(income=[f"{v},250.5" for v in range(10, 70)])),
+    expected=(
+        "Column 'income' has numbers with separators between thousands, such as '10,250.5' "
+        "(line 2): write the numbers alone, or leave the column out with --drop income."
+    ),
+)
+case(
+    "thousands in one cell",
+    lambda: text(with_cells("height", "1,710")),
+    expected=(
+        "Column 'height' has numbers with separators between thousands, such as '1,710' (line"
+        " 22): write the numbers alone, or leave the column out with --drop height."
+    ),
+)
+case(
+    "thousands with apostrophes",
+    lambda: text(base(income=[f"{v}'250" for v in range(10, 70)])),
+    expected=(
+        "Column 'income' has numbers with separators between thousands, such as \"10'250\" "
+        "(line 2): write the numbers alone, or leave the column out with --drop income."
+    ),
+)
+case(
+    "percentages with a sign",
+    lambda: text(base(share=[f"{v}%" for v in range(60)])),
+    expected=(
+        "Column 'share' has numbers with signs, such as '0%' (line 2): write the numbers "
+        "alone, or leave the column out with --drop share."
+    ),
+)
+case(
+    "dollars",
+    lambda: text(base(price=[f"${v}.50" for v in range(60)])),
+    expected=(
+        "Column 'price' has numbers with signs, such as '$0.50' (line 2): write the numbers "
+        "alone, or leave the column out with --drop price."
+    ),
+)
+case(
+    "percentages as numbers",
+    lambda: text(base(share=np.arange(60) % 50 / 2)),
+    expected="height number; age number; job onehot 3; share number; sex sensitive",
+)
+case(
+    "numbers as text in Parquet",
+    lambda: parquet(base(code=[f"{v}.5" for v in range(60)])),
+    file="t.parquet",
+    expected=(
+        "Column 'code' holds numbers as text: turn them into numbers, or, if they are names "
+        "of categories, add --as-text code."
+    ),
+)
+case(
+    "numbers in quotes",
+    lambda: text(base(), quoting=1),
+    expected=TIDY,
+)
+case(
+    "spaces around numbers",
+    lambda: text(base(age=[f" {v} " for v in base()["age"]])),
+    expected=TIDY,
+)
+case(
+    "grades with a letter",
+    lambda: text(base(grade=np.resize(["K", *map(str, range(1, 13))], 60))),
+    expected=(
+        "Column 'grade' has 55 numbers and 5 cells that are no numbers, such as 'K' (line 2):"
+        " correct them, or add --missing-values K if that means a missing value, --as-text "
+        "grade if the numbers are names of categories, or --drop grade to leave the column "
+        "out."
+    ),
+)
+case(
+    "grades with a letter, as text",
+    lambda: text(base(grade=np.resize(["K", *map(str, range(1, 13))], 60))),
+    "--as-text",
+    "grade",
+    "--min-rows",
+    "1",
+    expected=("height number; age number; job onehot 3; grade onehot 13; sex sensitive"),
+)
+case(
+    "codes with a word",
+    lambda: text(base(code=np.resize(["1", "2", "3", "other"], 60))),
+    expected="height number; age number; job onehot 3; code onehot 4; sex sensitive",
+)
+case(
+    "zip codes",
+    lambda: text(base(zip=(np.arange(60) * 7919) % 90000 + 10000)),
+    expected="height number; age number; job onehot 3; zip number; sex sensitive",
+)
+case(
+    "numbers too large for 64 bits",
+    lambda: text(base(big=[10**20 + i for i in range(60)])),
+    expected=("height number; age number; job onehot 3; big number (constant); sex sensitive"),
+)
+case(
+    "1e200",
+    lambda: text(base(age=[1e200, -1e200] * 30)),
+    expected=(
+        "Columns have values that are too large to be squared: 'age': divide them by a large "
+        "number, or leave them out with --drop age."
+    ),
+)
+case(
+    "infinite",
+    lambda: text(with_cells("height", "inf")),
+    expected=(
+        "Values are missing or infinite in 'height' (1): fill them in with --impute "
+        "mean|median|most-frequent, leave out those rows with --drop-missing, or those "
+        "columns with --drop height."
+    ),
+)
+case(
+    "hexadecimal",
+    lambda: text(base(code=np.resize(["0x1F", "0x2A"], 60))),
+    expected="height number; age number; job onehot 3; code number; sex sensitive",
+)
+case(
+    "NUL bytes",
+    lambda: text(base()).replace(b"smith", b"smi\0th", 1),
+    expected=(
+        "Column 'job' has NUL characters, as damaged files have, in 'smi\\x00th' (line 3): "
+        "write the file anew, or correct it."
+    ),
+)
+case(
+    "NUL bytes among numbers",
+    lambda: text(with_cells("age", "4\0")),
+    expected=(
+        "Column 'age' has NUL characters, as damaged files have, in '4\\x00' (line 22): write "
+        "the file anew, or correct it."
+    ),
+)
+case(
+    "NUL bytes in a group",
+    lambda: text(base(sex=["f\0", "m"] * 30)),
+    expected=(
+        "Column 'sex' has NUL characters, as damaged files have, in cells: write the file "
+        "anew, or correct it."
+    ),
+)
+
+# What is missing
+case(
+    "empty cells",
+    lambda: text(with_cells("age", "", "")),
+    expected=(
+        "Values are missing or infinite in 'age' (2): fill them in with --impute "
+        "mean|median|most-frequent, leave out those rows with --drop-missing, or those "
+        "columns with --drop age."
+    ),
+)
+case(
+    "empty cells, mean",
+    lambda: text(with_cells("age", "", "")),
+    "--impute",
+    "mean",
+    expected=(
+        "height number; age number (2 missing values became 51.3621); job onehot 3; sex sensitive"
+    ),
+)
+case(
+    "empty cells, median",
+    lambda: text(with_cells("age", "", "")),
+    "--impute",
+    "median",
+    expected=(
+        "height number; age number (2 missing values became 51.5); job onehot 3; sex sensitive"
+    ),
+)
+case(
+    "empty text, most frequent",
+    lambda: text(with_cells("job", "", "")),
+    "--impute",
+    "most-frequent",
+    expected=(
+        "height number; age number; job onehot 3 (2 missing values became 'smith'); sex sensitive"
+    ),
+)
+case(
+    "empty cells, rows left out",
+    lambda: text(with_cells("age", "", "")),
+    "--drop-missing",
+    expected=("height number; age number; job onehot 3; sex sensitive; 2 rows left out"),
+)
+case(
+    "an empty column",
+    lambda: text(base(note=None)),
+    expected=("Columns have no values at all: 'note': leave them out with --drop note."),
+)
+case(
+    "a value missing in every row",
+    lambda: text(base(height=[1.5, None] * 30, age=[None, 2.0] * 30)),
+    "--drop-missing",
+    expected=(
+        "Each of the 60 rows lacks a value, so that none is left: fill them in with --impute "
+        "mean, or leave out the columns that lack most with --drop."
+    ),
+)
+case(
+    "missing groups",
+    lambda: text(with_cells("sex", "", "")),
+    expected=(
+        "the sensitive columns have no value in 2 of 60 rows: leave those rows out with "
+        "--missing-labels drop, or make them a group with --missing-labels group."
+    ),
+)
+case(
+    "two remedies at once",
+    lambda: text(base()),
+    "--impute",
+    "mean",
+    "--drop-missing",
+    expected="choose one of --impute and --drop-missing, not both.",
+)
+
+# Keys, dates and free text
+case(
+    "numbers of rows",
+    lambda: text(base(id=range(1, 61))),
+    expected=(
+        "Column 'id' seems to number or name the rows, not to describe them: leave it out "
+        "with --drop id, or say that it is a measurement with --as-number id."
+    ),
+)
+case(
+    "numbers of rows, shuffled",
+    lambda: text(base(key=np.random.default_rng(0).permutation(60))),
+    expected=(
+        "Column 'key' seems to number or name the rows, not to describe them: leave it out "
+        "with --drop key, or say that it is a measurement with --as-number key."
+    ),
+)
+case(
+    "numbers of rows, some rows gone",
+    lambda: text(base(number=[3 * i // 2 for i in range(60)])),
+    expected=(
+        "Column 'number' seems to number or name the rows, not to describe them: leave it out"
+        " with --drop number, or say that it is a measurement with --as-number number."
+    ),
+)
+case(
+    "numbers of customers",
+    lambda: text(base(customer_id=(np.arange(60) * 7919) % 10**6)),
+    expected=(
+        "Column 'customer_id' seems to number or name the rows, not to describe them: leave "
+        "it out with --drop customer_id, or say that it is a measurement with --as-number "
+        "customer_id."
+    ),
+)
+case(
+    "numbers of regions",
+    lambda: text(base(region_id=np.arange(60) % 5)),
+    expected=("height number; age number; job onehot 3; region_id number; sex sensitive"),
+)
+case(
+    "years, one each",
+    lambda: text(base(year=range(1950, 2010))),
+    expected=(
+        "Column 'year' seems to number or name the rows, not to describe them: leave it out "
+        "with --drop year, or say that it is a measurement with --as-number year."
+    ),
+)
+case(
+    "years, said to be measured",
+    lambda: text(base(year=range(1950, 2010))),
+    "--as-number",
+    "year",
+    expected="height number; age number; job onehot 3; year number; sex sensitive",
+)
+case(
+    "an index without a name",
+    lambda: base().to_csv().encode(),
+    expected=(
+        "A column has no name, as an index that was written into the table has: name it, or "
+        "leave it out with --drop ''."
+    ),
+)
+case(
+    "names",
+    lambda: text(base(name=NAMES)),
+    expected=(
+        "Column 'name' has a different text in every row (60 in 60 rows), as names and keys "
+        "of people are: leave it out with --drop name."
+    ),
+)
+case(
+    "names, left out",
+    lambda: text(base(name=NAMES)),
+    "--drop",
+    "name",
+    expected="height number; age number; job onehot 3; sex sensitive; name left out",
+)
+case(
+    "nearly unique names",
+    lambda: text(base(name=["Ann", "Ann", *NAMES[2:]])),
+    expected=(
+        "Column 'name' has a different text in nearly every row (59 in 60 rows), as names and"
+        " keys of people are: leave it out with --drop name."
+    ),
+)
+case(
+    "ISO dates",
+    lambda: text(base(born=days())),
+    expected=(
+        "Column 'born' holds dates or times, such as '2020-01-01' (line 2): turn them into "
+        "numbers, such as years, leave the column out with --drop born, or take each for a "
+        "category with --as-text born."
+    ),
+)
+case(
+    "German dates",
+    lambda: text(base(born=[f"{d:%d.%m.%Y}" for d in days()])),
+    expected=(
+        "Column 'born' holds dates or times, such as '01.01.2020' (line 2): turn them into "
+        "numbers, such as years, leave the column out with --drop born, or take each for a "
+        "category with --as-text born."
+    ),
+)
+case(
+    "American dates and times",
+    lambda: text(base(seen=[f"{d:%m/%d/%y} 10:30 PM" for d in days()])),
+    expected=(
+        "Column 'seen' holds dates or times, such as '01/01/20 10:30 PM' (line 2): turn them "
+        "into numbers, such as years, leave the column out with --drop seen, or take each for"
+        " a category with --as-text seen."
+    ),
+)
+case(
+    "written dates",
+    lambda: text(base(born=[f"{d:%d %b %Y}" for d in days()])),
+    expected=(
+        "Column 'born' holds dates or times, such as '01 Jan 2020' (line 2): turn them into "
+        "numbers, such as years, leave the column out with --drop born, or take each for a "
+        "category with --as-text born."
+    ),
+)
+case(
+    "three dates, as categories",
+    lambda: text(base(wave=np.resize(days(3), 60).astype(str))),
+    "--as-text",
+    "wave",
+    expected="height number; age number; job onehot 3; wave onehot 3; sex sensitive",
+)
+case(
+    "times in Parquet",
+    lambda: parquet(base(seen=pd.to_datetime(days()))),
+    file="t.parquet",
+    expected=(
+        "Column 'seen' holds dates or times (its type is timestamp[ms]): turn them into "
+        "numbers, such as years, or leave the column out with --drop seen."
+    ),
+)
+case(
+    "free text",
+    lambda: text(base(note=[f"said {i % 40} times" for i in range(60)])),
+    expected=(
+        "Column 'note' has 40 different texts in 60 rows, most of which are in fewer than 5 "
+        "rows: put them into fewer categories, or leave the column out with --drop note."
+    ),
+)
+case(
+    "rare categories",
+    lambda: text(base(job=["poet", "king", *["cook", "smith"] * 29])),
+    expected=(
+        "height number; age number; job onehot 3 (2 rare categories as 'other (rare)'); sex "
+        "sensitive"
+    ),
+)
+case(
+    "rare categories, kept",
+    lambda: text(base(job=["poet", "king", *["cook", "smith"] * 29])),
+    "--min-rows",
+    "1",
+    expected="height number; age number; job onehot 4; sex sensitive",
+)
+case(
+    "a category with the pool's name",
+    lambda: text(base(job=["poet", *["other (rare)"] * 29, *["cook"] * 30])),
+    expected=(
+        "height number; age number; job onehot 3 (1 rare category as 'other (rare)*'); sex "
+        "sensitive"
+    ),
+)
+case(
+    "all categories rare",
+    lambda: text(base(town=[f"town {i // 4}" for i in range(60)])),
+    expected=(
+        "height number; age number; job onehot 3; town onehot 1 (constant; 15 rare categories"
+        " as 'other (rare)'); sex sensitive"
+    ),
+)
+case(
+    "constant columns",
+    lambda: text(base(one=1, word="x")),
+    expected=(
+        "height number; age number; job onehot 3; one number (constant); word onehot 1 "
+        "(constant); sex sensitive"
+    ),
+)
+case(
+    "truth values",
+    lambda: text(base(member=np.arange(60) % 3 == 0)),
+    expected="height number; age number; job onehot 3; member number; sex sensitive",
+)
+case(
+    "yes and no",
+    lambda: text(base(member=np.resize(["yes", "no"], 60))),
+    expected=("height number; age number; job onehot 3; member onehot 2; sex sensitive"),
+)
+case(
+    "lists in Parquet",
+    lambda: parquet(base(parts=[[1, 2]] * 60)),
+    file="t.parquet",
+    expected=(
+        "Column 'parts' holds neither numbers alone nor text alone (its type is list<element:"
+        " int64>): turn it into one of them, or leave it out with --drop parts."
+    ),
+)
+case(
+    "a question mark among categories",
+    lambda: text(with_cells("job", *["?"] * 6)),
+    expected="height number; age number; job onehot 4; sex sensitive",
+)
+case(
+    "a question mark among categories, missing",
+    lambda: text(with_cells("job", *["?"] * 6)),
+    "--missing-values",
+    "?",
+    expected=(
+        "Values are missing or infinite in 'job' (6): fill them in with --impute "
+        "mean|median|most-frequent, leave out those rows with --drop-missing, or those "
+        "columns with --drop job."
+    ),
+)
+case(
+    "blank cells",
+    lambda: text(with_cells("age", "  ", "  ")),
+    expected=(
+        "Column 'age' has 58 numbers and 2 cells that are no numbers, such as '  ' (line 22):"
+        " correct them, or add --missing-values '  ' if that means a missing value, --as-text"
+        " age if the numbers are names of categories, or --drop age to leave the column out."
+    ),
+)
+case(
+    "blank cells, said to be missing",
+    lambda: text(with_cells("age", "  ", "  ")),
+    "--missing-values",
+    "  ",
+    "--impute",
+    "mean",
+    expected=(
+        "height number; age number (2 missing values became 51.3621); job onehot 3; sex sensitive"
+    ),
+)
+
+# Names of columns
+case(
+    "another case",
+    lambda: text(base()),
+    "--drop",
+    "Age",
+    expected=(
+        "The table has no column 'Age' (did you mean 'age'?); it has 'height', 'age', 'job', 'sex'."
+    ),
+)
+case(
+    "a slip in a name",
+    lambda: text(base()),
+    "--drop",
+    "hieght",
+    expected=(
+        "The table has no column 'hieght' (did you mean 'height'?); it has 'height', 'age', "
+        "'job', 'sex'."
+    ),
+)
+case(
+    "two names in one option",
+    lambda: text(base()),
+    "--drop",
+    "age,job",
+    expected=("The table has no column 'age,job': repeat the option for each of 'age', 'job'."),
+)
+case(
+    "an unknown name",
+    lambda: text(base()),
+    "--drop",
+    "income",
+    expected=("The table has no column 'income'; it has 'height', 'age', 'job', 'sex'."),
+)
+case(
+    "the same name twice",
+    lambda: lines("1,2,3,f", "2,3,4,m", head="a,a,b,sex"),
+    expected="'t.csv': Columns have the same name: 'a'.",
+)
+case(
+    "spaces around names",
+    lambda: lines(*tidy_lines(), head="height, age,sex"),
+    "--drop",
+    "age",
+    expected=(
+        "The table has no column 'age' (did you mean ' age', with its spaces?); it has "
+        "'height', 'age', 'sex'."
+    ),
+)
+case(
+    "no names",
+    lambda: text(base(job=1.5), header=False),
+    expected=(
+        "The table has no column 'sex' (has its first line values, not names?); it has "
+        "'171.1', '53', '1.5', 'f'."
+    ),
+)
+
+# Files
+case(
+    "semicolons",
+    lambda: text(base(), sep=";"),
+    expected=(
+        "'t.csv' seems to have semicolons between its cells, not commas: add --sep ';', and "
+        "--decimal , if its numbers have decimal commas."
+    ),
+)
+case(
+    "semicolons, said",
+    lambda: text(base(), sep=";"),
+    "--sep",
+    ";",
+    expected=TIDY,
+)
+case(
+    "semicolons and decimal commas",
+    lambda: text(base(), sep=";", decimal=","),
+    expected=(
+        "'t.csv' seems to have semicolons between its cells, not commas: add --sep ';', and "
+        "--decimal , if its numbers have decimal commas."
+    ),
+)
+case(
+    "semicolons and decimal commas, said",
+    lambda: text(base(), sep=";", decimal=","),
+    "--sep",
+    ";",
+    "--decimal",
+    ",",
+    expected=TIDY,
+)
+case(
+    "a comma in the first of semicolons",
+    lambda: text(base().rename(columns={"height": "height, cm"}), sep=";"),
+    expected=(
+        "'t.csv' seems to have semicolons between its cells, not commas: add --sep ';', and "
+        "--decimal , if its numbers have decimal commas."
+    ),
+)
+case(
+    "tabs",
+    lambda: text(base(), sep="\t"),
+    expected=("'t.csv' seems to have tabs between its cells, not commas: add --sep tab."),
+)
+case(
+    "tabs, said",
+    lambda: text(base(), sep="\t"),
+    "--sep",
+    "tab",
+    expected=TIDY,
+)
+case(
+    "tabs by suffix",
+    lambda: text(base(), sep="\t"),
+    file="t.tsv",
+    expected=TIDY,
+)
+case(
+    "commas in a file for tabs",
+    lambda: text(base()),
+    file="t.tsv",
+    expected=("'t.tsv' seems to have commas between its cells, not tabs: add --sep ','."),
+)
+case(
+    "vertical bars",
+    lambda: text(base(), sep="|"),
+    expected=("'t.csv' seems to have vertical bars between its cells, not commas: add --sep '|'."),
+)
+case(
+    "latin-1",
+    lambda: text(base(job=np.resize(["Köchin", "Näher"], 60)), "latin-1"),
+    expected=(
+        "'t.csv' is not in UTF-8: save it in that encoding, or add --encoding cp1252 (or "
+        "latin-1) if it comes from an older program or a spreadsheet on Windows."
+    ),
+)
+case(
+    "latin-1, said",
+    lambda: text(base(job=np.resize(["Köchin", "Näher"], 60)), "latin-1"),
+    "--encoding",
+    "latin-1",
+    expected="height number; age number; job onehot 2; sex sensitive",
+)
+case(
+    "latin-1 in a name",
+    lambda: text(base(größe=1.5), "latin-1"),
+    expected=(
+        "'t.csv' is not in UTF-8: save it in that encoding, or add --encoding cp1252 (or "
+        "latin-1) if it comes from an older program or a spreadsheet on Windows."
+    ),
+)
+case(
+    "cp1252, said",
+    lambda: text(base(job=np.resize(["€", "“"], 60)), "cp1252"),
+    "--encoding",
+    "cp1252",
+    expected="height number; age number; job onehot 2; sex sensitive",
+)
+case(
+    "UTF-16",
+    lambda: text(base(), "utf-16"),
+    expected=(
+        "'t.csv' is not in UTF-8, but seems to be in UTF-16: add --encoding utf-16, or save "
+        "it in UTF-8."
+    ),
+)
+case(
+    "UTF-16, said",
+    lambda: text(base(), "utf-16"),
+    "--encoding",
+    "utf-16",
+    expected=TIDY,
+)
+case(
+    "UTF-16 without a mark",
+    lambda: text(base(), "utf-16-le"),
+    expected=(
+        "'t.csv' is not in UTF-8, but seems to be in UTF-16: add --encoding utf-16-le, or "
+        "save it in UTF-8."
+    ),
+)
+case(
+    "UTF-8 with a mark",
+    lambda: text(base(), "utf-8-sig"),
+    expected=TIDY,
+)
+case(
+    "an encoding that is not this",
+    lambda: text(base(job="é"), "utf-8"),
+    "--encoding",
+    "ascii",
+    expected=(
+        "'t.csv' is not in the encoding 'ascii': save it in UTF-8, or say which it is, such "
+        "as --encoding cp1252."
+    ),
+)
+case(
+    "an encoding that is none",
+    lambda: text(base()),
+    "--encoding",
+    "klingon",
+    expected=("--encoding 'klingon' is not known; utf-8, cp1252, latin-1 and utf-16 are."),
+)
+case(
+    "gzip",
+    lambda: gzip.compress(text(base())),
+    file="t.csv.gz",
+    expected=TIDY,
+)
+case(
+    "gzip without a suffix",
+    lambda: gzip.compress(text(base())),
+    expected="'t.csv' is compressed by gzip: add .gz to its name.",
+)
+case(
+    "a suffix without gzip",
+    lambda: text(base()),
+    file="t.csv.gz",
+    expected="'t.csv.gz' is not compressed, as its suffix says: leave out the .gz.",
+)
+case(
+    "gzip, cut short",
+    lambda: gzip.compress(text(base()))[:-40],
+    file="t.csv.gz",
+    expected=(
+        "'t.csv.gz' cannot be read as compressed text: it is damaged, cut short, or something"
+        " else; write it anew."
+    ),
+)
+case(
+    "a spreadsheet",
+    lambda: b"PK\x03\x04rest",
+    file="t.xlsx",
+    expected=("'t.xlsx' is a spreadsheet: save the sheet as a CSV file (UTF-8) and use that."),
+)
+case(
+    "a spreadsheet called CSV",
+    lambda: b"PK\x03\x04rest",
+    expected=(
+        "'t.csv' is a spreadsheet or a zip archive, not the text that its suffix says: save "
+        "it as CSV (UTF-8)."
+    ),
+)
+case(
+    "a Parquet file called CSV",
+    lambda: parquet(base()),
+    expected=(
+        "'t.csv' is a Parquet file, not the text that its suffix says: give it the right suffix."
+    ),
+)
+case(
+    "text called Parquet",
+    lambda: text(base()),
+    file="t.parquet",
+    expected=(
+        "'t.parquet' cannot be read as a Parquet file: it is damaged, cut short, or something"
+        " else; write it anew."
+    ),
+)
+case(
+    "rules for CSV on Parquet",
+    lambda: parquet(base()),
+    "--sep",
+    ";",
+    file="t.parquet",
+    expected=(
+        "'t.parquet' is no CSV file: leave out --sep, --decimal, --encoding and --missing-values."
+    ),
+)
+case(
+    "an empty file",
+    lambda: b"",
+    expected="'t.csv' is empty.",
+)
+case(
+    "empty lines",
+    lambda: b"\n\n\n",
+    expected=(
+        "'t.csv' has empty lines alone: the first line should have the names of the columns, "
+        "and each other one a row."
+    ),
+)
+case(
+    "names alone",
+    lambda: b"height,age,sex\n",
+    expected="'t.csv' has no rows.",
+)
+case(
+    "a cell too many",
+    lambda: lines(*tidy_lines(10), "171,5,33,m"),
+    expected=(
+        "'t.csv' cannot be read, as line 12 has 4 cells and the first line 3: put cells that "
+        "contain the separator in quotes."
+    ),
+)
+case(
+    "a cell too few",
+    lambda: lines(*tidy_lines(10), "171.5,33"),
+    expected=(
+        "'t.csv' cannot be read, as line 12 has 2 cells and the first line 3: add the cells "
+        "that are missing, if only as empty ones."
+    ),
+)
+case(
+    "a quote that is not closed",
+    lambda: lines(*tidy_lines(10), '"171.5,33,m', *tidy_lines(5)),
+    expected=(
+        "'t.csv' cannot be read, as the row in lines 12 to 17 has 1 cell and the first line "
+        "3: close the quote that is open there."
+    ),
+)
+case(
+    "a title above the names",
+    lambda: b"A survey\n" + text(base()),
+    expected=(
+        "'t.csv' cannot be read, as line 2 has 4 cells and the first line 1: remove what "
+        "stands above the names of the columns."
+    ),
+)
+case(
+    "a sum below the rows",
+    lambda: text(base()) + b"Sum,3060\n",
+    expected=(
+        "'t.csv' cannot be read, as line 62 has 2 cells and the first line 4: add the cells "
+        "that are missing, if only as empty ones."
+    ),
+)
+case(
+    "empty lines between rows",
+    lambda: lines(*tidy_lines(10), "", "17l,33,m", *tidy_lines(9)),
+    expected=(
+        "Column 'height' has 19 numbers and one cell that is no number, '17l' (line 13): "
+        "correct it, or add --as-text height if the numbers are names of categories, or "
+        "--drop height to leave the column out."
+    ),
+)
+case(
+    "line breaks in cells",
+    lambda: lines(
+        *(f'"a\nb",{line}' for line in tidy_lines()), '"a\nb",17l,33,m', head="note,height,age,sex"
+    ),
+    expected=(
+        "Column 'height' has 20 numbers and one cell that is no number, '17l' (line 42): "
+        "correct it, or add --as-text height if the numbers are names of categories, or "
+        "--drop height to leave the column out."
+    ),
+)
+case(
+    "Windows and old line ends",
+    lambda: text(base()).replace(b"\n", b"\r\n"),
+    expected=TIDY,
+)
+case(
+    "a separator of two characters",
+    lambda: text(base()),
+    "--sep",
+    ";;",
+    expected="--sep must be one character such as ';', got ';;'.",
+)
