@@ -218,8 +218,19 @@ def cut(path, share=0.6):
 @pytest.mark.parametrize(
     ("suffix", "frame", "more", "message"),
     [
-        ("csv", changed(a="many"), ["--encode", "error"], "text where numbers belong: 'a', 'job'"),
-        ("csv", changed(a=None, count=None), [], "infinite in 'a' (1), 'count' (1): fill"),
+        (
+            "csv",
+            changed(a="many"),
+            ["--encode", "error"],
+            "no number, 'many' (line 62): correct it",
+        ),
+        ("csv", people(), ["--encode", "error"], "text where numbers belong: 'job': leave out"),
+        (
+            "csv",
+            changed(a=None, count=None),
+            [],
+            "infinite in 'a' (1), 'count' (1): fill them in with --impute",
+        ),
         ("parquet", changed(a=None, job=None), [], "infinite in 'a' (1), 'job' (1): fill"),
         ("arrow", changed(a=float("inf")), [], "missing or infinite in 'a' (1): fill"),
         ("csv", changed(sex=None), [], "no value in 1 of 120 rows"),
@@ -242,9 +253,16 @@ def cut(path, share=0.6):
             "csv",
             people(1100).assign(id=[f"x{i}" for i in range(1100)]),
             [],
-            "'id' has more than 1,000 different texts",
+            "'id' has a different text in every row (1,100 in 1,100 rows)",
         ),
-        ("parquet", people().assign(when=pd.Timestamp(0)), [], "'when' holds neither numbers"),
+        (
+            "csv",
+            people(5005).assign(town=[f"x{i % 1001}" for i in range(5005)]),
+            [],
+            "'town' has 1,001 different texts, too many for a column each",
+        ),
+        ("parquet", people().assign(when=pd.Timestamp(0)), [], "'when' holds dates or times"),
+        ("csv", changed(a=None), ["--impute", "median"], "A median needs all rows at once"),
         ("csv", people(), ["--report", "r.html"], "leave out --report or --stream"),
     ],
 )

@@ -120,7 +120,10 @@ def test_all_formats_give_the_same(model, suffix, capsys):
     expected = load_model(model).transform(people())
     output = f"reduced.{suffix}"
     assert main(["transform", f"people.{suffix}", "--model", str(model), "--output", output]) == 0
-    assert capsys.readouterr().out == f"Reduced 120 rows to 2 columns.\nWritten: {output}\n"
+    columns = "4 of numbers and 1 of text as 3 0/1 columns; for groups: 'sex'; left out: 'race', "
+    assert capsys.readouterr().out == (
+        f"Columns: {columns}'rich'.\nReduced 120 rows to 2 columns.\nWritten: {output}\n"
+    )
     np.testing.assert_allclose(read_table(output), expected, atol=1e-12)
 
 
@@ -353,9 +356,20 @@ def test_the_results_as_data(model, capsys):
     np.testing.assert_allclose(disparities, fair.group_table_.disparity, atol=1e-9)
     arguments = ["transform", "new.csv", "--model", "m.fairpca", "--output", "r.csv", "--json"]
     assert main(arguments) == 0
-    assert json.loads(capsys.readouterr().out) == {
+    result = json.loads(capsys.readouterr().out)
+    assert result.pop("prepared_columns") == [*"abcd", "job==smith", "job=NA", "job=cook"]
+    assert [(o["name"], o["kind"], o["n_columns"]) for o in result.pop("outcomes")] == [
+        *((name, "number", 1) for name in "abcd"),
+        ("job", "onehot", 3),
+        ("sex", "sensitive", 0),
+        ("race", "left out", 0),
+        ("rich", "left out", 0),
+    ]
+    assert result == {
         "command": "transform",
+        "columns": [*"abcd", "job"],
         "rows": 120,
+        "rows_left_out": 0,
         "n_components": 2,
         "model": "m.fairpca",
         "output": "r.csv",
@@ -492,7 +506,8 @@ def test_warnings_are_one_line_and_not_said_twice(folder, capsys):
     assert "groups" in shown.out
     frame.loc[1:, "sex"] = "f"
     frame.to_csv("bad.csv", index=False)
-    for arguments in (["front", BAD, *ON[:3], "0.5"], ["fit", BAD, *ON, "--report", "r.html"]):
+    written = ["--report", "r.html", "--small-groups", "keep"]
+    for arguments in (["front", BAD, *ON[:3], "0.5"], ["fit", BAD, *ON, *written]):
         assert main(arguments) == 0
         shown = capsys.readouterr()
         assert shown.err.count("'only one' (1 row)") == 1

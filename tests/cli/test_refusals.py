@@ -89,7 +89,7 @@ def folder_in_the_way():
         (None, ["frobnicate"], "No such command 'frobnicate'"),
         (holes, ["fit", BAD, *ON], "Values are missing or infinite in 'a' (3): fill them in"),
         (nameless_groups, ["fit", BAD, *ON], "have no value in 7 of 120 rows"),
-        (dates, ["fit", "bad.parquet", *ON], "'a' holds neither numbers alone nor text alone"),
+        (dates, ["fit", "bad.parquet", *ON], "'a' holds dates or times"),
         (None, ["fit", "people.csv", *ON, "--output", "no/r.csv"], "there is no folder"),
         (None, ["fit", "people.csv", *ON, "--model", "no/m.fairpca"], "there is no folder"),
         (None, ["fit", "people.csv", *ON, "--output", "people.csv"], "is named twice"),
@@ -253,6 +253,7 @@ def test_points_that_no_front_has(folder, capsys):
     before = contents()
     people().assign(sex="f").to_csv("one.csv", index=False)
     arguments = [*ON, "--points", "2", "--model", "m.fairpca", "--output", "r.csv"]
+    arguments += ["--small-groups", "keep"]
     assert main(["front", "one.csv", *arguments, "--index", "1"]) == 2
     said = capsys.readouterr().err
     assert "there is no point 1: ordinary PCA is as fair as can be here" in said

@@ -918,8 +918,8 @@ case(
     lambda: gzip.compress(text(base()))[:-40],
     file="t.csv.gz",
     expected=(
-        "'t.csv.gz' cannot be read as compressed text: it is damaged, cut short, or something"
-        " else; write it anew."
+        "'t.csv.gz' cannot be read as compressed text: it may be damaged, cut short, "
+        "or a file of another kind."
     ),
 )
 case(
@@ -948,8 +948,8 @@ case(
     lambda: text(base()),
     file="t.parquet",
     expected=(
-        "'t.parquet' cannot be read as a Parquet file: it is damaged, cut short, or something"
-        " else; write it anew."
+        "'t.parquet' cannot be read as a Parquet file: it may be damaged, cut short, "
+        "or a file of another kind."
     ),
 )
 case(

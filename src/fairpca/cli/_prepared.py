@@ -293,9 +293,10 @@ def _gathered(prepared: PreparedTable) -> PreparedTable:
             parted = in_folds(groups, rows) if prepared.folds and groups.labels else groups
             total.add(GroupMoments.from_groups(rows, parted))
         check_number_of_groups(total.n_groups)
-    warn_of_dropped(n_dropped - (regrouping.n_dropped if regrouping else 0), n_rows)
     if regrouping is not None:
+        n_dropped -= regrouping.n_rows * regrouping.drops
         warn_user(regrouping.said)
+    warn_of_dropped(n_dropped, n_rows)
     prepared = replace(prepared, n_rows=n_rows, missing_labels=missing)
     if not table.in_memory:
         if not total.n_groups:

@@ -91,7 +91,7 @@ class TableFile:
         kind = kind or ("compressed text" if self.path.suffix == ".gz" else "an Arrow file")
         return TableError(
             f"{self.shown} cannot be read as {kind}",
-            "it is damaged, cut short, or something else; write it anew",
+            "it may be damaged, cut short, or a file of another kind",
         )
 
 

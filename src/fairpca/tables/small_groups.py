@@ -65,7 +65,7 @@ class GroupCounter:
             What several columns make groups of.
         """
         small, changes = self._small(min_rows, grouping)
-        if not small:
+        if not small or self._counts.total() < 2:  # of a single row something else is said
             return None
         shown = [f"{name!r} ({count:,})" for name, count in small.items()]
         more = f" and {len(shown) - MOST_NAMES} more" if len(shown) > MOST_NAMES else ""
@@ -94,8 +94,7 @@ class GroupCounter:
             )
         what = f"are one group, {POOLED!r}" if choice == "pool" else "are left out"
         said = f"{n_rows:,} rows {what}, as their groups have fewer than {min_rows}: {named}."
-        missing = "drop" if choice == "drop" else self._missing
-        return Regrouping(self._names, changes, missing, n_rows, said)
+        return Regrouping(self._names, changes, self._missing, choice == "drop", n_rows, said)
 
     def _small(self, min_rows: int, grouping: str) -> tuple[dict[str, int], dict[Label, Label]]:
         """The small groups with their rows, and what each label of their rows becomes in a pool."""
@@ -130,8 +129,10 @@ class Regrouping:
         The sensitive columns.
     changes : mapping
         The labels of such rows, and their new ones; all None for rows that are left out.
-    missing_labels : str
-        What becomes of rows without a label afterwards.
+    missing : str
+        What was to become of rows without a label before.
+    drops : bool
+        Whether rows are left out, by taking away their labels.
     n_rows : int
         How many rows that concerns.
     said : str
@@ -140,18 +141,15 @@ class Regrouping:
 
     names: tuple[str, ...]
     changes: Mapping[Label, Label]
-    missing_labels: str
+    missing: str
+    drops: bool
     n_rows: int
     said: str
 
     @property
-    def n_dropped(self) -> int:
-        """How many rows are left out."""
-        return self.n_rows if self.missing_labels == "drop" and self._leaves_out else 0
-
-    @property
-    def _leaves_out(self) -> bool:
-        return all(part is None for new in self.changes.values() for part in new)
+    def missing_labels(self) -> str:
+        """What becomes of rows without a label afterwards."""
+        return "drop" if self.drops else self.missing
 
     def apply(self, batch: Any) -> Any:
         """The batch with the new labels; they are text."""
@@ -167,12 +165,10 @@ class Regrouping:
         if label in self.changes:
             part = self.changes[label][j]
             return None if part is None else str(part)
+        if label[j] is not None:
+            return str(label[j])
         # A group of rows without a label has to have one, where those of others are taken away.
-        return MISSING if label[j] is None and self._leaves_out else _text(label[j])
-
-
-def _text(part: Hashable) -> str | None:
-    return None if part is None else str(part)
+        return MISSING if self.drops and self.missing == "group" else None
 
 
 def _shown(label: Label) -> Hashable:

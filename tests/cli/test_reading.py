@@ -1,0 +1,383 @@
+"""How tables are read: what is filled in, left out, pooled and refused, and what is said of it."""
+
+import gzip
+import io
+import json
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import StandardScaler
+
+from fairpca import FairPCA
+from fairpca.cli import main
+from fairpca.cli._reading import ReadingOptions
+from fairpca.estimators.model_file import load_model
+from fairpca.tables import csv_files
+from fairpca.tables.preparation import Preparation
+from said import without_cautions
+
+ON = ["--sensitive", "sex", "--n-components", "2"]
+N = 90
+
+
+def people(seed=0, **more):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(N, 3)).round(3) * [3, 2, 1], columns=[*"abc"])
+    frame["n"] = rng.integers(0, 7, N)
+    frame["job"] = np.resize(["cook", "smith", "nurse", "cook"], N)
+    frame["sex"] = np.resize(["f", "m", "m"], N)
+    return frame.assign(**more)
+
+
+def holes(seed=0):
+    """The table without some values, in places that depend on nothing else."""
+    frame = people(seed)
+    rng = np.random.default_rng(9)
+    for name in ("a", "n", "job"):
+        frame.loc[rng.choice(N, 8, replace=False), name] = None
+    return frame
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(csv_files, "BLOCK", 700)
+
+
+def run(capsys, *arguments):
+    code = main([*arguments])
+    said = capsys.readouterr()
+    assert code == 0, said.err
+    return said.out, without_cautions(said.err)
+
+
+def refused(capsys, *arguments):
+    assert main([*arguments]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    return said.err.removeprefix("fairpca: ").strip()
+
+
+def outcomes(out):
+    return {outcome["name"]: outcome for outcome in json.loads(out)["outcomes"]}
+
+
+@pytest.mark.parametrize("stream", [[], ["--stream"]])
+@pytest.mark.parametrize("impute", ["mean", "median", "most-frequent"])
+def test_what_is_filled_in_is_what_scikit_learn_fills_in(
+    folder, capsys, small_blocks, impute, stream
+):
+    frame, new = holes(), holes(1)
+    frame.to_csv("t.csv", index=False)
+    new.to_csv("new.csv", index=False)
+    fit = ["fit", "t.csv", *ON, "--impute", impute, "--model", "m.fairpca", "--json", *stream]
+    if stream and impute == "median":
+        assert refused(capsys, *fit) == (
+            "A median needs all rows at once, and the table is read in batches: leave out "
+            "--stream, or use --impute mean."
+        )
+        return
+    found = outcomes(run(capsys, *fit)[0])
+    run(capsys, "transform", "new.csv", "--model", "m.fairpca", "--output", "r.csv", *stream)
+    numbers = SimpleImputer(strategy=impute.replace("-", "_")).fit(frame[[*"abcn"]])
+    words = SimpleImputer(strategy="most_frequent", missing_values=np.nan)
+    jobs = words.fit(frame[["job"]].astype(object).fillna(np.nan))
+
+    def filled(table):
+        texts = jobs.transform(table[["job"]].astype(object).fillna(np.nan)).ravel()
+        encoded = [texts == job for job in ("cook", "nurse", "smith")]
+        return np.column_stack([numbers.transform(table[[*"abcn"]]), *encoded]).astype(float)
+
+    scaler = StandardScaler().fit(filled(frame))
+    model = load_model("m.fairpca")
+    np.testing.assert_allclose(model.preparation.means, scaler.mean_, atol=1e-12)
+    np.testing.assert_allclose(model.preparation.scales, scaler.scale_, rtol=1e-12)
+    fair = FairPCA(2).fit(scaler.transform(filled(frame)), sensitive_features=frame["sex"])
+    expected = fair.transform(scaler.transform(filled(new)))
+    np.testing.assert_allclose(pd.read_csv("r.csv"), expected, atol=1e-6)
+    assert found["a"]["n_missing"] == found["job"]["n_missing"] == 8
+    assert found["a"]["note"] == f"8 missing values became {numbers.statistics_[0]:.6g}"
+    assert found["job"]["note"] == "8 missing values became 'cook'"
+    assert found["b"]["note"] == ""
+
+
+@pytest.mark.parametrize("stream", [[], ["--stream"]])
+def test_rows_that_lack_values_are_left_out(folder, capsys, small_blocks, stream):
+    frame = holes().assign(key=[f"row {i}" for i in range(N)])
+    frame.to_csv("t.csv", index=False)
+    complete = frame.dropna()
+    complete.to_csv("complete.csv", index=False)
+    more = ["--drop", "key", "--carry", "key", "--json", *stream]
+    found, _ = run(capsys, "fit", "t.csv", *ON, *more, "--drop-missing", "--output", "r.csv")
+    expected, _ = run(capsys, "fit", "complete.csv", *ON, *more, "--output", "s.csv")
+    found, expected = json.loads(found), json.loads(expected)
+    left_out = N - len(complete)
+    assert (found["rows"], found["rows_left_out"]) == (len(complete), left_out)
+    assert found["total_loss"] == pytest.approx(expected["total_loss"], rel=1e-12)
+    reduced = pd.read_csv("r.csv")
+    assert reduced["key"].tolist() == complete["key"].tolist()
+    pd.testing.assert_frame_equal(reduced, pd.read_csv("s.csv"), atol=1e-9)
+    out, _ = run(capsys, "audit", "t.csv", *ON, "--drop", "key", "--drop-missing", *stream)
+    assert f"\n  {left_out} rows are left out, as they lack values\n" in out
+
+
+def test_a_model_that_fills_in_nothing_refuses_what_is_missing(folder, capsys):
+    people().to_csv("t.csv", index=False)
+    holes().to_csv("new.csv", index=False)
+    run(capsys, "fit", "t.csv", *ON, "--model", "m.fairpca")
+    transform = ["transform", "new.csv", "--model", "m.fairpca", "--output", "r.csv"]
+    assert refused(capsys, *transform).startswith(
+        "Values are missing or infinite in 'a' (8), 'n' (8), 'job' (8): fill them in with"
+    )
+    run(capsys, *transform, "--drop-missing")
+    assert len(pd.read_csv("r.csv")) == len(holes().dropna())
+
+
+RARE = ["poet", "king", "poet", "saint"]
+
+
+@pytest.mark.parametrize("stream", [[], ["--stream"]])
+def test_rare_categories_are_pooled_and_their_names_are_not_kept(
+    folder, capsys, small_blocks, stream
+):
+    jobs = [*RARE, *np.resize(["cook", "smith"], N - 4)]
+    people(job=jobs).to_csv("t.csv", index=False)
+    fit = ["fit", "t.csv", *ON, *stream]
+    out, _ = run(capsys, *fit, "--model", "m.fairpca")
+    assert "Columns: 4 of numbers and 1 of text as 3 0/1 columns; for groups: 'sex'.\n" in out
+    assert "\n  'job': 3 rare categories as 'other (rare)'\n" in out
+    with zipfile.ZipFile("m.fairpca") as archive:
+        kept = b"".join(archive.read(name) for name in archive.namelist())
+    assert b"other (rare)" in kept
+    assert not any(name.encode() in kept for name in RARE)
+    preparation = load_model("m.fairpca").preparation
+    assert preparation.feature_names[4:] == ("job=cook", "job=smith", "job=other (rare)")
+    pooled = [name if name in ("cook", "smith") else "other (rare)" for name in jobs]
+    by_hand = StandardScaler().fit(pd.get_dummies(pd.Series(pooled), dtype=float))
+    np.testing.assert_allclose(preparation.means[4:], by_hand.mean_[[0, 2, 1]], rtol=1e-12)
+    # A category that nobody has seen belongs to the rare ones.
+    people(1, job=np.resize(["cook", "pilot"], N)).to_csv("new.csv", index=False)
+    out, _ = run(capsys, "transform", "new.csv", "--model", "m.fairpca", "--output", "r.csv")
+    assert "\n  'job': 45 values not known from the fit became 'other (rare)'\n" in out
+    out, _ = run(capsys, *fit, "--min-rows", "1", "--json")
+    assert outcomes(out)["job"]["n_columns"] == 5
+    out, _ = run(capsys, *fit, "--encode", "codes", "--model", "codes.fairpca", "--json")
+    assert load_model("codes.fairpca").preparation.columns[4].categories[-1] == "other (rare)"
+
+
+def test_unknown_categories_can_be_ignored(folder, capsys):
+    people().to_csv("t.csv", index=False)
+    new = people(1, job=np.resize(["cook", "poet", "king"], N))
+    new.to_csv("new.csv", index=False)
+    run(capsys, "fit", "t.csv", *ON, "--model", "m.fairpca")
+    transform = ["transform", "new.csv", "--model", "m.fairpca", "--output", "r.csv"]
+    assert refused(capsys, *transform) == (
+        "Column 'job' has values that did not occur at the fit: 'poet', 'king': correct them, "
+        "leave out those rows, or take them for none of the categories with --unknown-categories "
+        "ignore."
+    )
+    out, _ = run(capsys, *transform, "--unknown-categories", "ignore")
+    assert "\n  'job': 60 values not known from the fit became none of the categories\n" in out
+    model = load_model("m.fairpca")
+    encoded = np.column_stack(
+        [new[[*"abcn"]], *(new["job"] == job for job in ("cook", "nurse", "smith"))]
+    ).astype(float)
+    rows = (encoded - model.preparation.means) / model.preparation.scales
+    np.testing.assert_allclose(pd.read_csv("r.csv"), model.fair_pca.transform(rows), atol=1e-6)
+    run(capsys, "audit", "new.csv", "--model", "m.fairpca", "--unknown-categories", "ignore")
+    run(capsys, "fit", "t.csv", *ON, "--encode", "codes", "--model", "m.fairpca")
+    assert refused(capsys, *transform, "--unknown-categories", "ignore").endswith(
+        "'poet', 'king': correct them, or leave out those rows."
+    )
+
+
+SMALL = [*["x", "y", "x"], *["z"] * 3, *np.resize(["f", "m"], N - 6)]
+
+
+@pytest.mark.parametrize("stream", [[], ["--stream"]])
+def test_small_groups_are_refused_where_something_is_kept(folder, capsys, small_blocks, stream):
+    people(sex=SMALL).to_csv("t.csv", index=False)
+    fit = ["fit", "t.csv", *ON, *stream, "--model", "m.fairpca"]
+    front = ["front", "t.csv", *ON, *stream, "--model", "m.fairpca", "--points", "2"]
+    assert refused(capsys, *front).startswith("Groups have fewer than 5 rows")
+    assert refused(capsys, *fit) == (
+        "Groups have fewer than 5 rows, so that what is written of them would tell about single "
+        "people: 'x' (2), 'y' (1), 'z' (3): put them together with --small-groups pool, leave them "
+        "out with --small-groups drop, or keep them as they are with --small-groups keep."
+    )
+    assert not Path("m.fairpca").exists()
+    run(capsys, "fit", "t.csv", *ON, *stream)  # which writes nothing
+    run(capsys, *fit, "--small-groups", "keep")
+    assert load_model("m.fairpca").group_table.labels == (*"fmxyz",)
+    _, said = run(capsys, *fit, "--small-groups", "pool")
+    assert "6 rows are one group, 'other (small)', as their groups have fewer than 5: 'x'" in said
+    table = load_model("m.fairpca").group_table
+    assert dict(zip(table.labels, table.count, strict=True)) == {
+        "f": 42,
+        "m": 42,
+        "other (small)": 6,
+    }
+    _, said = run(capsys, *fit, "--small-groups", "drop", "--output", "r.csv")
+    assert "6 rows are left out, as their groups have fewer than 5: 'x' (2), 'y' (1)" in said
+    assert load_model("m.fairpca").group_table.labels == ("f", "m")
+    assert len(pd.read_csv("r.csv")) == N  # they can be reduced all the same
+    out, _ = run(capsys, "audit", "t.csv", "--model", "m.fairpca", "--small-groups", "pool")
+    assert "other (small)" in out
+    assert "\ny " not in out
+    run(capsys, *fit, "--min-rows", "1")
+    assert "The small groups have 1 rows together" in refused(
+        capsys, *fit, "--min-rows", "2", "--small-groups", "pool"
+    )
+
+
+def test_small_groups_of_several_columns(folder, capsys):
+    race = [*["w"] * 4, *np.resize(["v", "u"], N - 4)]
+    people(race=race).to_csv("t.csv", index=False)
+    fit = ["fit", "t.csv", *ON, "--sensitive", "race", "--model", "m.fairpca", "--small-groups"]
+    assert "'sex=f × race=w' (2), 'sex=m × race=w' (2):" in refused(capsys, *fit, "error")  # noqa: RUF001
+    assert "have 4 rows together, fewer than 5" in refused(capsys, *fit, "pool")
+    run(capsys, *fit, "drop")
+    assert len(load_model("m.fairpca").group_table.labels) == 4
+    assert "people: 'race=w' (4): put" in refused(capsys, *fit, "error", "--groups", "marginals")
+    people(race=[*["w", "t", "s", "w", "t"], *race[5:]]).to_csv("t.csv", index=False)
+    run(capsys, *fit, "pool", "--groups", "marginals")
+    labels = load_model("m.fairpca").group_table.labels
+    assert ("(all)", "other (small)") in labels
+    assert ("f", "(all)") in labels
+    assert len(labels) == 5
+
+
+def test_missing_labels_stay_what_they_are_beside_small_groups(folder, capsys):
+    people(sex=[*["x"] * 2, *[None] * 6, *np.resize(["f", "m"], N - 8)]).to_csv(
+        "t.csv", index=False
+    )
+    fit = ["fit", "t.csv", *ON, "--model", "m.fairpca", "--small-groups", "drop"]
+    assert "have no value in 6 of 90 rows" in refused(capsys, *fit)
+    run(capsys, *fit, "--missing-labels", "group")
+    assert load_model("m.fairpca").group_table.labels == ("f", "m", "(missing)")
+    _, said = run(capsys, *fit, "--missing-labels", "drop")
+    assert load_model("m.fairpca").group_table.labels == ("f", "m")
+    assert "6 of 90 rows are left out, because their sensitive features are missing" in said
+    assert "2 rows are left out, as their groups have fewer than 5: 'x' (2)." in said
+
+
+@pytest.mark.parametrize("command", ["report", "audit", "fit"])
+def test_small_groups_are_refused_in_reports(folder, capsys, command):
+    people(sex=SMALL).to_csv("t.csv", index=False)
+    arguments = [command, "t.csv", *ON, "--report", "r.html"]
+    assert refused(capsys, *arguments).startswith("Groups have fewer than 5 rows")
+    run(capsys, *arguments, "--small-groups", "drop", "--missing-values", "?")
+    page = Path("r.html").read_text("utf-8")
+    # What can be typed for the model of a point is the same.
+    assert "--missing-values &#39;?&#39; --small-groups drop --index" in page
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_table_from_a_pipe(folder, capsys, monkeypatch, packed):
+    people().to_csv("t.csv", index=False, sep="\t")
+    data = Path("t.csv").read_bytes()
+    piped = gzip.compress(data) if packed else data
+
+    def pipe():
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(piped)))
+
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    expected, _ = run(capsys, "fit", "t.csv", *ON, "--sep", "tab")
+    pipe()
+    assert run(capsys, "fit", "-", *ON, "--sep", "\\t")[0] == expected
+    pipe()
+    assert refused(capsys, "fit", "-", *ON) == (
+        "standard input seems to have tabs between its cells, not commas: add --sep tab."
+    )
+    piped = b""
+    pipe()
+    assert refused(capsys, "audit", "-", *ON) == "standard input is empty."
+    assert [path.name for path in folder.iterdir()] == ["t.csv"]
+
+
+def test_what_became_of_many_columns_is_short(folder, capsys):
+    rng = np.random.default_rng(0)
+    wide = {f"x{j}": rng.normal(size=N).round(2) for j in range(300)}
+    same = {f"same{j}": [1] * N for j in range(8)}
+    pd.concat([people(), pd.DataFrame(wide | same)], axis=1).to_csv("t.csv", index=False)
+    arguments = ["t.csv", "--sensitive", "sex", "--n-components", "1"]
+    out, _ = run(capsys, "audit", *arguments, "--drop", "x1", "--drop", "x2")
+    assert out.startswith(
+        "Columns: 310 of numbers and 1 of text as 3 0/1 columns; for groups: 'sex'; left out: "
+        "'x1', 'x2'.\n  'same0': constant\n"
+    )
+    assert "\n  'same4': constant\n  and notes on 3 more columns, which --json has\n" in out
+    assert len(outcomes(run(capsys, "audit", *arguments, "--json")[0])) == 314
+
+
+def test_a_damaged_pool_or_fill_in_a_model_is_refused(folder, capsys):
+    holes().assign(job=[*RARE, *holes()["job"][4:]]).to_csv("t.csv", index=False)
+    run(capsys, "fit", "t.csv", *ON, "--impute", "mean", "--model", "m.fairpca")
+    with zipfile.ZipFile("m.fairpca") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    header = json.loads(members["header.json"])
+    for column, field, value in [(4, "pool", "cook"), (4, "fill", "poet"), (0, "fill", "many")]:
+        changed = json.loads(members["header.json"])
+        assert field in changed["preparation"]["columns"][column]
+        changed["preparation"]["columns"][column][field] = value
+        with zipfile.ZipFile("bad.fairpca", "w") as archive:
+            for name, data in (members | {"header.json": json.dumps(changed).encode()}).items():
+                archive.writestr(name, data)
+        with pytest.raises(ValueError, match=r"bad\.fairpca"):
+            load_model("bad.fairpca")
+    assert header["preparation"]["columns"][4]["pool"] == "other (rare)"
+
+
+def test_models_of_before_have_neither_pool_nor_fill(folder):
+    learned = Preparation.learn(people(), sensitive=["sex"])
+    assert [(column.pool, column.fill) for column in learned.columns] == [("", None)] * 5
+
+
+def test_what_was_chosen_can_be_typed_again():
+    assert ReadingOptions().arguments() == []
+    chosen = ReadingOptions(sep="\\t", missing_values=["?", "-"], drop_missing=True, min_rows=1)
+    assert chosen.arguments() == [
+        *["--sep", "tab", "--missing-values", "?", "--missing-values", "-"],
+        *["--drop-missing", "--min-rows", "1"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--decimal", ";"], "--decimal must be one of"),
+        (["--encoding", "base64"], "--encoding 'base64' is not known; utf-8, cp1252"),
+        (["--impute", "zero"], "--impute must be one of 'mean', 'median', 'most-frequent'"),
+        (["--min-rows", "0"], "--min-rows must be at least 1, got 0."),
+        (["--small-groups", "merge"], "--small-groups must be one of"),
+        (["--as-text", "z"], "has no column 'z'"),
+        (["--as-number", "A"], "has no column 'A' (did you mean 'a'?)"),
+        (["--sensitive", "Sex"], "has no column 'Sex' (did you mean 'sex'?)"),
+        (["--target", "jobs"], "has no column 'jobs' (did you mean 'job'?)"),
+        (["--sensitive", "sex,job"], "has no column 'sex,job': repeat the option for each of"),
+        (["--carry", "Job", "--output", "r.csv"], "has no column 'Job' (did you mean 'job'?)"),
+    ],
+)
+def test_choices_that_cannot_be(folder, capsys, more, message):
+    people().to_csv("t.csv", index=False)
+    assert message in refused(capsys, "fit", "t.csv", *ON, *more)
+
+
+def test_columns_of_a_model_under_another_name(folder, capsys):
+    people().to_csv("t.csv", index=False)
+    people().rename(columns={"job": "Job"}).to_csv("new.csv", index=False)
+    run(capsys, "fit", "t.csv", *ON, "--model", "m.fairpca")
+    assert refused(capsys, "transform", "new.csv", "--model", "m.fairpca", "--output", "r.csv") == (
+        "The table lacks columns that the model needs: 'job' (is it called 'Job' here?)."
+    )
