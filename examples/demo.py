@@ -14,7 +14,10 @@ from typing import Any
 from fairpca.cli import main
 from fairpca.datasets import load_adult
 
-OPTIONS = ("--n-components", 5, "--target", "income", "--encode", "codes", "--keep-sensitive")
+OPTIONS = (
+    *("--n-components", 5, "--target", "income", "--encode", "codes", "--keep-sensitive"),
+    *("--min-rows", 1),  # a code for every country, as in the paper, even if one person is from it
+)
 FOLDER = Path("demo-output")
 
 
