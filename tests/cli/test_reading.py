@@ -210,11 +210,11 @@ def test_small_groups_are_refused_where_something_is_kept(folder, capsys, small_
     people(sex=SMALL).to_csv("t.csv", index=False)
     fit = ["fit", "t.csv", *ON, *stream, "--model", "m.fairpca"]
     front = ["front", "t.csv", *ON, *stream, "--model", "m.fairpca", "--points", "2"]
-    assert refused(capsys, *front).startswith("Groups have fewer than 5 rows")
+    assert refused(capsys, *front).startswith("The groups 'x' (2), 'y' (1), 'z' (3) have")
     assert refused(capsys, *fit) == (
-        "Groups have fewer than 5 rows, so that what is written of them would tell about single "
-        "people: 'x' (2), 'y' (1), 'z' (3): put them together with --small-groups pool, leave them "
-        "out with --small-groups drop, or keep them as they are with --small-groups keep."
+        "The groups 'x' (2), 'y' (1), 'z' (3) have fewer than 5 rows, so that what is written of "
+        "them would tell about single people: put small groups together with --small-groups pool, "
+        "leave them out with --small-groups drop, or keep them as they are with --small-groups keep."
     )
     assert not Path("m.fairpca").exists()
     run(capsys, "fit", "t.csv", *ON, *stream)  # which writes nothing
@@ -236,7 +236,7 @@ def test_small_groups_are_refused_where_something_is_kept(folder, capsys, small_
     assert "other (small)" in out
     assert "\ny " not in out
     run(capsys, *fit, "--min-rows", "1")
-    assert "The small groups have 1 rows together" in refused(
+    assert "The group 'y' (1) has fewer than 2 rows, even together: leave them" in refused(
         capsys, *fit, "--min-rows", "2", "--small-groups", "pool"
     )
 
@@ -245,11 +245,15 @@ def test_small_groups_of_several_columns(folder, capsys):
     race = [*["w"] * 4, *np.resize(["v", "u"], N - 4)]
     people(race=race).to_csv("t.csv", index=False)
     fit = ["fit", "t.csv", *ON, "--sensitive", "race", "--model", "m.fairpca", "--small-groups"]
-    assert "'sex=f × race=w' (2), 'sex=m × race=w' (2):" in refused(capsys, *fit, "error")  # noqa: RUF001
-    assert "have 4 rows together, fewer than 5" in refused(capsys, *fit, "pool")
+    assert "'sex=f × race=w' (2), 'sex=m × race=w' (2) have" in refused(capsys, *fit, "error")  # noqa: RUF001
+    assert "(2) have fewer than 5 rows, even together: leave them out" in refused(
+        capsys, *fit, "pool"
+    )
     run(capsys, *fit, "drop")
     assert len(load_model("m.fairpca").group_table.labels) == 4
-    assert "people: 'race=w' (4): put" in refused(capsys, *fit, "error", "--groups", "marginals")
+    assert "The group 'race=w' (4) has fewer than 5 rows" in refused(
+        capsys, *fit, "error", "--groups", "marginals"
+    )
     people(race=[*["w", "t", "s", "w", "t"], *race[5:]]).to_csv("t.csv", index=False)
     run(capsys, *fit, "pool", "--groups", "marginals")
     labels = load_model("m.fairpca").group_table.labels
@@ -276,7 +280,7 @@ def test_missing_labels_stay_what_they_are_beside_small_groups(folder, capsys):
 def test_small_groups_are_refused_in_reports(folder, capsys, command):
     people(sex=SMALL).to_csv("t.csv", index=False)
     arguments = [command, "t.csv", *ON, "--report", "r.html"]
-    assert refused(capsys, *arguments).startswith("Groups have fewer than 5 rows")
+    assert refused(capsys, *arguments).startswith("The groups 'x' (2), 'y' (1), 'z' (3) have")
     run(capsys, *arguments, "--small-groups", "drop", "--missing-values", "?")
     page = Path("r.html").read_text("utf-8")
     # What can be typed for the model of a point is the same.

@@ -142,7 +142,7 @@ def test_categories_that_were_read_as_numbers_are_still_known():
         (lambda f: f.assign(age=pd.Timestamp(0)), {}, "'age' holds dates or times"),
         (lambda f: f.assign(age=[[1]] * len(f)), {}, "'age' holds neither numbers alone nor"),
         (lambda f: f.assign(age=[1, "a"] * 40), {}, "'age' holds neither numbers alone nor"),
-        (lambda f: f.assign(age=[1e200, -1e200] * 40), {}, "too large to be squared: 'age'"),
+        (lambda f: f.assign(age=[1e200, -1e200] * 40), {}, "too large to be squared in 'age'"),
         (lambda f: f.assign(job=f.job.where(f.age > 30)), {}, r"missing or infinite in 'job' \("),
         (
             lambda f: pd.concat([f.assign(job=[f"{i}-{j}" for i in range(80)]) for j in range(20)]),

@@ -207,7 +207,8 @@ case(
     lambda: text(base(income=[f"{v:,}" for v in range(1_000_000, 7_000_000, 100_000)])),
     expected=(
         "Column 'income' has numbers with separators between thousands, such as '1,000,000' "
-        "(line 2): write the numbers alone, or leave the column out with --drop income."
+        "(line 2): write the numbers alone, add --as-text income if they are names of "
+        "categories, or leave the column out with --drop income."
     ),
 )
 case(
@@ -219,7 +220,8 @@ case(
     ",",
     expected=(
         "Column 'income' has numbers with separators between thousands, such as '10.250,5' "
-        "(line 2): write the numbers alone, or leave the column out with --drop income."
+        "(line 2): write the numbers alone, add --as-text income if they are names of "
+        "categories, or leave the column out with --drop income."
     ),
 )
 case(
@@ -239,7 +241,8 @@ case(
     lambda: text(base(income=[f"{v},250.5" for v in range(10, 70)])),
     expected=(
         "Column 'income' has numbers with separators between thousands, such as '10,250.5' "
-        "(line 2): write the numbers alone, or leave the column out with --drop income."
+        "(line 2): write the numbers alone, add --as-text income if they are names of "
+        "categories, or leave the column out with --drop income."
     ),
 )
 case(
@@ -247,7 +250,8 @@ case(
     lambda: text(with_cells("height", "1,710")),
     expected=(
         "Column 'height' has numbers with separators between thousands, such as '1,710' (line"
-        " 22): write the numbers alone, or leave the column out with --drop height."
+        " 22): write the numbers alone, add --as-text height if they are names of categories,"
+        " or leave the column out with --drop height."
     ),
 )
 case(
@@ -255,7 +259,8 @@ case(
     lambda: text(base(income=[f"{v}'250" for v in range(10, 70)])),
     expected=(
         "Column 'income' has numbers with separators between thousands, such as \"10'250\" "
-        "(line 2): write the numbers alone, or leave the column out with --drop income."
+        "(line 2): write the numbers alone, add --as-text income if they are names of "
+        "categories, or leave the column out with --drop income."
     ),
 )
 case(
@@ -263,7 +268,8 @@ case(
     lambda: text(base(share=[f"{v}%" for v in range(60)])),
     expected=(
         "Column 'share' has numbers with signs, such as '0%' (line 2): write the numbers "
-        "alone, or leave the column out with --drop share."
+        "alone, add --as-text share if they are names of categories, or leave the column out "
+        "with --drop share."
     ),
 )
 case(
@@ -271,7 +277,8 @@ case(
     lambda: text(base(price=[f"${v}.50" for v in range(60)])),
     expected=(
         "Column 'price' has numbers with signs, such as '$0.50' (line 2): write the numbers "
-        "alone, or leave the column out with --drop price."
+        "alone, add --as-text price if they are names of categories, or leave the column out "
+        "with --drop price."
     ),
 )
 case(
@@ -336,8 +343,8 @@ case(
     "1e200",
     lambda: text(base(age=[1e200, -1e200] * 30)),
     expected=(
-        "Columns have values that are too large to be squared: 'age': divide them by a large "
-        "number, or leave them out with --drop age."
+        "Values are too large to be squared in 'age': divide them by a large number, or leave"
+        " them out with --drop age."
     ),
 )
 case(
@@ -425,7 +432,7 @@ case(
 case(
     "an empty column",
     lambda: text(base(note=None)),
-    expected=("Columns have no values at all: 'note': leave them out with --drop note."),
+    expected=("There is no value at all in 'note': leave those columns out with --drop note."),
 )
 case(
     "a value missing in every row",
@@ -587,7 +594,51 @@ case(
     file="t.parquet",
     expected=(
         "Column 'seen' holds dates or times (its type is timestamp[ms]): turn them into "
-        "numbers, such as years, or leave the column out with --drop seen."
+        "numbers, such as years, leave the column out with --drop seen, or take each for a "
+        "category with --as-text seen."
+    ),
+)
+case(
+    "three times in Parquet, as categories",
+    lambda: parquet(base(wave=pd.to_datetime(np.resize(days(3), 60)))),
+    "--as-text",
+    "wave",
+    file="t.parquet",
+    expected="height number; age number; job onehot 3; wave onehot 3; sex sensitive",
+)
+case(
+    "numbers in Parquet, as categories",
+    lambda: parquet(base(zip=np.resize([10115, 20095, 80331], 60))),
+    "--as-text",
+    "zip",
+    file="t.parquet",
+    expected="height number; age number; job onehot 3; zip onehot 3; sex sensitive",
+)
+case(
+    "text in Parquet without any",
+    lambda: parquet(base(note=pd.array([None] * 60, dtype="string"))),
+    file="t.parquet",
+    expected=("There is no value at all in 'note': leave those columns out with --drop note."),
+)
+case(
+    "shares as categories",
+    lambda: text(base(share=np.resize(["10%", "20%", "50%"], 60))),
+    "--as-text",
+    "share",
+    expected=("height number; age number; job onehot 3; share onehot 3; sex sensitive"),
+)
+case(
+    "bands",
+    lambda: text(base(band=np.resize(["18-24", "25-34", "<=50K", "1.5-2.5"], 60))),
+    expected="height number; age number; job onehot 3; band onehot 4; sex sensitive",
+)
+case(
+    "gzip, damaged",
+    lambda: gzip.compress(text(base()))[:40] + b"x" * 60,
+    file="t.csv.gz",
+    expected=(
+        "'t.csv.gz' cannot be read as compressed text: it may be damaged, cut short, or a "
+        "file of another kind."
     ),
 )
 case(
@@ -918,8 +969,8 @@ case(
     lambda: gzip.compress(text(base()))[:-40],
     file="t.csv.gz",
     expected=(
-        "'t.csv.gz' cannot be read as compressed text: it may be damaged, cut short, "
-        "or a file of another kind."
+        "'t.csv.gz' cannot be read as compressed text: it may be damaged, cut short, or a "
+        "file of another kind."
     ),
 )
 case(
@@ -948,8 +999,8 @@ case(
     lambda: text(base()),
     file="t.parquet",
     expected=(
-        "'t.parquet' cannot be read as a Parquet file: it may be damaged, cut short, "
-        "or a file of another kind."
+        "'t.parquet' cannot be read as a Parquet file: it may be damaged, cut short, or a "
+        "file of another kind."
     ),
 )
 case(

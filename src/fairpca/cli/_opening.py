@@ -7,6 +7,7 @@ import tempfile
 import weakref
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 from fairpca.cli._options import check_suffix
 from fairpca.cli._reading import ReadingOptions
@@ -27,22 +28,28 @@ def open_table(
     reading: ReadingOptions,
     *,
     text: Collection[str] = (),
+    as_text: Collection[str] = (),
     stream: bool = False,
     whole: bool = False,
 ) -> Table:
-    """Open the file of a table; `stream` wants batches of it, and `whole` all rows in memory."""
+    """Open the file of a table; `stream` wants batches of it, and `whole` all rows in memory.
+
+    Columns of a CSV file are `text` whatever they look like, and those of any file `as_text`.
+    """
     if stream and whole:
         raise BadInputError(
             "a report resamples the rows, which it needs in memory: leave out --report or --stream."
         )
-    in_memory = True if whole else False if stream else None
-    text = {*text, *reading.as_text}
+    how: dict[str, Any] = {
+        "text": text,
+        "as_text": {*as_text, *reading.as_text},
+        "in_memory": True if whole else False if stream else None,
+        "rules": reading.rules,
+    }
     if str(path) == STDIN:
         spooled = _spooled()
         try:
-            table = Table(
-                spooled, text=text, in_memory=in_memory, rules=reading.rules, title="standard input"
-            )
+            table = Table(spooled, title="standard input", **how)
         except BaseException:
             spooled.unlink()
             raise
@@ -57,7 +64,7 @@ def open_table(
             f"{str(path)!r} is a spreadsheet: save the sheet as a CSV file (UTF-8) and use that."
         )
     check_suffix(path, SUFFIXES)
-    return Table(path, text=text, in_memory=in_memory, rules=reading.rules)
+    return Table(path, **how)
 
 
 def _spooled() -> Path:

@@ -80,8 +80,9 @@ Table = Annotated[
     Path,
     typer.Argument(
         metavar="TABLE",
-        help=f"A file that ends in {', '.join(SUFFIXES)}; - is the standard input.",
-        allow_dash=True,
+        help=f"A file that ends in {', '.join(SUFFIXES)}; - is the standard input. Columns that "
+        "cannot be meant, such as dates, keys of the rows and numbers with a slip, are refused "
+        "with what to do about them.",
     ),
 ]
 Sensitive = Annotated[list[str], column_option("--sensitive", help=_SENSITIVE)]

@@ -220,7 +220,8 @@ def open_with_model(
     needed = [column.name for column in preparation.columns]
     numbers = {*needed} - {*preparation.text_columns}
     text = {*preparation.text_columns, *preparation.sensitive, *labels} - numbers
-    table = open_table(path, reading, text=text, stream=stream)
+    texts = preparation.text_columns
+    table = open_table(path, reading, text=text, as_text=texts, stream=stream)
     require_columns(table.names, [*others, *drop])
     unused = {*drop, *(name for name in others if name not in needed)}
     preparation.check_names([name for name in table.names if name not in unused])

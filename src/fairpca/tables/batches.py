@@ -29,6 +29,8 @@ class Table:
         Columns that are text in a CSV file, even where they look like numbers.
     in_memory : bool, default=None
         Whether the rows are read once and kept, as one batch; None decides by the file's size.
+    as_text : collection of str, default=()
+        Columns that are text in files of all kinds.
     rules : CsvRules, default=None
         How a CSV file is written, where it is not as usual.
     title : str, default=""
@@ -50,11 +52,12 @@ class Table:
         *,
         text: Collection[str] = (),
         in_memory: bool | None = None,
+        as_text: Collection[str] = (),
         rules: CsvRules | None = None,
         title: str = "",
     ) -> None:
         self._file, self._rules = TableFile.of(path, title), rules
-        self._source = self._file.open(text, rules)
+        self._source, self._as_text = self._file.open({*text, *as_text}, rules), frozenset(as_text)
         with self._file.naming(rules):
             names = check_column_names(self._source.schema.names)
         self.names = [name for name in names if not INDEX.fullmatch(name)]
@@ -155,10 +158,22 @@ class Table:
             for batch, share in self._source.batches(columns):
                 if batch.num_rows:
                     empty = False
-                    yield batch, share
+                    yield _with_text(batch, self._as_text), share
         self._file.check_unchanged()
         if empty:
             raise ValueError(f"{self._file.shown} has no rows.")
+
+
+def _with_text(batch: Any, names: Collection[str]) -> Any:
+    """The batch with some columns as text; those of numbers and dates are written out."""
+    for i, field in enumerate(batch.schema):
+        written = pyarrow.types.is_primitive(field.type) and not pyarrow.types.is_boolean(
+            field.type
+        )
+        if field.name in names and written:
+            text = batch.column(i).cast(pyarrow.string())
+            batch = batch.set_column(i, field.name, text)
+    return batch
 
 
 def _complete(batch: Any, columns: Sequence[str]) -> Any:

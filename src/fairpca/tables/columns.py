@@ -256,14 +256,13 @@ def _neither(name: str, kind: Any) -> ValueError:
     )
 
 
-def date_error(name: str, more: str, *, as_text: bool = False) -> TableError:
-    """What is said of a column of dates and times, which may be taken for text."""
-    either = f", or take each for a category with {typed('--as-text', [name])}" if as_text else ""
-    out = f"leave the column out with {typed('--drop', [name])}"
+def date_error(name: str, more: str) -> TableError:
+    """What is said of a column of dates and times."""
     return TableError(
         f"Column {quoted([name])} holds dates or times{more}",
         "turn them into numbers, such as years, or leave the column out",
-        f"turn them into numbers, such as years, {'' if as_text else 'or '}{out}{either}",
+        "turn them into numbers, such as years, leave the column out with "
+        f"{typed('--drop', [name])}, or take each for a category with {typed('--as-text', [name])}",
     )
 
 

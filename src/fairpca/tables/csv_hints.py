@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import re
 from collections.abc import Iterable
 
 from fairpca.tables.refusals import TableError, typed
@@ -101,7 +101,7 @@ def ragged(records: Iterable[tuple[int, int, list[str]]], sep: str) -> TableErro
 
 def _other_separator(first: str, sep: str) -> str | None:
     """The separator that a first line has more often than the one it is to be read with."""
-    outside = "".join(next(csv.reader([first], delimiter="\x1f"), [])) if '"' in first else first
+    outside = re.sub(r'"[^"]*"', "", first)
     counts = {other: outside.count(other) for other in _SEPARATORS}
     best = max(counts, key=lambda other: counts[other])
     return best if counts[best] > outside.count(sep) else None

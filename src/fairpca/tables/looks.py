@@ -138,11 +138,11 @@ class Judge:
         if odd:
             raise zeros_error(name, self._shown(name, odd[:1]))
         n = looks.cells.total()
-        if name not in self.as_text:
+        if n and name not in self.as_text:
             self._numbers(name, looks, texts, n)
             if looks.cells["date"] >= NEARLY_ALL * n:
                 shown = self._shown(name, looks.examples["date"][:1])
-                raise date_error(name, f", such as {shown}", as_text=True)
+                raise date_error(name, f", such as {shown}")
         if texts is None:
             raise _too_many(name, f"more than {MOST_TEXTS:,} different texts")
         if n >= FEW_ROWS and len(texts) >= NEARLY_ALL * n:
@@ -240,7 +240,8 @@ def _unadorned(name: str, what: str, shown: str) -> TableError:
     return TableError(
         f"Column {quoted([name])} has numbers with {what}, such as {shown}",
         "write the numbers alone, or leave the column out",
-        f"write the numbers alone, or leave the column out with {typed('--drop', [name])}",
+        f"write the numbers alone, add {typed('--as-text', [name])} if they are names of "
+        f"categories, or leave the column out with {typed('--drop', [name])}",
     )
 
 

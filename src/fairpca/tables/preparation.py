@@ -93,8 +93,9 @@ class Preparation:
         min_rows : int, default=1
             Categories with fewer rows become one, whose name alone is kept.
         as_text, as_number : sequence of str, default=()
-            Columns that are not judged by their looks (`fairpca.tables.looks`): numbers or dates
-            that are names of categories, and numbers that only seem to count the rows.
+            Columns that are not judged by their looks (`fairpca.tables.looks`): those of text with
+            numbers or dates that are names of categories, and those of numbers that only seem to
+            count the rows.
         decimal : {".", ","}, default="."
             The decimal point in text that may be numbers.
         places : callable, default=None
@@ -252,7 +253,7 @@ class PreparationLearner:
         huge = [column.name for column, scale in known if not np.isfinite(scale).all()]
         if huge:
             raise TableError(
-                f"Columns have values that are too large to be squared: {quoted(huge)}",
+                f"Values are too large to be squared in {quoted(huge)}",
                 "divide them by a large number, or leave them out",
                 f"divide them by a large number, or leave them out with {typed('--drop', huge)}",
             )
@@ -293,9 +294,9 @@ class PreparationLearner:
         empty = [summary.name for summary in summaries if not summary.n_present]
         if empty:
             raise TableError(
-                f"Columns have no values at all: {quoted(empty)}",
-                "leave them out",
-                f"leave them out with {typed('--drop', empty)}",
+                f"There is no value at all in {quoted(empty)}",
+                "leave those columns out",
+                f"leave those columns out with {typed('--drop', empty)}",
             )
         missing = {s.name: s.n_missing for s in summaries if s.n_missing and not s.impute}
         if missing:

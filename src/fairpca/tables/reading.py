@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -81,7 +82,7 @@ class TableFile:
             if error.errno is None or error.strerror is None:  # of pyarrow's own
                 raise self._damaged() from error
             raise ValueError(f"{self.shown} cannot be read: {error.strerror}.") from error
-        except (pyarrow.ArrowException, EOFError) as error:
+        except (pyarrow.ArrowException, EOFError, zlib.error) as error:
             raise self._damaged() from error
         except (ValueError, TypeError) as error:
             raise ValueError(f"{self.shown}: {error}") from error

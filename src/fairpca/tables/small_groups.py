@@ -70,18 +70,19 @@ class GroupCounter:
         shown = [f"{name!r} ({count:,})" for name, count in small.items()]
         more = f" and {len(shown) - MOST_NAMES} more" if len(shown) > MOST_NAMES else ""
         named = f"{', '.join(shown[:MOST_NAMES])}{more}"
+        have = f"groups {named} have" if len(small) > 1 else f"group {named} has"
         if choice == "error":
             raise TableError(
-                f"Groups have fewer than {min_rows} rows, so that what is written of them would "
-                f"tell about single people: {named}",
-                "put them together or leave them out",
-                "put them together with --small-groups pool, leave them out with --small-groups "
+                f"The {have} fewer than {min_rows} rows, so that what is written of them would tell "
+                "about single people",
+                "put small groups together or leave them out",
+                "put small groups together with --small-groups pool, leave them out with --small-groups "
                 "drop, or keep them as they are with --small-groups keep",
             )
         n_rows = sum(self._counts[label] for label in changes)
         if choice == "pool" and n_rows < min_rows:
             raise TableError(
-                f"The small groups have {n_rows:,} rows together, fewer than {min_rows}: {named}",
+                f"The {have} fewer than {min_rows} rows, even together",
                 "leave them out",
                 "leave them out with --small-groups drop, or keep them with --small-groups keep",
             )
@@ -89,8 +90,8 @@ class GroupCounter:
             changes = {label: (None,) * len(label) for label in changes}
         if choice == "drop" and n_rows == self._counts.total():
             raise TableError(
-                f"All groups have fewer than {min_rows} rows, so that none is left: {named}",
-                "put rows into fewer groups",
+                f"The {have} fewer than {min_rows} rows, and there is no other",
+                "put the rows into fewer groups",
             )
         what = f"are one group, {POOLED!r}" if choice == "pool" else "are left out"
         said = f"{n_rows:,} rows {what}, as their groups have fewer than {min_rows}: {named}."
@@ -179,9 +180,9 @@ def _shown(label: Label) -> Hashable:
 def _labels(batch: Any, names: Sequence[str]) -> tuple[list[Label], Any]:
     """The different labels of the rows of a batch, and which of them each row has."""
     encoded = encode_labels(batch, names)
-    codes, inverse = np.unique([codes for _, codes in encoded], axis=1, return_inverse=True)
-    values = [(*labels, None) for labels, _ in encoded]  # whose last is that of the code -1
-    labels = [
-        tuple(found[code] for found, code in zip(values, column, strict=True)) for column in codes.T
-    ]
-    return labels, np.ravel(inverse)
+    values = [(None, *labels) for labels, _ in encoded]
+    shape = [len(found) for found in values]
+    rows = np.ravel_multi_index([codes + 1 for _, codes in encoded], shape)
+    present, inverse = np.unique(rows, return_inverse=True)
+    parts = zip(*np.unravel_index(present, shape), strict=True)
+    return [tuple(map(tuple.__getitem__, values, part)) for part in parts], inverse
