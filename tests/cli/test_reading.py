@@ -214,7 +214,8 @@ def test_small_groups_are_refused_where_something_is_kept(folder, capsys, small_
     assert refused(capsys, *fit) == (
         "The groups 'x' (2), 'y' (1), 'z' (3) have fewer than 5 rows, so that what is written of "
         "them would tell about single people: put small groups together with --small-groups pool, "
-        "leave them out with --small-groups drop, or keep them as they are with --small-groups keep."
+        "leave them out with --small-groups drop, or keep them as they are with --small-groups "
+        "keep."
     )
     assert not Path("m.fairpca").exists()
     run(capsys, "fit", "t.csv", *ON, *stream)  # which writes nothing
@@ -236,7 +237,7 @@ def test_small_groups_are_refused_where_something_is_kept(folder, capsys, small_
     assert "other (small)" in out
     assert "\ny " not in out
     run(capsys, *fit, "--min-rows", "1")
-    assert "The group 'y' (1) has fewer than 2 rows, even together: leave them" in refused(
+    assert "The group 'y' (1) has fewer than 2 rows all together: leave them" in refused(
         capsys, *fit, "--min-rows", "2", "--small-groups", "pool"
     )
 
@@ -246,7 +247,7 @@ def test_small_groups_of_several_columns(folder, capsys):
     people(race=race).to_csv("t.csv", index=False)
     fit = ["fit", "t.csv", *ON, "--sensitive", "race", "--model", "m.fairpca", "--small-groups"]
     assert "'sex=f × race=w' (2), 'sex=m × race=w' (2) have" in refused(capsys, *fit, "error")  # noqa: RUF001
-    assert "(2) have fewer than 5 rows, even together: leave them out" in refused(
+    assert "(2) have fewer than 5 rows all together: leave them out" in refused(
         capsys, *fit, "pool"
     )
     run(capsys, *fit, "drop")

@@ -73,16 +73,16 @@ class GroupCounter:
         have = f"groups {named} have" if len(small) > 1 else f"group {named} has"
         if choice == "error":
             raise TableError(
-                f"The {have} fewer than {min_rows} rows, so that what is written of them would tell "
-                "about single people",
+                f"The {have} fewer than {min_rows} rows, so that what is written of them would "
+                "tell about single people",
                 "put small groups together or leave them out",
-                "put small groups together with --small-groups pool, leave them out with --small-groups "
-                "drop, or keep them as they are with --small-groups keep",
+                "put small groups together with --small-groups pool, leave them out with "
+                "--small-groups drop, or keep them as they are with --small-groups keep",
             )
         n_rows = sum(self._counts[label] for label in changes)
         if choice == "pool" and n_rows < min_rows:
             raise TableError(
-                f"The {have} fewer than {min_rows} rows, even together",
+                f"The {have} fewer than {min_rows} rows all together",
                 "leave them out",
                 "leave them out with --small-groups drop, or keep them with --small-groups keep",
             )
