@@ -124,6 +124,15 @@ case(
     ),
 )
 case(
+    "a slip among missing values",
+    lambda: text(with_cells("age", *["NA"] * 12, "4O", "n/a", "inf")),
+    expected=(
+        "Column 'age' has 46 numbers and one cell that is no number, '4O' (line 34): correct "
+        "it, or add --as-text age if the numbers are names of categories, or --drop age to "
+        "leave the column out."
+    ),
+)
+case(
     "one word for missing",
     lambda: text(with_cells("age", "?", "?", "?")),
     expected=(
@@ -639,6 +648,15 @@ case(
     expected=(
         "'t.csv.gz' cannot be read as compressed text: it may be damaged, cut short, or a "
         "file of another kind."
+    ),
+)
+case(
+    "dates, of which some are missing",
+    lambda: text(base(born=[*days(40), *["NA"] * 20])),
+    expected=(
+        "Column 'born' holds dates or times, such as '2020-01-01' (line 2): turn them into "
+        "numbers, such as years, leave the column out with --drop born, or take each for a "
+        "category with --as-text born."
     ),
 )
 case(

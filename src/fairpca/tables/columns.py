@@ -32,6 +32,12 @@ from fairpca.tables.refusals import TableError, meant, typed
 MOST_NAMES = 5
 """How many names a message lists."""
 
+MISSING_WORDS = (
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+)
+"""What is a missing number, as pandas has it."""
+
 Encoded = tuple[tuple[Hashable, ...], Codes]
 """The labels that occur in a column, and the position of each row's among them, or -1."""
 

@@ -25,15 +25,9 @@ import pyarrow
 import pyarrow.compute
 import pyarrow.csv
 
-from fairpca.tables.columns import check_column_names, quoted
+from fairpca.tables.columns import MISSING_WORDS, check_column_names, quoted
 from fairpca.tables.csv_hints import ragged, refuse_other_files, refuse_other_separators
 from fairpca.tables.refusals import TableError
-
-MISSING_WORDS = (
-    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
-    *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
-)
-"""What is a missing number, as pandas has it."""
 
 BLOCK = 2**22
 """Bytes that are read at a time."""

@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fairpca.tables.columns import MOST_NAMES, date_error, quoted, zeros_error
+from fairpca.tables.columns import MISSING_WORDS, MOST_NAMES, date_error, quoted, zeros_error
 from fairpca.tables.refusals import TableError, typed
 
 Places = Callable[[str, Collection[str]], Mapping[str, str]]
@@ -55,7 +55,7 @@ _SWAPPED = str.maketrans(".,", ",.")
 _NUMBER = r"\d+(?:\.\d*)?|\.\d+"
 _MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 _LOOKS = {
-    "number": re.compile(rf"[+-]?(?:{_NUMBER})(?:[eE][+-]?\d+)?|[+-]?inf(?:inity)?|nan", re.I),
+    "number": re.compile(rf"[+-]?(?:{_NUMBER})(?:[eE][+-]?\d+)?"),
     "other decimal": re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?"),
     "thousands": re.compile(
         r"[+-]?\d{1,3}(?:([,.'\u2019 \u00a0\u202f])\d{3})(?:\1\d{3})*(?:[.,]\d+)?"
@@ -70,6 +70,7 @@ _LOOKS = {
         re.I,
     ),
 }
+_INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.I)
 _ID = re.compile(r"(?i:(?:.*[^a-z])?(?:id|ids|uid|uuid|guid|ssn))|.*[a-z]I[dD]", re.S)
 
 
@@ -77,11 +78,13 @@ def look_of(text: str, decimal: str = ".") -> str:
     """What a cell looks like, where numbers have this decimal point.
 
     That is "number", "other decimal" (a number with the other decimal point), "thousands", "sign",
-    "date" or "text".
+    "date", "missing" (a word that is no value among numbers) or "text".
     """
     plain = text.strip()
+    if text in MISSING_WORDS:
+        return "missing"
     if not any(map(str.isdigit, plain)):
-        return "text"
+        return "number" if _INFINITE.fullmatch(plain) else "text"
     if decimal == ",":  # the pattern of a number has a point
         plain = plain.translate(_SWAPPED)
     for look in ("number", "other decimal", "thousands", "sign"):
@@ -138,9 +141,10 @@ class Judge:
         if odd:
             raise zeros_error(name, self._shown(name, odd[:1]))
         n = looks.cells.total()
-        if n and name not in self.as_text:
-            self._numbers(name, looks, texts, n)
-            if looks.cells["date"] >= NEARLY_ALL * n:
+        judged = n - looks.cells["missing"]
+        if judged and name not in self.as_text:
+            self._numbers(name, looks, texts, judged)
+            if looks.cells["date"] >= NEARLY_ALL * judged:
                 shown = self._shown(name, looks.examples["date"][:1])
                 raise date_error(name, f", such as {shown}")
         if texts is None:
@@ -180,7 +184,7 @@ class Judge:
                     f"{typed('--as-text', [name])}",
                 )
         elif numbers >= NEARLY_ALL * n or (numbers >= n / 2 and different >= MANY_NUMBERS):
-            rest = (look for look in looks.examples if look != "number")
+            rest = (look for look in looks.examples if look not in ("number", "missing"))
             odd = [text for look in rest for text in looks.examples[look]][:_SHOWN]
             raise self._slips(name, odd, n - numbers, n)
 
