@@ -129,7 +129,7 @@ def test_rows_that_lack_values_are_left_out(folder, capsys, small_blocks, stream
     assert reduced["key"].tolist() == complete["key"].tolist()
     pd.testing.assert_frame_equal(reduced, pd.read_csv("s.csv"), atol=1e-9)
     out, _ = run(capsys, "audit", "t.csv", *ON, "--drop", "key", "--drop-missing", *stream)
-    assert f"\n  {left_out} rows are left out, as they lack values\n" in out
+    assert f"\n  {left_out} rows are left out, because values are missing\n" in out
 
 
 def test_a_model_that_fills_in_nothing_refuses_what_is_missing(folder, capsys):

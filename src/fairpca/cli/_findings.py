@@ -40,7 +40,8 @@ def columns_sentence(prepared: PreparedTable) -> str:
         lines.append(f"and notes on {more} more column{'s' * (more > 1)}, which --json has")
     n_dropped = prepared.table.n_dropped
     if n_dropped:
-        lines.append(f"{n_dropped:,} rows are left out, as they lack values")
+        rows = "row is" if n_dropped == 1 else "rows are"
+        lines.append(f"{n_dropped:,} {rows} left out, because values are missing")
     return "\n  ".join(lines)
 
 
