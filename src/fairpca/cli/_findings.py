@@ -7,8 +7,10 @@ import numpy as np
 
 from fairpca import FairPCA, GroupTable
 from fairpca._linalg.types import Array
-from fairpca._rows.text import short_text
+from fairpca._rows.cells import TextTable
+from fairpca._rows.text import WHERE_ALL_ARE, short_text
 from fairpca.cli._prepared import PreparedTable
+from fairpca.cli._terminal import Heading
 from fairpca.tables.preparation import Preparation
 
 
@@ -24,6 +26,12 @@ def columns_sentence(preparation: Preparation) -> str:
         word = "0/1 columns" if "onehot" in kinds else "columns of codes"
         parts.append(f"{len(texts)} of text as {made} {word}")
     return f"Columns: {' and '.join(parts)}."
+
+
+def shown(result: Any) -> list[TextTable | str]:
+    """A result of the library as it is printed, in the program's words, between empty lines."""
+    parts = result.text_parts()
+    return ["", *(in_options(part) if isinstance(part, str) else part for part in parts), ""]
 
 
 def of_subspace(fair: FairPCA) -> list[str]:
@@ -85,16 +93,16 @@ def cost(fair: FairPCA) -> str:
     )
 
 
-def of_model(audited: GroupTable) -> list[str]:
+def of_model(audited: GroupTable) -> list[TextTable | str]:
     """What each group loses with an audited model, and what that costs in total."""
     ordinary = total(audited, audited.pca_loss)
     compared = _compared(total(audited, audited.loss), ordinary)
     if audited.baseline == "training":
         compared += " of the training rows"
     return [
-        f"The model on this table:\n\n{audited}\n",
+        Heading("The model on this table:"),
+        *shown(audited),
         f"The model has a total loss of {compared}.",
-        "\nA fair subspace fitted to this table:\n",
     ]
 
 
@@ -111,6 +119,7 @@ def _compared(loss: float, ordinary: float) -> str:
 
 def in_options(text: str) -> str:
     """The library's words with the program's own for what can be chosen."""
+    text = text.replace(WHERE_ALL_ARE, "--json has all")
     return text.replace("criterion='minmax'", "--criterion minmax")
 
 

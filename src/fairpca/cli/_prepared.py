@@ -24,8 +24,10 @@ from fairpca._rows.labels import (
     merged_orders,
     refuse_measurements,
 )
-from fairpca.cli._options import ColumnOptions, check_suffix, unique
-from fairpca.cli._terminal import BadInputError, refusing, stage
+from fairpca._rows.words import READABLE
+from fairpca.cli._options import ColumnOptions, unique
+from fairpca.cli._outputs import check_separate, check_suffix
+from fairpca.cli._terminal import BadInputError, refusing, stage, writing
 from fairpca.estimators.gather import Gathered, gather
 from fairpca.estimators.model_file import FairModel, load_model
 from fairpca.exceptions import FairnessWarning
@@ -34,7 +36,6 @@ from fairpca.tables.batches import Table
 from fairpca.tables.columns import Encoded, encode_labels, label_groups, require_columns
 from fairpca.tables.outcomes import ColumnOutcome, outcomes_of
 from fairpca.tables.preparation import Preparation, PreparationLearner, missing_sentence
-from fairpca.tables.reading import SUFFIXES
 from fairpca.tables.writing import write_batches
 
 
@@ -106,6 +107,9 @@ def prepare_table(
     table = _open_table(path, text=text, stream=stream, whole=whole)
     if carry and output is None:
         raise BadInputError("--carry needs --output, the table to carry columns into.")
+    for option, names in (("--sensitive", options.sensitive), ("--drop", options.drop)):
+        check_separate(option, names, table.names)
+    check_separate("--carry", carry, table.names)
     require_columns(table.names, carry)
     learner = partial(PreparationLearner, table.names, **vars(options))
     used = learner().used
@@ -189,7 +193,8 @@ def reduce_table(prepared: PreparedTable, fair: FairPCA, carry: Sequence[str], p
         batches = prepared.batches(doing, carried)
         return write_batches((_reduced(fair, *part, carried) for part in batches), path)
 
-    return prepared.table.settled(write)
+    with writing(path):
+        return prepared.table.settled(write)
 
 
 def _open_table(
@@ -200,7 +205,7 @@ def _open_table(
         raise BadInputError(f"there is no file {str(path)!r}.")
     if path.is_dir():
         raise BadInputError(f"{str(path)!r} is a folder, not a file.")
-    check_suffix(path, SUFFIXES)
+    check_suffix(path, READABLE)
     if stream and whole:
         raise BadInputError(
             "a report resamples the rows, which it needs in memory: leave out --report or --stream."

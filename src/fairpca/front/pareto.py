@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
+from fairpca._rows.cells import TextTable, laid_out
 from fairpca._rows.checks import (
     Progress,
     check_choice,
@@ -21,7 +22,7 @@ from fairpca._rows.checks import (
     check_whole_number,
     import_pandas,
 )
-from fairpca._rows.text import html_table, text_table
+from fairpca._rows.text import html_table
 from fairpca.estimators.fair_pca import FairPCA
 from fairpca.front.shown import cells_of, columns_of, sentences_of
 from fairpca.problem import Problem
@@ -378,7 +379,11 @@ class ParetoFront:
         return str(self)
 
     def __str__(self) -> str:
-        return "\n".join([text_table(*cells_of(self)), *sentences_of(self)])
+        return laid_out(self.text_parts())
+
+    def text_parts(self) -> list[TextTable | str]:
+        """What is printed: a table of some points, and the sentences below it."""
+        return [TextTable(*cells_of(self)), *sentences_of(self)]
 
     def _repr_html_(self) -> str:
         sentences = (f"<p>{html.escape(sentence)}</p>" for sentence in sentences_of(self))

@@ -12,6 +12,7 @@ import numpy as np
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_choice
 from fairpca._rows.groups import Codes, encode_column
+from fairpca._rows.words import ENCODINGS as ENCODINGS
 from fairpca.tables.columns import (
     MOST_NAMES,
     column_values,
@@ -22,9 +23,6 @@ from fairpca.tables.columns import (
     require_columns,
     table_columns,
 )
-
-ENCODINGS = ("onehot", "codes", "error")
-"""What can be made of columns of text."""
 
 KINDS = ("number", "onehot", "codes")
 """What a column of the table can become."""

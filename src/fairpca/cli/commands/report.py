@@ -5,19 +5,16 @@ from typing import Annotated
 
 import typer
 
-from fairpca.cli import _findings as findings
 from fairpca.cli import _options as options
-from fairpca.cli._fitting import check_report, report_on, write_report
 from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension
-from fairpca.cli._prepared import prepare_table
 from fairpca.cli._terminal import show
 
 EXAMPLES = (
     "fairpca report people.csv --sensitive sex --n-components 5 --report people.html",
-    "fairpca report people.parquet --sensitive sex --sensitive race --n-components 0.9 \\",
-    '    --target income --report people.html --title "Who pays?"',
-    "fairpca report people.csv --sensitive race --n-components 5 --measure variance --relative \\",
-    "    --report people.html",
+    "fairpca report people.parquet --sensitive sex --sensitive race --n-components 0.9"
+    ' --target income --report people.html --title "Who pays?"',
+    "fairpca report people.csv --sensitive race --n-components 5 --measure variance"
+    " --relative --report people.html",
 )
 
 
@@ -41,6 +38,7 @@ def report(
     relative: options.Relative = False,
     missing_labels: options.MissingLabels = "error",
     groups: options.Groups = "intersections",
+    force: options.Force = False,
     json: options.Json = False,
 ) -> None:
     """Write a page for everyone: who pays for PCA, what fairness costs, and how sure that is.
@@ -48,12 +46,16 @@ def report(
     The page needs nothing else, neither files nor a network. It has the finding in plain words, a
     slider from ordinary PCA to the fairest subspace, and the proof.
     """
+    from fairpca.cli import _findings as findings
+    from fairpca.cli._fitting import check_report, report_on, write_report
+    from fairpca.cli._prepared import prepare_table
+
     dimension = parse_dimension(n_components)
     criterion = options.criterion_of(over)
     choices = FitOptions(
         criterion, 0.0, measure, relative, missing_labels=missing_labels, groups=groups
     )
-    check_report(report, choices, table)
+    check_report(report, choices, table, force=force)
     columns = ColumnOptions(sensitive, [*target, *drop], encode, standardize, keep_sensitive)
     prepared = prepare_table(table, columns, missing_labels, groups=groups, whole=True)
     made = report_on(prepared, dimension, choices, columns, table, context.obj, title=title)
@@ -69,7 +71,7 @@ def report(
         },
         lambda: [
             findings.columns_sentence(prepared.preparation),
-            f"\n{fair.group_table_}\n",
+            *findings.shown(fair.group_table_),
             *made.summary["finding"],
             *findings.proof(fair),
         ],

@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Annotated
 
+from fairpca._rows.words import WRITABLE
 from fairpca.cli import _options as options
-from fairpca.cli._options import check_destination
-from fairpca.cli._prepared import open_with_model, read_model, reduce_table
+from fairpca.cli._outputs import check_destination
 from fairpca.cli._terminal import show
-from fairpca.tables.writing import SUFFIXES
 
 EXAMPLES = (
     "fairpca transform new.csv --model people.fairpca --output reduced.csv",
@@ -26,6 +25,7 @@ def transform(
     ],
     drop: options.Drop = [],  # noqa: B006 (typer reads it, nobody changes it)
     carry: options.Carry = [],  # noqa: B006
+    force: options.Force = False,
     stream: options.Stream = False,
     json: options.Json = False,
 ) -> None:
@@ -34,7 +34,9 @@ def transform(
     The table needs the columns of the fit, in any order. Those that were sensitive, targets or
     dropped then may be there; others are refused unless they are dropped or carried here.
     """
-    check_destination(output, SUFFIXES, table, model)
+    from fairpca.cli._prepared import open_with_model, read_model, reduce_table
+
+    check_destination(output, WRITABLE, table, model, force=force)
     fitted, preparation = read_model(model)
     opened = open_with_model(table, preparation, drop, carry, stream=stream)
     n_rows = reduce_table(opened, fitted.reduction, carry, output)
