@@ -14,7 +14,10 @@ from typing import Any
 from fairpca.cli import main
 from fairpca.datasets import load_adult
 
-OPTIONS = ("--n-components", 5, "--target", "income", "--encode", "codes", "--keep-sensitive")
+OPTIONS = (
+    *("--n-components", 5, "--target", "income", "--encode", "codes", "--keep-sensitive"),
+    "--force",  # to replace what an earlier run has left
+)
 FOLDER = Path("demo-output")
 
 
@@ -32,7 +35,15 @@ def run(folder: Path = FOLDER) -> dict[str, Path]:
     reports = {}
     for sensitive in ("sex", "race"):
         reports[sensitive] = folder / f"adult-by-{sensitive}.html"
-        _show("report", table, "--sensitive", sensitive, *OPTIONS, "--report", reports[sensitive])
+        _show(
+            "report",
+            table,
+            "--sensitive",
+            sensitive,
+            *OPTIONS,
+            "--report",
+            reports[sensitive],
+        )
     print("\nOpen the reports in a web browser; they need nothing else.")
     return reports
 

@@ -22,8 +22,9 @@ _WRITTEN = re.compile(
 )
 """Characters without a shape of their own that names are written with."""
 
-_TURNED = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
-"""Letters of scripts that are written from right to left."""
+_RIGHT_TO_LEFT = r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]"
+_TURNED = re.compile(rf"{_RIGHT_TO_LEFT}(?:[^\w\n]*{_RIGHT_TO_LEFT})*")
+"""Words in scripts that are written from right to left, with what stands between them."""
 
 _GAP = "  "
 
@@ -41,7 +42,7 @@ def printable(line: str) -> str:
 
 
 def left_to_right(line: str) -> str:
-    """The line with a mark behind each word that is written from right to left.
+    """The line with a mark behind words that are written from right to left.
 
     Without it, a terminal that turns such words would turn the numbers behind them, too.
     """
@@ -152,6 +153,7 @@ class TextTable:
             return tuple(pieces)
 
         rule: Line = (("-" * (sum(widths[j] + len(_GAP) for j in columns) - len(_GAP)), ""),)
+        heads = [row for row in heads if any(row[j] for j in columns)]
         lines = [*(line(row, "head") for row in heads), rule]
         lines += [*(line(row, i=i) for i, row in enumerate(self.body)), rule]
         if self.foot is not None and any(self.foot[j] for j in columns[1:]):

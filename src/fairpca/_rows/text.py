@@ -86,7 +86,15 @@ def listed(names: Sequence[object], most: int | None = None) -> str:
     """The names as text; beyond `most` of them only their number."""
     shown = names if most is None else names[:most]
     more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
-    return ", ".join(repr(name) for name in shown) + more
+    return ", ".join(map(quote, shown)) + more
+
+
+def quote(name: object) -> str:
+    """A name in quotation marks, safe to print; repr would also escape joined emoji."""
+    if not isinstance(name, str) or name.isprintable():
+        return repr(name)
+    mark = '"' if "'" in name and '"' not in name else "'"
+    return f"{mark}{printable(name)}{mark}"
 
 
 def most_of(sizes: Sequence[float] | Any) -> tuple[list[int], str]:
@@ -119,7 +127,7 @@ def formatted(value: float, form: str, least: float = math.inf) -> str:
     text = f"{value:{form}}"
     if float(text.replace(",", "")) != 0.0:
         return text
-    return f"{value:.2g}" if abs(value) >= least else text.lstrip("-")
+    return f"{value:.2g}" if value != 0.0 and abs(value) >= least else text.lstrip("-")
 
 
 def html_table(head: Cells, body: Sequence[Cells], foot: Cells | None = None) -> str:

@@ -143,9 +143,9 @@ def _described(error: BaseException) -> tuple[int, str]:
             f"{before} was written."
         )
     if isinstance(error, OSError):
-        if error.filename is None:
-            _give_up_on_stdout()
-        return FAILED, failure(error, "write" if error.filename is None else "use")
+        if _stdout_is_lost():
+            return FAILED, failure(error, "write")
+        return FAILED, failure(error) if error.filename else f"cannot go on: {error}."
     said = f": {error}" if str(error) else ""
     return FAILED, f"internal error, {type(error).__name__}{said} (--debug shows where)"
 
@@ -155,6 +155,16 @@ def _is_interrupt(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
+
+
+def _stdout_is_lost() -> bool:
+    """Whether what was printed cannot be written."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _give_up_on_stdout()
+        return True
+    return False
 
 
 def _give_up_on_stdout() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from fairpca import FairPCA, GroupTable
 from fairpca._linalg.types import Array
 from fairpca._rows.cells import TextTable
-from fairpca._rows.text import WHERE_ALL_ARE, short_text
+from fairpca._rows.text import WHERE_ALL_ARE, short_texts
 from fairpca.cli._prepared import PreparedTable
 from fairpca.cli._terminal import Heading
 from fairpca.tables.preparation import Preparation
@@ -49,7 +49,7 @@ def _who_pays(fair: FairPCA) -> str:
     table, certificate = fair.group_table_, fair.certificate_
     before = _with_pca(fair)
     worst, best = int(before.argmax()), int(before.argmin())
-    name = [short_text(text) for text in table.to_dict()["group"]]
+    name = short_texts(table.to_dict()["group"])
     if len(table) == 1:
         return "There is one group, for which ordinary PCA is its own."
     if fair.measure == "disparity" and not fair.relative:

@@ -68,16 +68,24 @@ class GroupTable:
     >>> X[:100] = X[:100, ::-1]
     >>> fair = FairPCA(2).fit(X, sensitive_features=["a"] * 100 + ["b"] * 200)
     >>> fair.group_table_
-                                        own PCA     PCA     PCA    fair    fair        PCA       fair
-    group               rows  variance     loss    loss  % lost    loss  % lost  disparity  disparity
-    -------------------------------------------------------------------------------------------------
-    a                    100   13.3296   2.2762  4.6726    35.1  4.7416    35.6     2.3965     2.4654
-    b                    200   14.5183   1.7882  4.2878    29.5  4.2536    29.3     2.4997     2.4654
-    -------------------------------------------------------------------------------------------------
-    largest difference                                                              0.1032     0.0000
-    Compared with ordinary PCA, 1 of 2 groups is better off and 1 is worse off. The largest gain: b
-    loses 0.0343 less (0.2 % of its variance). The largest loss: a loses 0.0690 more (0.5 % of its
-    variance). Ordinary PCA has the least total loss, so any other subspace leaves some group worse off.
+                                        own PCA     PCA     PCA    fair    fair
+    group               rows  variance     loss    loss  % lost    loss  % lost
+    ---------------------------------------------------------------------------
+    a                    100   13.3296   2.2762  4.6726    35.1  4.7416    35.6
+    b                    200   14.5183   1.7882  4.2878    29.5  4.2536    29.3
+    ---------------------------------------------------------------------------
+    <BLANKLINE>
+                              PCA       fair
+    group               disparity  disparity
+    ----------------------------------------
+    a                      2.3965     2.4654
+    b                      2.4997     2.4654
+    ----------------------------------------
+    largest difference     0.1032     0.0000
+    Compared with ordinary PCA, 1 of 2 groups is better off and 1 is worse off. The
+    largest gain: b loses 0.0343 less (0.2 % of its variance). The largest loss: a
+    loses 0.0690 more (0.5 % of its variance). Ordinary PCA has the least total
+    loss, so any other subspace leaves some group worse off.
     >>> fair.group_table_.worse_off
     ('a',)
     >>> round(fair.group_table_["a"]["fair disparity"], 4)

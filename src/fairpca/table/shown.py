@@ -7,7 +7,7 @@ import numpy as np
 
 from fairpca._linalg.types import Array
 from fairpca._rows.cells import TextTable
-from fairpca._rows.text import formatted, number_format, short_text, short_texts
+from fairpca._rows.text import formatted, number_format, short_texts
 
 NO_CHANGE = 1e-9
 """Part of a group's variance below which it is neither better nor worse off: rounding."""
@@ -112,7 +112,7 @@ def _moved(table: Any, i: int, word: str) -> str:
     change = np.abs(table.change)
     amount = formatted(change[i], _number_format(table), least=0.0)
     share = formatted(100.0 * table.share_of(change)[i], _PERCENT, least=0.0)
-    name = short_text(table.group_texts()[i])
+    name = short_texts(table.group_texts())[i]
     return f"{name} loses {amount} {word} ({share} % of its variance)"
 
 
@@ -130,10 +130,10 @@ def _numbers(table: Any) -> tuple[Array, ...]:
 
 
 def _largest(values: Array) -> set[int]:
-    """Where the numbers are largest; nowhere if all are."""
+    """Where the numbers are largest; nowhere if most are, which is what fairness is after."""
     most = np.nanmax(values, initial=0.0)
     found = np.flatnonzero(values >= most - _TIED * abs(most))
-    return set() if len(found) == len(values) else set(found.tolist())
+    return set(found.tolist()) if 2 * len(found) <= len(values) else set()
 
 
 def _known(value: float, form: str, least: float) -> str:
