@@ -35,15 +35,7 @@ def run(folder: Path = FOLDER) -> dict[str, Path]:
     reports = {}
     for sensitive in ("sex", "race"):
         reports[sensitive] = folder / f"adult-by-{sensitive}.html"
-        _show(
-            "report",
-            table,
-            "--sensitive",
-            sensitive,
-            *OPTIONS,
-            "--report",
-            reports[sensitive],
-        )
+        _show("report", table, "--sensitive", sensitive, *OPTIONS, "--report", reports[sensitive])
     print("\nOpen the reports in a web browser; they need nothing else.")
     return reports
 

@@ -21,10 +21,12 @@ from fairpca._version import __version__
 from fairpca.cli import commands
 from fairpca.cli._outputs import failure
 from fairpca.cli._terminal import (
+    STDOUT,
     BadInputError,
     complain,
     forget,
     show_warning,
+    to_stdout,
     written_so_far,
 )
 from fairpca.exceptions import FairnessWarning
@@ -77,7 +79,8 @@ def run(arguments: Sequence[str]) -> int:
             )
             if code == INTERRUPTED:  # which is what typer makes of Ctrl-C
                 raise KeyboardInterrupt
-            sys.stdout.flush()
+            with to_stdout():
+                sys.stdout.flush()
         except BaseException as error:
             if debug and not isinstance(error, SystemExit):
                 traceback.print_exc()
@@ -143,9 +146,10 @@ def _described(error: BaseException) -> tuple[int, str]:
             f"{before} was written."
         )
     if isinstance(error, OSError):
-        if _stdout_is_lost():
+        if error.filename == STDOUT:
+            _give_up_on_stdout()
             return FAILED, failure(error, "write")
-        return FAILED, failure(error) if error.filename else f"cannot go on: {error}."
+        return FAILED, failure(error)
     said = f": {error}" if str(error) else ""
     return FAILED, f"internal error, {type(error).__name__}{said} (--debug shows where)"
 
@@ -155,16 +159,6 @@ def _is_interrupt(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
-
-
-def _stdout_is_lost() -> bool:
-    """Whether what was printed cannot be written."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        _give_up_on_stdout()
-        return True
-    return False
 
 
 def _give_up_on_stdout() -> None:

@@ -89,8 +89,7 @@ def failure(error: OSError, verb: str = "use", path: object = None) -> str:
     """What an operating system refused, in one sentence."""
     path = error.filename if path is None else path
     reason = _REASONS.get(error.errno or 0, (error.strerror or str(error)).lower())
-    what = "the result" if path is None else repr(str(path))
-    return f"cannot {verb} {what}: {reason}."
+    return f"cannot {'go on' if path is None else f'{verb} {str(path)!r}'}: {reason}."
 
 
 _REASONS = {

@@ -33,6 +33,9 @@ _PATIENCE_ON_A_TERMINAL = 0.5
 _WIDEST = 120
 """Columns beyond which sentences do not go: longer lines are hard to read."""
 
+STDOUT = "standard output"
+"""What is named where that cannot be written to."""
+
 _STYLES = {"head": "bold", "worst": "bold red", "refusal": "bold red", "warning": "bold yellow"}
 
 _shown: "Live | None" = None
@@ -65,15 +68,29 @@ def say(part: TextTable | str) -> None:
     """Print a table, a heading, or lines of a result."""
     console = _console(sys.stdout)
     if isinstance(part, TextTable):
-        _print(part.lines(console.width if console else WIDTH), sys.stdout, console)
-        return
-    style = "head" if isinstance(part, Heading) else ""
-    _print([((line, style),) for line in _lines(part, console)], sys.stdout, console)
+        lines = part.lines(console.width if console else WIDTH)
+    else:
+        style = "head" if isinstance(part, Heading) else ""
+        lines = [((line, style),) for line in _lines(part, console)]
+    with to_stdout():
+        _print(lines, sys.stdout, console)
 
 
 def say_json(result: dict[str, Any]) -> None:
     """Print a result as JSON, in ASCII."""
-    print(json.dumps(_finite(result), indent=2, allow_nan=False))
+    text = json.dumps(_finite(result), indent=2, allow_nan=False)
+    with to_stdout():
+        print(text)
+
+
+@contextmanager
+def to_stdout() -> Iterator[None]:
+    """Let an error of the body say that it is one of writing the result."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = STDOUT
+        raise
 
 
 def show(
