@@ -60,7 +60,7 @@ def cell_width(text: str) -> int:
             width, last = width + 1, 2
         elif c == _JOINER:
             joined = last == 2
-        elif unicodedata.category(c) in ("Mn", "Me", "Cf") or (last == 2 and ord(c) in _SKIN_TONES):
+        elif _is_bare(c) or (last == 2 and ord(c) in _SKIN_TONES):
             continue
         elif joined:  # part of the emoji before it
             joined = False
@@ -68,6 +68,16 @@ def cell_width(text: str) -> int:
             last = 2 if unicodedata.east_asian_width(c) in "WF" else 1
             width += last
     return width
+
+
+def _is_bare(c: str) -> bool:
+    """Whether a character takes no cell of its own."""
+    return unicodedata.category(c) in ("Mn", "Me", "Cf")
+
+
+def _cells_apart(text: str) -> int:
+    """How many it takes in a terminal that does not join emoji."""
+    return sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in text if not _is_bare(c))
 
 
 def cut(text: str, width: int) -> str:
@@ -124,7 +134,9 @@ class TextTable:
         rows = [*heads, *self.body, *([] if self.foot is None else [self.foot])]
         widths = [max(map(cell_width, column)) for column in zip(*rows, strict=True)]
         lines: list[Line] = []
-        for columns in self._parts(widths, width):
+        # Terminals differ about joined emoji: none should have to break a line because of them.
+        apart = max((_cells_apart(row[0]) - cell_width(row[0]) for row in rows), default=0)
+        for columns in self._parts(widths, width - apart):
             lines += [(("", ""),)] if lines else []
             lines += self._part(heads, [0, *columns], widths)
         return lines
