@@ -22,7 +22,6 @@ fairlearn and scores on held-out rows.
 
 import sys
 from importlib import import_module
-from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -82,8 +81,12 @@ def __getattr__(name: str) -> Any:
     """Load a public name, or a module of this package."""
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    if not name.startswith("_") and find_spec(f"{__name__}.{name}") is not None:
-        return import_module(f"{__name__}.{name}")
+    if not name.startswith("_"):
+        try:
+            return import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":  # what the module itself needs
+                raise
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
