@@ -186,7 +186,7 @@ def folder_in_the_way():
         ),
         (None, ["audit", "people.csv", *ON, "--baseline", "own"], "--baseline must be one of"),
         (None, ["audit", "people.csv", *ON, "--resamples", "1"], "must be 0 or at least 2"),
-        (None, ["audit", "people.csv", "--model", "."], "cannot read '.'"),
+        (None, ["audit", "people.csv", "--model", "."], "cannot read '.': it is a folder."),
         (None, ["transform", "people.csv", "--model", "x", "--output", "r.csv"], "no file 'x'"),
     ],
 )

@@ -19,6 +19,11 @@ def test_names_of_the_world_are_printed_as_they_are(name):
     assert listed([name]) == f"'{name}'"
 
 
+def test_names_in_quotation_marks_are_escaped_once():
+    (evil,) = short_texts(["\u202eevil"])
+    assert listed([evil, "\u202eevil", "it's", 3]) == "'\\u202eevil', '\\u202eevil', \"it's\", 3"
+
+
 def test_what_steers_a_terminal_is_escaped():
     assert printable("\x1b[2J") == "\\x1b[2J"
     assert printable("\u202eevil\u2066 שלום") == "\\u202eevil\\u2066 שלום"

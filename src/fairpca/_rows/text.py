@@ -90,8 +90,11 @@ def listed(names: Sequence[object], most: int | None = None) -> str:
 
 
 def quote(name: object) -> str:
-    """A name in quotation marks, safe to print; repr would also escape joined emoji."""
-    if not isinstance(name, str) or name.isprintable():
+    """A name in quotation marks, safe to print.
+
+    repr would also escape joined emoji, and once more what is an escape already.
+    """
+    if not isinstance(name, str) or (name.isprintable() and "\\" not in name):
         return repr(name)
     mark = '"' if "'" in name and '"' not in name else "'"
     return f"{mark}{printable(name)}{mark}"

@@ -26,7 +26,7 @@ from fairpca._rows.labels import (
 )
 from fairpca._rows.words import READABLE
 from fairpca.cli._options import ColumnOptions, unique
-from fairpca.cli._outputs import check_separate, check_suffix
+from fairpca.cli._outputs import check_separate, check_suffix, failure
 from fairpca.cli._terminal import BadInputError, refusing, stage, writing
 from fairpca.estimators.gather import Gathered, gather
 from fairpca.estimators.model_file import FairModel, load_model
@@ -176,7 +176,7 @@ def read_model(path: Path) -> tuple[FairModel, Preparation]:
     except FileNotFoundError as error:
         raise BadInputError(f"there is no file {str(path)!r}.") from error
     except OSError as error:
-        raise BadInputError(f"cannot read {str(path)!r}: {error}") from error
+        raise BadInputError(failure(error, "read", path)) from error
     if model.preparation is None:
         raise BadInputError(
             f"{str(path)!r} was fitted on columns without names: tables cannot be used."
