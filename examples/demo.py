@@ -17,6 +17,7 @@ from fairpca.datasets import load_adult
 OPTIONS = (
     *("--n-components", 5, "--target", "income", "--encode", "codes", "--keep-sensitive"),
     *("--min-rows", 1),  # a code for every country, as in the paper, even if one person is from it
+    "--force",  # to replace what an earlier run has left
 )
 FOLDER = Path("demo-output")
 
@@ -27,10 +28,10 @@ def run(folder: Path = FOLDER) -> dict[str, Path]:
     table = folder / "adult.csv"
     adult_with_words().to_csv(table, index=False)
     print(
-        "UCI Adult: 14 standardised columns, sex and race among them, categories as codes.\n"
-        "A group's loss is the squared distance between a row and its reconstruction, averaged\n"
-        "over its rows; with nothing kept it is 14 on average. Its disparity is what it loses\n"
-        "beyond what it would lose with a PCA of its own."
+        "UCI Adult: 14 standardised columns, sex and race among them, categories as\n"
+        "codes. A group's loss is the squared distance between a row and its\n"
+        "reconstruction, averaged over its rows; with nothing kept it is 14 on average.\n"
+        "Its disparity is what it loses beyond what it would lose with a PCA of its own."
     )
     reports = {}
     for sensitive in ("sex", "race"):

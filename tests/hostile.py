@@ -10,3 +10,18 @@ HOSTILE = (
     "x" * 10_000,
     "\x1b[2J",
 )
+
+NAMES = (
+    "عربي فصحى",
+    "עברית",
+    "فارسی\u200cزبان",  # noqa: RUF001
+    "👩\u200d👩\u200d👧 family",
+    "👍🏽 thumb",
+    "❤️ heart",
+    "日本語の名前",
+    "한국어",
+    "नमस्ते",
+    "e\u0301te\u0301",
+    "plain",
+)
+"""Names as people have them all over the world, which are printed as they are."""

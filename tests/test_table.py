@@ -5,8 +5,12 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 
 from fairpca import FairPCA, GroupMoments, GroupTable, Problem
+from fairpca._rows.cells import laid_out
+
+from hostile import NAMES
 
 HOSTILE = [
     "<script>alert('x')</script>",
@@ -70,24 +74,35 @@ def test_disparities_are_losses_beyond_the_own_one():
 
 def test_printed_table():
     assert str(table()).splitlines() == [
-        "                                     own PCA     PCA     PCA    fair    fair        PCA"
-        "       fair",
-        "group                rows  variance     loss    loss  % lost    loss  % lost  disparity"
-        "  disparity",
-        "-" * 98,
-        "a                   1,234    5.0000   1.0000  1.5000    30.0  1.2500    25.0     0.5000"
-        "     0.2500",
-        "b                       5    5.0000   2.0000  2.2500    45.0  2.5000    50.0     0.2500"
-        "     0.5000",
-        "-" * 98,
-        "largest difference                                                               0.2500"
-        "     0.2500",
-        "Compared with ordinary PCA, 1 of 2 groups is better off and 1 is worse off. The largest "
-        "gain: a",
-        "loses 0.2500 less (5.0 % of its variance). The largest loss: b loses 0.2500 more (5.0 % "
-        "of its",
-        "variance).",
+        "                                     own PCA     PCA     PCA    fair    fair",
+        "group                rows  variance     loss    loss  % lost    loss  % lost",
+        "-" * 76,
+        "a                   1,234    5.0000   1.0000  1.5000    30.0  1.2500    25.0",
+        "b                       5    5.0000   2.0000  2.2500    45.0  2.5000    50.0",
+        "-" * 76,
+        "",
+        "                          PCA       fair",
+        "group               disparity  disparity",
+        "-" * 40,
+        "a                      0.5000     0.2500",
+        "b                      0.2500     0.5000",
+        "-" * 40,
+        "largest difference     0.2500     0.2500",
+        "Compared with ordinary PCA, 1 of 2 groups is better off and 1 is worse off. The",
+        "largest gain: a loses 0.2500 less (5.0 % of its variance). The largest loss: b",
+        "loses 0.2500 more (5.0 % of its variance).",
     ]
+
+
+def test_a_wide_screen_has_the_table_in_one_part():
+    lines = laid_out(table().text_parts(), 98).splitlines()
+    assert lines[0].split() == "own PCA PCA PCA fair fair PCA fair".split()
+    assert lines[3] == (
+        "a                   1,234    5.0000   1.0000  1.5000    30.0  1.2500    25.0     0.5000"
+        "     0.2500"
+    )
+    assert lines[6] == "largest difference" + " " * 63 + "0.2500     0.2500"
+    assert "" not in lines
 
 
 @pytest.mark.parametrize(
@@ -99,14 +114,21 @@ def test_printed_table():
         ("x" * 39, "x" * 41),
         ("é", "日本"),
         tuple(HOSTILE),
+        tuple(NAMES),
     ],
 )
-def test_lines_are_aligned(labels):
-    *lines, said = str(table_of(labels)).splitlines()[: len(labels) + 6]
-    assert said.startswith("Every group is better off than with ordinary PCA.")
-    assert len(lines) == len(labels) + 5
-    assert len({len(line) for line in lines}) == 1
-    assert len(lines[0]) < 150
+@pytest.mark.parametrize("width", [80, 120])
+def test_lines_are_aligned_and_fit(labels, width):
+    text = laid_out(table_of(labels).text_parts(), width)
+    above, _ = text.split("Every group is better off than with ordinary PCA.")
+    parts = [part.splitlines() for part in above.rstrip().split("\n\n")]
+    assert len(parts) == 1 or width == 80
+    for lines in parts:
+        rule = next(line for line in lines if set(line) == {"-"})
+        rows = lines[lines.index(rule) + 1 :][: len(labels)]
+        # rich counts cells by a table of its own.
+        assert {cell_len(line) for line in rows} == {len(rule)}
+    assert max(map(cell_len, text.splitlines())) <= width
 
 
 def test_intersections_are_joined():
@@ -118,7 +140,7 @@ OF_A = (5.0, 1.0, 1.5, 1.25, 0.5, 0.25)
 
 def numbers_of_a(shown):
     """The numbers of the first line, without the per cents, which are checked."""
-    first = str(shown).splitlines()[3].split()
+    first = laid_out(shown.text_parts(), 200).splitlines()[3].replace(",", "").split()
     variance, own, pca, pca_share, loss, share, *beyond = map(float, first[2:])
     assert (pca_share, share) == (30.0, 25.0)
     return [variance, own, pca, loss, *beyond]
@@ -147,13 +169,69 @@ def test_values_smaller_than_sixteen_decimals_are_not_all_shown_as_zero():
     np.testing.assert_allclose(numbers_of_a(shown), np.array(OF_A) * scale, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("scale", "shown"),
+    [
+        (1e-9, "5.000e-09"),
+        (1e-3, "0.005000"),
+        (1e3, "5000.0000"),
+        (1e6, "5,000,000.0"),
+        (1e9, "5.000e+09"),
+    ],
+)
+def test_numbers_of_all_sizes_can_be_read(scale, shown):
+    row = table(variance=np.full(2, 5.0) * scale, own=(0, 0), pca=(0, 0), loss=(0, 0))
+    assert str(row).splitlines()[3].split()[2] == shown
+
+
+def test_what_is_not_zero_is_not_shown_as_zero():
+    shown = str(table(own=(1.0, 2.0), pca=(1.0 + 1e-6, 2.0), loss=(1.0, 2.0 + 3e-12)))
+    disparities = [line.split() for line in shown.splitlines()[10:14]]
+    assert disparities == [
+        ["a", "1e-06", "0.0000"],
+        ["b", "0.0000", "0.0000"],  # 3e-12 is rounding
+        ["-" * 40],
+        ["largest", "difference", "1e-06", "0.0000"],
+    ]
+
+
+def test_names_that_differ_at_their_ends_do_not_look_alike():
+    first, second = "x" * 60 + " north", "x" * 60 + " south"
+    shown = table([first, second])
+    assert [line.split()[0][-1] for line in str(shown).splitlines()[2:4]] == ["x", "x"]
+    for name in ("north", "south"):
+        assert f"x {name}  " in str(shown)
+        assert f"x {name} loses" in shown.sentences()
+
+
+def test_of_many_groups_those_with_the_largest_disparities_are_shown():
+    k = 100
+    own, pca = np.zeros(k), np.linspace(1, 2, k)
+    shown = table([f"g{i:02d}" for i in range(k)], own, pca, pca[::-1] / 4, np.ones(k))
+    lines = str(shown).splitlines()
+    names = [line.split()[0] for line in lines if line.startswith("g") and line[1].isdigit()]
+    assert names == [f"g{i}" for i in range(60, 100)] * 2
+    said = " ".join(lines)
+    assert "The table has the 40 groups with the largest disparities, of 100;" in said
+    assert "to_dict() and to_frame() have all." in said
+    assert "40 groups" not in str(table_of(range(40)))
+    assert shown._repr_html_().count("<tr>") == k + 2
+
+
+def test_the_worst_off_stand_out_unless_most_are():
+    (printed, *_) = table(pca=(1.5, 2.25), loss=(1.25, 2.5)).text_parts()
+    assert printed.worst == {(0, 8), (1, 9)}
+    (printed, *_) = table_of([*"abc"]).text_parts()
+    assert printed.worst == frozenset()
+
+
 def test_rounding_is_not_shown_as_minus_zero():
     assert "-0.0000" not in str(table(loss=(1.0 - 1e-16, 2.0 - 4e-16), pca=(1.0, 2.0)))
 
 
 def test_nothing_lost_at_all():
     nothing = dict.fromkeys(("own", "pca", "loss", "variance"), (0.0, 0.0))
-    lines = str(table(**nothing)).splitlines()
+    lines = laid_out(table(**nothing).text_parts(), 120).splitlines()
     zeros = ["0.0000"] * 3 + ["0.0", "0.0000", "0.0"] + ["0.0000"] * 2
     assert lines[3].split() == ["a", "1,234", *zeros]
     assert lines[-1] == "Every group is as well off as with ordinary PCA."
@@ -220,7 +298,7 @@ def test_html_of_hostile_labels_is_harmless():
 
 
 def test_html_shows_what_is_printed():
-    printed = str(table()).splitlines()
+    printed = laid_out(table().text_parts(), 120).splitlines()
     cells = Cells(table()._repr_html_()).rows
     assert cells[1] == printed[3].split()
     assert cells[2] == printed[4].split()

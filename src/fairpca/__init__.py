@@ -20,19 +20,26 @@ fairlearn and scores on held-out rows.
 (32561, 2)
 """
 
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
 from fairpca._version import __version__ as __version__
-from fairpca.audit import audit
-from fairpca.certificate import Certificate
-from fairpca.estimators.fair_pca import FairPCA
-from fairpca.estimators.kernel_fair_pca import KernelFairPCA
-from fairpca.estimators.stochastic_fair_pca import StochasticFairPCA
-from fairpca.exceptions import FairnessWarning
-from fairpca.front import ParetoFront, pareto_front
-from fairpca.moments import GroupMoments
-from fairpca.problem import Problem
-from fairpca.solution import Solution
-from fairpca.solvers import ExactSolver, ParetoDescent
-from fairpca.table import GroupTable
+
+if TYPE_CHECKING:
+    from fairpca.audit import audit
+    from fairpca.certificate import Certificate
+    from fairpca.estimators.fair_pca import FairPCA
+    from fairpca.estimators.kernel_fair_pca import KernelFairPCA
+    from fairpca.estimators.stochastic_fair_pca import StochasticFairPCA
+    from fairpca.exceptions import FairnessWarning
+    from fairpca.front import ParetoFront, pareto_front
+    from fairpca.moments import GroupMoments
+    from fairpca.problem import Problem
+    from fairpca.solution import Solution
+    from fairpca.solvers import ExactSolver, ParetoDescent
+    from fairpca.table import GroupTable
 
 __all__ = [
     "Certificate",
@@ -50,3 +57,53 @@ __all__ = [
     "audit",
     "pareto_front",
 ]
+
+_HOMES = {
+    "Certificate": "certificate",
+    "ExactSolver": "solvers",
+    "FairPCA": "estimators.fair_pca",
+    "FairnessWarning": "exceptions",
+    "GroupMoments": "moments",
+    "GroupTable": "table",
+    "KernelFairPCA": "estimators.kernel_fair_pca",
+    "ParetoDescent": "solvers",
+    "ParetoFront": "front",
+    "Problem": "problem",
+    "Solution": "solution",
+    "StochasticFairPCA": "estimators.stochastic_fair_pca",
+    "pareto_front": "front",
+}
+"""Where the public names are: they are loaded when they are asked for, so that the program's help
+and version need not wait for NumPy and scikit-learn."""
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name, or a module of this package."""
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    if not name.startswith("_"):
+        try:
+            return import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":  # what the module itself needs
+                raise
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """The package, whose `audit` is the function even once the module of its name is loaded."""
+
+    @property
+    def audit(self) -> Any:
+        return import_module(f"{__name__}.audit").audit
+
+    @audit.setter
+    def audit(self, module: ModuleType) -> None:
+        """Importing the module sets it."""
+
+
+sys.modules[__name__].__class__ = _Package

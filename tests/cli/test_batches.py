@@ -84,7 +84,7 @@ def both(capsys, *arguments):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "_MOST_ROWS", 17)
         patch.setattr(csv_files, "BLOCK", 1000)
-        streamed, second = run(capsys, *arguments, "--stream")
+        streamed, second = run(capsys, *arguments, "--stream", "--force")
     assert first == second
     assert_same(streamed, in_memory)
     for name, content in contents.items():
@@ -183,7 +183,7 @@ def test_an_audit_and_a_front(folder, capsys, suffix):
 def test_words_are_the_same(folder, capsys, small_batches):
     said = []
     for stream in (["--stream"], []):
-        assert main(["fit", "people.csv", *FIT, "--output", "made.csv", *stream]) == 0
+        assert main(["fit", "people.csv", *FIT, "--output", "made.csv", "--force", *stream]) == 0
         said.append(capsys.readouterr())
     assert said[0] == said[1]
 
@@ -316,9 +316,8 @@ def test_a_transform_that_fails_in_the_middle_leaves_the_old_table(
     write(frame, "bad.csv")
     Path(output).write_text("old", "utf-8")
     before = contents()
-    assert (
-        main(["transform", "bad.csv", "--model", "m.fairpca", "--output", output, "--stream"]) == 2
-    )
+    arguments = ["bad.csv", "--model", "m.fairpca", "--output", output, "--force", "--stream"]
+    assert main(["transform", *arguments]) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert message in said.err
@@ -370,7 +369,7 @@ def test_columns_of_all_types_are_carried(folder, capsys):
     table = table.append_column("list", pyarrow.array([[1]] * ROWS))
     pyarrow.parquet.write_table(table, "t.parquet")
     arguments = ["t.parquet", "--model", "m.fairpca", *others, "--carry", "list"]
-    assert main(["transform", *arguments, "--output", "made.csv"]) == 2
+    assert main(["transform", *arguments, "--output", "made.csv", "--force"]) == 2
     assert "A CSV file cannot hold all columns" in capsys.readouterr().err
 
 

@@ -16,6 +16,7 @@ from fairpca.cli import _options, _terminal, main
 from fairpca.datasets import load_adult
 from fairpca.estimators.model_file import load_model
 from fairpca.report import report
+from said import piped
 
 from people import BAD, FIT, ON, nameless_groups, people, prepared_by_hand, read_table
 
@@ -46,8 +47,8 @@ def test_a_point_of_the_front_is_what_python_gives(folder, capsys):
     chosen = front.select(max_extra_loss=0.02)
     assert 0 < chosen < 6
     fair = front.estimator(chosen)
-    assert f"\n{front}\n" in out
-    assert f"\nPoint {chosen}, of 7:\n\n{fair.group_table_}\n" in out
+    assert f"\n{piped(front)}\n" in out
+    assert f"\nPoint {chosen}, of 7:\n\n{piped(fair.group_table_)}\n" in out
     assert "\n".join(proof(fair)) in out
     reduced = pd.read_parquet("r.parquet")
     np.testing.assert_allclose(reduced, fair.transform(rows), rtol=0, atol=1e-12)
@@ -65,7 +66,7 @@ def test_a_report_is_what_python_gives(folder, capsys):
     rows, _ = prepared_by_hand(people(), people())
     columns = pd.DataFrame(rows, columns=[*"abcd", "job==smith", "job=NA", "job=cook"])
     made = report(columns, sensitive_features=people()["sex"], n_components=2)
-    assert f"\n{made.front.estimator(-1).group_table_}\n" in out
+    assert f"\n{piped(made.front.estimator(-1).group_table_)}\n" in out
     assert "\n".join(made.summary["finding"]) in out
     assert "\n".join(proof(made.front.estimator(-1))) in out
     assert out.count("ompared with ordinary PCA") == 1  # below the table
@@ -267,7 +268,7 @@ def test_bounds_of_intersections(folder, capsys):
     said = capsys.readouterr().err
     assert f"--bound names 'z,y', but the groups are 'sex={first[0]},race={first[1]}', " in said
     marginals = [*arguments, "--groups", "marginals", "--bound", f"race={race}=3"]
-    assert main(["fit", "people.csv", *marginals, "--model", "m.fairpca"]) == 0
+    assert main(["fit", "people.csv", *marginals, "--model", "m.fairpca", "--force"]) == 0
     kept = load_model("m.fairpca").fair_pca.bounds
     assert [label for label, bound in kept.items() if np.isfinite(bound)] == [("(all)", race)]
 

@@ -43,7 +43,7 @@ def peak_of(path, *options):
     pyarrow.set_memory_pool(pool)
     tracemalloc.start()
     try:
-        files = [str(path), "--output", str(path.with_stem("out")), *options]
+        files = [str(path), "--output", str(path.with_stem("out")), "--force", *options]
         assert main(["fit", *files, "--sensitive", "sex", "--n-components", "2"]) == 0
         return tracemalloc.get_traced_memory()[1] + pool.max_memory()
     finally:

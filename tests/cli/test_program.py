@@ -19,6 +19,7 @@ from pyarrow import feather
 from fairpca import FairPCA, audit
 from fairpca.cli import main
 from fairpca.estimators.model_file import load_model
+from said import piped
 
 from people import FIT, people, prepared_by_hand
 
@@ -49,7 +50,7 @@ def test_fit_transform_and_audit_are_what_python_gives(folder, capsys):
     assert (done.returncode, said_by(done)) == (0, "")
     rows, new_rows = prepared_by_hand(frame, new)
     fair = FairPCA(2).fit(rows, sensitive_features=frame["sex"])
-    assert f"\n{fair.group_table_}\n" in done.stdout
+    assert f"\n{piped(fair.group_table_)}\n" in done.stdout
     assert fair.certificate_.sentences()[0] in done.stdout
     np.testing.assert_allclose(pd.read_parquet("r.parquet"), fair.transform(rows), atol=1e-12)
     done = program(
@@ -120,6 +121,115 @@ def test_without_the_extra_one_line_names_it(monkeypatch, capsys):
     assert said.err == (
         "fairpca: the command line needs typer, pandas, pyarrow: install `fairpca[cli]`.\n"
     )
+
+
+NUMERICAL = ("numpy", "scipy", "sklearn", "pandas", "pyarrow")
+
+
+def test_help_version_and_completion_load_no_numerical_library():
+    """One process for all; and what the words of the help are words of is the library's own."""
+    code = (
+        "import os, sys\n"
+        "from fairpca.cli import main\n"
+        "commands = ('audit', 'fit', 'front', 'report', 'transform')\n"
+        "for asked in (['--version'], ['--help'], *([name, '--help'] for name in commands)):\n"
+        "    assert main(asked) == 0\n"
+        "assert main(['fit', '--bogus']) == 2\n"
+        "os.environ |= {'_FAIRPCA_COMPLETE': 'complete_bash'}\n"
+        "os.environ |= {'COMP_WORDS': 'fairpca fit --crit', 'COMP_CWORD': '2'}\n"
+        "assert main([]) == 0\n"
+        f"loaded = {{*sys.modules}} & {{*{NUMERICAL!r}, 'rich'}}\n"
+        "assert not loaded, loaded\n"
+        "import fairpca.audit, fairpca\n"
+        "assert callable(fairpca.audit), 'the function, also where the module was loaded first'\n"
+        "from fairpca._rows.words import SOLVER_NAMES\n"
+        "assert SOLVER_NAMES == tuple(fairpca.solvers.SOLVERS)\n"
+    )
+    done = program(command=(sys.executable, "-c", code))
+    assert done.returncode == 0, done.stderr
+    assert "fairpca 0." in done.stdout
+    assert done.stdout.endswith("--criterion\n")
+    assert done.stderr == "fairpca: No such option: --bogus; did you mean --bound? Try --help.\n"
+
+
+def test_help_fits_the_screen_and_breaks_no_word(capsys, monkeypatch):
+    for columns in (80, 120):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        for command in ("audit", "fit", "front", "report", "transform"):
+            assert main([command, "--help"]) == 0
+            lines = capsys.readouterr().out.splitlines()
+            assert max(map(len, lines)) <= columns
+            assert not [line for line in lines if line.endswith("-")]
+            assert (max(map(len, lines)) > 80) == (columns > 80)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_bash_completes_commands_options_and_choices(folder, tmp_path):
+    (tmp_path / "bin").mkdir()
+    script = tmp_path / "bin" / "fairpca"
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m fairpca "$@"\n')
+    script.chmod(0o755)
+    typed = {
+        "fairpca f": "fit front",
+        "fairpca fit --crit": "--criterion",
+        "fairpca fit people.csv --criterion ": "minmax equal",
+        "fairpca audit people.csv --baseline t": "training",
+        "fairpca fit --solver p": "pareto",
+        "fairpca fit peo": "",  # which leaves files to bash
+    }
+    code = (
+        'eval "$(fairpca --show-completion)"\n'
+        "complete -p fairpca\n"
+        "while IFS= read -r line; do\n"
+        "    IFS=' ' read -ra COMP_WORDS <<< \"$line\"\n"
+        '    [[ $line == *" " ]] && COMP_WORDS+=("")\n'
+        "    COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMPREPLY=()\n"
+        '    _fairpca_completion fairpca; echo "${COMPREPLY[*]}"\n'
+        "done\n"
+    )
+    done = subprocess.run(
+        ["bash", "--norc", "-c", code],
+        input="\n".join(typed) + "\n",
+        env=os.environ | {"PATH": f"{script.parent}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+    )
+    how, *found = done.stdout.splitlines()
+    assert "-o default" in how, done.stderr
+    assert dict(zip(typed, found, strict=True)) == typed
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent in another way there")
+@pytest.mark.parametrize("module", ["typer", "numpy", "sklearn.utils"])
+def test_ctrl_c_while_the_program_starts_is_quiet(folder, module):
+    """It comes in the midst of an import, also where Python can raise nothing."""
+    code = (
+        "import os, signal, sys, threading\n"
+        "from importlib.abc import MetaPathFinder\n"
+        "class Slow(MetaPathFinder):\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "            threading.Event().wait(30)\n"
+        "sys.meta_path.insert(0, Slow())\n"
+        "from fairpca.cli import main\n"
+        f"sys.exit(main(['fit', 'people.csv', *{FIT!r}]))\n"
+    )
+    done = program(command=(sys.executable, "-c", code))
+    # The second is how Python says that Ctrl-C ended it; a shell has 130 for both.
+    assert done.returncode in (130, -signal.SIGINT)
+    assert done.stdout == ""
+    assert done.stderr in ("", "fairpca: interrupted; nothing was left half-written.\n")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_result_that_cannot_be_written(folder, capsys, monkeypatch):
+    for how in ([], ["--json"]):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            monkeypatch.setattr(sys, "stdout", full)
+            assert main(["fit", "people.csv", *FIT, *how]) == 1
+        last = capsys.readouterr().err.splitlines()[-1]
+        assert last == "fairpca: cannot write 'standard output': the disk is full."
 
 
 def test_help_has_examples_and_the_version_is_printed(capsys):

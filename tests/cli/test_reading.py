@@ -181,7 +181,7 @@ def test_unknown_categories_can_be_ignored(folder, capsys):
     new = people(1, job=np.resize(["cook", "poet", "king"], N))
     new.to_csv("new.csv", index=False)
     run(capsys, "fit", "t.csv", *ON, "--model", "m.fairpca")
-    transform = ["transform", "new.csv", "--model", "m.fairpca", "--output", "r.csv"]
+    transform = ["transform", "new.csv", "--model", "m.fairpca", "--output", "r.csv", "--force"]
     assert refused(capsys, *transform) == (
         "Column 'job' has values that did not occur at the fit: 'poet', 'king': correct them, "
         "leave out those rows, or take them for none of the categories with --unknown-categories "
@@ -196,7 +196,7 @@ def test_unknown_categories_can_be_ignored(folder, capsys):
     rows = (encoded - model.preparation.means) / model.preparation.scales
     np.testing.assert_allclose(pd.read_csv("r.csv"), model.fair_pca.transform(rows), atol=1e-6)
     run(capsys, "audit", "new.csv", "--model", "m.fairpca", "--unknown-categories", "ignore")
-    run(capsys, "fit", "t.csv", *ON, "--encode", "codes", "--model", "m.fairpca")
+    run(capsys, "fit", "t.csv", *ON, "--encode", "codes", "--model", "m.fairpca", "--force")
     assert refused(capsys, *transform, "--unknown-categories", "ignore").endswith(
         "'poet', 'king': correct them, or leave out those rows."
     )
@@ -208,8 +208,8 @@ SMALL = [*["x", "y", "x"], *["z"] * 3, *np.resize(["f", "m"], N - 6)]
 @pytest.mark.parametrize("stream", [[], ["--stream"]])
 def test_small_groups_are_refused_where_something_is_kept(folder, capsys, small_blocks, stream):
     people(sex=SMALL).to_csv("t.csv", index=False)
-    fit = ["fit", "t.csv", *ON, *stream, "--model", "m.fairpca"]
-    front = ["front", "t.csv", *ON, *stream, "--model", "m.fairpca", "--points", "2"]
+    fit = ["fit", "t.csv", *ON, *stream, "--model", "m.fairpca", "--force"]
+    front = ["front", "t.csv", *ON, *stream, "--model", "m.fairpca", "--points", "2", "--force"]
     assert refused(capsys, *front).startswith("The groups 'x' (2), 'y' (1), 'z' (3) have")
     assert refused(capsys, *fit) == (
         "The groups 'x' (2), 'y' (1), 'z' (3) have fewer than 5 rows, so that what is written of "
@@ -245,7 +245,17 @@ def test_small_groups_are_refused_where_something_is_kept(folder, capsys, small_
 def test_small_groups_of_several_columns(folder, capsys):
     race = [*["w"] * 4, *np.resize(["v", "u"], N - 4)]
     people(race=race).to_csv("t.csv", index=False)
-    fit = ["fit", "t.csv", *ON, "--sensitive", "race", "--model", "m.fairpca", "--small-groups"]
+    fit = [
+        "fit",
+        "t.csv",
+        *ON,
+        "--sensitive",
+        "race",
+        "--model",
+        "m.fairpca",
+        "--force",
+        "--small-groups",
+    ]
     assert "'sex=f × race=w' (2), 'sex=m × race=w' (2) have" in refused(capsys, *fit, "error")  # noqa: RUF001
     assert "(2) have fewer than 5 rows all together: leave them out" in refused(
         capsys, *fit, "pool"
@@ -267,7 +277,7 @@ def test_missing_labels_stay_what_they_are_beside_small_groups(folder, capsys):
     people(sex=[*["x"] * 2, *[None] * 6, *np.resize(["f", "m"], N - 8)]).to_csv(
         "t.csv", index=False
     )
-    fit = ["fit", "t.csv", *ON, "--model", "m.fairpca", "--small-groups", "drop"]
+    fit = ["fit", "t.csv", *ON, "--model", "m.fairpca", "--force", "--small-groups", "drop"]
     assert "have no value in 6 of 90 rows" in refused(capsys, *fit)
     run(capsys, *fit, "--missing-labels", "group")
     assert load_model("m.fairpca").group_table.labels == ("f", "m", "(missing)")

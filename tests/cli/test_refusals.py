@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from fairpca import FairPCA
-from fairpca.cli import main
-from fairpca.cli.commands import fit as fit_command
+from fairpca.cli import _fitting, main
 from fairpca.estimators.model_file import save_model
 from fairpca.tables import writing
 from said import without_cautions
@@ -187,7 +186,7 @@ def folder_in_the_way():
         ),
         (None, ["audit", "people.csv", *ON, "--baseline", "own"], "--baseline must be one of"),
         (None, ["audit", "people.csv", *ON, "--resamples", "1"], "must be 0 or at least 2"),
-        (None, ["audit", "people.csv", "--model", "."], "cannot read '.'"),
+        (None, ["audit", "people.csv", "--model", "."], "cannot read '.': it is a folder."),
         (None, ["transform", "people.csv", "--model", "x", "--output", "r.csv"], "no file 'x'"),
     ],
 )
@@ -291,11 +290,12 @@ def test_a_missing_jinja2_is_said_before_any_work(folder, capsys, monkeypatch, c
 def test_a_report_that_fails_in_the_middle_leaves_the_old_one(folder, capsys, monkeypatch):
     Path("r.html").write_text("before")
     before = contents()
-    monkeypatch.setattr(fit_command, "write_report", lambda *_: _raise(OSError("no space left")))
-    assert main(["fit", "people.csv", *FIT, "--report", "r.html"]) == 1
+    report = ["people.csv", *FIT, "--report", "r.html", "--force"]
+    monkeypatch.setattr(_fitting, "write_report", lambda *_: _raise(OSError("no space left")))
+    assert main(["fit", *report]) == 1
     assert contents() == before
     monkeypatch.setattr("os.replace", lambda *_: _raise(OSError("no space left")))
-    assert main(["report", "people.csv", *FIT, "--report", "r.html"]) == 1
+    assert main(["report", *report]) == 1
     assert "no space left" in capsys.readouterr().err
     assert contents() == before
 
@@ -313,7 +313,7 @@ def test_a_table_that_fails_in_the_middle_leaves_the_old_one(folder, capsys, mon
     Path("r.csv").write_text("before")
     before = sorted(os.listdir())
     monkeypatch.setattr(writing, "_writer", write)
-    code = main(["fit", "people.csv", *FIT, "--output", "r.csv"])
+    code = main(["fit", "people.csv", *FIT, "--output", "r.csv", "--force"])
     assert code == (130 if failure is None else 1)
     assert sorted(os.listdir()) == before
     assert Path("r.csv").read_text() == "before"

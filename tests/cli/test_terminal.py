@@ -5,6 +5,8 @@ import re
 import sys
 import threading
 
+from rich.live import Live
+
 from fairpca.cli import _terminal, main
 
 from people import FIT
@@ -78,8 +80,7 @@ def test_a_terminal_shows_one_line_that_goes_at_the_end(monkeypatch):
         terminal.wait_for("fairpca: end 2/2")
         _terminal.complain("a warning that is longer than the terminal is wide")
         terminal.wait_for("fairpca: end 2/2")
-    said = "fairpca: a warning that is longer than the terminal is wide"
-    assert terminal.shows() == [said]
+    assert terminal.shows() == ["fairpca: a warning that is longer than", "the terminal is wide"]
 
 
 def test_nothing_is_drawn_where_the_error_stream_is_no_terminal(capsys):
@@ -99,7 +100,7 @@ def test_dumb_terminals_get_whole_lines(monkeypatch):
 def test_the_steps_of_a_slow_fit_are_shown(folder, monkeypatch):
     terminal = on_a_terminal(monkeypatch)
     said = []
-    monkeypatch.setattr(_terminal.Live, "update", lambda _, text: said.append(text.plain))
+    monkeypatch.setattr(Live, "update", lambda _, text: said.append(text.plain))
     assert main(["fit", "people.csv", *FIT, "--solver", "pareto"]) == 0
     doing = "fairpca: finding a fair subspace for 120 rows of 7 columns: step"
     steps = [text for text in said if text.startswith(doing)]
@@ -110,7 +111,7 @@ def test_the_steps_of_a_slow_fit_are_shown(folder, monkeypatch):
 def test_the_points_of_a_front_are_counted(folder, monkeypatch):
     on_a_terminal(monkeypatch)
     said = []
-    monkeypatch.setattr(_terminal.Live, "update", lambda _, text: said.append(text.plain))
+    monkeypatch.setattr(Live, "update", lambda _, text: said.append(text.plain))
     assert main(["front", "people.csv", *FIT, "--points", "3"]) == 0
     doing = "fairpca: finding the points of the front"
     assert said[0] == "fairpca: learning the columns: 120 rows, per cent 100/100"

@@ -398,7 +398,7 @@ def test_the_program_says_it_once(tmp_path, monkeypatch, capsys):
         ["fit", *on, *dimension, "--model", "m.fairpca", "--report", "r.html"],
         ["audit", *on, *dimension],
         ["audit", *on, "--model", "m.fairpca", "--json"],
-        ["report", *on, *dimension, "--report", "r.html"],
+        ["report", *on, *dimension, "--report", "r.html", "--force"],
         ["front", *on, *dimension],
     ):
         assert main(arguments) == 0

@@ -995,7 +995,7 @@ case(
     "a spreadsheet",
     lambda: b"PK\x03\x04rest",
     file="t.xlsx",
-    expected=("'t.xlsx' is a spreadsheet: save the sheet as a CSV file (UTF-8) and use that."),
+    expected="""'t.xlsx' is a spreadsheet: save its sheet as "CSV UTF-8" and name that file.""",
 )
 case(
     "a spreadsheet called CSV",

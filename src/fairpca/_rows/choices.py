@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from fairpca._rows.checks import check_choice, check_number
+from fairpca._rows.words import CRITERIA, MEASURES
 
-CRITERIA = ("minmax", "equal")
-MEASURES = ("disparity", "loss", "variance")
 LOSSES = ("mean", "sum")
 CENTERINGS = ("global", "group")
 

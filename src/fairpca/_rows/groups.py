@@ -21,15 +21,13 @@ from fairpca._rows.labels import (
     refuse_measurements,
     sorted_labels,
 )
+from fairpca._rows.words import MISSING_LABELS as MISSING_LABELS
 from fairpca.exceptions import warn_user
 
 Codes = NDArray[np.integer[Any]]
 
 Encoded = tuple[tuple[Hashable, ...], Codes]
 """Labels, and for each row the position of its label among them."""
-
-MISSING_LABELS = ("error", "group", "drop")
-"""What missing sensitive features can be."""
 
 _FEW_LABELS = 4
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fairpca._rows.checks import check_choice
 from fairpca._rows.text import ALL
+from fairpca._rows.words import GROUPINGS as GROUPINGS
 
 Labels = tuple[Hashable, ...]
 
@@ -27,9 +28,6 @@ MISSING = "(missing)"
 
 UNGROUPED = ("all",)
 """Labels of rows without sensitive features: they are one group."""
-
-GROUPINGS = ("intersections", "marginals", "both", None)
-"""What several sensitive columns can make groups of; None makes one group of all rows."""
 
 _MOST_GROUPS = 1000
 

@@ -1,17 +1,27 @@
 """Names of groups and numbers as text, for messages and tables."""
 
 import html
+import math
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
 
-import numpy as np
-
-Cells = Sequence[str]
+from fairpca._rows.cells import Cells, cell_width, cut, printable
 
 ALL = "(all)"
 """What a label has for columns that a group does not go by: ("Female", "(all)") are all women."""
 
 _LONGEST_TEXT = 40
-"""Characters of a name in tables and messages: longer ones are cut."""
+"""Cells of a name in tables and messages: longer ones are cut."""
+
+MOST_ROWS = 40
+"""Groups in a printed table: more would not stay on a screen."""
+
+WHERE_ALL_ARE = "to_dict() and to_frame() have all"
+"""Where the groups are that a printed table leaves out."""
+
+_FIXED = (1e-3, 1e9)
+"""Where numbers are written with decimals: smaller and larger ones would be rows of noughts."""
 
 
 def label_text(label: Hashable, names: Sequence[str] | None = None) -> str:
@@ -40,9 +50,31 @@ def distinct_texts(labels: Sequence[Hashable], names: Sequence[str] | None = Non
 
 
 def short_text(text: str) -> str:
-    """The text on one line, cut where it is long, for tables and messages."""
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_TEXT else line[: _LONGEST_TEXT - 1] + "…"
+    """The text on one line, safe to print, cut where it is long, for tables and messages."""
+    return cut(_one_line(text), _LONGEST_TEXT)
+
+
+def short_texts(texts: Sequence[str]) -> list[str]:
+    """The same of several, with their ends where otherwise two would look alike."""
+    short = [short_text(text) for text in texts]
+    seen = Counter(short)
+    return [
+        _with_end(_one_line(text)) if seen[cut_text] > 1 and cut_text.endswith("…") else cut_text
+        for text, cut_text in zip(texts, short, strict=True)
+    ]
+
+
+def _with_end(line: str) -> str:
+    """A long line cut in the middle."""
+    half = _LONGEST_TEXT // 2
+    start = len(line) - half
+    while cell_width(line[start:]) > half:
+        start += 1
+    return cut(line, half) + line[start:]
+
+
+def _one_line(text: str) -> str:
+    return printable(" ".join(text.split()))
 
 
 def group_name(label: Hashable, names: Sequence[str] | None = None) -> str:
@@ -54,47 +86,51 @@ def listed(names: Sequence[object], most: int | None = None) -> str:
     """The names as text; beyond `most` of them only their number."""
     shown = names if most is None else names[:most]
     more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
-    return ", ".join(repr(name) for name in shown) + more
+    return ", ".join(map(quote, shown)) + more
+
+
+def quote(name: object) -> str:
+    """A name in quotation marks, safe to print.
+
+    repr would also escape joined emoji, and once more what is an escape already.
+    """
+    if not isinstance(name, str) or (name.isprintable() and "\\" not in name):
+        return repr(name)
+    mark = '"' if "'" in name and '"' not in name else "'"
+    return f"{mark}{printable(name)}{mark}"
+
+
+def most_of(sizes: Sequence[float] | Any) -> tuple[list[int], str]:
+    """Which rows of a table are printed: those with the largest sizes; and what is said of it."""
+    k = len(sizes)
+    if k <= MOST_ROWS:
+        return list(range(k)), ""
+    largest = sorted(range(k), key=lambda i: -sizes[i])[:MOST_ROWS]
+    return sorted(largest), (
+        f"The table has the {MOST_ROWS} groups with the largest disparities, of {k:,}; "
+        f"{WHERE_ALL_ARE}."
+    )
 
 
 def number_format(columns: Iterable[Iterable[float]]) -> str:
-    """Decimals that show four figures of the largest number; powers of ten where it is tiny."""
+    """Decimals that show four figures of the largest number; powers of ten beyond `_FIXED`."""
     largest = max((abs(value) for values in columns for value in values), default=0.0)
-    if not np.isfinite(largest) or largest == 0.0:
+    if not math.isfinite(largest) or largest == 0.0:
         return ".4f"
-    if largest < 1e-12:
+    if not _FIXED[0] <= largest < _FIXED[1]:
         return ".3e"
-    return f".{max(3 - int(np.floor(np.log10(largest))), 4)}f" if largest < 1e4 else ".1f"
+    return f".{max(3 - math.floor(math.log10(largest)), 4)}f" if largest < 1e4 else ",.1f"
 
 
-def formatted(value: float, form: str) -> str:
-    """The number in this form, without the sign of a zero."""
-    text = f"{value:{form}}"
-    return text.lstrip("-") if float(text.replace(",", "")) == 0.0 else text
+def formatted(value: float, form: str, least: float = math.inf) -> str:
+    """The number in this form, without the sign of a zero.
 
-
-def text_table(head: Cells, body: Sequence[Cells], foot: Cells | None = None) -> str:
-    """The table as text: the first column to the left, the others to the right.
-
-    A head may have several lines; shorter ones end on the last.
+    A number that is at least `least` is never shown as zero: it has two figures then.
     """
-    heads = _lines(head)
-    rows = [*heads, *body] if foot is None else [*heads, *body, foot]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join([first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])])
-        for first, *rest in rows
-    ]
-    rule = "-" * len(lines[0])
-    first, last = len(heads), len(heads) + len(body)
-    return "\n".join([*lines[:first], rule, *lines[first:last], rule, *lines[last:]])
-
-
-def _lines(head: Cells) -> list[Cells]:
-    """A head as rows of one line each."""
-    cells = [cell.split("\n") for cell in head]
-    most = max(map(len, cells))
-    return list(zip(*([""] * (most - len(cell)) + cell for cell in cells), strict=True))
+    text = f"{value:{form}}"
+    if float(text.replace(",", "")) != 0.0:
+        return text
+    return f"{value:.2g}" if value != 0.0 and abs(value) >= least else text.lstrip("-")
 
 
 def html_table(head: Cells, body: Sequence[Cells], foot: Cells | None = None) -> str:

@@ -32,17 +32,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     fairpca 0.1.0
     0
     """
-    missing = list(_EXTRA)
-    for name in _EXTRA:
-        with suppress(ImportError, ValueError):  # which say that it is there in part only
-            if find_spec(name) is not None:
-                missing.remove(name)
-    if missing:
-        print(
-            f"fairpca: the command line needs {', '.join(missing)}: install `fairpca[cli]`.",
-            file=sys.stderr,
-        )
-        return 2
-    from fairpca.cli._app import run
-
+    try:
+        missing = list(_EXTRA)
+        for name in _EXTRA:
+            with suppress(ImportError, ValueError):  # which say that it is there in part only
+                if find_spec(name) is not None:
+                    missing.remove(name)
+        if missing:
+            print(
+                f"fairpca: the command line needs {', '.join(missing)}: install `fairpca[cli]`.",
+                file=sys.stderr,
+            )
+            return 2
+        from fairpca.cli._app import run
+    except KeyboardInterrupt:  # before there was anything to be said about it
+        return 130
     return run(sys.argv[1:] if arguments is None else arguments)

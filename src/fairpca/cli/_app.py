@@ -1,6 +1,8 @@
 """The program: its commands, and how its failures end."""
 
+import _thread
 import os
+import re
 import signal
 import sys
 import threading
@@ -13,11 +15,22 @@ from pkgutil import iter_modules
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from fairpca._version import __version__
 from fairpca.cli import commands
-from fairpca.cli._terminal import BadInputError, complain, forget_warnings, show_warning
+from fairpca.cli._outputs import failure
+from fairpca.cli._terminal import (
+    STDOUT,
+    BadInputError,
+    complain,
+    forget,
+    show_warning,
+    to_stdout,
+    written_so_far,
+)
 from fairpca.exceptions import FairnessWarning
+from fairpca.files.atomic import NotWrittenError
 
 FINE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -25,6 +38,15 @@ _HELP = """Fair principal component analysis of tables: who pays for PCA, the su
 fairest to the worst-off group, and its proof.
 
 Tables are CSV, Parquet or Arrow files. Sensitive columns make the groups."""
+
+_HYPHEN = "\u2011"
+"""One at which lines are not broken."""
+
+_LONGEST_EXAMPLE = 72
+"""Characters of a line of an example, so that it fits 80 columns with what stands around it."""
+
+_WIDEST_HELP = 120
+"""Columns of help on a terminal that has as many."""
 
 _EXAMPLES = (
     "fairpca audit people.csv --sensitive sex --n-components 5",
@@ -43,7 +65,7 @@ def run(arguments: Sequence[str]) -> int:
         if hasattr(stream, "reconfigure"):  # so that what it cannot show is written as escapes
             stream.reconfigure(errors="backslashreplace")
     with warnings.catch_warnings(), _cleaning_up_when_ended():
-        forget_warnings()
+        forget()
         warnings.showwarning = show_warning
         warnings.simplefilter("always", FairnessWarning)
         given = [argument for argument in arguments if argument != "--debug"]
@@ -57,9 +79,10 @@ def run(arguments: Sequence[str]) -> int:
             )
             if code == INTERRUPTED:  # which is what typer makes of Ctrl-C
                 raise KeyboardInterrupt
-            sys.stdout.flush()
+            with to_stdout():
+                sys.stdout.flush()
         except BaseException as error:
-            if debug:
+            if debug and not isinstance(error, SystemExit):
                 traceback.print_exc()
             return _conclude(error)
     return FINE
@@ -72,39 +95,81 @@ def _cleaning_up_when_ended() -> Iterator[None]:
         yield
         return
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    ignored, sys.unraisablehook = sys.unraisablehook, _interrupt_again
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+        sys.unraisablehook = ignored
+
+
+def _interrupt_again(unraisable: Any) -> None:
+    """Let Ctrl-C count that came where Python can raise nothing, as in the midst of an import."""
+    if issubclass(unraisable.exc_type, KeyboardInterrupt):
+        _thread.interrupt_main()
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 def _conclude(error: BaseException) -> int:
     """Say in one line what went wrong; the exit code."""
-    if isinstance(error, KeyboardInterrupt):
+    if _is_interrupt(error):
         complain("interrupted; nothing was left half-written.")
         return INTERRUPTED
+    if isinstance(error, SystemExit) and not error.code:  # completion is done with
+        return FINE
     if isinstance(error, BrokenPipeError | SystemExit):  # typer makes the second of the first
-        # Nobody reads any more: Python would complain again on the way out.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_on_stdout()
         return FAILED
+    code, said = _described(error)
+    complain(said, "refusal")
+    return code
+
+
+def _described(error: BaseException) -> tuple[int, str]:
+    """The exit code for an error, and what is said of it."""
     if isinstance(error, BadInputError):
-        complain(str(error))
-        return BAD_INPUT
+        return BAD_INPUT, str(error)
     # typer's errors of usage have no public base class.
     if hasattr(error, "format_message"):
-        complain(f"{error.format_message()} Try --help.")
-        return BAD_INPUT
+        usage: Any = error
+        near = getattr(usage, "possibilities", None)
+        said = f"{usage.message}; did you mean {near[0]}?" if near else usage.format_message()
+        return BAD_INPUT, f"{said} Try --help."
     if isinstance(error, MemoryError):
-        complain("there is not enough memory for this table.")
-        return FAILED
+        return FAILED, "there is not enough memory for this table."
+    if isinstance(error, NotWrittenError):
+        said = failure(error, "write").removesuffix(".")
+        before = ", ".join(repr(str(path)) for path in written_so_far()) or "nothing"
+        return FAILED, (
+            f"{said} after {error.written:,} bytes, which are removed again; before that, "
+            f"{before} was written."
+        )
+    if isinstance(error, OSError):
+        if error.filename == STDOUT:
+            _give_up_on_stdout()
+            return FAILED, failure(error, "write")
+        return FAILED, failure(error)
     said = f": {error}" if str(error) else ""
-    complain(f"internal error, {type(error).__name__}{said} (--debug shows where)")
-    return FAILED
+    return FAILED, f"internal error, {type(error).__name__}{said} (--debug shows where)"
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether this is Ctrl-C, or what others have made of it: an import that failed, say."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def _give_up_on_stdout() -> None:
+    """Nobody reads any more: Python would complain again on the way out."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _application() -> typer.Typer:
     application = typer.Typer(
-        add_completion=False,
+        cls=_Group,
+        context_settings={"max_content_width": _WIDEST_HELP},
         rich_markup_mode=None,  # plain help, which can be piped and searched
         pretty_exceptions_enable=False,
     )
@@ -113,15 +178,44 @@ def _application() -> typer.Typer:
     )
     for found in sorted(iter_modules(commands.__path__), key=lambda module: module.name):
         module: Any = import_module(f"{commands.__name__}.{found.name}")
-        application.command(found.name, epilog=_as_epilog(module.EXAMPLES))(
+        application.command(found.name, cls=_Command, epilog=_as_epilog(module.EXAMPLES))(
             getattr(module, found.name)
         )
     return application
 
 
+class _WholeWords:
+    """A command whose help is not broken at hyphens: options would be torn apart."""
+
+    def get_help(self, context: Any) -> str:
+        command: Any = self
+        for part in (command, *command.params, *getattr(command, "commands", {}).values()):
+            if getattr(part, "help", None):
+                part.help = part.help.replace("-", _HYPHEN)
+        text: str = super().get_help(context)  # type: ignore[misc]
+        return text.replace(_HYPHEN, "-")
+
+
+class _Command(_WholeWords, TyperCommand):
+    pass
+
+
+class _Group(_WholeWords, TyperGroup):
+    pass
+
+
 def _as_epilog(examples: Sequence[str]) -> str:
     # The backspace keeps the lines as they are.
-    return "\n".join(["\b", "Examples:", *(f"  {example}" for example in examples)])
+    lines = ["\b", "Examples:"]
+    for example in examples:
+        line, *options = re.split(r" (?=--)", example)
+        for option in options:
+            if len(f"{line} {option}") > _LONGEST_EXAMPLE:
+                lines.append(f"  {line} \\")
+                line = "   "
+            line += f" {option}"
+        lines.append(f"  {line}")
+    return "\n".join(lines)
 
 
 def _options_of_the_program(

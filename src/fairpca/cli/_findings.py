@@ -7,8 +7,10 @@ import numpy as np
 
 from fairpca import FairPCA, GroupTable
 from fairpca._linalg.types import Array
-from fairpca._rows.text import short_text
+from fairpca._rows.cells import TextTable
+from fairpca._rows.text import WHERE_ALL_ARE, short_texts
 from fairpca.cli._prepared import PreparedTable
+from fairpca.cli._terminal import Heading
 from fairpca.tables.columns import quoted
 
 _MOST_SHOWN = 5
@@ -45,6 +47,12 @@ def columns_sentence(prepared: PreparedTable) -> str:
     return "\n  ".join(lines)
 
 
+def shown(result: Any) -> list[TextTable | str]:
+    """A result of the library as it is printed, in the program's words, between empty lines."""
+    parts = result.text_parts()
+    return ["", *(in_options(part) if isinstance(part, str) else part for part in parts), ""]
+
+
 def of_subspace(fair: FairPCA) -> list[str]:
     """Who pays for ordinary PCA, what the fair subspace costs, and how good it is.
 
@@ -60,7 +68,7 @@ def _who_pays(fair: FairPCA) -> str:
     table, certificate = fair.group_table_, fair.certificate_
     before = _with_pca(fair)
     worst, best = int(before.argmax()), int(before.argmin())
-    name = [short_text(text) for text in table.to_dict()["group"]]
+    name = short_texts(table.to_dict()["group"])
     if len(table) == 1:
         return "There is one group, for which ordinary PCA is its own."
     if fair.measure == "disparity" and not fair.relative:
@@ -104,16 +112,16 @@ def cost(fair: FairPCA) -> str:
     )
 
 
-def of_model(audited: GroupTable) -> list[str]:
+def of_model(audited: GroupTable) -> list[TextTable | str]:
     """What each group loses with an audited model, and what that costs in total."""
     ordinary = total(audited, audited.pca_loss)
     compared = _compared(total(audited, audited.loss), ordinary)
     if audited.baseline == "training":
         compared += " of the training rows"
     return [
-        f"The model on this table:\n\n{audited}\n",
+        Heading("The model on this table:"),
+        *shown(audited),
         f"The model has a total loss of {compared}.",
-        "\nA fair subspace fitted to this table:\n",
     ]
 
 
@@ -130,6 +138,7 @@ def _compared(loss: float, ordinary: float) -> str:
 
 def in_options(text: str) -> str:
     """The library's words with the program's own for what can be chosen."""
+    text = text.replace(WHERE_ALL_ARE, "--json has all")
     return text.replace("criterion='minmax'", "--criterion minmax")
 
 

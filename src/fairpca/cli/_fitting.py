@@ -13,9 +13,10 @@ import pandas
 
 from fairpca import FairPCA, GroupTable, ParetoFront
 from fairpca.audit import squared_errors
-from fairpca.cli._options import REPORT, ColumnOptions, FitOptions, check_destination
+from fairpca.cli._options import ColumnOptions, FitOptions
+from fairpca.cli._outputs import REPORT, check_destination
 from fairpca.cli._prepared import PreparedTable, without_repeating
-from fairpca.cli._terminal import BadInputError, refusing, show_warning, stage
+from fairpca.cli._terminal import BadInputError, refusing, show_warning, stage, writing
 from fairpca.estimators.audited import Judge
 from fairpca.estimators.callbacks import listening
 from fairpca.front import front_of
@@ -80,11 +81,13 @@ def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -
     return judge.table()
 
 
-def check_report(path: Path | None, choices: FitOptions, *others: Path | None) -> None:
+def check_report(
+    path: Path | None, choices: FitOptions, *others: Path | None, force: bool = False
+) -> None:
     """Refuse a report that could not be written, or would not be about what was asked."""
     if path is None:
         return
-    check_destination(path, REPORT, *others)
+    check_destination(path, REPORT, *others, force=force)
     with refusing():
         import_jinja2()
     one_point = choices.tolerance != 0.0 or choices.bound or choices.max_extra_loss is not None
@@ -134,7 +137,7 @@ def report_on(
 
 def write_report(report: Report, path: Path) -> None:
     """Write a report to a file, which is whole or not there."""
-    with stage(f"writing {path.name}"):
+    with stage(f"writing {path.name}"), writing(path):
         report.write_html(path)
 
 

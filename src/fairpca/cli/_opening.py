@@ -9,16 +9,15 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from fairpca.cli._options import check_suffix
+from fairpca._rows.words import READABLE
+from fairpca.cli._outputs import check_suffix
 from fairpca.cli._reading import ReadingOptions
 from fairpca.cli._terminal import BadInputError
 from fairpca.tables.batches import Table
-from fairpca.tables.reading import SUFFIXES
 
 STDIN = "-"
 """What stands for the standard input in the place of a file."""
 
-_SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 _MAGIC = {b"PAR1": ".parquet", b"ARRO": ".arrow", b"\xff\xff\xff\xff": ".arrow"}
 _GZIP = b"\x1f\x8b"
 
@@ -59,11 +58,7 @@ def open_table(
         raise BadInputError(f"there is no file {str(path)!r}.")
     if path.is_dir():
         raise BadInputError(f"{str(path)!r} is a folder, not a file.")
-    if path.name.lower().endswith(_SPREADSHEETS):
-        raise BadInputError(
-            f"{str(path)!r} is a spreadsheet: save the sheet as a CSV file (UTF-8) and use that."
-        )
-    check_suffix(path, SUFFIXES)
+    check_suffix(path, READABLE)
     return Table(path, **how)
 
 

@@ -1,28 +1,37 @@
 """Options that several commands have, and what they may be."""
 
-import os
+from __future__ import annotations
+
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairpca._rows.checks import check_choice, check_number
-from fairpca._rows.choices import CRITERIA, MEASURES
-from fairpca._rows.groups import MISSING_LABELS
-from fairpca._rows.labels import GROUPINGS
 from fairpca._rows.text import ALL, listed
+from fairpca._rows.words import (
+    CRITERIA,
+    ENCODINGS,
+    GROUPINGS,
+    MEASURES,
+    MISSING_LABELS,
+    READABLE,
+    SOLVER_NAMES,
+    UNFAIRNESS,
+)
 from fairpca.cli._terminal import BadInputError, refusing
-from fairpca.estimators.shrinkage import check_shrinkage
-from fairpca.moments import GroupMoments
-from fairpca.solvers import SOLVERS, UNFAIRNESS
-from fairpca.tables.encoding import ENCODINGS
-from fairpca.tables.reading import SUFFIXES
 
-MODEL, REPORT = (".fairpca",), (".html",)
-"""How files of models and of reports end."""
+if TYPE_CHECKING:  # the help needs none of the library
+    from fairpca.moments import GroupMoments
+
+
+def choice_option(words: Sequence[object], text: str, *, metavar: str | None = None) -> Any:
+    """An option that takes one of these words, which a shell can complete."""
+    texts = [str(word) for word in words]
+    return typer.Option(metavar=metavar or "|".join(texts), help=text, autocompletion=lambda: texts)
+
 
 column_option = partial(typer.Option, metavar="COLUMN")
 file_option = partial(typer.Option, metavar="FILE")
@@ -80,7 +89,7 @@ Table = Annotated[
     Path,
     typer.Argument(
         metavar="TABLE",
-        help=f"A file that ends in {', '.join(SUFFIXES)}; - is the standard input. Columns that "
+        help=f"A file that ends in {', '.join(READABLE)}; - is the standard input. Columns that "
         "cannot be meant, such as dates, keys of the rows and numbers with a slip, are refused "
         "with what to do about them.",
     ),
@@ -99,7 +108,7 @@ Carry = Annotated[
     list[str],
     column_option("--carry", help="Copy a column into the output table; repeat for several."),
 ]
-Encode = Annotated[str, typer.Option(metavar="|".join(ENCODINGS), help=_ENCODE)]
+Encode = Annotated[str, choice_option(ENCODINGS, _ENCODE)]
 Standardize = Annotated[
     bool,
     typer.Option(
@@ -108,17 +117,17 @@ Standardize = Annotated[
     ),
 ]
 KeepSensitive = Annotated[bool, typer.Option("--keep-sensitive/--drop-sensitive", help=_KEEP)]
-Criterion = Annotated[str, typer.Option(metavar="|".join(CRITERIA), help=_CRITERION)]
+Criterion = Annotated[str, choice_option(CRITERIA, _CRITERION)]
 Tolerance = Annotated[
     float, typer.Option(help="How far apart disparities may lie; only with --criterion equal.")
 ]
-Measure = Annotated[str, typer.Option(metavar="|".join(MEASURES), help=_MEASURE)]
+Measure = Annotated[str, choice_option(MEASURES, _MEASURE)]
 Relative = Annotated[
     bool, typer.Option("--relative", help="Divide the measure by the group's variance.")
 ]
 Bound = Annotated[list[str], typer.Option("--bound", metavar="[LABEL=]NUMBER", help=_BOUND)]
 MaxExtraLoss = Annotated[float | None, typer.Option(metavar="SHARE", help=_EXTRA)]
-Over = Annotated[str, typer.Option(metavar="|".join(UNFAIRNESS), help=_OVER)]
+Over = Annotated[str, choice_option(UNFAIRNESS, _OVER)]
 Nested = Annotated[
     bool,
     typer.Option(
@@ -130,15 +139,13 @@ Whiten = Annotated[
     bool,
     typer.Option("--whiten", help="Divide each reduced column by its standard deviation."),
 ]
-Solver = Annotated[str, typer.Option(metavar="NAME", help=f"One of auto, {', '.join(SOLVERS)}.")]
-MissingLabels = Annotated[str, typer.Option(metavar="|".join(MISSING_LABELS), help=_MISSING)]
-Groups = Annotated[str, typer.Option(metavar="|".join(map(str, GROUPINGS[:-1])), help=_GROUPS)]
+_SOLVERS = ("auto", *SOLVER_NAMES)
+Solver = Annotated[str, choice_option(_SOLVERS, f"One of {', '.join(_SOLVERS)}.", metavar="NAME")]
+MissingLabels = Annotated[str, choice_option(MISSING_LABELS, _MISSING)]
+Groups = Annotated[str, choice_option(GROUPINGS[:-1], _GROUPS)]
 OptionalGroups = Annotated[
     str | None,
-    typer.Option(
-        metavar="|".join(map(str, GROUPINGS[:-1])),
-        help=f"{_GROUPS} Without it those of the model, or combinations.",
-    ),
+    choice_option(GROUPINGS[:-1], f"{_GROUPS} Without it those of the model, or combinations."),
 ]
 Model = Annotated[
     Path | None, file_option("--model", help="Write the model; the suffix is .fairpca.")
@@ -148,6 +155,7 @@ Report = Annotated[
     Path | None,
     file_option("--report", help="Write a page, as `fairpca report` does; the suffix is .html."),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
 Stream = Annotated[bool, typer.Option("--stream", help=_STREAM)]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
@@ -170,12 +178,15 @@ class FitOptions:
 
     @refusing()
     def __post_init__(self) -> None:
+        from fairpca._rows.checks import check_choice, check_number
+        from fairpca.estimators.shrinkage import check_shrinkage
+
         check_choice("--criterion", self.criterion, CRITERIA)
         check_number("--tolerance", self.tolerance, least=0.0)
         check_choice("--measure", self.measure, MEASURES)
         if self.max_extra_loss is not None:
             check_number("--max-extra-loss", self.max_extra_loss, least=0.0)
-        check_choice("--solver", self.solver, ("auto", *SOLVERS))
+        check_choice("--solver", self.solver, _SOLVERS)
         check_choice("--missing-labels", self.missing_labels, MISSING_LABELS)
         check_choice("--groups", self.groups, GROUPINGS[:-1])
         for text in self.bound:
@@ -244,6 +255,8 @@ class ColumnOptions:
 
     @refusing()
     def __post_init__(self) -> None:
+        from fairpca._rows.checks import check_choice
+
         check_choice("--encode", self.encode, ENCODINGS)
         for name in ("sensitive", "drop"):
             object.__setattr__(self, name, unique(getattr(self, name)))
@@ -252,6 +265,8 @@ class ColumnOptions:
 @refusing()
 def criterion_of(over: str) -> str:
     """The criterion that asks for the fairest point of a front."""
+    from fairpca._rows.checks import check_choice
+
     check_choice("--over", over, UNFAIRNESS)
     return "minmax" if over == "largest" else "equal"
 
@@ -319,29 +334,3 @@ def _with_commas(label: Hashable, names: Sequence[str] | None = None) -> str:
     heads = heads or [""] * len(parts)
     texts = (f"{head}{part}" for head, part in zip(heads, parts, strict=True) if part != ALL)
     return ",".join(texts)
-
-
-def check_destination(path: Path | None, suffixes: Sequence[str], *others: Path | None) -> None:
-    """Refuse a file that could not be written, or is one of the others, before any work.
-
-    Another suffix would be that of a file with something else, which should not be lost.
-    """
-    if path is None:
-        return
-    check_suffix(path, suffixes)
-    folder = Path(os.path.realpath(path)).parent
-    if not folder.is_dir():
-        raise BadInputError(f"there is no folder {str(folder)!r} to write {path.name!r} to.")
-    if path.is_dir():
-        raise BadInputError(f"{str(path)!r} is a folder, not a file.")
-    if not os.access(folder, os.W_OK):
-        raise BadInputError(f"the folder {str(folder)!r} cannot be written to.")
-    for other in others:
-        if other is not None and os.path.realpath(path) == os.path.realpath(other):
-            raise BadInputError(f"{str(path)!r} is named twice: it would be overwritten.")
-
-
-def check_suffix(path: Path, known: Sequence[str]) -> None:
-    """Refuse a file that does not end in one of these."""
-    if not path.name.lower().endswith(tuple(known)):
-        raise BadInputError(f"{str(path)!r} must end in one of {listed(known)}.")

@@ -25,8 +25,9 @@ from fairpca._rows.labels import (
 )
 from fairpca.cli._opening import open_table
 from fairpca.cli._options import ColumnOptions, unique
+from fairpca.cli._outputs import failure
 from fairpca.cli._reading import ReadingOptions
-from fairpca.cli._terminal import BadInputError, refusing, stage
+from fairpca.cli._terminal import BadInputError, refusing, stage, writing
 from fairpca.estimators.gather import Gathered, gather
 from fairpca.estimators.model_file import FairModel, load_model
 from fairpca.exceptions import FairnessWarning, warn_user
@@ -239,7 +240,7 @@ def read_model(path: Path) -> tuple[FairModel, Preparation]:
     except FileNotFoundError as error:
         raise BadInputError(f"there is no file {str(path)!r}.") from error
     except OSError as error:
-        raise BadInputError(f"cannot read {str(path)!r}: {error}") from error
+        raise BadInputError(failure(error, "read", path)) from error
     if model.preparation is None:
         raise BadInputError(
             f"{str(path)!r} was fitted on columns without names: tables cannot be used."
@@ -256,7 +257,8 @@ def reduce_table(prepared: PreparedTable, fair: FairPCA, carry: Sequence[str], p
         batches = prepared.batches(doing, carried)
         return write_batches((_reduced(fair, *part, carried) for part in batches), path)
 
-    return prepared.table.settled(write)
+    with writing(path):
+        return prepared.table.settled(write)
 
 
 def _reduced(fair: FairPCA, batch: Any, rows: Array, carried: Sequence[str]) -> Any:

@@ -1,19 +1,20 @@
 """Options about how a table is read, which all commands have, and what they may be."""
 
+from __future__ import annotations
+
 import codecs
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairpca._rows.checks import check_choice
-from fairpca.cli._options import column_option, unique
+from fairpca._rows.words import IMPUTATIONS, MIN_ROWS, SMALL_GROUPS, UNKNOWN
+from fairpca.cli._options import choice_option, column_option, unique
 from fairpca.cli._terminal import BadInputError, refusing
-from fairpca.tables.csv_files import CsvRules
-from fairpca.tables.encoding import MIN_ROWS, UNKNOWN
-from fairpca.tables.small_groups import SMALL_GROUPS
-from fairpca.tables.summaries import IMPUTATIONS
+
+if TYPE_CHECKING:  # the help needs none of the library
+    from fairpca.tables.csv_files import CsvRules
 
 _TABS = ("\\t", "tab")
 """How people type a tab."""
@@ -68,7 +69,7 @@ AsNumber = Annotated[
         help="Take a column for a measurement that seems to count the rows; repeatable.",
     ),
 ]
-Impute = Annotated[str, typer.Option(metavar="|".join(IMPUTATIONS), help=_IMPUTE)]
+Impute = Annotated[str, choice_option(IMPUTATIONS, _IMPUTE)]
 DropMissing = Annotated[
     bool,
     typer.Option(
@@ -76,10 +77,8 @@ DropMissing = Annotated[
     ),
 ]
 MinRows = Annotated[int, typer.Option("--min-rows", metavar="N", help=_MIN_ROWS)]
-SmallGroups = Annotated[
-    str | None, typer.Option(metavar="|".join(SMALL_GROUPS), help=_SMALL, show_default=False)
-]
-UnknownCategories = Annotated[str, typer.Option(metavar="|".join(UNKNOWN), help=_UNKNOWN)]
+SmallGroups = Annotated[str | None, choice_option(SMALL_GROUPS, _SMALL)]
+UnknownCategories = Annotated[str, choice_option(UNKNOWN, _UNKNOWN)]
 
 
 @dataclass(frozen=True)
@@ -100,6 +99,8 @@ class ReadingOptions:
 
     @refusing()
     def __post_init__(self) -> None:
+        from fairpca._rows.checks import check_choice
+
         if self.sep in _TABS:
             object.__setattr__(self, "sep", "\t")
         if len(self.sep) > 1 or not self.sep.isascii() or self.sep in ('"', "\n", "\r"):
@@ -127,6 +128,8 @@ class ReadingOptions:
     @property
     def rules(self) -> CsvRules:
         """How a CSV file is written."""
+        from fairpca.tables.csv_files import CsvRules
+
         encoding = codecs.lookup(self.encoding).name
         return CsvRules(self.sep, self.decimal, encoding, tuple(self.missing_values))
 

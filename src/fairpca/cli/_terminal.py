@@ -1,4 +1,8 @@
-"""What is said to the user: results, one-line errors, warnings, and signs of life."""
+"""What is said to the user: results, one-line errors, warnings, and signs of life.
+
+On a terminal, sentences wrap at spaces and tables fit its width, with colour unless NO_COLOR is
+set. Elsewhere there is no colour, a sentence is one line, and tables have at most 80 columns.
+"""
 
 import json
 import math
@@ -10,13 +14,15 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
-
+from fairpca._rows.cells import WIDTH, Line, TextTable, left_to_right, printable, wrapped
 from fairpca.exceptions import FairnessWarning
+
+if TYPE_CHECKING:  # rich is loaded where something is shown on a terminal
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
 
 _PATIENCE = 2.0
 """Seconds after which work that is still going on says what it does."""
@@ -24,13 +30,28 @@ _PATIENCE = 2.0
 _PATIENCE_ON_A_TERMINAL = 0.5
 """The same where the words go when the work is done."""
 
-_shown: Live | None = None
-_warned: list[str] = []
+_WIDEST = 120
+"""Columns beyond which sentences do not go: longer lines are hard to read."""
+
+STDOUT = "standard output"
+"""What is named where that cannot be written to."""
+
+_STYLES = {"head": "bold", "worst": "bold red", "refusal": "bold red", "warning": "bold yellow"}
+
+_shown: "Live | None" = None
 """What the terminal shows at the moment."""
+
+_warned: list[str] = []
+_written: list[Path] = []
+"""What was said of a command, and what it has written, so far."""
 
 
 class BadInputError(Exception):
     """The input is at fault; the message is one sentence for the user."""
+
+
+class Heading(str):
+    """A line above what it is about."""
 
 
 @contextmanager
@@ -43,20 +64,39 @@ def refusing(where: str = "") -> Iterator[None]:
         raise BadInputError(f"{where}: {said}" if where else said) from error
 
 
-def say(text: str) -> None:
-    """Print lines of a result."""
-    print("\n".join(printable(line) for line in text.split("\n")))
+def say(part: TextTable | str) -> None:
+    """Print a table, a heading, or lines of a result."""
+    console = _console(sys.stdout)
+    if isinstance(part, TextTable):
+        lines = part.lines(console.width if console else WIDTH)
+    else:
+        style = "head" if isinstance(part, Heading) else ""
+        lines = [((line, style),) for line in _lines(part, console)]
+    with to_stdout():
+        _print(lines, sys.stdout, console)
 
 
 def say_json(result: dict[str, Any]) -> None:
     """Print a result as JSON, in ASCII."""
-    print(json.dumps(_finite(result), indent=2, allow_nan=False))
+    text = json.dumps(_finite(result), indent=2, allow_nan=False)
+    with to_stdout():
+        print(text)
+
+
+@contextmanager
+def to_stdout() -> Iterator[None]:
+    """Let an error of the body say that it is one of writing the result."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = STDOUT
+        raise
 
 
 def show(
     as_json: bool,
     data: Callable[[], dict[str, Any]],
-    words: Callable[[], Iterable[str]],
+    words: Callable[[], Iterable[TextTable | str]],
     **written: Path | None,
 ) -> None:
     """Print a result, as JSON or in words, and the files that were written."""
@@ -64,32 +104,39 @@ def show(
         paths = {name: None if path is None else str(path) for name, path in written.items()}
         say_json(data() | paths | {"warnings": _warned})
         return
-    for text in words():
-        say(text)
+    for part in words():
+        say(part)
     for name, path in written.items():
         if path is not None:
             say(f"{'Report' if name == 'report' else 'Written'}: {path}")
 
 
-def complain(message: str) -> None:
-    """Print one line on the error stream."""
-    line = _as_line(" ".join(message.split()))
-    if _shown is None:
-        print(line, file=sys.stderr, flush=True)
-    else:  # above the line that shows what is being done
-        _shown.console.print(Text(line), soft_wrap=True)
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Remember that the body has written this file."""
+    yield
+    _written.append(path)
 
 
-def printable(line: str) -> str:
-    """The line with characters that steer a terminal, or turn its direction, as escapes."""
-    if line.isprintable():
-        return line
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+def written_so_far() -> tuple[Path, ...]:
+    """The files that the command has written."""
+    return tuple(_written)
 
 
-def forget_warnings() -> None:
-    """Begin anew with what is said of a command in JSON."""
+def complain(message: str, style: str = "") -> None:
+    """Print one line on the error stream; on a terminal, as many as its width needs."""
+    console = _console(sys.stderr) if _shown is None else _shown.console
+    first, *rest = _lines(f"fairpca: {' '.join(message.split())}", console)
+    # The name of the program, or with the word behind it that says what this is, stands out.
+    end = len("fairpca: warning:" if message.startswith("warning: ") else "fairpca:")
+    lines = [((first[:end], style), (first[end:], "")), *(((line, ""),) for line in rest)]
+    _print(lines, sys.stderr, console)
+
+
+def forget() -> None:
+    """Begin anew with what is remembered of a command."""
     _warned.clear()
+    _written.clear()
 
 
 def show_warning(message: Warning | str, category: type[Warning], *where: Any, **how: Any) -> None:
@@ -97,7 +144,7 @@ def show_warning(message: Warning | str, category: type[Warning], *where: Any, *
     if issubclass(category, FairnessWarning):
         text = _in_options(str(message))
         _warned.append(text)
-        complain(f"warning: {text}")
+        complain(f"warning: {text}", "warning")
 
 
 @contextmanager
@@ -109,8 +156,10 @@ def stage(doing: str) -> Iterator[Callable[[str, int, int], None]]:
     """
     global _shown
     started = time.monotonic()
-    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-        console = Console(file=sys.stderr, force_terminal=True)
+    console = _console(sys.stderr)
+    if console is not None:
+        from rich.live import Live
+
         _shown = Live(_cropped(f"{doing} …"), console=console, transient=True)
         timer = threading.Timer(_PATIENCE_ON_A_TERMINAL, _shown.start)
     else:
@@ -135,19 +184,49 @@ def stage(doing: str) -> Iterator[Callable[[str, int, int], None]]:
         complain(f"{doing} took {seconds:.0f} s.")
 
 
-def _cropped(text: str) -> Text:
+def _console(stream: TextIO) -> "Console | None":
+    """A console for a stream that is a terminal; None for others."""
+    if not stream.isatty() or os.environ.get("TERM") == "dumb":
+        return None
+    from rich.console import Console
+
+    # By itself, rich would take FORCE_COLOR for a terminal.
+    return Console(file=stream, force_terminal=True, highlight=False, markup=False, emoji=False)
+
+
+def _lines(text: str, console: "Console | None") -> list[str]:
+    """Text as lines that are safe to print, and no wider than the console."""
+    lines = [printable(line) for line in text.split("\n")]
+    if console is None:
+        return lines
+    width = min(console.width, _WIDEST)
+    return [part for line in lines for part in wrapped(line, width)]
+
+
+def _print(lines: Iterable[Line], stream: TextIO, console: "Console | None") -> None:
+    if console is None:
+        for line in lines:
+            text = left_to_right("".join(text for text, _ in line).rstrip())
+            print(text, file=stream, flush=stream is sys.stderr)
+        return
+    from rich.text import Text
+
+    for line in lines:
+        pieces = [(left_to_right(text), _STYLES.get(kind, "")) for text, kind in line]
+        console.print(Text.assemble(*pieces), soft_wrap=True)
+
+
+def _cropped(text: str) -> "Text":
     """The text on one line: of a line that is broken in two only one half would go."""
-    return Text(_as_line(text), no_wrap=True, overflow="crop")
+    from rich.text import Text
+
+    return Text(f"fairpca: {printable(text)}", no_wrap=True, overflow="crop")
 
 
 def _in_options(message: str) -> str:
     """What the library says of a parameter as said of the option, which is what the user typed."""
     message = message.replace('FairPCA(shrinkage="auto")', "fairpca fit --shrinkage auto")
     return re.sub(r"^sensitive_features\b", "--sensitive", message)
-
-
-def _as_line(text: str) -> str:
-    return f"fairpca: {printable(text)}"
 
 
 def _finite(value: Any) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 from fairpca._linalg.types import Array
 from fairpca._rows.intervals import GroupIntervals
 from fairpca._rows.text import formatted, group_name, number_format
+from fairpca._rows.words import BASELINES as BASELINES
 from fairpca.estimators.baselines import Baselines, baselines_of
 from fairpca.estimators.resampling import (
     SEED,
@@ -25,8 +26,6 @@ from fairpca.estimators.resampling import (
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 from fairpca.table import GroupTable
-
-BASELINES = ("rows", "training")
 
 _ORTHONORMAL = 1e-6
 """How far the products of components may be from those of orthonormal ones."""

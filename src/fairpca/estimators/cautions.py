@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._linalg.device import diagonals
-from fairpca._rows.text import listed, short_text
+from fairpca._rows.text import listed, quote, short_text
 from fairpca.certificate.words import NOUNS
 from fairpca.estimators.chance import indistinct_groups
 from fairpca.estimators.gather import Gathered
@@ -48,7 +48,7 @@ def cautions(
     *,
     groups: Sequence[str] | None = None,
     features: Sequence[str] | None = None,
-    quoted: Callable[[str], str] = repr,
+    quoted: Callable[[str], str] = quote,
     advice: str = TO_FIT,
     columns: bool = True,
 ) -> list[Caution]:
@@ -61,7 +61,7 @@ def cautions(
         Groups that the rows cannot tell from chance, as `indistinct_groups` finds them.
     groups, features : sequence of str, default=None
         What the groups and the columns are called, if not as in the moments.
-    quoted : callable, default=repr
+    quoted : callable, default=quote
         Makes a name part of a sentence.
     advice : str, default=TO_FIT
         What to do about groups that the rows cannot tell from chance.

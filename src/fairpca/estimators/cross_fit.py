@@ -17,14 +17,16 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from fairpca._linalg.types import Array
+from fairpca._rows.cells import TextTable, laid_out
 from fairpca._rows.folds import N_FOLDS, are_large
 from fairpca._rows.text import (
     formatted,
     html_table,
     label_text,
     listed,
+    most_of,
     number_format,
-    text_table,
+    short_texts,
 )
 from fairpca.estimators.credibility import credible_shrinkage
 from fairpca.estimators.fold_problems import FoldProblems
@@ -188,7 +190,14 @@ class CrossFit:
         return f"{n0} was chosen: {why}."
 
     def __repr__(self) -> str:
-        return "\n".join([text_table(*self._cells()), *self.sentences()])
+        return laid_out(self.text_parts())
+
+    def text_parts(self) -> list[TextTable | str]:
+        """What is printed: the table, and the sentences below it."""
+        head, rows, foot = self._cells()
+        shown, left = most_of(np.maximum(self.disparity, self.pca_disparity))
+        table = TextTable(head, [rows[i] for i in shown], foot, units=(1, 3, 2, 2))
+        return [table, *filter(None, [left]), *self.sentences()]
 
     def _repr_html_(self) -> str:
         return html_table(*self._cells()) + "".join(f"<p>{text}</p>" for text in self.sentences())
@@ -202,7 +211,9 @@ class CrossFit:
         ]
         rows = [
             [group, f"{count:,}", *(formatted(value, form) for value in values)]
-            for group, count, *values in zip(*columns.values(), strict=True)
+            for group, (_, count, *values) in zip(
+                short_texts(columns["group"]), zip(*columns.values(), strict=True), strict=True
+            )
         ]
         largest = [formatted(float(d.max()), form) for d in (self.pca_disparity, self.disparity)]
         return heads, rows, ["largest", *[""] * 6, *largest]

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
+from fairpca._rows.cells import TextTable, laid_out
 from fairpca._rows.checks import import_pandas
-from fairpca._rows.text import formatted, html_table, number_format, text_table
+from fairpca._rows.text import formatted, html_table, number_format
 from fairpca.solvers import NestedStep
 
 
@@ -96,7 +97,11 @@ class NestingTable:
         return str(self)
 
     def __str__(self) -> str:
-        return text_table(*self._cells())
+        return laid_out(self.text_parts())
+
+    def text_parts(self) -> list[TextTable | str]:
+        """What is printed: the table."""
+        return [TextTable(*self._cells())]
 
     def _repr_html_(self) -> str:
         return html_table(*self._cells())

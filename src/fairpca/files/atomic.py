@@ -1,30 +1,63 @@
 """Writing files so that nobody ever sees half of one."""
 
+import errno
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What only writing can meet; other errors of a body, which also reads, are of something else."""
+
+
+class NotWrittenError(OSError):
+    """A file could not be written: `filename` says which, and `written` how many bytes were."""
+
+    written: int = 0
 
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[BinaryIO]:
     """Open a temporary file beside `path`, which takes its place when all went well.
 
-    If the body fails or is interrupted, the temporary file goes and `path` stays as it was.
+    A file that was there keeps its permissions, and its owner if we may say so; a link stays a
+    link. If the body fails or is interrupted, the temporary file goes and `path` stays as it was. A
+    full disk, or a folder that cannot be written to, is a `NotWrittenError`.
     """
     # Through links, so that a link stays one and the rename stays within one file system.
     target = os.path.realpath(path)
     # A short name of its own: that of the target may already be as long as names can be.
     temporary = os.path.join(os.path.dirname(target), f".fairpca-{secrets.token_hex(8)}.tmp")
+    written, in_body = 0, False
     try:
         with open(temporary, "xb") as file:
+            _take_over(target, file)  # before there is anything in it to be seen
+            in_body = True
             yield file
+            in_body = False
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
-    except BaseException:  # Ctrl-C, too
+    except BaseException as error:  # Ctrl-C, too
         with suppress(OSError):
+            written = os.stat(temporary).st_size
             os.unlink(temporary)
+        if isinstance(error, OSError) and (error.errno in _FULL or not in_body):
+            failed = NotWrittenError(error.errno, error.strerror or str(error), str(path))
+            failed.written = written
+            raise failed from error
         raise
+
+
+def _take_over(target: str, file: BinaryIO) -> None:
+    """Give the new file the permissions and the owner of the one that it will replace."""
+    if not hasattr(os, "fchown"):  # Windows has neither
+        return
+    with suppress(OSError):
+        before = os.stat(target)
+        with suppress(OSError):
+            os.fchown(file.fileno(), before.st_uid, before.st_gid)
+        os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))

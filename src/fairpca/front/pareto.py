@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
+from fairpca._rows.cells import TextTable, laid_out
 from fairpca._rows.checks import (
     Progress,
     check_choice,
@@ -21,7 +22,7 @@ from fairpca._rows.checks import (
     check_whole_number,
     import_pandas,
 )
-from fairpca._rows.text import html_table, text_table
+from fairpca._rows.text import html_table
 from fairpca.estimators.fair_pca import FairPCA
 from fairpca.front.shown import cells_of, columns_of, sentences_of
 from fairpca.problem import Problem
@@ -71,22 +72,23 @@ class ParetoFront:
     >>> problem = Problem(GroupMoments.from_rows(X, ["a"] * 100 + ["b"] * 200), n_components=2)
     >>> front = ParetoFront.from_problem(problem, n_points=5)
     >>> front
-    point  largest disparity  total loss  extra loss  least disparity   spread   status
-    -----------------------------------------------------------------------------------
-    0                14.4909     15.0359      0.00 %           0.0734  14.4176  optimal
-    1                12.5786     15.3764      2.26 %           1.5402  11.0384  optimal
-    2                10.6662     15.8688      5.54 %           3.2350   7.4312  optimal
-    3                 8.7539     16.4106      9.14 %           5.0040   3.7499  optimal
-    4                 6.8415     16.9982     13.05 %           6.8415   0.0000  optimal
-    -----------------------------------------------------------------------------------
+             largest    total    extra      least
+    point  disparity     loss     loss  disparity   spread   status
+    ---------------------------------------------------------------
+    0        14.4909  15.0359   0.00 %     0.0734  14.4176  optimal
+    1        12.5786  15.3764   2.26 %     1.5402  11.0384  optimal
+    2        10.6662  15.8688   5.54 %     3.2350   7.4312  optimal
+    3         8.7539  16.4106   9.14 %     5.0040   3.7499  optimal
+    4         6.8415  16.9982  13.05 %     6.8415   0.0000  optimal
+    ---------------------------------------------------------------
     5 of 5 points proven optimal. The fairest:
-    Proven optimal: in every subspace of this dimension some group has a disparity of at least
-    6.84153, and here none has more than 6.84153.
-    Compared with ordinary PCA, one group is better off, by 7.65, and one worse off, by 6.77: some
-    group always is, because ordinary PCA has the least total loss.
-    For every mixture of the criterion's groups, measured from the fitted mean and with mean
-    losses, the disparity from the mixture's own best subspace is at most 6.84153, and no subspace
-    has a smaller worst case.
+    Proven optimal: in every subspace of this dimension some group has a disparity
+    of at least 6.84153, and here none has more than 6.84153.
+    Compared with ordinary PCA, one group is better off, by 7.65, and one worse off,
+    by 6.77: some group always is, because ordinary PCA has the least total loss.
+    For every mixture of the criterion's groups, measured from the fitted mean and
+    with mean losses, the disparity from the mixture's own best subspace is at most
+    6.84153, and no subspace has a smaller worst case.
     """
 
     problem: Problem
@@ -378,7 +380,11 @@ class ParetoFront:
         return str(self)
 
     def __str__(self) -> str:
-        return "\n".join([text_table(*cells_of(self)), *sentences_of(self)])
+        return laid_out(self.text_parts())
+
+    def text_parts(self) -> list[TextTable | str]:
+        """What is printed: a table of some points, and the sentences below it."""
+        return [TextTable(*cells_of(self)), *sentences_of(self)]
 
     def _repr_html_(self) -> str:
         sentences = (f"<p>{html.escape(sentence)}</p>" for sentence in sentences_of(self))

@@ -78,25 +78,27 @@ def pareto_front(
     >>> X = StandardScaler().set_output(transform="pandas").fit_transform(adult.data)
     >>> front = pareto_front(X, sensitive_features=adult.sensitive_features, n_components=5)
     >>> print(front)
-    point  largest disparity  total loss  extra loss  least disparity   spread   status
-    -----------------------------------------------------------------------------------
-    0                12.2988      7.0129      0.00 %           0.5036  11.7952  optimal
-    7                10.7049      7.0148      0.03 %           0.5674  10.1375  optimal
-    14                9.1110      7.0205      0.11 %           0.6289   8.4821  optimal
-    21                7.5171      7.0298      0.24 %           0.6886   6.8285  optimal
-    28                5.9232      7.0433      0.43 %           0.7466   5.1766  optimal
-    35                4.3293      7.0619      0.70 %           0.8031   3.5262  optimal
-    42                2.7354      7.1070      1.34 %           0.8865   1.8489  optimal
-    49                1.1415      7.2834      3.86 %           1.0629   0.0786  optimal
-    -----------------------------------------------------------------------------------
-    50 of 50 points proven optimal. The fairest:
-    Proven optimal: in every subspace of this dimension some group has a disparity of at least
-    1.14148, and here none has more than 1.14148.
-    Compared with ordinary PCA, 4 groups are better off, by up to 11.2, and one worse off, by 0.638:
-    some group always is, because ordinary PCA has the least total loss.
-    For every mixture of the criterion's groups, measured from the fitted mean and with mean losses,
-    the disparity from the mixture's own best subspace is at most 1.14148, and no subspace has a
-    smaller worst case.
+             largest   total   extra      least
+    point  disparity    loss    loss  disparity   spread   status
+    -------------------------------------------------------------
+    0        12.2988  7.0129  0.00 %     0.5036  11.7952  optimal
+    7        10.7049  7.0148  0.03 %     0.5674  10.1375  optimal
+    14        9.1110  7.0205  0.11 %     0.6289   8.4821  optimal
+    21        7.5171  7.0298  0.24 %     0.6886   6.8285  optimal
+    28        5.9232  7.0433  0.43 %     0.7466   5.1766  optimal
+    35        4.3293  7.0619  0.70 %     0.8031   3.5262  optimal
+    42        2.7354  7.1070  1.34 %     0.8865   1.8489  optimal
+    49        1.1415  7.2834  3.86 %     1.0629   0.0786  optimal
+    -------------------------------------------------------------
+    The table has 8 of 50 points. 50 of 50 points proven optimal. The fairest:
+    Proven optimal: in every subspace of this dimension some group has a disparity
+    of at least 1.14148, and here none has more than 1.14148.
+    Compared with ordinary PCA, 4 groups are better off, by up to 11.2, and one
+    worse off, by 0.638: some group always is, because ordinary PCA has the least
+    total loss.
+    For every mixture of the criterion's groups, measured from the fitted mean and
+    with mean losses, the disparity from the mixture's own best subspace is at most
+    1.14148, and no subspace has a smaller worst case.
     >>> fair = front.estimator(max_extra_loss=0.01)
     >>> fair.group_table_.disparity.round(2).tolist()
     [3.19, 2.38, 0.81, 3.19, 0.84]

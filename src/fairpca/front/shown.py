@@ -9,6 +9,10 @@ from fairpca._rows.text import distinct_texts, formatted, number_format
 from fairpca.problem import Problem
 
 _SHOWN_POINTS = 8
+"""Points in the printed table of a front."""
+
+_ROUNDING = 1e-9
+"""Part of the largest number below which another is shown as zero."""
 
 
 def shown_measures(problem: Problem, measures: Array) -> Array:
@@ -39,7 +43,7 @@ def columns_of(front: Any) -> dict[str, list[Any]]:
 
 def cells_of(front: Any) -> tuple[list[str], list[list[str]]]:
     """Head and a few of the points, the first and the last among them."""
-    few = np.linspace(0, len(front) - 1, min(len(front), _SHOWN_POINTS)).round().astype(int)
+    few = _few(front)
     noun, shown = _noun(front), shown_measures(front.problem, front.measures)
     kept = front.problem.measure == "variance"
     best = f"largest {noun}" if kept else f"least {noun}"
@@ -53,31 +57,41 @@ def cells_of(front: Any) -> tuple[list[str], list[list[str]]]:
     if front.over == "spread":
         first, *rest, last = numbers
         numbers = {name: numbers[name] for name in (last, *rest, first)}
-    form = number_format([values for name, values in numbers.items() if name != "extra loss"])
+    sizes = [values for name, values in numbers.items() if name != "extra loss"]
+    form, least = number_format(sizes), _ROUNDING * max(np.abs(v).max() for v in sizes)
     rows = [
         [
             str(i),
             *(
-                formatted(values[i], ".2f") + " %"
+                formatted(values[i], ".2f", 100 * _ROUNDING) + " %"
                 if name == "extra loss"
-                else formatted(values[i], form)
+                else formatted(values[i], form, least)
                 for name, values in numbers.items()
             ),
             front[i].certificate.status,
         ]
         for i in few
     ]
-    return ["point", *numbers, "status"], rows
+    heads = [" ".join(name.split(" ")[:-1]) + f"\n{name.split(' ')[-1]}" for name in numbers]
+    return ["point", *heads, "status"], rows
 
 
 def sentences_of(front: Any) -> list[str]:
     """How many points are proven optimal, and what is proven of the fairest."""
+    shown = len(_few(front))
+    some = f"The table has {shown} of {len(front)} points. " if shown < len(front) else ""
     proven = sum(solution.certificate.status == "optimal" for solution in front)
     gap = "" if proven == len(front) else f", the largest gap is {front.relative_gap.max():.2g}"
     return [
-        f"{proven} of {len(front)} points proven optimal{gap}. The fairest:",
+        f"{some}{proven} of {len(front)} points proven optimal{gap}. The fairest:",
         *front[-1].certificate.sentences(),
     ]
+
+
+def _few(front: Any) -> Array:
+    """The numbers of the points in the table."""
+    few: Array = np.linspace(0, len(front) - 1, min(len(front), _SHOWN_POINTS)).round().astype(int)
+    return few
 
 
 def _noun(front: Any) -> str:

@@ -17,6 +17,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from fairpca._linalg.types import Array
+from fairpca._rows.cells import TextTable, laid_out
 from fairpca._rows.checks import (
     check_choice,
     check_flag,
@@ -25,7 +26,7 @@ from fairpca._rows.checks import (
     check_whole_number,
 )
 from fairpca._rows.named import chosen_columns, named_columns, without_columns
-from fairpca._rows.text import formatted, listed, number_format, short_text, text_table
+from fairpca._rows.text import formatted, listed, number_format, short_text
 from fairpca.estimators.fair_pca import FairPCA
 from fairpca.estimators.pipelines import Step, find_reduction
 from fairpca.exceptions import FairnessWarning, warn_user
@@ -126,7 +127,7 @@ class HeldOutLosses:
         unit = "shares of the group's variance" if self.relative else "squared units of X"
         what = {"loss": "Losses", "disparity": "Disparities"}[self.measure]
         said = f"{what} on held-out rows, in {unit}; intervals of about 95 %."
-        return f"{text_table(heads, [*zip(*cells, strict=True)])}\n{said}"
+        return laid_out([TextTable(heads, [*zip(*cells, strict=True)], units=(4, 4)), said])
 
 
 def held_out_losses(

@@ -16,6 +16,7 @@ import numpy as np
 
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_choice
+from fairpca._rows.words import UNFAIRNESS as UNFAIRNESS
 from fairpca.certificate import certify
 from fairpca.problem import Problem
 from fairpca.solution import Solution
@@ -23,9 +24,6 @@ from fairpca.solvers._exact.goals import LeastLoss, goal_of
 from fairpca.solvers._exact.multistart import refine_in
 from fairpca.solvers._exact.run import Workspace, search_space, with_minmax
 from fairpca.solvers.exact import MOST_STARTS, solve_near
-
-UNFAIRNESS = ("largest", "spread")
-"""What a front can trade for total loss."""
 
 _MORE_STARTS = 5
 """Starts beside the neighbours, where following them leaves a gap."""

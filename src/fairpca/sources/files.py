@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairpca._rows.text import listed
+from fairpca._rows.words import READABLE
 from fairpca.tables.columns import MOST_NAMES
-from fairpca.tables.reading import SUFFIXES, TableFile, suffix_of
+from fairpca.tables.reading import TableFile, suffix_of
 
 
 def list_files(source: str | Path | Sequence[str | Path]) -> list[TableFile]:
@@ -26,7 +27,7 @@ def list_files(source: str | Path | Sequence[str | Path]) -> list[TableFile]:
     unknown = [str(path) for path in found if not suffix_of(path)]
     if unknown:
         raise ValueError(
-            f"Files must end in one of {listed(SUFFIXES)}: {listed(unknown, MOST_NAMES)}; pass a "
+            f"Files must end in one of {listed(READABLE)}: {listed(unknown, MOST_NAMES)}; pass a "
             "list of the files that are meant."
         )
     found = [Path(os.path.abspath(path)) for path in found]

@@ -11,25 +11,13 @@ import numpy as np
 
 from fairpca._linalg.types import Array
 from fairpca._rows.groups import Codes, encode_column
+from fairpca._rows.words import IMPUTATIONS
 from fairpca.tables.columns import MOST_NAMES, encode_arrow, encoded_text, numbers, quoted
 from fairpca.tables.looks import look_of
 from fairpca.tables.refusals import TableError, typed
-from fairpca.tables.summaries import IMPUTATIONS
-
-ENCODINGS = ("onehot", "codes", "error")
-"""What can be made of columns of text."""
 
 KINDS = ("number", "onehot", "codes")
 """What a column of the table can become."""
-
-UNKNOWN = ("error", "ignore")
-"""What can be made of categories that did not occur at the fit."""
-
-MIN_ROWS = 5
-"""Categories and groups with fewer rows tell of single people.
-
-Five is a usual bound for tables that are published. The program pools such categories
-and refuses such groups."""
 
 POOL = "other (rare)"
 """What the categories with few rows are together."""

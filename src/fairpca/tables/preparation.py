@@ -11,9 +11,9 @@ import numpy as np
 
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_choice
+from fairpca._rows.words import ENCODINGS, IMPUTATIONS
 from fairpca.tables.columns import column_values, quoted, require_columns, table_columns
 from fairpca.tables.encoding import (
-    ENCODINGS,
     POOL,
     InputColumn,
     Tally,
@@ -23,7 +23,7 @@ from fairpca.tables.encoding import (
 from fairpca.tables.looks import Judge, Looks, Places, check_categories, id_error
 from fairpca.tables.outcomes import ColumnOutcome, left_out, outcome_of
 from fairpca.tables.refusals import TableError, meant, typed
-from fairpca.tables.summaries import IMPUTATIONS, ColumnSummary
+from fairpca.tables.summaries import ColumnSummary
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ import pyarrow
 import pyarrow.ipc
 import pyarrow.parquet
 
+from fairpca._rows.words import READABLE
 from fairpca.tables.columns import is_text
 from fairpca.tables.csv_files import CsvFile, CsvRules
 from fairpca.tables.csv_hints import encoding_error
@@ -96,13 +97,9 @@ class TableFile:
         )
 
 
-SUFFIXES = (".csv", ".parquet", ".arrow", ".feather", ".csv.gz", ".tsv", ".tsv.gz")
-"""How files of tables end."""
-
-
 def suffix_of(path: Path) -> str:
     """The suffix that says how a file is read, or nothing."""
-    return next((end for end in SUFFIXES if path.name.lower().endswith(end)), "")
+    return next((end for end in READABLE if path.name.lower().endswith(end)), "")
 
 
 def batch_rows(n_columns: int) -> int:

@@ -19,9 +19,6 @@ from fairpca._rows.text import group_name
 from fairpca.tables.columns import MOST_NAMES, encode_labels
 from fairpca.tables.refusals import TableError
 
-SMALL_GROUPS = ("error", "pool", "drop", "keep")
-"""What can be made of groups with few rows."""
-
 POOLED = "other (small)"
 """What small groups are together."""
 

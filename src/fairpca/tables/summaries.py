@@ -14,9 +14,6 @@ from fairpca.tables.columns import encoded_text, numbers, quoted
 from fairpca.tables.looks import MOST_TEXTS, Looks, counts_rows
 from fairpca.tables.refusals import TableError, typed
 
-IMPUTATIONS = ("mean", "median", "most-frequent")
-"""What missing numbers can be filled in with; missing text always becomes the most frequent."""
-
 _MOST_VALUES = 100_000
 """Among how many different numbers the most frequent one is looked for."""
 

@@ -16,9 +16,6 @@ import pyarrow.parquet
 from fairpca.files.atomic import replacing
 from fairpca.tables.columns import is_text, quoted
 
-SUFFIXES = (".csv", ".parquet", ".arrow", ".feather")
-"""How files that can be written end."""
-
 _STEERING = r"^([=+\-@\t\r])"
 """Text that begins with one of these can be run as a formula by a spreadsheet."""
 
@@ -34,7 +31,7 @@ def write_batches(batches: Iterable[Any], path: Path) -> int:
     batches : iterable of pyarrow.RecordBatch
         At least one. What it raises leaves no file behind, and an older one as it was.
     path : Path
-        The file; its suffix is one of `SUFFIXES`.
+        The file; its suffix is one of `fairpca._rows.words.WRITABLE`.
     """
     suffix = path.suffix.lower()
     prepare = _harmless if suffix == ".csv" else _plain

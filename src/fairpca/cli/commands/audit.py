@@ -1,31 +1,23 @@
 """``fairpca audit``."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairpca import FairPCA, GroupTable
-from fairpca._rows.checks import check_choice
-from fairpca.cli import _findings as findings
+from fairpca._rows.words import BASELINES, MIN_ROWS
 from fairpca.cli import _options as options
 from fairpca.cli import _reading as reading
-from fairpca.cli._fitting import (
-    audit_prepared,
-    check_report,
-    fit_fair,
-    report_on,
-    write_report,
-)
 from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension, unique
-from fairpca.cli._prepared import PreparedTable, prepare_table, prepare_with_model, read_model
 from fairpca.cli._reading import ReadingOptions
-from fairpca.cli._terminal import BadInputError, refusing, show
-from fairpca.estimators.audited import BASELINES
-from fairpca.estimators.baselines import baselines_of
-from fairpca.estimators.resampling import check_resamples
-from fairpca.tables.encoding import MIN_ROWS
+from fairpca.cli._terminal import BadInputError, Heading, refusing, show
+
+if TYPE_CHECKING:
+    from fairpca import FairPCA, GroupTable
+    from fairpca.cli._prepared import PreparedTable
 
 EXAMPLES = (
     "fairpca audit people.csv --sensitive sex --n-components 5",
@@ -34,6 +26,8 @@ EXAMPLES = (
     "fairpca audit new.parquet --model people.fairpca",
     "fairpca audit new.parquet --model people.fairpca --baseline training",
 )
+
+_REFITTED = "\nA fair subspace fitted to this table:\n"
 
 
 def audit(
@@ -51,10 +45,10 @@ def audit(
     ] = None,
     baseline: Annotated[
         str,
-        typer.Option(
-            metavar="|".join(BASELINES),
-            help="What a model's losses are compared with: PCA of this table and of its groups, or "
-            "of the rows that the model was fitted to.",
+        options.choice_option(
+            BASELINES,
+            "What a model's losses are compared with: PCA of this table and of its groups, or of "
+            "the rows that the model was fitted to.",
         ),
     ] = "rows",
     resamples: Annotated[
@@ -91,6 +85,7 @@ def audit(
     unknown_categories: reading.UnknownCategories = "error",
     groups: options.OptionalGroups = None,
     report: options.Report = None,
+    force: options.Force = False,
     stream: options.Stream = False,
     json: options.Json = False,
 ) -> None:
@@ -99,6 +94,12 @@ def audit(
     A group's loss is the squared distance between a row and its reconstruction, averaged over its
     rows; its disparity is what it loses beyond a PCA of its own. Nothing but a report is written.
     """
+    from fairpca._rows.checks import check_choice
+    from fairpca.cli import _findings as findings
+    from fairpca.cli._fitting import check_report, fit_fair, report_on, write_report
+    from fairpca.cli._prepared import prepare_table
+    from fairpca.estimators.resampling import check_resamples
+
     how = ReadingOptions(
         sep,
         decimal,
@@ -146,7 +147,7 @@ def audit(
     else:
         columns = ColumnOptions(names, unused, encode, standardize, keep_sensitive)
         dimension = parse_dimension(n_components)
-        check_report(report, choices, table)
+        check_report(report, choices, table, force=force)
         audited = None
         whole = report is not None
         prepared = prepare_table(
@@ -175,7 +176,12 @@ def audit(
         lambda: [
             f"{findings.columns_sentence(prepared)}\n",
             *([] if audited is None else findings.of_model(audited)),
-            *([] if fair is None else [f"{fair.group_table_}\n", *findings.of_subspace(fair)]),
+            *([] if audited is None or fair is None else [Heading(_REFITTED)]),
+            *(
+                []
+                if fair is None
+                else [*findings.shown(fair.group_table_)[1:], *findings.of_subspace(fair)]
+            ),
         ],
         report=report,
     )
@@ -196,6 +202,10 @@ def _audit_model(
 
     Nothing is fitted to rows that are compared with those of the training.
     """
+    from fairpca.cli._fitting import audit_prepared, fit_fair
+    from fairpca.cli._prepared import prepare_with_model, read_model
+    from fairpca.estimators.baselines import baselines_of
+
     model, preparation = read_model(path)
     names = sensitive or preparation.sensitive
     if not names:

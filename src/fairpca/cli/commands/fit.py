@@ -2,31 +2,21 @@
 
 import typer
 
-from fairpca.cli import _findings as findings
+from fairpca._rows.words import MIN_ROWS, WRITABLE
 from fairpca.cli import _options as options
 from fairpca.cli import _reading as reading
-from fairpca.cli._fitting import check_report, fit_fair, report_on, write_report
-from fairpca.cli._options import (
-    MODEL,
-    ColumnOptions,
-    FitOptions,
-    check_destination,
-    parse_dimension,
-)
-from fairpca.cli._prepared import prepare_table, reduce_table
+from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension
+from fairpca.cli._outputs import MODEL, check_destination
 from fairpca.cli._reading import ReadingOptions
-from fairpca.cli._terminal import show
-from fairpca.estimators.model_file import save_model
-from fairpca.tables.encoding import MIN_ROWS
-from fairpca.tables.writing import SUFFIXES
+from fairpca.cli._terminal import show, writing
 
 EXAMPLES = (
     "fairpca fit people.csv --sensitive sex --n-components 5 --model people.fairpca",
-    "fairpca fit people.parquet --sensitive sex --sensitive race --n-components 0.9 \\",
-    "    --target income --carry income --output reduced.parquet",
+    "fairpca fit people.parquet --sensitive sex --sensitive race --n-components 0.9"
+    " --target income --carry income --output reduced.parquet",
     "fairpca fit people.csv --sensitive race --n-components 5 --max-extra-loss 0.01 --json",
-    "fairpca fit people.csv --sensitive sex --n-components 5 --measure loss --relative \\",
-    "    --bound 0.5 --bound Female=0.4",
+    "fairpca fit people.csv --sensitive sex --n-components 5 --measure loss --relative"
+    " --bound 0.5 --bound Female=0.4",
     "fairpca fit people.csv --sensitive race --n-components 5 --criterion equal --tolerance 0.1",
     "fairpca fit people.csv --sensitive hospital --n-components 5 --shrinkage auto",
 )
@@ -68,6 +58,7 @@ def fit(
     output: options.Output = None,
     carry: options.Carry = [],  # noqa: B006
     report: options.Report = None,
+    force: options.Force = False,
     stream: options.Stream = False,
     json: options.Json = False,
 ) -> None:
@@ -78,6 +69,11 @@ def fit(
     what each group loses and how good the subspace provably is, and writes the model, the reduced
     table, a report, or all of them.
     """
+    from fairpca.cli import _findings as findings
+    from fairpca.cli._fitting import check_report, fit_fair, report_on, write_report
+    from fairpca.cli._prepared import prepare_table, reduce_table
+    from fairpca.estimators.model_file import save_model
+
     how = ReadingOptions(
         sep,
         decimal,
@@ -105,9 +101,9 @@ def fit(
         nested,
         shrinkage,
     )
-    check_destination(model, MODEL, table, output)
-    check_destination(output, SUFFIXES, table)
-    check_report(report, choices, table)
+    check_destination(model, MODEL, table, output, force=force)
+    check_destination(output, WRITABLE, table, force=force)
+    check_report(report, choices, table, force=force)
     prepared = prepare_table(
         table,
         columns,
@@ -130,7 +126,8 @@ def fit(
     if output is not None:
         reduce_table(prepared, fair, carry, output)
     if model is not None:
-        save_model(fair, model, preparation=preparation)
+        with writing(model):
+            save_model(fair, model, preparation=preparation)
     if page is not None and report is not None:
         write_report(page, report)
     show(
@@ -144,10 +141,10 @@ def fit(
         },
         lambda: [
             findings.columns_sentence(prepared),
-            f"\n{fair.group_table_}\n",
+            *findings.shown(fair.group_table_),
             *findings.of_subspace(fair),
-            *([f"\n{fair.nesting_}\n"] if nested else []),
-            *([f"\n{fair.cross_fit_}\n"] if hasattr(fair, "cross_fit_") else []),
+            *(findings.shown(fair.nesting_) if nested else []),
+            *(findings.shown(fair.cross_fit_) if hasattr(fair, "cross_fit_") else []),
         ],
         model=model,
         output=output,

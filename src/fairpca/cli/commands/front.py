@@ -1,38 +1,30 @@
 """``fairpca front``."""
 
-from pathlib import Path
-from typing import Annotated, Any
+from __future__ import annotations
 
-import pyarrow
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
 
-from fairpca import FairPCA, ParetoFront
-from fairpca._rows.checks import check_number
-from fairpca.cli import _findings as findings
+from fairpca._rows.words import MIN_ROWS, WRITABLE
 from fairpca.cli import _options as options
 from fairpca.cli import _reading as reading
-from fairpca.cli._fitting import find_front
-from fairpca.cli._options import (
-    MODEL,
-    ColumnOptions,
-    FitOptions,
-    check_destination,
-    parse_dimension,
-)
-from fairpca.cli._prepared import prepare_table, reduce_table
+from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension
+from fairpca.cli._outputs import MODEL, check_destination
 from fairpca.cli._reading import ReadingOptions
-from fairpca.cli._terminal import BadInputError, refusing, show, stage
-from fairpca.estimators.model_file import save_model
-from fairpca.front import shown_measures
-from fairpca.tables.encoding import MIN_ROWS
-from fairpca.tables.writing import SUFFIXES, write_batches
+from fairpca.cli._terminal import BadInputError, Heading, refusing, show, stage, writing
+
+if TYPE_CHECKING:
+    from fairpca import FairPCA, ParetoFront
+    from fairpca._rows.cells import TextTable
 
 EXAMPLES = (
     "fairpca front people.csv --sensitive sex --n-components 5",
-    "fairpca front people.csv --sensitive race --n-components 5 --max-extra-loss 0.01 \\",
-    "    --model people.fairpca --output reduced.csv",
-    "fairpca front people.parquet --sensitive sex --n-components 0.9 --points 20 \\",
-    "    --points-output front.csv",
+    "fairpca front people.csv --sensitive race --n-components 5 --max-extra-loss 0.01"
+    " --model people.fairpca --output reduced.csv",
+    "fairpca front people.parquet --sensitive sex --n-components 0.9 --points 20"
+    " --points-output front.csv",
     "fairpca front people.csv --sensitive race --n-components 5 --over spread --max-spread 0.5",
 )
 
@@ -106,6 +98,7 @@ def front(
             "--points-output", help="Write the table of all points, as for --output."
         ),
     ] = None,
+    force: options.Force = False,
     stream: options.Stream = False,
     json: options.Json = False,
 ) -> None:
@@ -115,6 +108,14 @@ def front(
     spread, its largest difference between the disparities of two groups. A model or a reduced table
     is that of the chosen point: the fairest, unless another one is chosen.
     """
+    import pyarrow
+
+    from fairpca.cli import _findings as findings
+    from fairpca.cli._fitting import find_front
+    from fairpca.cli._prepared import prepare_table, reduce_table
+    from fairpca.estimators.model_file import save_model
+    from fairpca.tables.writing import write_batches
+
     how = ReadingOptions(
         sep,
         decimal,
@@ -139,9 +140,9 @@ def front(
     choices = FitOptions(
         criterion, 0.0, measure, relative, missing_labels=missing_labels, groups=groups
     )
-    check_destination(model, MODEL, table, output, points_output)
-    check_destination(output, SUFFIXES, table, points_output)
-    check_destination(points_output, SUFFIXES, table)
+    check_destination(model, MODEL, table, output, points_output, force=force)
+    check_destination(output, WRITABLE, table, points_output, force=force)
+    check_destination(points_output, WRITABLE, table, force=force)
     columns = ColumnOptions(sensitive, [*target, *drop], encode, standardize, keep_sensitive)
     needed = model is not None or output is not None
     prepared = prepare_table(
@@ -163,9 +164,10 @@ def front(
     if fair is not None and output is not None:
         reduce_table(prepared, fair, carry, output)
     if fair is not None and model is not None:
-        save_model(fair, model, preparation=prepared.preparation)
+        with writing(model):
+            save_model(fair, model, preparation=prepared.preparation)
     if points_output is not None:
-        with stage(f"writing {points_output.name}"):
+        with stage(f"writing {points_output.name}"), writing(points_output):
             columns_of = {"point": list(range(len(found))), **found.to_dict()}
             write_batches(pyarrow.table(columns_of).to_batches(), points_output)
     show(
@@ -178,7 +180,7 @@ def front(
         },
         lambda: [
             findings.columns_sentence(prepared),
-            f"\n{findings.in_options(str(found))}",
+            *findings.shown(found)[:-1],
             *_chosen_in_words(found, chosen, fair),
         ],
         model=model,
@@ -194,6 +196,8 @@ def _check_wish(wish: dict[str, Any], n_points: int) -> None:
             "choose a point by one of --index, --max-largest, --max-spread, --max-extra-loss and "
             "--knee, not by several."
         )
+    from fairpca._rows.checks import check_number
+
     for name in ("max_largest", "max_spread", "max_extra_loss"):
         if name in wish:
             with refusing():
@@ -221,6 +225,8 @@ def _chosen(front: ParetoFront, wish: dict[str, Any], needed: bool) -> int | Non
 
 
 def _as_data(found: ParetoFront) -> dict[str, Any]:
+    from fairpca.front import shown_measures
+
     columns, bound = found.to_dict(), found.unfairness_bound
     worst, *names = list(columns)[: -found.problem.n_groups]
     return {
@@ -243,13 +249,17 @@ def _as_data(found: ParetoFront) -> dict[str, Any]:
     }
 
 
-def _chosen_in_words(found: ParetoFront, chosen: int | None, fair: FairPCA | None) -> list[str]:
+def _chosen_in_words(
+    found: ParetoFront, chosen: int | None, fair: FairPCA | None
+) -> list[TextTable | str]:
+    from fairpca.cli import _findings as findings
+
     if chosen is None or fair is None:
         return []
     fairest = chosen == len(found) - 1
     lines = [
-        f"\nPoint {chosen}, {'the fairest' if fairest else f'of {len(found)}'}:",
-        f"\n{fair.group_table_}\n",
+        Heading(f"\nPoint {chosen}, {'the fairest' if fairest else f'of {len(found)}'}:"),
+        *findings.shown(fair.group_table_),
         findings.cost(fair),
     ]
     # The certificate of the fairest stands below the front already.

@@ -5,22 +5,19 @@ from typing import Annotated
 
 import typer
 
-from fairpca.cli import _findings as findings
+from fairpca._rows.words import MIN_ROWS
 from fairpca.cli import _options as options
 from fairpca.cli import _reading as reading
-from fairpca.cli._fitting import check_report, report_on, write_report
 from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension
-from fairpca.cli._prepared import prepare_table
 from fairpca.cli._reading import ReadingOptions
 from fairpca.cli._terminal import show
-from fairpca.tables.encoding import MIN_ROWS
 
 EXAMPLES = (
     "fairpca report people.csv --sensitive sex --n-components 5 --report people.html",
-    "fairpca report people.parquet --sensitive sex --sensitive race --n-components 0.9 \\",
-    '    --target income --report people.html --title "Who pays?"',
-    "fairpca report people.csv --sensitive race --n-components 5 --measure variance --relative \\",
-    "    --report people.html",
+    "fairpca report people.parquet --sensitive sex --sensitive race --n-components 0.9"
+    ' --target income --report people.html --title "Who pays?"',
+    "fairpca report people.csv --sensitive race --n-components 5 --measure variance"
+    " --relative --report people.html",
 )
 
 
@@ -54,6 +51,7 @@ def report(
     min_rows: reading.MinRows = MIN_ROWS,
     small_groups: reading.SmallGroups = None,
     groups: options.Groups = "intersections",
+    force: options.Force = False,
     json: options.Json = False,
 ) -> None:
     """Write a page for everyone: who pays for PCA, what fairness costs, and how sure that is.
@@ -61,6 +59,10 @@ def report(
     The page needs nothing else, neither files nor a network. It has the finding in plain words, a
     slider from ordinary PCA to the fairest subspace, and the proof.
     """
+    from fairpca.cli import _findings as findings
+    from fairpca.cli._fitting import check_report, report_on, write_report
+    from fairpca.cli._prepared import prepare_table
+
     how = ReadingOptions(
         sep,
         decimal,
@@ -78,7 +80,7 @@ def report(
     choices = FitOptions(
         criterion, 0.0, measure, relative, missing_labels=missing_labels, groups=groups
     )
-    check_report(report, choices, table)
+    check_report(report, choices, table, force=force)
     columns = ColumnOptions(sensitive, [*target, *drop], encode, standardize, keep_sensitive)
     prepared = prepare_table(
         table, columns, missing_labels, reading=how, groups=groups, whole=True, kept=True
@@ -96,7 +98,7 @@ def report(
         },
         lambda: [
             findings.columns_sentence(prepared),
-            f"\n{fair.group_table_}\n",
+            *findings.shown(fair.group_table_),
             *made.summary["finding"],
             *findings.proof(fair),
         ],

@@ -3,14 +3,12 @@
 from pathlib import Path
 from typing import Annotated
 
-from fairpca.cli import _findings as findings
+from fairpca._rows.words import WRITABLE
 from fairpca.cli import _options as options
 from fairpca.cli import _reading as reading
-from fairpca.cli._options import check_destination
-from fairpca.cli._prepared import open_with_model, read_model, reduce_table
+from fairpca.cli._outputs import check_destination
 from fairpca.cli._reading import ReadingOptions
 from fairpca.cli._terminal import show
-from fairpca.tables.writing import SUFFIXES
 
 EXAMPLES = (
     "fairpca transform new.csv --model people.fairpca --output reduced.csv",
@@ -35,6 +33,7 @@ def transform(
     missing_values: reading.MissingValues = [],  # noqa: B006
     drop_missing: reading.DropMissing = False,
     unknown_categories: reading.UnknownCategories = "error",
+    force: options.Force = False,
     stream: options.Stream = False,
     json: options.Json = False,
 ) -> None:
@@ -43,6 +42,9 @@ def transform(
     The table needs the columns of the fit, in any order. Those that were sensitive, targets or
     dropped then may be there; others are refused unless they are dropped or carried here.
     """
+    from fairpca.cli import _findings as findings
+    from fairpca.cli._prepared import open_with_model, read_model, reduce_table
+
     how = ReadingOptions(
         sep,
         decimal,
@@ -51,7 +53,7 @@ def transform(
         drop_missing,
         unknown_categories=unknown_categories,
     )
-    check_destination(output, SUFFIXES, table, model)
+    check_destination(output, WRITABLE, table, model, force=force)
     fitted, preparation = read_model(model)
     opened = open_with_model(table, preparation, drop, carry, reading=how, stream=stream)
     n_rows = reduce_table(opened, fitted.reduction, carry, output)

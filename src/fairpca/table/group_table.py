@@ -1,9 +1,8 @@
-"""GroupTable: who pays, as a table for the terminal, the notebook and data frames."""
+"""What each group loses, in numbers."""
 
 from __future__ import annotations
 
 import html
-import textwrap
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,31 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._linalg.types import Array
+from fairpca._rows.cells import TextTable, laid_out
 from fairpca._rows.checks import import_pandas
 from fairpca._rows.intervals import GroupIntervals
-from fairpca._rows.text import (
-    formatted,
-    html_table,
-    label_text,
-    listed,
-    number_format,
-    short_text,
-    text_table,
-)
+from fairpca._rows.text import html_table, label_text, listed, most_of
 from fairpca.problem import Problem
-
-_NO_CHANGE = 1e-9
-"""Part of a group's variance below which it is neither better nor worse off: rounding."""
-
-_PERCENT = ".1f"
-
-_TRAINING = "training "
-"""Before the names of columns that are about the PCA of other rows."""
-
-_UNKNOWN = "unknown"
-
-_WIDTH = 100
-"""Characters in a line of the sentences under a printed table."""
+from fairpca.table.shown import NO_CHANGE, TRAINING, compared, spread_of, table_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,16 +68,24 @@ class GroupTable:
     >>> X[:100] = X[:100, ::-1]
     >>> fair = FairPCA(2).fit(X, sensitive_features=["a"] * 100 + ["b"] * 200)
     >>> fair.group_table_
-                                        own PCA     PCA     PCA    fair    fair        PCA       fair
-    group               rows  variance     loss    loss  % lost    loss  % lost  disparity  disparity
-    -------------------------------------------------------------------------------------------------
-    a                    100   13.3296   2.2762  4.6726    35.1  4.7416    35.6     2.3965     2.4654
-    b                    200   14.5183   1.7882  4.2878    29.5  4.2536    29.3     2.4997     2.4654
-    -------------------------------------------------------------------------------------------------
-    largest difference                                                              0.1032     0.0000
-    Compared with ordinary PCA, 1 of 2 groups is better off and 1 is worse off. The largest gain: b
-    loses 0.0343 less (0.2 % of its variance). The largest loss: a loses 0.0690 more (0.5 % of its
-    variance). Ordinary PCA has the least total loss, so any other subspace leaves some group worse off.
+                                        own PCA     PCA     PCA    fair    fair
+    group               rows  variance     loss    loss  % lost    loss  % lost
+    ---------------------------------------------------------------------------
+    a                    100   13.3296   2.2762  4.6726    35.1  4.7416    35.6
+    b                    200   14.5183   1.7882  4.2878    29.5  4.2536    29.3
+    ---------------------------------------------------------------------------
+    <BLANKLINE>
+                              PCA       fair
+    group               disparity  disparity
+    ----------------------------------------
+    a                      2.3965     2.4654
+    b                      2.4997     2.4654
+    ----------------------------------------
+    largest difference     0.1032     0.0000
+    Compared with ordinary PCA, 1 of 2 groups is better off and 1 is worse off. The
+    largest gain: b loses 0.0343 less (0.2 % of its variance). The largest loss: a
+    loses 0.0690 more (0.5 % of its variance). Ordinary PCA has the least total
+    loss, so any other subspace leaves some group worse off.
     >>> fair.group_table_.worse_off
     ('a',)
     >>> round(fair.group_table_["a"]["fair disparity"], 4)
@@ -152,7 +140,7 @@ class GroupTable:
     @property
     def largest_difference(self) -> float:
         """Largest difference between the disparities of two groups, of those that have any."""
-        return _spread(self.disparity)
+        return spread_of(self.disparity)
 
     @property
     def difference_interval(self) -> tuple[float, float] | None:
@@ -167,7 +155,7 @@ class GroupTable:
     def change(self) -> Array:
         """What each group loses more than with ordinary PCA, 0 where that is rounding; (k,)."""
         change = self.loss - self.pca_loss
-        return np.where(np.abs(change) > _NO_CHANGE * self.variance, change, 0.0)
+        return np.where(np.abs(change) > NO_CHANGE * self.variance, change, 0.0)
 
     @property
     def better_off(self) -> tuple[Hashable, ...]:
@@ -204,47 +192,21 @@ class GroupTable:
 
         One group has nothing to be compared with.
         """
-        return " ".join(filter(None, [self._compared(), *self.notes]))
-
-    def _compared(self) -> str:
-        k, better, worse = len(self), self.n_better_off, self.n_worse_off
-        pca = "ordinary PCA" if self.baseline == "rows" else "the PCA of the training rows"
-        if k == 1:
-            return ""
-        if not better and not worse:
-            return f"Every group is as well off as with {pca}."
-        if k in (better, worse):
-            said = f"Every group is {'better' if better else 'worse'} off than with {pca}."
-        else:
-            said = (
-                f"Compared with {pca}, {better or 'none'} of {k} groups "
-                f"{'is' if better < 2 else 'are'} better off and {worse or 'none'} "
-                f"{'is' if worse < 2 else 'are'} worse off."
-            )
-        if better:
-            said += f" The largest gain: {self._moved(int(self.change.argmin()), 'less')}."
-        if worse:
-            said += f" The largest loss: {self._moved(int(self.change.argmax()), 'more')}."
-        if self.pca_is_best and 0 < worse < k:
-            said += (
-                " Ordinary PCA has the least total loss, so any other subspace leaves some group "
-                "worse off."
-            )
-        return said
+        return " ".join(filter(None, [compared(self), *self.notes]))
 
     def to_dict(self) -> dict[str, list[Any]]:
         """The columns by name, as lists; shares are those of the group's variance."""
-        own, pca = self._baseline_names
+        own, pca = self.baseline_names
         columns = {
-            "group": self._group_texts(),
+            "group": self.group_texts(),
             "rows": self.count.tolist(),
             "variance": self.variance.tolist(),
             f"{own} loss": self.own_loss.tolist(),
-            f"{own} share lost": self._share(self.own_loss).tolist(),
+            f"{own} share lost": self.share_of(self.own_loss).tolist(),
             f"{pca} loss": self.pca_loss.tolist(),
-            f"{pca} share lost": self._share(self.pca_loss).tolist(),
+            f"{pca} share lost": self.share_of(self.pca_loss).tolist(),
             f"{self.name} loss": self.loss.tolist(),
-            f"{self.name} share lost": self._share(self.loss).tolist(),
+            f"{self.name} share lost": self.share_of(self.loss).tolist(),
             f"{pca} disparity": self.pca_disparity.tolist(),
             f"{self.name} disparity": self.disparity.tolist(),
         }
@@ -258,12 +220,12 @@ class GroupTable:
         return columns
 
     @property
-    def _baseline_names(self) -> tuple[str, str]:
+    def baseline_names(self) -> tuple[str, str]:
         """What own PCA and ordinary PCA are called in the names of columns."""
         return (
             ("own PCA", "PCA")
             if self.baseline == "rows"
-            else (_TRAINING + "own PCA", _TRAINING + "PCA")
+            else (TRAINING + "own PCA", TRAINING + "PCA")
         )
 
     def to_frame(self) -> Any:
@@ -290,7 +252,7 @@ class GroupTable:
 
     def __getitem__(self, label: Hashable) -> dict[str, Any]:
         """The numbers of one group, by the names of the columns."""
-        shown = dict(zip(self._group_texts(), self.labels, strict=True))
+        shown = dict(zip(self.group_texts(), self.labels, strict=True))
         label = label if label in self.labels else shown.get(str(label), label)
         if label not in self.labels:
             raise KeyError(f"There is no group {label!r}; there are {listed(self.labels, 10)}.")
@@ -301,81 +263,30 @@ class GroupTable:
         return str(self)
 
     def __str__(self) -> str:
-        said = textwrap.wrap(self.sentences(), _WIDTH, break_on_hyphens=False)
-        return "\n".join([text_table(*self._cells()), *said])
+        return laid_out(self.text_parts())
+
+    def text_parts(self) -> list[TextTable | str]:
+        """What is printed: the table, and the sentences below it.
+
+        Of many groups the table has those with the largest disparities.
+        """
+        shown, left = most_of(np.fmax(np.nan_to_num(self.disparity), self.pca_disparity))
+        return [table_of(self, shown), *filter(None, [left, self.sentences()])]
 
     def _repr_html_(self) -> str:
         said = self.sentences()
-        return html_table(*self._cells()) + (said and f"<p>{html.escape(said)}</p>")
+        table = table_of(self, range(len(self)))
+        return html_table(table.head, table.body, table.foot) + (
+            said and f"<p>{html.escape(said)}</p>"
+        )
 
     def _labels_where(self, chosen: NDArray[np.bool_]) -> tuple[Hashable, ...]:
         return tuple(self.labels[i] for i in np.flatnonzero(chosen))
 
-    def _share(self, losses: Array) -> Array:
+    def share_of(self, losses: Array) -> Array:
         """Losses as shares of the groups' variance; who has none loses none."""
         return np.divide(losses, self.variance, out=np.zeros(len(self)), where=self.variance > 0.0)
 
-    def _moved(self, i: int, word: str) -> str:
-        change = np.abs(self.change)
-        amount = _not_zero(change[i], self._number_format)
-        share = _not_zero(100.0 * self._share(change)[i], _PERCENT)
-        name = short_text(self._group_texts()[i])
-        return f"{name} loses {amount} {word} ({share} % of its variance)"
-
-    def _group_texts(self) -> list[str]:
+    def group_texts(self) -> list[str]:
         """The groups as text; the parts of an intersection with the names of their columns."""
         return [label_text(label, self.group_names) for label in self.labels]
-
-    def _cells(self) -> tuple[list[str], list[list[str]], list[str]]:
-        """Head, one row for each group, and a last row with the largest differences."""
-        form = self._number_format
-        own, pca = (name.replace(_TRAINING, "training\n") for name in self._baseline_names)
-        columns: dict[str, tuple[Any, str]] = {
-            "rows": (self.count, ","),
-            "variance": (self.variance, form),
-            f"{own}\nloss": (self.own_loss, form),
-            f"{pca}\nloss": (self.pca_loss, form),
-            f"{pca}\n% lost": (100.0 * self._share(self.pca_loss), _PERCENT),
-            f"{self.name}\nloss": (self.loss, form),
-            f"{self.name}\n% lost": (100.0 * self._share(self.loss), _PERCENT),
-            f"{pca}\ndisparity": (self.pca_disparity, form),
-            f"{self.name}\ndisparity": (self.disparity, form),
-        }
-        for name, values in zip((pca, self.name), self.held_out or (), strict=False):
-            columns[f"{name} disp.\nheld out"] = (values, form)
-        rows = [
-            [short_text(text), *(_known(values[i], form) for values, form in columns.values())]
-            for i, text in enumerate(self._group_texts())
-        ]
-        shown = (self.pca_disparity, self.disparity, *(self.held_out or ()))
-        spreads = [_known(_spread(part), form) for part in shown]
-        foot = ["largest difference", *[""] * 7, *spreads]
-        head = ["group", *columns]
-        if self.intervals is not None:
-            head.append(f"{self.name} disparity\n95 % interval")
-            ends = [*self.intervals.disparity, self.difference_interval or (np.nan, np.nan)]
-            for row, (low, high) in zip([*rows, foot], ends, strict=True):
-                known = f"{formatted(low, form)} to {formatted(high, form)}"
-                row.append(known if np.isfinite(low) else _UNKNOWN)
-        return head, rows, foot
-
-    @property
-    def _number_format(self) -> str:
-        columns = (self.variance, self.own_loss, self.pca_loss, self.loss)
-        return number_format(column[np.isfinite(column)] for column in columns)
-
-
-def _spread(values: Array) -> float:
-    """The difference between the largest and the smallest number, of those that are known."""
-    known = values[~np.isnan(values)]
-    return float(np.ptp(known)) if len(known) else float("nan")
-
-
-def _known(value: float, form: str) -> str:
-    return _UNKNOWN if np.isnan(value) else formatted(value, form)
-
-
-def _not_zero(value: float, form: str) -> str:
-    """The number in this form, or in two figures where that would show nothing."""
-    text = formatted(value, form)
-    return text if float(text) != 0.0 else f"{value:.2g}"

@@ -1,0 +1,61 @@
+"""The words that parameters and options take.
+
+They stand alone, so that the program's help and its completion in a shell load nothing else.
+"""
+
+CRITERIA = ("minmax", "equal")
+"""What is asked for: the least largest measure, or equal ones."""
+
+MEASURES = ("disparity", "loss", "variance")
+"""What fairness is judged by."""
+
+UNFAIRNESS = ("largest", "spread")
+"""What a front can trade for total loss."""
+
+GROUPINGS = ("intersections", "marginals", "both", None)
+"""What several sensitive columns make groups of; None is no groups."""
+
+MISSING_LABELS = ("error", "group", "drop")
+"""What becomes of rows without a label."""
+
+BASELINES = ("rows", "training")
+"""Whose own PCA and PCA an audit compares with."""
+
+SOLVER_NAMES = (
+    "exact",
+    "pareto",
+    "sdp",
+    "sdp-iterative",
+    "mw",
+    "mw-iterative",
+    "epsilon-constraint",
+    "lagrangian",
+    "nash",
+    "u-fpca",
+    "c-fpca",
+)
+"""The names in `fairpca.solvers.SOLVERS`."""
+
+ENCODINGS = ("onehot", "codes", "error")
+"""What becomes of columns of text."""
+
+IMPUTATIONS = ("mean", "median", "most-frequent")
+"""What missing numbers can be filled in with; missing text always becomes the most frequent."""
+
+UNKNOWN = ("error", "ignore")
+"""What becomes of categories that did not occur at the fit."""
+
+SMALL_GROUPS = ("error", "pool", "drop", "keep")
+"""What becomes of groups with few rows."""
+
+MIN_ROWS = 5
+"""Categories and groups with fewer rows tell about single people.
+
+Five is a usual bound for tables that are published. The program pools such categories
+and refuses such groups."""
+
+READABLE = (".csv", ".parquet", ".arrow", ".feather", ".csv.gz", ".tsv", ".tsv.gz")
+"""How tables that can be read end."""
+
+WRITABLE = (".csv", ".parquet", ".arrow", ".feather")
+"""How tables that can be written end."""
