@@ -14,7 +14,7 @@ from fairpca._linalg.device import diagonals
 from fairpca._linalg.types import Array
 from fairpca.estimators.gather import Gathered
 from fairpca.moments import GroupMoments
-from fairpca.report._text import and_more, in_quotes, percent, shown_names
+from fairpca.report._text import and_more, harmless, in_quotes, percent, shown_names
 from fairpca.tables.outcomes import ColumnOutcome
 
 _MOST_COLUMNS = 40
@@ -149,8 +149,10 @@ class DataFacts:
             texts = [column for column in self.outcomes if column.kind == kind]
             if texts:
                 new = _columns(sum(column.n_columns for column in texts))
-                parts.append(f"{_columns(len(texts))} of text, which became {new} {made}")
-        return f"Reduced are {' and '.join(parts)}."
+                parts.append(f"{_columns(len(texts))} of text (as {new} {made})")
+        *others, last = parts
+        said = f"{', '.join(others)} and {last}" if others else last
+        return f"{said} {'are' if others or not said.startswith('1 column ') else 'is'} reduced."
 
     def _attribute(self) -> list[str]:
         if not self.attributes:
@@ -208,7 +210,12 @@ def describe(
     heads = [
         found[j].name if from_table else named[i].partition("=")[0] for i, j in enumerate(source)
     ]
-    hidden = [_without_value(j, heads[j], named[j]) if rare[j] else named[j] for j in range(d)]
+    # What a column of a table is called is no value of it.
+    values = [not from_table or found[j].kind == "onehot" for j in source]
+    hidden = [
+        _without_value(j, heads[j], named[j]) if rare[j] and values[j] else named[j]
+        for j in range(d)
+    ]
     features = shown_names(hidden)
     shown = shown_names([column.name for column in found]) if from_table else features
     variances = diagonals(moments.scatter).sum(axis=0) + moments.weight @ moments.offsets**2
@@ -221,7 +228,10 @@ def describe(
         shown_names(attributes),
         among if attributes else None,
         features,
-        [replace(column, name=text) for column, text in zip(found, shown, strict=True)],
+        [
+            replace(column, name=text, note=harmless(column.note))
+            for column, text in zip(found, shown, strict=True)
+        ],
         shares,
         from_table,
         n_two_valued,
@@ -231,7 +241,7 @@ def describe(
 def _rare(rows: Any, least_named: int) -> tuple[NDArray[np.bool_], int]:
     """Columns of two values, one of which few rows have; and how many columns have two."""
     if scipy.sparse.issparse(rows):
-        filled = np.asarray(rows.getnnz(axis=0))
+        filled = np.bincount(rows.indices, minlength=rows.shape[1])
         return (filled > 0) & (filled < least_named), 0
     n, d = rows.shape
     fewer, two = np.zeros(d, dtype=np.int64), np.zeros(d, dtype=bool)

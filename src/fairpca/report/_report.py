@@ -234,15 +234,13 @@ def report(
     >>> X = StandardScaler().set_output(transform="pandas").fit_transform(adult.data)
     >>> found = report(X, sensitive_features=adult.sensitive_features, n_components=5, n_points=5)
     >>> found
-    With ordinary PCA, the group “Female” loses 1.3 times as much as the group “Male”, beyond what
-    each must lose.
+    The rows of this data, grouped by “sex”, cannot tell who loses more with ordinary PCA, beyond
+    what each must: “Female” could lose up to 0.3105 more than “Male”, or up to 0.01873 less.
     In the fairest subspace of 5 dimensions no group loses more than 0.5934 beyond what it must,
     instead of 0.6887 with ordinary PCA. It costs 0.024 % more loss in total than ordinary PCA, and
     it is proven that no subspace of this dimension is fairer.
     Of 2 groups, 1 is better off than with ordinary PCA, by 0.09538, and 1 is worse off, by 0.04971:
     some group always is, because ordinary PCA has the least total loss.
-    These rows cannot tell who loses more with ordinary PCA: “Female” could lose up to 0.3105 more
-    than “Male”, or up to 0.01873 less.
     (html(), write_html(path), open(), json())
     >>> found.write_html("report.html")  # doctest: +SKIP
     """

@@ -27,6 +27,7 @@ function element(parent, name, text) {
 // ---- numbers, by the same rules as those that the page comes with
 
 const raised = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
+const superscript = (power) => [...String(power)].map((digit) => raised[digit]).join("");
 
 function plain(value) {
   const size = Math.abs(value);
@@ -35,8 +36,7 @@ function plain(value) {
     return Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 10 });
   }
   const [mantissa, exponent] = value.toExponential(3).split("e");
-  const power = [...String(Number(exponent))].map((digit) => raised[digit]).join("");
-  return `${Number(mantissa)} × 10${power}`;
+  return `${Number(mantissa)} × 10${superscript(Number(exponent))}`;
 }
 
 function number(value) {

@@ -26,7 +26,7 @@ function drawDimensions(now) {
   const x = (j) => frame.left + (count > 1 ? (j - 1) / (count - 1) : 0.5) * (frame.right - frame.left);
   const y = (size) => frame.bottom - ((size - up[0]) / (up[up.length - 1] - up[0])) * (frame.bottom - frame.top);
   xAxis(frame, across.includes(1) ? across : [1, ...across], x, "number of dimensions");
-  yAxis(frame, up, y, `${kind.axis}, with ordinary PCA`);
+  yAxis(frame, up, y, kind.axis);
   const r = summary.dimensions;
   if (r <= count) {
     shape(drawing, "line", { x1: x(r), x2: x(r), y1: frame.top, y2: frame.bottom, class: "here-line" });

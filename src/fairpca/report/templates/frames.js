@@ -27,10 +27,14 @@ function ticks(top, most, least, low = 0) {
 // Leave out the middle of a label that is drawn already until it fits: names may differ at the end.
 function fit(label, room) {
   const letters = Array.from(label.textContent);
-  for (let kept = letters.length - 1; kept > 1 && label.getComputedTextLength() > room; kept -= 1) {
+  const long = label.getComputedTextLength();
+  if (long <= room) return;
+  let kept = Math.min(Math.ceil((letters.length * room) / long), letters.length - 1);
+  do { // measuring takes time, so begin with a guess
     const head = letters.slice(0, Math.ceil(kept / 2));
     label.textContent = `${head.join("")}…${letters.slice(letters.length - Math.floor(kept / 2)).join("")}`;
-  }
+    kept -= 1;
+  } while (kept > 1 && label.getComputedTextLength() > room);
 }
 
 // Two rows for a group where the page is narrow: its name above, what is drawn below. Of many
@@ -66,23 +70,32 @@ function rowsOfGroups(id, shown, { extraHeight = 44, rightRoom = 16 } = {}) {
            rowHeight, bottom: top + shown.length * rowHeight };
 }
 
+// Marks as text; a power of ten that all share goes into the title.
+function labelled(marks, title) {
+  const power = Math.floor(Math.log10(largest(marks) || 1));
+  if (power < 6 && power > -4) return [marks.map(plain), title];
+  return [marks.map((mark) => plain(mark / 10 ** power)), `${title}, × 10${superscript(power)}`];
+}
+
 function xAxis(frame, marks, scale, title) {
-  for (const mark of marks) {
+  const [texts, named] = labelled(marks, title);
+  marks.forEach((mark, i) => {
     const x = scale(mark);
     shape(frame.drawing, "line", { x1: x, x2: x, y1: frame.top, y2: frame.bottom, class: "axis" });
-    shape(frame.drawing, "text", { x, y: frame.bottom + 17, "text-anchor": "middle", class: "soft" }, plain(mark));
-  }
+    shape(frame.drawing, "text", { x, y: frame.bottom + 17, "text-anchor": "middle", class: "soft" }, texts[i]);
+  });
   shape(frame.drawing, "text",
-        { x: (frame.left + frame.right) / 2, y: frame.bottom + 37, "text-anchor": "middle", class: "soft" }, title);
+        { x: (frame.left + frame.right) / 2, y: frame.bottom + 37, "text-anchor": "middle", class: "soft" }, named);
 }
 
 function yAxis(frame, marks, scale, title) {
-  for (const mark of marks) {
+  const [texts, named] = labelled(marks, title);
+  marks.forEach((mark, i) => {
     const y = scale(mark);
     shape(frame.drawing, "line", { x1: frame.left, x2: frame.right, y1: y, y2: y, class: "axis" });
-    shape(frame.drawing, "text", { x: frame.left - 8, y: y + 4, "text-anchor": "end", class: "soft" }, plain(mark));
-  }
-  shape(frame.drawing, "text", { x: 0, y: 14, class: "soft" }, title);
+    shape(frame.drawing, "text", { x: frame.left - 8, y: y + 4, "text-anchor": "end", class: "soft" }, texts[i]);
+  });
+  fit(shape(frame.drawing, "text", { x: 0, y: 14, class: "soft" }, named), frame.right);
 }
 
 function legend(drawing, entries) {

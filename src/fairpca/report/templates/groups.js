@@ -8,7 +8,7 @@ const atAGlance = (compared.length > 1 ? compared : summary.order).slice(0, 8);
 
 // Before and after, with the difference; intervals are those of what fairness is judged by.
 function drawPairs(id, shown, now, kind, ranges) {
-  const frame = rowsOfGroups(id, shown, { rightRoom: 92 });
+  const frame = rowsOfGroups(id, shown, { rightRoom: 104 });
   const { drawing, holder } = frame;
   const of = (each, i) => kind.times * kind.of(each, i);
   const [start, high] = ["low", "high"];

@@ -3,7 +3,7 @@
 function drawRows() {
   const shown = summary.rows_shown;
   if (!shown || !document.getElementById("rows")) return;
-  const room = paper || document.getElementById("rows").clientWidth;
+  const room = paper || Math.max(document.getElementById("rows").clientWidth, 280);
   const stacked = room < 640;
   const panels = shown.places.length;
   const titles = ["ordinary PCA", `the ${summary.fairest} subspace`];
