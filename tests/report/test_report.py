@@ -525,8 +525,8 @@ def test_bounds_are_rounded_to_the_safe_side():
         (0.00012345, "0.0001234"),
         (-3.0, "-3"),
         (326012.3, "326,000"),
-        (3.26e12, "3.26 × 10¹²"),  # noqa: RUF001
-        (-1.5e-7, "-1.5 × 10⁻⁷"),  # noqa: RUF001
+        (3.26e12, "3.26\u00a0×\u00a010¹²"),  # noqa: RUF001
+        (-1.5e-7, "-1.5\u00a0×\u00a010⁻⁷"),  # noqa: RUF001
     ],
 )
 def test_number(value, text):

@@ -92,7 +92,7 @@ def test_no_headline_about_a_group_of_three_rows():
     ("sizes", "end"),
     [
         ({"a": 20, "b": 20}, "of 2 groups none has the 30 rows that a comparison needs."),
-        ({"a": 500, "b": 20}, "of 2 groups one has the 30 rows that a comparison needs."),
+        ({"a": 500, "b": 20}, "of 2 groups only one has the 30 rows that a comparison needs."),
     ],
 )
 @pytest.mark.parametrize("n_resamples", [0, 20])
@@ -112,6 +112,17 @@ def test_other_measures_and_no_intervals():
     )
     found = made({"a": 40, "b": 40}, measure="variance", relative=True).summary
     assert "cannot tell who keeps less with ordinary PCA: " in found["finding"][0]
+
+
+def test_a_gain_too_small_for_its_figures_is_said_to_be_small():
+    choices = {"measure": "variance", "relative": True, "n_components": 1, "n_resamples": 0}
+    found = made({"a": 2000, "b": 2000}, 1, **choices).summary
+    before, after = (f"{100 * x['largest']:.3g} %" for x in (found["pca"], found["points"][-1]))
+    assert before == after
+    assert (
+        f"keeps at least {before} of its variance, hardly more than with ordinary PCA. It costs"
+        in (found["finding"][1])
+    )
 
 
 def test_the_finding_counts_who_is_better_and_worse_off():

@@ -50,7 +50,7 @@ def test_page_is_quiet_fits_and_is_accessible(browser, path, width, scheme):
     for chart in CHARTS:
         assert visit.page.locator(chart).is_visible()
         assert visit.page.locator(f"{chart} svg").count() > 0
-    assert visit.serious_findings() == []
+    assert visit.findings() == []
     visit.assert_quiet()
     visit.context.close()
 
@@ -62,7 +62,7 @@ def test_a_check_that_finds_nothing_would_find_something(browser, tmp_path):
         "<button></button>pale<script>console.log('loud')</script></body></html>"
     )
     visit = Visit(browser, path)
-    assert len(visit.serious_findings()) >= 3
+    assert len(visit.findings()) >= 3
     with pytest.raises(AssertionError):
         visit.assert_quiet()
     visit.context.close()
@@ -176,7 +176,7 @@ def test_other_measures(browser, tmp_path, choices):
     kept = choices.get("measure") == "variance"
     expected = [] if "over" in choices else [f"proven: not {'above' if kept else 'below'}"]
     assert bound == expected
-    assert visit.serious_findings() == []
+    assert visit.findings() == []
     visit.assert_quiet()
     visit.context.close()
 
@@ -240,7 +240,7 @@ def test_hostile_names_are_only_text(browser, tmp_path, labels):
     assert visit.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     inside = "texts => texts.every(text => text.getBoundingClientRect().left >= 0)"
     assert visit.page.locator("#measures text").evaluate_all(inside)
-    assert visit.serious_findings() == []
+    assert visit.findings() == []
     visit.assert_quiet()
     visit.context.close()
 
@@ -270,6 +270,6 @@ def test_one_group_and_many_groups(browser, tmp_path):
         visit.assert_quiet()
         assert visit.page.locator("#losses svg").is_visible()
         assert visit.page.locator("#groups tbody tr").count() == len(made.summary["groups"])
-        assert visit.serious_findings() == []
+        assert visit.findings() == []
         visit.context.close()
     assert many.summary["groups"][44]["rows"] == 11

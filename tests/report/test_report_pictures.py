@@ -254,7 +254,7 @@ def test_reports_of_any_data(browser, tmp_path):
             )
             assert "NaN" not in page.locator("main").inner_html(), name
             assert labels.count() > 0, name
-        assert visit.serious_findings() == [], name
+        assert visit.findings() == [], name
         # The bars of components can be seen, however many columns there are.
         if name != "zeros":
             bars = page.locator("#components tbody tr:first-child rect").evaluate_all(

@@ -26,6 +26,9 @@ _NO_VARIANCE = 1e-20
 _DOMINANT = 0.5
 """Share of all variance above which a column is said to dominate."""
 
+_BLOCK_VALUES = 2**20
+"""Numbers that are compared at once."""
+
 _BECAME = {
     "number": "a number",
     "codes": "text, as the position of each value in sorted order",
@@ -244,17 +247,15 @@ def _rare(rows: Any, least_named: int) -> tuple[NDArray[np.bool_], int]:
         filled = np.bincount(rows.indices, minlength=rows.shape[1])
         return (filled > 0) & (filled < least_named), 0
     n, d = rows.shape
-    fewer, two = np.zeros(d, dtype=np.int64), np.zeros(d, dtype=bool)
-    for j in range(d):
-        column = np.asarray(rows[:, j])
-        high = column.max()
-        at_high = int((column == high).sum())
-        if at_high == n:
-            continue
-        low = column.min()
-        at_low = int((column == low).sum())
-        fewer[j], two[j] = min(at_high, at_low), at_high + at_low == n
-    return two & (fewer < least_named), int(two.sum())
+    low, high = np.asarray(rows.min(axis=0)), np.asarray(rows.max(axis=0))
+    at_low, at_high = np.zeros(d, dtype=np.int64), np.zeros(d, dtype=np.int64)
+    step = max(1, _BLOCK_VALUES // d)
+    for begin in range(0, n, step):
+        block = np.asarray(rows[begin : begin + step])
+        at_low += (block == low).sum(axis=0)
+        at_high += (block == high).sum(axis=0)
+    two = (low < high) & (at_low + at_high == n)
+    return two & (np.minimum(at_low, at_high) < least_named), int(two.sum())
 
 
 def _without_value(j: int, head: str, name: str) -> str:

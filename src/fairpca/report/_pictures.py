@@ -80,6 +80,8 @@ def places_of_rows(
         own = np.flatnonzero(gathered.members(int(group)))
         members.append(np.sort(rng.choice(own, min(int(size), len(own)), replace=False)))
         groups += [int(group)] * len(members[-1])
+    # Where groups overlap, a row has a mark for each of its own.
+    n_shown = len(np.unique(np.concatenate(members)))
     chosen = rng.permutation(len(groups))  # so that no group lies on top of the others
     block = gathered.rows[np.concatenate(members)[chosen]]
     dense = block.toarray() if scipy.sparse.issparse(block) else np.asarray(block, np.float64)
@@ -97,8 +99,8 @@ def places_of_rows(
         "steps": _STEPS,
         "low": middle - half,
         "high": middle + half,
-        "shown": len(groups),
-        "all": len(groups) == int(count.sum()),
+        "shown": n_shown,
+        "all": n_shown == problem.moments.n_rows,
         "evenly": bool((even >= _SEEN).all() or (count == count[0]).all()),
         "groups_left_out": int((count < least_named).sum()),
     }

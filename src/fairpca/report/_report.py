@@ -110,6 +110,7 @@ class Report:
         environment.filters["amount"] = MeasureWords(self.front).amount
         environment.filters["rows"] = rows
         environment.filters["percent"] = percent
+        environment.filters["tied"] = lambda text: text.replace(" %", "\u00a0%")
         templates = files("fairpca.report") / "templates"
         page, style, *parts = (
             (templates / name).read_text(encoding="utf-8")

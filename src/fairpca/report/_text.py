@@ -81,7 +81,7 @@ def number(value: float | None, rounding: float = 0.0) -> str:
         return f"{float(f'{value:.4g}'):,.10f}".rstrip("0").rstrip(".")
     mantissa, exponent = f"{value:.3e}".split("e")
     power = str(int(exponent)).translate(_RAISED)
-    return f"{mantissa.rstrip('0').rstrip('.')} \u00d7 10{power}"
+    return f"{mantissa.rstrip('0').rstrip('.')}\u00a0\u00d7\u00a010{power}"
 
 
 def percent(share: float, *, up: bool | None = None) -> str:

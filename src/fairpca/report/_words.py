@@ -161,9 +161,7 @@ def _what_fairness_costs(facts: Facts) -> str:
     certificate, kept = front[-1].certificate, facts.measured.is_kept
     proven = certificate.status == "optimal"
     first = int(facts.pca_measures.argmax())
-    before = f"{measured.amount(float(facts.pca_measures[first]))} with ordinary PCA"
-    if not facts.enough[first]:
-        before += f" (in a group of {rows(int(facts.problem.moments.count[first]))})"
+    with_pca = measured.amount(float(facts.pca_measures[first]))
     if len(front) == 1:
         if not proven:
             return f"No subspace fairer than {facts.baseline} was found."
@@ -174,9 +172,14 @@ def _what_fairness_costs(facts: Facts) -> str:
             f"{_dimensions(facts)} some group {measured.verb} {than}."
         )
     after = measured.amount(float(front.largest[-1]), up=not kept)
-    no_group = f"no group loses more than {after}{of}{measured.beyond}, instead of {before}"
+    instead = f"instead of {with_pca} with ordinary PCA"
+    if after == with_pca:
+        instead = f"hardly {'more' if kept else 'less'} than with ordinary PCA"
+    if not facts.enough[first]:
+        instead += f" (in a group of {rows(int(facts.problem.moments.count[first]))})"
+    no_group = f"no group loses more than {after}{of}{measured.beyond}, {instead}"
     if kept:
-        no_group = f"every group keeps at least {after}{of}, instead of {before}"
+        no_group = f"every group keeps at least {after}{of}, {instead}"
     proof = ", and it is proven that no subspace of this dimension is fairer."
     if not proven:
         bound = measured.amount(certificate.lower_bound, up=kept)
@@ -280,7 +283,7 @@ def chance(facts: Facts) -> list[str]:
     cannot += f"ordinary PCA{must}"
     if facts.evidence == "few":
         enough, k = int(facts.enough.sum()), len(facts.groups)
-        one = "one has" if enough else "none has"
+        one = "only one has" if enough else "none has"
         return [
             f"{cannot}: of {k} groups {one} the {few_rows(facts.problem.n_components)} rows that a "
             "comparison needs."

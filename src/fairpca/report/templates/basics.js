@@ -36,7 +36,7 @@ function plain(value) {
     return Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 10 });
   }
   const [mantissa, exponent] = value.toExponential(3).split("e");
-  return `${Number(mantissa)} × 10${superscript(Number(exponent))}`;
+  return `${Number(mantissa)}\u00a0×\u00a010${superscript(Number(exponent))}`;
 }
 
 function number(value) {
