@@ -165,7 +165,7 @@ def test_rows_lie_where_the_components_put_them():
     found = places_of_rows(front, gathered, 500, 5, np.random.default_rng(0))
     codes = np.array(found["groups"])
     assert found["shown"] == len(codes) == len(found["places"][0])
-    assert abs(len(codes) - 500) <= 2
+    assert 498 <= len(codes) <= 500
     assert (codes == 1).sum() >= 35  # more than its share, so that it can be seen
     assert not found["all"]
     assert not found["evenly"]
@@ -181,7 +181,8 @@ def test_rows_lie_where_the_components_put_them():
         for row, code in list(zip(shown[inside], codes[inside], strict=True))[:40]:
             own = all_rows[groups == ("many", "some")[code]]
             assert (np.abs(own - row) <= step).all(axis=1).any()
-    assert places_of_rows(front, gathered, 0, 5, np.random.default_rng(0)) is None
+    for too_few in (0, 1):
+        assert places_of_rows(front, gathered, too_few, 5, np.random.default_rng(0)) is None
     assert (
         "Every mark is one row"
         not in report(X, sensitive_features=groups, rows_shown=0, **QUICK).html()

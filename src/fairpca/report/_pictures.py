@@ -74,7 +74,9 @@ def places_of_rows(
         return None
     even = most * count[shown] / count[shown].sum()
     quota = np.maximum(even, _SEEN)
-    quota = np.minimum(np.ceil(quota * min(1.0, most / quota.sum())), count[shown]).astype(int)
+    quota = np.minimum(np.floor(quota * min(1.0, most / quota.sum())), count[shown]).astype(int)
+    if not quota.any():
+        return None
     members, groups = [], []
     for group, size in zip(shown, quota, strict=True):
         own = np.flatnonzero(gathered.members(int(group)))
