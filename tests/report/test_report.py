@@ -556,6 +556,8 @@ def test_words_for_every_end():
     front = pareto_front(X, over="spread", **given)
     bounded = facts_of(front, status="bounded", relative_gap=0.008235)
     assert "proven that none is cheaper by more than 0.83 %" in finding(bounded)[1]
+    hardly = facts_of(front, status="bounded", relative_gap=1e-9)
+    assert finding(hardly)[1].endswith("proven that none is cheaper by more than 0.001 %.")
     # As if the fairest point had not been found.
     unequal = replace(front, solutions=front.solutions[:-1])
     unknown = facts_of(unequal, miss_bound=0.0)
@@ -571,6 +573,11 @@ def test_words_for_every_end():
     assert "no group is worse off than at the most equal point, and some are better off" in text
     text = warnings(facts_of(unequal, miss_bound=0.0, minmax_measures=better - 1.0))[1]
     assert text["title"] == "There is an alternative"
+    # What is gained by rounding alone is no alternative.
+    for some, titles in ((front, []), (unequal, ["Equality was not found"])):
+        same = some[-1].certificate.measures - 1e-8
+        found = warnings(facts_of(some, miss_bound=0.0, minmax_measures=same))
+        assert [each["title"] for each in found] == titles
 
 
 def test_words_for_every_end_over_the_largest():

@@ -133,19 +133,6 @@ def test_the_finding_counts_who_is_better_and_worse_off():
     assert f", and {worse} are worse off, by up to" in found["finding"][2]
 
 
-def test_equality_that_is_out_of_reach_promises_nothing():
-    """No alternative whose gain is rounding, and no bound that is less than nothing."""
-    rng = np.random.default_rng(0)
-    X = np.vstack([rng.normal(size=(200, 2)) * size for size in ([3, 0.1], [0.1, 3], [6, 0.1])])
-    given = {"sensitive_features": np.repeat(["x", "y", "z"], 200), "n_points": 5}
-    found = report(X, n_components=1, over="spread", **given).summary
-    assert found["equality"] == "impossible"
-    titles = [caution["title"] for caution in found["warnings"]]
-    assert "Equality is impossible" in titles
-    assert "There is an alternative" not in titles
-    assert "more than less than" not in str(found)
-
-
 @pytest.mark.parametrize("scale", [1e9, 1e-9])
 def test_the_unit_of_the_rows_changes_no_word(scale):
     def words(scale):
