@@ -44,6 +44,7 @@ LONGEST = (
     "experiments/test_experiments.py",
     "solvers/test_many_groups.py",
     "report/test_report_page.py",
+    "report/test_report_pictures.py",
 )
 """Files that take longest. They go first, so that no worker is left with one at the end."""
 
@@ -60,6 +61,7 @@ UNTRACED = (
     "linalg/test_many_columns.py",
     "metrics/test_held_out_losses.py",
     "report/test_report_page.py",
+    "report/test_report_pictures.py",
     "rows/test_groups.py",
     "rows/test_row_space.py",
     "solvers/test_constrained.py",

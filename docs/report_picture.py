@@ -15,6 +15,7 @@ from fairpca.datasets import load_adult
 from fairpca.report import report
 
 DOCS = Path(__file__).parent
+_WIDTH = 1160
 sys.path.append(str(DOCS.parent / "tests"))
 
 from browser import Visit, running_browser  # noqa: E402
@@ -24,19 +25,20 @@ def main() -> None:
     """Write docs/report-light.png and docs/report-dark.png."""
     adult = load_adult(sensitive="race")
     X = StandardScaler().set_output(transform="pandas").fit_transform(adult.data)
-    made = report(X, sensitive_features=adult.sensitive_features, n_components=5)
+    given = {"n_components": 5, "data_name": "UCI Adult"}
+    made = report(X, sensitive_features=adult.sensitive_features, **given)
     with tempfile.TemporaryDirectory() as folder, running_browser() as browser:
         path = Path(folder) / "report.html"
         made.write_html(path)
         for scheme in ("light", "dark"):
-            visit = Visit(browser, path, width=960, scheme=scheme)
+            visit = Visit(browser, path, width=_WIDTH, scheme=scheme)
             visit.page.get_by_role("button", name="at most 1 % more loss").click()
             visit.page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
-            end = visit.page.locator("#front").bounding_box()
+            end = visit.page.locator("#measures").bounding_box()
             visit.page.screenshot(
                 path=DOCS / f"report-{scheme}.png",
                 full_page=True,
-                clip={"x": 0, "y": 0, "width": 960, "height": end["y"] + end["height"] + 10},
+                clip={"x": 0, "y": 0, "width": _WIDTH, "height": end["y"] + end["height"] + 10},
             )
 
 

@@ -75,16 +75,12 @@ class Visit:
     def markup(self, selector: str) -> str:
         return self.page.locator(selector).evaluate("element => element.innerHTML")
 
-    def serious_findings(self) -> list[str]:
-        """What axe finds serious or critical; `Axe` brings its own script."""
+    def findings(self) -> list[str]:
+        """What axe finds, be it serious or not; `Axe` brings its own script."""
         from axe_playwright_python.sync_playwright import Axe
 
         found = Axe().run(self.page).response["violations"]
-        return [
-            f"{each['id']}: {[node['html'][:200] for node in each['nodes']]}"
-            for each in found
-            if each["impact"] in ("serious", "critical")
-        ]
+        return [f"{each['id']}: {[node['html'][:200] for node in each['nodes']]}" for each in found]
 
     def assert_quiet(self) -> None:
         """Nothing on the console, nothing asked of any network, no dialog."""

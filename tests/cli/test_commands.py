@@ -65,7 +65,8 @@ def test_a_report_is_what_python_gives(folder, capsys):
     out = run(capsys, *arguments)
     rows, _ = prepared_by_hand(people(), people())
     columns = pd.DataFrame(rows, columns=[*"abcd", "job==smith", "job=NA", "job=cook"])
-    made = report(columns, sensitive_features=people()["sex"], n_components=2)
+    given = {"n_components": 2, "data_name": "people.parquet"}
+    made = report(columns, sensitive_features=people()["sex"], **given)
     assert f"\n{piped(made.front.estimator(-1).group_table_)}\n" in out
     assert "\n".join(made.summary["finding"]) in out
     assert "\n".join(proof(made.front.estimator(-1))) in out
@@ -304,7 +305,8 @@ def test_other_fronts_and_reports(folder, capsys, typed, choices):
         np.testing.assert_allclose(values, expected, atol=1e-7)
     arguments = ["report", "people.csv", *share, *typed, "--report", "r.html"]
     assert main(arguments) == 0
-    made = report(rows, **given | {"n_points": 50}, **choices)
+    named = {"n_points": 50, "data_name": "people.csv"}
+    made = report(rows, **given | named, **choices)
     assert "\n".join(made.summary["finding"]) in capsys.readouterr().out
     page = Path("r.html").read_text("utf-8")
     code = html.unescape(re.search(r'<code id="code">(.*?)</code>', page, re.DOTALL)[1])

@@ -13,8 +13,10 @@ from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairnessWarning, FairPCA, GroupMoments, pareto_front
 from fairpca.datasets import load_adult
+from fairpca.estimators.gather import Gathered
 from fairpca.report import report
 from fairpca.report._cautions import warnings
+from fairpca.report._data import describe
 from fairpca.report._facts import Facts
 from fairpca.report._text import (
     harmless,
@@ -76,7 +78,10 @@ def test_finding_of_adult_by_race(adult_race):
     who, cost, pays, cheap = made.summary["finding"]
     disparities = np.array(made.summary["pca"]["disparities"])
     ratio = max(disparities) / min(disparities)
-    assert f"“Amer-Indian-Eskimo” loses {ratio:.2g} times as much as the group “White”" in who
+    assert who == (
+        "With ordinary PCA of this data, grouped by “race”, the group “Amer-Indian-Eskimo” loses "
+        f"{ratio:.2g} times as much as the group “White”, beyond what each must lose."
+    )
     front = made.front
     most = np.ceil(1000 * front.largest[-1]) / 1000  # not less than is true
     assert cost == (
@@ -299,9 +304,9 @@ def test_finding_where_there_is_nothing_to_find():
 
 def test_finding_where_one_group_pays_nothing():
     rng = np.random.default_rng(0)
-    X = np.vstack([rng.normal(size=(400, 3)) * [9, 0.1, 0.1], rng.normal(size=(40, 3))])
+    X = np.vstack([rng.normal(size=(400, 3)) * [9, 0.1, 0.1], rng.normal(size=(40, 3)) * [1, 1, 9]])
     groups = ["main"] * 400 + ["side"] * 40
-    made = report(X, sensitive_features=groups, n_components=1, n_resamples=20)
+    made = report(X, sensitive_features=groups, n_components=1, n_resamples=0)
     assert "“main” next to nothing" in made.summary["finding"][0]
 
 
@@ -346,8 +351,8 @@ def test_chance_is_said():
     made = report(X, sensitive_features=[0, 1] * 40, n_components=2, n_points=3)
     low, high = made.summary["resampling"]["difference"]
     assert low < 0 < high
-    assert made.summary["finding"][-1] == made.summary["chance"][0]
-    assert made.summary["chance"][0].startswith("These rows cannot tell who loses more")
+    assert made.summary["finding"][0] == made.summary["chance"][0]
+    assert made.summary["chance"][0].startswith("The rows of this data cannot tell who loses more")
     X, groups = two_groups(3000)
     made = report(X, sensitive_features=groups, n_components=2, n_points=3)
     assert made.summary["resampling"]["difference"][0] > 0
@@ -389,8 +394,8 @@ def test_progress_is_told():
         n_resamples=10,
         progress=lambda *what: told.append(what),
     )
-    assert told[:4] == [("finding the points of the front", done, 4) for done in (1, 2, 3, 4)]
-    assert told[0] == ("finding the points of the front", 1, 4)
+    assert told[0] == ("reading the rows", 0, 1)
+    assert told[1:5] == [("finding the points of the front", done, 4) for done in (1, 2, 3, 4)]
     assert told[-1] == ("drawing the rows of groups anew", 2, 2)
 
 
@@ -403,6 +408,9 @@ def test_progress_is_told():
         ({"title": 3}, "title must be text"),
         ({"title": " "}, "title must not be empty"),
         ({"code": b"x"}, "code must be text"),
+        ({"data_name": 0}, "data_name must be text"),
+        ({"rows_shown": -1}, "rows_shown must be an integer of at least 0"),
+        ({"least_named": 0}, "least_named must be an integer of at least 1"),
         ({"n_components": 1.9}, "n_components must be an integer"),
         ({"over": "sum"}, "over must be one of"),
         ({"measure": "range"}, "measure must be one of"),
@@ -505,6 +513,7 @@ def test_percent(share, text):
 def test_bounds_are_rounded_to_the_safe_side():
     assert percent(0.008235, up=True) == "0.83 %"
     assert percent(0.9996, up=False) == "99.9 %"
+    assert percent(1e-9, up=True) == "0.001 %"
     assert percent(0.9996) == "100 %"
 
 
@@ -516,8 +525,8 @@ def test_bounds_are_rounded_to_the_safe_side():
         (0.00012345, "0.0001234"),
         (-3.0, "-3"),
         (326012.3, "326,000"),
-        (3.26e12, "3.26e12"),
-        (1.5e-7, "1.5e-7"),
+        (3.26e12, "3.26\u00a0×\u00a010¹²"),  # noqa: RUF001
+        (-1.5e-7, "-1.5\u00a0×\u00a010⁻⁷"),  # noqa: RUF001
     ],
 )
 def test_number(value, text):
@@ -534,8 +543,11 @@ def facts_of(front, **changes):
     last = replace(front[-1], certificate=certificate)
     front = replace(front, solutions=(*front.solutions[:-1], last))
     names = [str(label) for label in front.problem.moments.labels]
-    features = [str(j) for j in range(front.problem.moments.n_features)]
-    return Facts(front, names, features, None, np.zeros(len(names), dtype=bool))
+    moments = front.problem.moments
+    data = describe(
+        Gathered(moments, rows=np.zeros((2, moments.n_features))), moments, None, None, 5
+    )
+    return Facts(front, names, data, None, np.zeros(len(names), dtype=bool))
 
 
 def test_words_for_every_end():
@@ -544,6 +556,8 @@ def test_words_for_every_end():
     front = pareto_front(X, over="spread", **given)
     bounded = facts_of(front, status="bounded", relative_gap=0.008235)
     assert "proven that none is cheaper by more than 0.83 %" in finding(bounded)[1]
+    hardly = facts_of(front, status="bounded", relative_gap=1e-9)
+    assert finding(hardly)[1].endswith("proven that none is cheaper by more than 0.001 %.")
     # As if the fairest point had not been found.
     unequal = replace(front, solutions=front.solutions[:-1])
     unknown = facts_of(unequal, miss_bound=0.0)
@@ -559,6 +573,11 @@ def test_words_for_every_end():
     assert "no group is worse off than at the most equal point, and some are better off" in text
     text = warnings(facts_of(unequal, miss_bound=0.0, minmax_measures=better - 1.0))[1]
     assert text["title"] == "There is an alternative"
+    # What is gained by rounding alone is no alternative.
+    for some, titles in ((front, []), (unequal, ["Equality was not found"])):
+        same = some[-1].certificate.measures - 1e-8
+        found = warnings(facts_of(some, miss_bound=0.0, minmax_measures=same))
+        assert [each["title"] for each in found] == titles
 
 
 def test_words_for_every_end_over_the_largest():
@@ -601,8 +620,10 @@ def test_sums_and_constant_columns_are_said():
     made = report(X, sensitive_features=groups, n_components=2, n_points=2, loss="sum")
     assert made.summary["warnings"][0]["title"] == "Sums, not averages"
     made = report(np.ones((100, 4)), sensitive_features=[0, 1] * 50, n_components=2)
-    assert made.summary["finding"][0].startswith("The columns do not vary")
-    made.html()
+    assert made.summary["finding"] == [
+        "The columns of this data do not vary: there is nothing to lose, and nothing to share out."
+    ]
+    assert "one group" not in made.html()
 
 
 def test_losses_about_group_means_are_not_compared_with_pca():
@@ -632,5 +653,6 @@ def test_slightly_more():
     # Ordinary PCA takes the line between those of two groups that are nearly mirror images.
     X = np.random.default_rng(5).normal(size=(2000, 2)) * [3, 1] @ [[0.9, 0.4], [-0.4, 0.9]]
     X = np.vstack([X, 1.005 * X * [1, -1]])
-    made = report(X, sensitive_features=np.arange(4000) // 2000, n_components=1, n_points=2)
+    given = {"sensitive_features": np.arange(4000) // 2000, "n_components": 1, "n_points": 2}
+    made = report(X, **given, n_resamples=0)
     assert "“0” loses slightly more than the group “1”" in made.summary["finding"][0]

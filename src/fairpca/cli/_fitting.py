@@ -24,6 +24,9 @@ from fairpca.report import Report, import_jinja2
 from fairpca.report import report as make_report
 from fairpca.tables.columns import label_groups
 
+_STANDARD_INPUT = Path("-")
+"""How the program is told to read a table from there; it has no name of its own."""
+
 
 def fit_fair(prepared: PreparedTable, n_components: int | float, options: FitOptions) -> FairPCA:
     """Find the fair subspace of prepared columns."""
@@ -107,15 +110,18 @@ def report_on(
     arguments: Sequence[str],
     *,
     title: str | None = None,
+    rows_shown: int | None = None,
     warn: bool = True,
 ) -> Report:
     """Make the report on a prepared table; `warn` unless its warnings have been said already.
 
-    The page shows the arguments that the program was called with. Of the choices the measure
-    counts, and the criterion, which says what unfairness is.
+    The page shows the name of the table's file and the arguments that the program was called with,
+    both without folders. Of the choices the measure counts, and the criterion, which says what
+    unfairness is.
     """
     _check_shape(prepared, n_components)
-    named: dict[str, Any] = {} if title is None else {"title": title}
+    given: dict[str, Any] = {"title": title, "rows_shown": rows_shown}
+    named = {name: value for name, value in given.items() if value is not None}
     rows = pandas.DataFrame(prepared.rows, columns=list(prepared.preparation.feature_names))
     with stage("making the report") as progress, refusing(), without_repeating():
         if not warn:
@@ -129,6 +135,8 @@ def report_on(
             relative=choices.relative,
             groups=prepared.grouping,
             missing_labels=prepared.missing_labels,
+            data_name=None if table == _STANDARD_INPUT else table.name,
+            columns=prepared.outcomes,
             code=_commands_for(arguments, prepared, table, columns, n_components, choices),
             progress=progress,
             **named,
@@ -194,7 +202,7 @@ def _commands_for(
     """What a reader can type to make the report again, and the model of the point at its slider."""
     # The words "{point}" are the report's, for the number of the point.
     model = " --index {point} --model model.fairpca"
-    options: list[Any] = [table]
+    options: list[Any] = [table.name]
     options += [word for name in columns.sensitive for word in ("--sensitive", name)]
     options += ["--n-components", n_components]
     options += [word for name in columns.drop for word in ("--drop", name)]
@@ -209,7 +217,18 @@ def _commands_for(
     options += ["--groups", prepared.grouping] if prepared.grouping != "intersections" else []
     options += prepared.reading.arguments()
     return (
-        f"{shlex.join(['fairpca', *arguments])}\n\n"
+        f"{shlex.join(['fairpca', *map(_without_folder, arguments)])}\n\n"
         "# the subspace at the slider, as a model to keep\n"
         f"{shlex.join(['fairpca', 'front', *map(str, options)])}{model}"
     )
+
+
+def _without_folder(argument: str) -> str:
+    """The argument without the folder of a file, which may say whose it is."""
+    option, equals, value = argument.partition("=")
+    if not (equals and option.startswith("--")):
+        option, equals, value = "", "", argument
+    path = Path(value)
+    # A column may have a slash in its name; a file that was read or written has a folder.
+    is_file = path.parent != Path() and path.parent.is_dir()
+    return f"{option}{equals}{path.name}" if is_file else argument

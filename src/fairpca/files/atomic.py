@@ -14,7 +14,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class NotWrittenError(OSError):
-    """A file could not be written: `filename` says which, and `written` how many bytes were."""
+    """A full disk: `filename` says which file was lost, and `written` how many bytes were."""
 
     written: int = 0
 
@@ -25,7 +25,7 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
 
     A file that was there keeps its permissions, and its owner if we may say so; a link stays a
     link. If the body fails or is interrupted, the temporary file goes and `path` stays as it was. A
-    full disk, or a folder that cannot be written to, is a `NotWrittenError`.
+    full disk is a `NotWrittenError`; other errors name `path`.
     """
     # Through links, so that a link stays one and the rename stays within one file system.
     target = os.path.realpath(path)
@@ -45,11 +45,17 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         with suppress(OSError):
             written = os.stat(temporary).st_size
             os.unlink(temporary)
-        if isinstance(error, OSError) and (error.errno in _FULL or not in_body):
-            failed = NotWrittenError(error.errno, error.strerror or str(error), str(path))
+        if not isinstance(error, OSError):
+            raise
+        # About the file that was meant, not the temporary one.
+        about = error.errno, error.strerror or str(error), str(path)
+        if error.errno in _FULL:
+            failed = NotWrittenError(*about)
             failed.written = written
             raise failed from error
-        raise
+        if in_body:
+            raise
+        raise OSError(*about) from error  # of the class that belongs to the number
 
 
 def _take_over(target: str, file: BinaryIO) -> None:

@@ -8,14 +8,17 @@ import numpy as np
 from fairpca.estimators.cautions import cautions
 from fairpca.estimators.resampling import few_rows
 from fairpca.report._facts import Facts
-from fairpca.report._text import in_quotes, rows
+from fairpca.report._text import and_more, in_quotes, rows
+
+_NO_GAIN = 1e-4
+"""Of the difference between groups with ordinary PCA: a smaller gain is no alternative."""
 
 
 def warnings(facts: Facts) -> list[dict[str, str]]:
     """What a reader should know before using the result; each with a title and a text."""
     if len(facts.groups) == 1:
         return []
-    named: dict[str, Any] = {"groups": facts.groups, "features": facts.features}
+    named: dict[str, Any] = {"groups": facts.groups, "features": facts.data.features}
     found: list[tuple[str, str]] = [
         *_small_groups(facts),
         *(_about_equality(facts) if facts.front.over == "spread" else []),
@@ -27,13 +30,19 @@ def warnings(facts: Facts) -> list[dict[str, str]]:
 def _small_groups(facts: Facts) -> Iterator[tuple[str, str]]:
     count, few = facts.problem.moments.count, few_rows(facts.problem.n_components)
     small = [int(i) for i in np.argsort(count, kind="stable") if count[i] < few]
-    names = [f"{in_quotes(facts.groups[i])} ({rows(int(count[i]))})" for i in small[:5]]
-    more = f" and {len(small) - 5} more" if len(small) > 5 else ""
+    names = [f"{in_quotes(facts.groups[i])} ({rows(int(count[i]))})" for i in small]
     if small:
+        decides = ""
+        if int(facts.pca_measures.argmax()) in small and not facts.pca_is_fair:
+            decides = (
+                f" The {facts.measured.worst} is that of such a group, so what is called fairest "
+                "here is decided by very few rows: merge small groups."
+            )
         yield (
             "Small groups",
-            f"{', '.join(names)}{more}: fewer than {few} rows say little about what a group "
-            f"{facts.measured.verb}. No interval is given for them.",
+            f"{and_more(names, 5)}: fewer than {few} rows say little about what a group "
+            f"{facts.measured.verb}. No interval is given for them, and the finding does not "
+            f"compare them.{decides}",
         )
 
 
@@ -64,6 +73,9 @@ def _about_equality(facts: Facts) -> Iterator[tuple[str, str]]:
     if certificate.minmax_measures is None:
         return
     gains = certificate.measures - certificate.minmax_measures
+    if gains.max() <= _NO_GAIN * facts.pca_spread:
+        return
+    gains = np.where(gains <= _NO_GAIN * facts.pca_spread, 0.0, gains)
     than = "off than at the most equal point"
     nobody = f"no group is worse {than}, and some are better off"
     everyone = f"every group is better {than}" if gains.min() > 0 else nobody

@@ -6,6 +6,7 @@ import html
 import json
 import tempfile
 import webbrowser
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.resources import files
@@ -16,18 +17,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairpca._rows.checks import Progress
+from fairpca._rows.checks import Progress, check_progress, check_whole_number
 from fairpca.estimators.chance import indistinct_groups
 from fairpca.estimators.resampling import SEED, Intervals, check_resamples, measure_intervals
 from fairpca.files.atomic import replacing
 from fairpca.front import ParetoFront, gathered_front
+from fairpca.report._data import DataFacts, describe
 from fairpca.report._measures import MeasureWords
+from fairpca.report._pictures import places_of_rows
 from fairpca.report._summary import summarise
-from fairpca.report._text import harmless, number, rows
+from fairpca.report._text import harmless, number, percent, rows
 from fairpca.table import GroupTable
+from fairpca.tables.outcomes import ColumnOutcome
 
 _TITLE = "Who pays for PCA?"
 _FRAME_HEIGHT = 900
+
+_SCRIPTS = (
+    "basics",
+    "reading",
+    "frames",
+    "groups",
+    "front",
+    "dimensions",
+    "rows",
+    "components",
+    "table",
+    "files",
+    "page",
+)
+"""Parts of the page's one script, in this order."""
 
 _FIGURES = 7
 """Significant figures of the numbers that charts are drawn from."""
@@ -50,6 +69,12 @@ class Report:
         the point that the slider is at.
     indistinct : boolean array of shape (k,)
         Groups that the rows cannot tell from chance.
+    data : DataFacts
+        What there is to say about the columns.
+    least_named : int
+        Rows that a category needs for its name to be shown.
+    places : dict or None
+        Some rows in the first two components, if they are shown.
     """
 
     front: ParetoFront
@@ -57,12 +82,22 @@ class Report:
     title: str
     code: str
     indistinct: NDArray[np.bool_]
+    data: DataFacts
+    least_named: int
+    places: dict[str, Any] | None
 
     @cached_property
     def summary(self) -> dict[str, Any]:
         """All that the report shows, as plain data; made once."""
         return summarise(
-            self.front, self.intervals, self.indistinct, title=self.title, code=self.code
+            self.front,
+            self.intervals,
+            self.indistinct,
+            title=self.title,
+            code=self.code,
+            data=self.data,
+            least_named=self.least_named,
+            places=self.places,
         )
 
     def html(self) -> str:
@@ -74,11 +109,14 @@ class Report:
         environment.filters["number"] = partial(number, rounding=self.summary["rounding"])
         environment.filters["amount"] = MeasureWords(self.front).amount
         environment.filters["rows"] = rows
+        environment.filters["percent"] = percent
+        environment.filters["tied"] = lambda text: text.replace(" %", "\u00a0%")
         templates = files("fairpca.report") / "templates"
-        page, style, script = (
+        page, style, *parts = (
             (templates / name).read_text(encoding="utf-8")
-            for name in ("page.html", "page.css", "page.js")
+            for name in ("page.html", "page.css", *(f"{name}.js" for name in _SCRIPTS))
         )
+        script = "\n".join(['"use strict";', "(() => {", *parts, "})();"])
         safe = jinja2.utils.markupsafe.Markup
         filled: str = environment.from_string(page).render(
             summary=self.summary,
@@ -144,6 +182,10 @@ def report(
     keep_sensitive: bool = False,
     missing_labels: str = "error",
     random_state: int | None = None,
+    data_name: str | None = None,
+    columns: Sequence[ColumnOutcome] | None = None,
+    rows_shown: int = 1000,
+    least_named: int = 5,
     code: str | None = None,
     progress: Progress | None = None,
 ) -> Report:
@@ -163,6 +205,17 @@ def report(
         fewer than 30 rows, or 5 for each dimension, have none.
     random_state : int or None, default=None
         Seed of the draws, and of the search for more than two groups; None is a fixed seed too.
+    data_name : str, default=None
+        What the data set is called; None is "this data".
+    columns : sequence of ColumnOutcome, default=None
+        What became of each column of the table that X was made from, those that enter first; the
+        program gives this. None says what the columns of X themselves tell.
+    rows_shown : int, default=1000
+        How many rows the page shows in the first two components, as marks without names, drawn
+        at random; 0 leaves this picture of single rows out.
+    least_named : int, default=5
+        Groups and categories that fewer rows have are not shown by name, and no row of such a
+        group is shown: a name that few people have may tell who they are.
     code : str, default=None
         What the page shows under "Reproduce this"; ``{point}`` in it stands for the number of
         the point that the slider is at. None shows the Python code.
@@ -182,21 +235,24 @@ def report(
     >>> X = StandardScaler().set_output(transform="pandas").fit_transform(adult.data)
     >>> found = report(X, sensitive_features=adult.sensitive_features, n_components=5, n_points=5)
     >>> found
-    With ordinary PCA, the group “Female” loses 1.3 times as much as the group “Male”, beyond what
-    each must lose.
+    The rows of this data, grouped by “sex”, cannot tell who loses more with ordinary PCA, beyond
+    what each must: “Female” could lose up to 0.3105 more than “Male”, or up to 0.01873 less.
     In the fairest subspace of 5 dimensions no group loses more than 0.5934 beyond what it must,
     instead of 0.6887 with ordinary PCA. It costs 0.024 % more loss in total than ordinary PCA, and
     it is proven that no subspace of this dimension is fairer.
     Of 2 groups, 1 is better off than with ordinary PCA, by 0.09538, and 1 is worse off, by 0.04971:
     some group always is, because ordinary PCA has the least total loss.
-    These rows cannot tell who loses more with ordinary PCA: “Female” could lose up to 0.3105 more
-    than “Male”, or up to 0.01873 less.
     (html(), write_html(path), open(), json())
     >>> found.write_html("report.html")  # doctest: +SKIP
     """
     import_jinja2()
     n_resamples = check_resamples(n_resamples)
-    for name, text in (("title", title), ("code", "" if code is None else code)):
+    check_whole_number("rows_shown", rows_shown, least=0)
+    check_whole_number("least_named", least_named, least=1)
+    check_progress(progress)
+    for name, text in (("title", title), ("code", code), ("data_name", data_name)):
+        if text is None and name != "title":
+            continue
         if not isinstance(text, str):
             raise ValueError(f"{name} must be text, got {text!r}.")
     if not title.strip():
@@ -214,6 +270,8 @@ def report(
         "missing_labels": missing_labels,
         "random_state": random_state,
     }
+    if progress is not None:
+        progress("reading the rows", 0, 1)
     front, gathered = gathered_front(X, sensitive_features, sample_weight, progress, **options)
     intervals = None
     if n_resamples > 0:
@@ -222,10 +280,21 @@ def report(
         tell = None if progress is None else partial(progress, "drawing the rows of groups anew")
         intervals = measure_intervals(front.problem, gathered, bases, n_resamples, rng, tell)
     if code is None:
-        code = _python_code(options, n_resamples, title, weighted=sample_weight is not None)
+        shown = {
+            "n_resamples": n_resamples,
+            "title": title,
+            "data_name": data_name,
+            "rows_shown": rows_shown,
+            "least_named": least_named,
+        }
+        code = _python_code(options, shown, weighted=sample_weight is not None)
     fairest = GroupTable.from_problem(front.problem, front[-1].group_losses, "fair")
     indistinct = indistinct_groups(front.problem, fairest, gathered)
-    return Report(front, intervals, harmless(title), harmless(code), indistinct)
+    data = describe(gathered, front.problem.moments, data_name, columns, least_named)
+    rng = np.random.default_rng(SEED if random_state is None else random_state)
+    places = places_of_rows(front, gathered, rows_shown, least_named, rng)
+    made = (front, intervals, harmless(title), harmless(code), indistinct)
+    return Report(*made, data, least_named, places)
 
 
 def import_jinja2() -> Any:
@@ -237,7 +306,7 @@ def import_jinja2() -> Any:
     return jinja2
 
 
-def _python_code(options: dict[str, Any], n_resamples: int, title: str, weighted: bool) -> str:
+def _python_code(options: dict[str, Any], shown: dict[str, Any], weighted: bool) -> str:
     """Code that makes the same report, and the model of a point."""
     defaults = {name: option.default for name, option in signature(report).parameters.items()}
 
@@ -253,7 +322,7 @@ def _python_code(options: dict[str, Any], n_resamples: int, title: str, weighted
         "from fairpca import pareto_front\n"
         "from fairpca.report import report\n\n"
         f"report(X, sensitive_features=groups"
-        f"{arguments(**options, n_resamples=n_resamples, title=title)}).open()\n\n"
+        f"{arguments(**options, **shown)}).open()\n\n"
         "# the subspace at the point that is shown, as a model to keep\n"
         f"front = pareto_front(X, sensitive_features=groups{arguments(**options)})\n"
         "fair = front.estimator({point})\n"

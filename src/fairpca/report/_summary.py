@@ -12,12 +12,17 @@ from fairpca.estimators.base import solution_axes
 from fairpca.estimators.resampling import Intervals
 from fairpca.front import ParetoFront
 from fairpca.report._cautions import warnings
+from fairpca.report._data import DataFacts
 from fairpca.report._facts import Facts
+from fairpca.report._pictures import losses_by_dimension
 from fairpca.report._text import shown_names
-from fairpca.report._words import chance, compared, finding, spoken
+from fairpca.report._words import chance, compared, finding, n_leads, spoken
 
 _MOST_COMPONENTS, _MOST_LOADINGS = 10, 8
 """How many components are shown, and how many columns of each."""
+
+MOST_GROUPS = 40
+"""How many groups charts have rows for; the table has all."""
 
 
 def summarise(
@@ -27,13 +32,22 @@ def summarise(
     *,
     title: str,
     code: str,
+    data: DataFacts,
+    least_named: int,
+    places: dict[str, Any] | None,
 ) -> dict[str, Any]:
     """Everything that is in a report."""
     problem, moments = front.problem, front.problem.moments
-    groups = shown_names(distinct_texts(moments.labels, moments.group_names))
-    named = moments.feature_names or [f"column {j}" for j in range(moments.n_features)]
-    features = shown_names(named)
-    facts = Facts(front, groups, features, intervals, indistinct)
+    texts = distinct_texts(moments.labels, moments.group_names)
+    groups = shown_names(
+        [
+            text if count >= least_named else "(name not shown)"
+            for text, count in zip(texts, moments.count, strict=True)
+        ]
+    )
+    facts = Facts(front, groups, data, intervals, indistinct)
+    # Those of too few rows come last, whatever they lose.
+    order = np.lexsort((-facts.pca_measures, ~facts.enough))
     measured = facts.measured
     ends: list[dict[str, Any]] = [{"low": None, "high": None}] * (len(front) + 1)
     if intervals is not None:
@@ -46,6 +60,7 @@ def summarise(
         "made_on": date.today().isoformat(),
         "rows": moments.n_rows,
         "columns": moments.n_features,
+        "varies": problem.scale > 0.0,
         "dimensions": problem.n_components,
         "loss": problem.loss,
         "centering": problem.centering,
@@ -62,15 +77,28 @@ def summarise(
             "kept": measured.is_kept,
             "rounding": problem.negligible_spread,
         },
+        "data": {
+            "name": data.name,
+            "attributes": data.attributes,
+            "among": data.among,
+            "about": data.about(),
+            "sentences": data.sentences(),
+            **data.table(),
+        },
         "finding": finding(facts),
+        "n_leads": n_leads(facts),
+        "evidence": facts.evidence,
+        "least_named": least_named if (moments.count < least_named).any() else None,
         "chance": chance(facts),
         "warnings": warnings(facts),
         "equality": facts.equality,
         "fairest": facts.fairest,
         "levels_down": facts.levels_down,
         "groups": [
-            dict(zip(("name", "rows", "variance", "own_loss"), group, strict=True))
-            for group in zip(groups, moments.count, problem.traces, problem.own_losses, strict=True)
+            dict(zip(("name", "rows", "variance", "own_loss", "enough"), group, strict=True))
+            for group in zip(
+                groups, moments.count, problem.traces, problem.own_losses, facts.enough, strict=True
+            )
         ],
         "pca": {
             "total_loss": problem.total_loss(problem.pca_basis),
@@ -82,7 +110,10 @@ def summarise(
             **ends[0],
         },
         "points": [_point(facts, i) | ends[i + 1] for i in range(len(front))],
-        "order": np.argsort(-facts.pca_measures, kind="stable"),
+        "order": order,
+        "most_groups": MOST_GROUPS,
+        "by_dimension": losses_by_dimension(problem, order[:MOST_GROUPS]),
+        "rows_shown": places,
         "choices": {
             "least_loss": 0,
             "one_percent": front.select(max_extra_loss=0.01),
@@ -117,7 +148,7 @@ def _point(facts: Facts, i: int) -> dict[str, Any]:
     components = []
     for component in axes.components[:_MOST_COMPONENTS]:
         largest = np.argsort(-np.abs(component), kind="stable")[:_MOST_LOADINGS]
-        components.append([[facts.features[j], component[j]] for j in largest])
+        components.append([[facts.data.features[j], component[j]] for j in largest])
     return {
         "unfairness": measured.level(front.unfairness[i]),
         "largest": abs(front.largest[i]),

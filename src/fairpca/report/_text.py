@@ -12,6 +12,9 @@ from itertools import count
 from fairpca._rows.text import short_text
 from fairpca.certificate import rounded
 
+_LONGEST = 40
+"""Characters of a name; of longer ones that begin alike the end is shown too."""
+
 _JOINERS = "\u200c\u200d"
 """Format characters that emoji and some scripts need."""
 
@@ -23,10 +26,17 @@ _STEERING = ("Cc", "Cf", "Cs", "Co", "Cn")
 _BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 """Letters that show nothing."""
 
+_RAISED = str.maketrans(
+    "-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
+)
+"""Digits of a power."""
+
 
 def shown_names(names: Sequence[str]) -> list[str]:
     """The names, cut where they are long, numbered where they would look the same."""
-    cleaned = [short_text(harmless(" ".join(name.split()))) for name in names]
+    whole = [harmless(" ".join(name.split())) for name in names]
+    cut = Counter(short_text(name) for name in whole)
+    cleaned = [_ends(name) if cut[short_text(name)] > 1 else short_text(name) for name in whole]
     cleaned = [name if name.strip(_JOINERS + _BLANK + " ") else "(no name)" for name in cleaned]
     looks = Counter(name.translate(_UNSEEN) for name in cleaned)
     used = {look for look, times_seen in looks.items() if times_seen == 1}
@@ -38,6 +48,12 @@ def shown_names(names: Sequence[str]) -> list[str]:
             used.add(name.translate(_UNSEEN))
         shown.append(name)
     return shown
+
+
+def _ends(name: str) -> str:
+    """The name, its middle left out where it is long: what it differs in may be its end."""
+    half = (_LONGEST - 1) // 2
+    return name if len(name) <= _LONGEST else f"{name[:half]}…{name[-half:]}"
 
 
 def in_quotes(name: str) -> str:
@@ -64,14 +80,15 @@ def number(value: float | None, rounding: float = 0.0) -> str:
     if 1e-5 <= size < 1e9:
         return f"{float(f'{value:.4g}'):,.10f}".rstrip("0").rstrip(".")
     mantissa, exponent = f"{value:.3e}".split("e")
-    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+    power = str(int(exponent)).translate(_RAISED)
+    return f"{mantissa.rstrip('0').rstrip('.')}\u00a0\u00d7\u00a010{power}"
 
 
 def percent(share: float, *, up: bool | None = None) -> str:
     """A share as per cent, with two or three figures; rounded to one side where `up` says so."""
     value = max(100.0 * share, 0.0)
     if 0.0 < value < 0.001 and up is not False:
-        return "less than 0.001 %"
+        return "0.001 %" if up else "less than 0.001 %"
     figures = 2 if value < 1.0 else 3
     text = rounded(value, figures, up=up) if up is not None else f"{value:.{figures}g}"
     return f"{float(text):,.10f}".rstrip("0").rstrip(".") + " %"
@@ -80,6 +97,12 @@ def percent(share: float, *, up: bool | None = None) -> str:
 def times(ratio: float) -> str:
     """A ratio above one."""
     return f"{ratio:,.0f}" if ratio >= 10.0 else f"{ratio:.2g}"
+
+
+def and_more(names: Sequence[str], most: int) -> str:
+    """The names with commas; beyond `most` of them only their number."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def rows(count: int) -> str:

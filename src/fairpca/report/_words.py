@@ -1,7 +1,8 @@
 """What a report says in words: the finding, who pays for it, and the part of chance."""
 
+from fairpca.estimators.resampling import few_rows
 from fairpca.report._facts import Facts
-from fairpca.report._text import in_quotes, percent, times
+from fairpca.report._text import in_quotes, percent, rows, times
 
 _NEXT_TO_NOTHING = 1e-3
 """Of the largest disparity: a smaller one is not worth a ratio."""
@@ -9,30 +10,48 @@ _NEXT_TO_NOTHING = 1e-3
 _SLIGHTLY = 1.05
 """Ratio up to which a group loses only slightly more."""
 
+_VAGUE = 4.0
+"""A ratio whose interval ends are further apart than so many times is not stated."""
+
 _CHEAP, _WORTH_IT = 0.01, 0.05
 """Extra loss that is called cheap, and what it must save at the least to be worth a sentence."""
 
 
 def finding(facts: Facts) -> list[str]:
-    """The result in a few sentences for everyone."""
+    """The result in a few sentences for everyone; what the rows cannot tell is not said."""
+    if facts.problem.scale == 0.0:
+        return [
+            f"The columns of {facts.data.quoted} do not vary: there is nothing to lose, and "
+            "nothing to share out."
+        ]
     if len(facts.groups) == 1:
         return ["There is one group only: ordinary PCA is as fair as can be."]
-    if facts.problem.scale == 0.0:
-        return ["The columns do not vary: there is nothing to lose, and nothing to share out."]
     if facts.pca_is_fair:
         return [
-            f"With ordinary PCA every group already has the same {facts.measured.noun}: nothing "
+            f"{_with_pca(facts)} every group already has the same {facts.measured.noun}: nothing "
             "has to be changed."
         ]
     cost = _what_equality_costs if facts.front.over == "spread" else _what_fairness_costs
     last = len(facts.front) - 1
-    found = [_in_short(facts)] if facts.levels_down else []
-    found += [_who_pays(facts), cost(facts)]
+    sure = facts.evidence == "sure"
+    found = [] if sure else chance(facts)
+    found += [_in_short(facts)] if facts.levels_down else []
+    found += [_who_pays(facts)] if sure else []
+    found += [cost(facts)]
     found += [_in_short(facts)] if not facts.levels_down and last > 0 else []
-    found += _what_is_cheap(facts)
-    if facts.difference is not None and facts.difference[0] <= 0.0:
-        found += chance(facts)
-    return found
+    return found + _what_is_cheap(facts)
+
+
+def n_leads(facts: Facts) -> int:
+    """How many of these sentences are the headline: none that few rows decide."""
+    few = not facts.enough[int(facts.pca_measures.argmax())]
+    return 1 if few or facts.evidence != "sure" else 2
+
+
+def _with_pca(facts: Facts) -> str:
+    """The beginning of a sentence about ordinary PCA of this data."""
+    grouped = f" {facts.data.grouped}," if facts.data.grouped else ""
+    return f"With ordinary PCA of {facts.data.quoted},{grouped}"
 
 
 def compared(facts: Facts, point: int) -> str:
@@ -98,32 +117,42 @@ def _in_short(facts: Facts) -> str:
 
 
 def _who_pays(facts: Facts) -> str:
-    measured = facts.measured
+    measured, start = facts.measured, _with_pca(facts)
     shown = measured.shown(facts.pca_measures)
     most, least = float(shown[facts.worst]), float(shown[facts.best])
     worst, best = (in_quotes(facts.groups[i]) for i in (facts.worst, facts.best))
     if facts.problem.measure != "disparity":
         a_variance = "a variance of " if measured.is_kept and not measured.is_relative else ""
         return (
-            f"With ordinary PCA, the group {worst} {measured.verb} {a_variance}"
+            f"{start} the group {worst} {measured.verb} {a_variance}"
             f"{measured.amount(most)}{measured.of}, the group {best} {measured.amount(least)}."
         )
     if least <= _NEXT_TO_NOTHING * most:
         return (
-            f"With ordinary PCA, the group {worst} loses {measured.amount(most)}{measured.of} more "
+            f"{start} the group {worst} loses {measured.amount(most)}{measured.of} more "
             f"than it must, the group {best} next to nothing."
         )
     if most < _SLIGHTLY * least:
         return (
-            f"With ordinary PCA, the group {worst} loses slightly more than the group {best}, "
+            f"{start} the group {worst} loses slightly more than the group {best}, "
             f"beyond what each must lose: {measured.amount(most)} against "
             f"{measured.amount(least)}{measured.of}."
         )
+    if facts.indistinct[facts.best] or (facts.difference and not _is_known(facts.ratios)):
+        return (
+            f"{start} the group {worst} loses more than the group {best}, beyond what each must "
+            f"lose: {measured.amount(most)} against {measured.amount(least)}{measured.of}."
+        )
     share = ", as a share of its variance" if measured.is_relative else ""
     return (
-        f"With ordinary PCA, the group {worst} loses {times(most / least)} times as much as the "
+        f"{start} the group {worst} loses {times(most / least)} times as much as the "
         f"group {best}, beyond what each must lose{share}."
     )
+
+
+def _is_known(ratios: tuple[float, float] | None) -> bool:
+    """Whether a ratio is known well enough to be a finding."""
+    return ratios is not None and ratios[1] <= _VAGUE * ratios[0]
 
 
 def _what_fairness_costs(facts: Facts) -> str:
@@ -131,7 +160,8 @@ def _what_fairness_costs(facts: Facts) -> str:
     front, measured, of = facts.front, facts.measured, facts.measured.of
     certificate, kept = front[-1].certificate, facts.measured.is_kept
     proven = certificate.status == "optimal"
-    before = measured.amount(float(facts.pca_measures.max()))
+    first = int(facts.pca_measures.argmax())
+    with_pca = measured.amount(float(facts.pca_measures[first]))
     if len(front) == 1:
         if not proven:
             return f"No subspace fairer than {facts.baseline} was found."
@@ -142,15 +172,20 @@ def _what_fairness_costs(facts: Facts) -> str:
             f"{_dimensions(facts)} some group {measured.verb} {than}."
         )
     after = measured.amount(float(front.largest[-1]), up=not kept)
-    no_group = f"no group loses more than {after}{of}{measured.beyond}, instead of {before}"
+    instead = f"instead of {with_pca} with ordinary PCA"
+    if after == with_pca:
+        instead = f"hardly {'more' if kept else 'less'} than with ordinary PCA"
+    if not facts.enough[first]:
+        instead += f" (in a group of {rows(int(facts.problem.moments.count[first]))})"
+    no_group = f"no group loses more than {after}{of}{measured.beyond}, {instead}"
     if kept:
-        no_group = f"every group keeps at least {after}{of}, instead of {before}"
+        no_group = f"every group keeps at least {after}{of}, {instead}"
     proof = ", and it is proven that no subspace of this dimension is fairer."
     if not proven:
         bound = measured.amount(certificate.lower_bound, up=kept)
         proof = f"; it is proven that none can bring this {'above' if kept else 'below'} {bound}."
     return (
-        f"In the fairest subspace of {_dimensions(facts)} {no_group} with ordinary PCA. It costs "
+        f"In the fairest subspace of {_dimensions(facts)} {no_group}. It costs "
         f"{_cost(facts)}{proof}"
     )
 
@@ -229,20 +264,34 @@ def spoken(facts: Facts, point: int) -> str:
 
 def chance(facts: Facts) -> list[str]:
     """Whether the rows at hand can tell who is worst off; nothing where that is not known."""
-    if facts.difference is None or facts.pca_is_fair:
+    if facts.pca_is_fair:
         return []
-    measured, (low, high) = facts.measured, facts.difference
+    measured = facts.measured
     worst, best = (in_quotes(facts.groups[i]) for i in (facts.worst, facts.best))
     more, less = ("less", "more") if measured.is_kept else ("more", "less")
     does, must = measured.verb, ", beyond what each must" if measured.beyond else ""
-    if low > 0.0:
+    if facts.evidence == "sure":
+        if facts.difference is None:
+            return []
+        low, high = facts.difference
         return [
             f"With ordinary PCA, {worst} {does} {more} than {best}{must}, by "
             f"{measured.amount(low)} to {measured.amount(high)}{measured.of}: hardly by chance."
         ]
-    do = does.removesuffix("s")
+    grouped = f", {facts.data.grouped}," if facts.data.grouped else ""
+    cannot = f"The rows of {facts.data.quoted}{grouped} cannot tell who {does} {more} with "
+    cannot += f"ordinary PCA{must}"
+    if facts.evidence == "few":
+        enough, k = int(facts.enough.sum()), len(facts.groups)
+        one = "only one has" if enough else "none has"
+        return [
+            f"{cannot}: of {k} groups {one} the {few_rows(facts.problem.n_components)} rows that a "
+            "comparison needs."
+        ]
+    if facts.difference is None or facts.difference[0] > 0.0:
+        return [f"{cannot}: groups of as many rows drawn at random could differ as much."]
+    do, (low, high) = does.removesuffix("s"), facts.difference
     return [
-        f"These rows cannot tell who {does} {more} with ordinary PCA: {worst} could {do} up to "
-        f"{measured.amount(high)}{measured.of} {more} than {best}, or up to "
-        f"{measured.amount(low)} {less}."
+        f"{cannot}: {worst} could {do} up to {measured.amount(high)}{measured.of} {more} than "
+        f"{best}, or up to {measured.amount(low)} {less}."
     ]

@@ -31,6 +31,13 @@ def report(
         options.file_option("--report", help="Where to; the suffix is .html."),
     ],
     title: Annotated[str | None, typer.Option(help="Head of the page.")] = None,
+    rows_shown: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="How many rows the page shows as marks, drawn at random; 0 shows no single rows.",
+        ),
+    ] = 1000,
     target: options.Target = [],  # noqa: B006 (typer reads it, nobody changes it)
     drop: options.Drop = [],  # noqa: B006
     encode: options.Encode = "onehot",
@@ -85,7 +92,8 @@ def report(
     prepared = prepare_table(
         table, columns, missing_labels, reading=how, groups=groups, whole=True, kept=True
     )
-    made = report_on(prepared, dimension, choices, columns, table, context.obj, title=title)
+    asked = (prepared, dimension, choices, columns, table, context.obj)
+    made = report_on(*asked, title=title, rows_shown=rows_shown)
     write_report(made, report)
     fair = made.front.estimator(-1)
     show(

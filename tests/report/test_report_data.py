@@ -1,0 +1,219 @@
+"""What a report says and shows of the data: columns, encodings, pictures; and what it keeps."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+from fairpca import GroupMoments, Problem
+from fairpca.cli import main
+from fairpca.estimators.gather import gather
+from fairpca.front import pareto_front
+from fairpca.report import report
+from fairpca.report._pictures import losses_by_dimension, places_of_rows
+from fairpca.report._text import shown_names
+from fairpca.tables.outcomes import ColumnOutcome
+
+QUICK = {"n_components": 2, "n_points": 2, "n_resamples": 0}
+
+
+def rows_of(n=120, d=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * np.linspace(3.0, 1.0, d)
+    X[: n // 2] = X[: n // 2, ::-1]
+    return pd.DataFrame(X, columns=[f"c{j}" for j in range(d)])
+
+
+def halves(n=120, name="town"):
+    return pd.Series(np.repeat(["a", "b"], n // 2), name=name)
+
+
+def test_columns_of_numbers_tell_what_they_can():
+    X = rows_of()
+    X["flag"] = [0.0, 1.0] * 60
+    X["same"] = 5.0
+    X["wide"] = 100 * X["c0"]
+    data = report(X, sensitive_features=halves(), **QUICK).summary["data"]
+    assert data["about"] == [
+        "There are 7 columns of numbers (1 with two values only); whether some stand for text, and "
+        "how that was encoded, is not known to this page.",
+        "“town”, which makes the groups, is not among the columns that are reduced, though others "
+        "may tell the groups apart.",
+    ]
+    assert data["among"] is False
+    assert data["sentences"][2] == "Without any variance, so nothing to lose, has: “same”."
+    share = X["wide"].var() / X.var().sum()
+    assert data["sentences"][3] == (
+        f"“wide” dominates: it has {100 * share:.3g} % of the variance of all columns together."
+    )
+    notes = {column["name"]: column["note"] for column in data["columns"]}
+    assert [name for name in notes if notes[name]] == ["same"]
+    assert notes["same"] == "does not vary"
+
+
+@pytest.mark.parametrize("columns", [["town"], ["town=a", "town=b"], ["town_a", "town_b"]])
+def test_an_attribute_among_the_columns_is_said(columns):
+    X, groups = rows_of(), halves()
+    for name in columns:
+        X[name] = (groups == name[-1]).astype(float)
+    data = report(X, sensitive_features=groups, **QUICK).summary["data"]
+    assert data["about"][1] == (
+        "“town”, which makes the groups, is itself among the columns that are reduced."
+    )
+    both = pd.DataFrame({"town": groups, "age": ["x", "y"] * 60})
+    data = report(X, sensitive_features=both, **QUICK).summary["data"]
+    assert data["about"][1].startswith("“town” and “age”, which make the groups, are themselves")
+    data = report(X.to_numpy(), sensitive_features=groups.to_numpy(), **QUICK).summary["data"]
+    assert data["among"] is None
+    assert data["about"][1].startswith("What makes the groups has no name here")
+
+
+def test_what_became_of_a_table_is_told():
+    X = rows_of(d=5)
+    X.columns = ["age", "job=cook", "job=smith", "grade", "pay"]
+    columns = [
+        ColumnOutcome("age", "number", 1),
+        ColumnOutcome("job", "onehot", 2, n_missing=3, note="filled in with the most frequent"),
+        ColumnOutcome("grade", "codes", 1),
+        ColumnOutcome("pay", "number", 1),
+        ColumnOutcome("town", "sensitive"),
+        ColumnOutcome("id", "left out", note="unique\u202e in every row"),
+    ]
+    made = report(X, sensitive_features=halves(), columns=columns, data_name="folk.csv", **QUICK)
+    data = made.summary["data"]
+    assert data["sentences"] == [
+        "2 columns of numbers, 1 column of text (as 2 columns of 0 and 1, one for each value) and "
+        "1 column of text (as 1 column of codes) are reduced.",
+        "“town”, which makes the groups, is not among the columns that are reduced, though others "
+        "may tell the groups apart.",
+        "Values are missing in 1 column.",
+        "Left out: “id”.",
+    ]
+    assert [column["became"] for column in data["columns"]] == [
+        "a number",
+        "text, as 2 columns of 0 and 1",
+        "text, as the position of each value in sorted order",
+        "a number",
+        "makes the groups, is not reduced",
+        "left out",
+    ]
+    shares = [column["share"] for column in data["columns"]]
+    total = X.var().sum()
+    assert shares[1] == pytest.approx(X[["job=cook", "job=smith"]].var().sum() / total)
+    assert shares[4:] == [None, None]
+    assert data["columns"][5]["note"] == "unique\ufffd in every row"
+    assert made.html().count("filled in with the most frequent") == 2  # in the table, in the data
+    # Columns of another table say nothing about this one.
+    other = report(X, sensitive_features=halves(), columns=columns[:1], **QUICK).summary["data"]
+    assert other["about"][0].startswith("There are 5 columns of numbers;")
+
+
+def test_names_that_few_rows_have_are_not_shown():
+    n = 300
+    X, groups = rows_of(n), halves(n).astype(object)
+    ids = pd.get_dummies(pd.Series([f"user-{i:03}" for i in range(n)]), dtype=float)
+    ids.columns = [f"id={name}" for name in ids.columns]
+    groups[:3] = "the mayor"
+    X = pd.concat([1e-3 * X, ids], axis=1)
+    given = {"sensitive_features": groups, "n_components": 2, "n_points": 2, "n_resamples": 0}
+    made = report(X, **given)
+    for text in (made.html(), made.json()):
+        assert "user-" not in text
+        assert "the mayor" not in text
+        assert "id=(a rare value)" in text
+    assert "Groups of fewer than 5 rows are shown without their names." in made.html()
+    assert made.summary["rows_shown"]["groups_left_out"] == 1
+    hidden = [group["name"] for group in made.summary["groups"]].index("(name not shown)")
+    assert hidden not in made.summary["rows_shown"]["groups"]
+    known = report(X, **given, least_named=1)
+    assert "user-" in known.html()
+    assert "the mayor" in known.html()
+    sparse = report(scipy.sparse.csr_array(X.to_numpy()), **given).json()
+    assert "a rare value" in sparse
+
+
+def test_long_names_are_told_apart_by_their_ends():
+    start = "The ministry of the interior and of everything else, "
+    assert shown_names([start + end for end in ("north", "south")]) == [
+        "The ministry of the…rything else, north",
+        "The ministry of the…rything else, south",
+    ]
+    (alone,) = shown_names([start])
+    assert alone == start[:39] + "…"
+
+
+@pytest.mark.parametrize("choices", [{}, {"centering": "group"}, {"loss": "sum"}])
+@pytest.mark.parametrize("d", [6, 130])
+def test_losses_by_dimension_are_those_of_ordinary_pca(choices, d):
+    X, groups = rows_of(400, d).to_numpy(), halves(400).to_numpy()
+    moments = GroupMoments.from_rows(X, groups)
+    found = losses_by_dimension(Problem(moments, 2, **choices), np.array([1, 0]))
+    assert len(found["losses"][0]) == min(d, 30)
+    for r in (1, 2, 5):
+        problem = Problem(moments, r, **choices)
+        expected = problem.group_losses(problem.pca_basis)[[1, 0]]
+        np.testing.assert_allclose(found["losses"][:, r - 1], expected, rtol=1e-6)
+        np.testing.assert_allclose(found["own"][:, r - 1], problem.own_losses[[1, 0]], rtol=1e-6)
+
+
+def test_rows_lie_where_the_components_put_them():
+    X, groups = rows_of(3000), np.repeat(["many", "some"], [2950, 50])
+    front = pareto_front(X, sensitive_features=groups, n_components=2, n_points=3)
+    gathered = gather(X, groups)
+    found = places_of_rows(front, gathered, 500, 5, np.random.default_rng(0))
+    codes = np.array(found["groups"])
+    assert found["shown"] == len(codes) == len(found["places"][0])
+    assert 498 <= len(codes) <= 500
+    assert (codes == 1).sum() >= 35  # more than its share, so that it can be seen
+    assert not found["all"]
+    assert not found["evenly"]
+    low, high = np.array(found["low"]), np.array(found["high"])
+    for place, model in zip(
+        found["places"], (front.estimator(0), front.estimator(-1)), strict=True
+    ):
+        shown = low + np.array(place) / found["steps"] * (high - low)
+        all_rows = model.transform(X)[:, :2]
+        step = (high - low) / found["steps"]
+        inside = (np.array(place) > 0).all(axis=1) & (np.array(place) < found["steps"]).all(axis=1)
+        # Every mark is a row of its group, to a step.
+        for row, code in list(zip(shown[inside], codes[inside], strict=True))[:40]:
+            own = all_rows[groups == ("many", "some")[code]]
+            assert (np.abs(own - row) <= step).all(axis=1).any()
+    for too_few in (0, 1):
+        assert places_of_rows(front, gathered, too_few, 5, np.random.default_rng(0)) is None
+    assert (
+        "Every mark is one row"
+        not in report(X, sensitive_features=groups, rows_shown=0, **QUICK).html()
+    )
+
+
+def test_the_program_names_the_file_without_its_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "secret-client"
+    folder.mkdir()
+    X = rows_of(200)
+    X["job/pay"] = np.resize(["cook", "smith", "clerk"], 200)
+    X["town"] = halves(200)
+    X.to_csv(folder / "folk.csv", index=False)
+    typed = [str(folder / "folk.csv"), "--sensitive", "town", "--n-components", "2"]
+    out = f"--report={folder / 'folk.html'}"
+    assert main(["report", *typed, out, "--rows-shown", "20", "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)["summary"]
+    page = (folder / "folk.html").read_text(encoding="utf-8")
+    assert "secret-client" not in page
+    assert "secret-client" not in json.dumps(summary)
+    assert summary["data"]["name"] == "folk.csv"
+    assert "of “folk.csv”, grouped by “town”," in summary["finding"][0]
+    assert "fairpca report folk.csv --sensitive town" in summary["code"]
+    assert "--report=folk.html" in summary["code"]
+    assert "fairpca front folk.csv" in summary["code"]
+    assert summary["data"]["about"][0] == (
+        "4 columns of numbers and 1 column of text (as 3 columns of 0 and 1, one for each value) "
+        "are reduced."
+    )
+    assert summary["rows_shown"]["shown"] == 20
+    # A slash in the name of a column is not a folder.
+    main(["report", *typed, out, "--drop", "job/pay", "--json", "--force"])
+    assert "--drop job/pay" in json.loads(capsys.readouterr().out)["summary"]["code"]

@@ -1,0 +1,151 @@
+"""The headline of a report says what the rows can tell, and not more."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairpca.report import report
+
+
+def people(sizes, seed=0, turned=(), scale=1.0):
+    """Rows of six columns in groups of these sizes; groups that are turned have other axes."""
+    rng = np.random.default_rng(seed)
+    blocks = []
+    for group, size in sizes.items():
+        rows = rng.normal(size=(size, 6)) * [4, 3, 2, 1, 1, 1]
+        blocks.append(rows[:, ::-1] if group in turned else rows)
+    labels = np.repeat(list(sizes), list(sizes.values()))
+    return scale * np.vstack(blocks), pd.Series(labels, name="town")
+
+
+def made(sizes, seed=0, turned=(), scale=1.0, **choices):
+    X, groups = people(sizes, seed, turned, scale)
+    return report(X, sensitive_features=groups, **{"n_components": 2, "n_points": 3} | choices)
+
+
+def test_who_pays_is_the_headline_where_the_rows_tell_it():
+    found = made({"a": 3000, "b": 1500, "c": 3000}, turned="b", data_name="people.csv").summary
+    assert found["evidence"] == "sure"
+    assert found["n_leads"] == 2
+    before = np.array(found["pca"]["measures"])
+    worst, best = (found["resampling"][name] for name in ("worst", "best"))
+    assert (worst, best) == (before.argmax(), before.argmin())
+    first = found["finding"][0]
+    assert first.startswith(
+        "With ordinary PCA of “people.csv”, grouped by “town”, the group “b” loses "
+    )
+    assert first.endswith(" more than it must, the group “c” next to nothing.")
+    assert "hardly by chance" in found["chance"][0]
+
+
+def test_no_ratio_where_its_interval_is_wide():
+    found = made({"a": 400, "b": 200, "c": 200}, turned="b").summary
+    assert found["evidence"] == "sure"
+    assert "times as much" not in found["finding"][0]
+    worst, best = (found["resampling"][name] for name in ("worst", "best"))
+    most, least = (found["pca"]["measures"][i] for i in (worst, best))
+    name = found["groups"][best]["name"]
+    assert found["finding"][0] == (
+        f"With ordinary PCA of this data, grouped by “town”, the group “b” loses more than the "
+        f"group “{name}”, beyond what each must lose: {most:.4g} against {least:.4g}."
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_rows_cannot_tell_is_the_headline_and_nothing_else_is(seed):
+    page = made({"a": 60, "b": 40, "c": 50}, seed, data_name="few.parquet")
+    found = page.summary
+    assert found["evidence"] == "unsure"
+    assert found["n_leads"] == 1
+    assert found["finding"][0] == found["chance"][0]
+    assert found["finding"][0].startswith(
+        "The rows of “few.parquet”, grouped by “town”, cannot tell who loses more with ordinary PCA"
+    )
+    words = " ".join([*found["finding"], *found["chance"]])
+    assert "times as much" not in words
+    assert "hardly by chance" not in words
+    html = page.html()
+    assert html.count('<p class="lead">') == 1
+    assert "Differences between groups may be chance here." in html
+
+
+def test_no_headline_about_a_group_of_three_rows():
+    X, groups = people({"a": 400, "b": 400, "three": 3}, turned=("b", "three"))
+    X[-3:] *= 5.0
+    found = report(X, sensitive_features=groups, n_components=2, n_points=3, least_named=1).summary
+    assert np.argmax(found["pca"]["measures"]) == 2
+    assert "three" not in found["finding"][0]
+    assert found["n_leads"] == 1
+    most = max(found["pca"]["measures"])
+    assert f"instead of {most:.4g} with ordinary PCA (in a group of 3 rows)." in found["finding"][1]
+    titles = {caution["title"]: caution["text"] for caution in found["warnings"]}
+    assert "“three” (3 rows)" in titles["Small groups"]
+    assert titles["Small groups"].endswith(
+        "The largest disparity is that of such a group, so what is called fairest here is decided "
+        "by very few rows: merge small groups."
+    )
+    # Nor is it the first thing that is seen.
+    assert found["order"][-1] == 2
+
+
+@pytest.mark.parametrize(
+    ("sizes", "end"),
+    [
+        ({"a": 20, "b": 20}, "of 2 groups none has the 30 rows that a comparison needs."),
+        ({"a": 500, "b": 20}, "of 2 groups only one has the 30 rows that a comparison needs."),
+    ],
+)
+@pytest.mark.parametrize("n_resamples", [0, 20])
+def test_too_few_rows_to_compare(sizes, end, n_resamples):
+    found = made(sizes, turned="b", n_resamples=n_resamples).summary
+    assert found["evidence"] == "few"
+    assert found["finding"][0] == (
+        "The rows of this data, grouped by “town”, cannot tell who loses more with ordinary PCA, "
+        f"beyond what each must: {end}"
+    )
+
+
+def test_other_measures_and_no_intervals():
+    found = made({"a": 40, "b": 40}, n_resamples=0).summary
+    assert found["finding"][0].endswith(
+        "groups of as many rows drawn at random could differ as much."
+    )
+    found = made({"a": 40, "b": 40}, measure="variance", relative=True).summary
+    assert "cannot tell who keeps less with ordinary PCA: " in found["finding"][0]
+
+
+def test_a_gain_too_small_for_its_figures_is_said_to_be_small():
+    choices = {"measure": "variance", "relative": True, "n_components": 1, "n_resamples": 0}
+    found = made({"a": 2000, "b": 2000}, 1, **choices).summary
+    before, after = (f"{100 * x['largest']:.3g} %" for x in (found["pca"], found["points"][-1]))
+    assert before == after
+    assert (
+        f"keeps at least {before} of its variance, hardly more than with ordinary PCA. It costs"
+        in (found["finding"][1])
+    )
+
+
+def test_the_finding_counts_who_is_better_and_worse_off():
+    found = made({"a": 3000, "b": 1500, "c": 3000}, turned="b").summary
+    change = np.subtract(found["points"][-1]["measures"], found["pca"]["measures"])
+    better, worse = int((change < 0).sum()), int((change > 0).sum())
+    assert f"Of 3 groups, {better} is better off than with ordinary PCA, by " in found["finding"][2]
+    assert f", and {worse} are worse off, by up to" in found["finding"][2]
+
+
+@pytest.mark.parametrize("scale", [1e9, 1e-9])
+def test_the_unit_of_the_rows_changes_no_word(scale):
+    def words(scale):
+        found = made({"a": 300, "b": 300}, turned="b", scale=scale).summary
+        return [found["evidence"], *(text.split(" loses")[0] for text in found["finding"][:1])]
+
+    assert words(scale) == words(1.0)
+
+
+@pytest.mark.parametrize("fill", [0.0, 0.1])
+def test_columns_that_do_not_vary(fill):
+    found = report(np.full((80, 3), fill), sensitive_features=[0, 1] * 40, n_components=1)
+    assert found.summary["finding"][0].startswith("The columns of this data do not vary")
+    page = found.html()
+    assert "one group" not in page
+    assert "may be chance" not in page
