@@ -45,10 +45,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_flag
-from fairpca.estimators._model_parts import arrays_of, baseline_arrays, header_of, restored
+from fairpca.estimators._model_parts import (
+    ARRAYS,
+    arrays_of,
+    baseline_arrays,
+    header_of,
+    restored,
+)
 from fairpca.estimators.baselines import baselines_of
 from fairpca.estimators.fair_pca import FairPCA
-from fairpca.files.archive import FileFormat, taking_for_damage
+from fairpca.files.archive import FileFormat
+from fairpca.files.checks import taking_for_damage
 from fairpca.table import GroupTable
 from fairpca.tables.preparation import Preparation
 
@@ -58,7 +65,7 @@ VERSION = 1
 _SMALL_BASELINES = 2**20
 """Bytes of the training rows' subspaces that are written unasked."""
 
-_FILE = FileFormat(FORMAT, VERSION, "fairpca model file")
+_FILE = FileFormat(FORMAT, VERSION, "fairpca model file", ARRAYS)
 
 
 @dataclass(frozen=True, eq=False)
