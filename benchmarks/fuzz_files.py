@@ -146,6 +146,21 @@ def content(data: bytes, words: str | None = None) -> dict[str, Any]:
     return said | {name: array.tolist() for name, array in arrays.items()}
 
 
+def agree(found: Any, expected: Any) -> bool:
+    """Whether two parts of files say the same.
+
+    What an object does not have, as in older files, is what it is by default.
+    """
+    if isinstance(found, dict) and isinstance(expected, dict):
+        return all(agree(found[key], expected[key]) for key in found.keys() & expected.keys())
+    if isinstance(found, list | tuple) and isinstance(expected, list | tuple):
+        pairs = zip(found, expected, strict=False)
+        return len(found) == len(expected) and all(agree(*pair) for pair in pairs)
+    if isinstance(found, float) and type(expected) in (int, float):
+        return found == expected or repr(found) == repr(float(expected))  # not a number
+    return type(found) is type(expected) and bool(found == expected)
+
+
 def _load_pass(path: Path) -> Pass:
     return Pass(path, CHOICE, "error", False)
 
@@ -218,7 +233,7 @@ def try_load(kind: Kind, data: bytes, whole: dict[str, Any], path: Path, outcome
     except Exception as error:  # what was loaded must be of use
         outcome.faults.append(f"loaded, but then {type(error).__name__}: {error}")
         return
-    lost = {key for key in found if repr(found[key]) != repr(expected.get(key))}
+    lost = {key for key in found if not agree(found[key], expected.get(key))}
     if lost:
         outcome.faults.append(f"altered: {sorted(lost)}")
     elif found == whole:

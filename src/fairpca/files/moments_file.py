@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from fairpca._linalg.types import Array
 from fairpca._rows.folds import N_FOLDS
 from fairpca._rows.labels import Fold
+from fairpca._rows.small_groups import warn_of_small_groups
 from fairpca.files.archive import COUNTS, FLOATS, FileFormat, shown_source
 from fairpca.files.checks import (
     MOST_ROWS,
@@ -82,6 +83,14 @@ class StoredMoments:
     group_names: tuple[str, ...] | None
     group_orders: tuple[tuple[Hashable, ...] | None, ...] | None
     n_dropped: int
+
+
+def save(path: str | Path, moments: Any) -> None:
+    """Write the moments that a user saves, with a warning if they tell of single rows."""
+    if not moments.is_finite:
+        raise ValueError("Moments that are not finite cannot be saved.")
+    warn_of_small_groups("file of moments", moments.group_texts, moments.count)
+    write(path, moments)
 
 
 def write(path: str | Path, stored: Any, reading: dict[str, Any] | None = None) -> None:

@@ -11,17 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 from fairpca.certificate.words import NOUNS
 from fairpca.estimators.cross_fit import CrossFit
 from fairpca.estimators.pipelines import find_reduction
+from fairpca.plotting._names import with_rows
 from fairpca.plotting._style import (
     CHOSEN_COLOR,
     GROUP_COLORS,
+    GROUP_MARKERS,
     PCA_COLOR,
     Display,
     Style,
     styled,
-    with_rows,
 )
-
-_MARKERS = "osD^vP*"
 
 
 @dataclass(eq=False)
@@ -89,7 +88,7 @@ class ShrinkageDisplay(Display):
         ):
             look = {
                 "color": GROUP_COLORS[i % len(GROUP_COLORS)],
-                "marker": _MARKERS[i % len(_MARKERS)],
+                "marker": GROUP_MARKERS[i % len(GROUP_MARKERS)],
                 "label": with_rows(label, int(count), judged.group_names),
                 "alpha": 0.8,
             }
@@ -114,6 +113,5 @@ class ShrinkageDisplay(Display):
         ax.axvline(chosen, color=CHOSEN_COLOR, linestyle="--", label="chosen", zorder=0)
         ax.set(xlabel="shrinkage in rows", ylabel=f"{self.noun} on rows held out")
         ax.set_xticks(places, names)
-        if len(judged.labels) <= len(GROUP_COLORS):
-            ax.legend(framealpha=0.7, edgecolor="none", fontsize="small")
+        self._name_groups(fontsize="small")
         return self

@@ -14,7 +14,7 @@ from fairpca.cli._options import (
 )
 from fairpca.cli._prepared import prepare_table, reduce_table
 from fairpca.cli._terminal import show
-from fairpca.estimators.model_file import save_model
+from fairpca.estimators.model_file import write_model
 from fairpca.tables.writing import SUFFIXES
 
 EXAMPLES = (
@@ -103,7 +103,7 @@ def fit(
     if output is not None:
         reduce_table(prepared, fair, carry, output)
     if model is not None:
-        save_model(fair, model, preparation=preparation)
+        write_model(fair, model, preparation)
     if page is not None and report is not None:
         write_report(page, report)
     show(

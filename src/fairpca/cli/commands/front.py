@@ -20,7 +20,7 @@ from fairpca.cli._options import (
 )
 from fairpca.cli._prepared import prepare_table, reduce_table
 from fairpca.cli._terminal import BadInputError, refusing, show, stage
-from fairpca.estimators.model_file import save_model
+from fairpca.estimators.model_file import write_model
 from fairpca.front import shown_measures
 from fairpca.tables.writing import SUFFIXES, write_batches
 
@@ -130,7 +130,7 @@ def front(
     if fair is not None and output is not None:
         reduce_table(prepared, fair, carry, output)
     if fair is not None and model is not None:
-        save_model(fair, model, preparation=prepared.preparation)
+        write_model(fair, model, prepared.preparation)
     if points_output is not None:
         with stage(f"writing {points_output.name}"):
             columns_of = {"point": list(range(len(found))), **found.to_dict()}
