@@ -1,6 +1,7 @@
 """Load 10,000 damaged or forged files of each kind, and say what came of it.
 
-Run ``python benchmarks/fuzz_files.py`` to rewrite docs/fuzzed_files.md (some minutes).
+Run ``python benchmarks/fuzz_files.py`` to rewrite docs/fuzzed_files.md (some minutes); with a number
+of files as its argument it prints the page instead.
 """
 
 from __future__ import annotations
@@ -336,7 +337,7 @@ def main() -> None:
         page += f"## {name[0].upper()}{name[1:]}\n\n" + "\n".join(_table(outcomes))
         page += (
             f"\n\nThe file has {len(kind.make()):,} bytes. No load took more than "
-            f"{peak / 1e6:.1f} MB, and the process grew by {grown / 1e3:.0f} MB. "
+            f"{peak / 1e6:.1f} MB,\nand the process grew by {grown / 1e3:.0f} MB. "
             f"{len(words):,} different sentences were said.\n\n"
         )
         faults += [fault for outcome in outcomes.values() for fault in outcome.faults]
@@ -349,7 +350,7 @@ def main() -> None:
         size = len(ATTACKS[attacked](KINDS["model file"].make()))
         peak, longest = (max(getattr(o, what) for o in tried) for what in ("peak", "longest"))
         page += f"| {attacked} | {size / 1e6:.2f} MB | {peak / 1e6:.1f} MB | {longest:.2f} |"
-        page += f" {said} |\n"
+        page += f" {said.replace('FILE', '…')} |\n"
     for fault, count in Counter(faults).most_common():
         print(count, fault[:300])
     if n == N_MUTATIONS:

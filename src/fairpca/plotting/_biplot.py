@@ -29,6 +29,9 @@ _LABEL = 22
 _ROUNDS = 4
 """How often labels are placed: each round shows how much room they need, and makes it."""
 
+_REACH = 12
+"""How far up or down a label may go to find a place, in halves of its height."""
+
 _HIDDEN = 0.5
 """Square pixels of other things that a label may hide: less is rounding."""
 
@@ -207,36 +210,31 @@ def _place(ax: Any, texts: Sequence[Any], ends: Array) -> None:
     for turn in range(_ROUNDS):
         ax.figure.canvas.figure.draw_without_rendering()  # so that the axes have their size
         origin, *tips = ax.transData.transform(np.vstack([np.zeros(2), ends]))
-        back, taken = ax.transData.inverted(), [ax.get_legend().get_window_extent()]
+        back, taken = ax.transData.inverted(), [ax.get_legend().get_window_extent().extents]
         for text, tip in zip(texts, tips, strict=True):
-            size = np.array(text.get_window_extent().size)
+            extent = text.get_window_extent()
+            size, middle = np.array(extent.size), np.array([extent.x0, extent.y0]) + extent.size / 2
+            anchor = ax.transData.transform(text.get_position()) - middle
             way = (tip - origin) / max(float(np.linalg.norm(tip - origin)), 1.0)
             near = tip + (size / 2 + _GAP) * way
-            steps = sorted(range(-2 * len(texts), 2 * len(texts) + 1), key=abs)
-            places = back.transform(near + np.outer(steps, [0.0, size[1] / 2]))
-            hidden = [_hidden(text, place, taken) for place in places]
-            text.set_position(places[int(np.argmin(hidden))])
-            free = min(hidden) <= _HIDDEN
-            text.set_visible(free or turn < _ROUNDS - 1)
-            taken += [text.get_window_extent()] if free else []
+            steps = sorted(range(-_REACH, _REACH + 1), key=abs)
+            centres = near + np.outer(steps, [0.0, size[1] / 2])
+            boxes = np.hstack([centres - size / 2, centres + size / 2])
+            hidden = sum(_overlaps(boxes, other) for other in taken)
+            best = int(np.argmin(hidden))
+            text.set_position(back.transform(centres[best] + anchor))
+            text.set_visible(hidden[best] <= _HIDDEN)
+            taken += [boxes[best]] if hidden[best] <= _HIDDEN else []
         if turn < _ROUNDS - 1:
-            boxes = [text.get_window_extent().get_points() for text in texts]
-            ax.update_datalim(back.transform(np.vstack(boxes)))
+            ax.update_datalim(back.transform(np.reshape(taken[1:], (-1, 2))))
             ax.autoscale_view()
 
 
-def _hidden(text: Any, place: Array, taken: Sequence[Any]) -> float:
-    """How much of other things a label would hide in a place."""
-    text.set_position(place)
-    box = text.get_window_extent()
-    return sum(_overlap(box, other) for other in taken)
-
-
-def _overlap(box: Any, other: Any) -> float:
-    """The area that two boxes share."""
-    width = min(box.x1, other.x1) - max(box.x0, other.x0)
-    height = min(box.y1, other.y1) - max(box.y0, other.y0)
-    return float(max(width, 0.0) * max(height, 0.0))
+def _overlaps(boxes: Array, other: Array) -> Array:
+    """The areas that boxes (left, bottom, right, top) share with another."""
+    sides = np.minimum(boxes[:, 2:], other[2:]) - np.maximum(boxes[:, :2], other[:2])
+    areas: Array = np.maximum(sides, 0.0).prod(axis=1)
+    return areas
 
 
 def _sample(codes: Codes, most: int, seed: int | None) -> NDArray[np.intp]:

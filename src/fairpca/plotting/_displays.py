@@ -115,8 +115,7 @@ class DisparityDisplay(Display):
             ax.barh(places + shift, values, **styled("Rectangle", defaults, bar_kw))
         pairs = zip(table.labels, table.count, strict=True)
         ax.set_yticks(places, [with_rows(*pair, table.group_names) for pair in pairs])
-        ax.invert_yaxis()
-        ax.margins(y=0.02)
+        ax.set_ylim(len(places) - 0.4, -0.6)  # from above
         ax.set_xlabel("loss beyond own PCA (squared units of X)")
         self._name_things()
         return self
@@ -208,8 +207,9 @@ class LossDisplay:
                 values = [getattr(table, loss)[i] for table in self.tables]
                 defaults = {"linestyle": style, "marker": marker, "color": color, "label": label}
                 ax.plot(self.dimensions, values, **styled("Line2D", defaults, line_kw))
-            ax.set_ylim(bottom=0)
             ax.xaxis.get_major_locator().set_params(integer=True)
+        for ax in self.axes_:  # once all are drawn, as they may share a scale
+            ax.set_ylim(bottom=0)
         if axes is None:
             lines = self.axes_[0].get_legend_handles_labels()
             self.figure_.legend(*lines, loc="outside upper left", ncols=3, frameon=False)
@@ -345,7 +345,9 @@ class ConvergenceDisplay(Display):
         for i, (name, values) in enumerate(self.curves.items()):
             positive = np.where(np.asarray(values) > 0, values, np.nan)  # zero has no logarithm
             steps, color = np.arange(1, len(positive) + 1), GROUP_COLORS[i % len(GROUP_COLORS)]
-            ax.plot(steps, positive, **styled("Line2D", {"color": color, "label": name}, line_kw))
+            dashes = ("-", "--", ":", "-.")[i // len(GROUP_COLORS) % 4]
+            look = {"color": color, "linestyle": dashes, "label": name}
+            ax.plot(steps, positive, **styled("Line2D", look, line_kw))
         ax.set(yscale="log", xlabel="step", ylabel=self.ylabel)
         if len(self.curves) > 1:
             self._name_groups()

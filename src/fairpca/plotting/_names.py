@@ -23,8 +23,9 @@ _SHAPING = (3, 11)
 _LEFT_TO_RIGHT = "\u200e"
 """Keeps what stands beside a name from right to left, such as its number of rows, in its place."""
 
-_DIRECTIONS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Marks that turn the direction of what follows: a name must not turn what stands beside it."""
+_DIRECTIONS = re.compile("[\u061c\u200d-\u200f\u202a-\u202e\u2066-\u2069]")
+"""Marks that turn the direction of what follows, as a name must not turn what stands beside it, and
+that which joins emoji."""
 
 _BACKWARDS = re.compile(
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc][\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc ]*"
@@ -61,7 +62,7 @@ def _turned(part: str) -> str:
 
 
 def _code(char: str) -> str:
-    """A character that cannot be drawn: its code point, or nothing if it only joins others."""
+    """A character that cannot be drawn: its code point, or nothing if it only adorns others."""
     joins = unicodedata.category(char) in ("Cf", "Mn")
     return "" if joins else char.encode("unicode_escape", "surrogatepass").decode("ascii")
 

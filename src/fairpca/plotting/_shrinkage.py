@@ -16,7 +16,7 @@ from fairpca.plotting._style import (
     CHOSEN_COLOR,
     GROUP_COLORS,
     GROUP_MARKERS,
-    PCA_COLOR,
+    INK,
     Display,
     Style,
     styled,
@@ -97,7 +97,7 @@ class ShrinkageDisplay(Display):
             places,
             judged.scores,
             2.0 * judged.score_errors,
-            color=PCA_COLOR,
+            color=INK,
             linewidth=4,
             elinewidth=1.2,
             capsize=4,
@@ -105,10 +105,10 @@ class ShrinkageDisplay(Display):
             label=f"{self._scored}, ± 2 standard errors\nof the difference from the least",
             zorder=1,
         )
-        ax.axhline(judged.scores.min(), color=PCA_COLOR, linestyle=":", linewidth=1, zorder=0)
+        ax.axhline(judged.scores.min(), color=INK, linestyle=":", linewidth=1, zorder=0)
         out = [j for j, n0 in enumerate(judged.candidates) if n0 not in judged.possible]
         if out:
-            ax.plot(places[out], judged.scores[out], "x", color=PCA_COLOR, label="clearly worse")
+            ax.plot(places[out], judged.scores[out], "x", color=INK, label="clearly worse")
         chosen = judged.candidates.index(judged.shrinkage)
         ax.axvline(chosen, color=CHOSEN_COLOR, linestyle="--", label="chosen", zorder=0)
         ax.set(xlabel="shrinkage in rows", ylabel=f"{self.noun} on rows held out")

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-PCA_COLOR, FAIR_COLOR, OWN_COLOR, CHOSEN_COLOR = "#b04a00", "#0067a3", "#868f99", "#1b1f24"
+PCA_COLOR, FAIR_COLOR, OWN_COLOR, INK = "#b04a00", "#0067a3", "#868f99", "#1b1f24"
 """One colour for one thing in every picture, and in the report (`report/templates/page.css`)."""
+
+CHOSEN_COLOR = INK
 
 Style = Mapping[str, Any] | None
 """Keywords of matplotlib, which replace those of a display."""
