@@ -1,7 +1,7 @@
 """Load 10,000 damaged or forged files of each kind, and say what came of it.
 
-Run ``python benchmarks/fuzz_files.py`` to rewrite docs/fuzzed_files.md (some minutes); with a number
-of files as its argument it prints the page instead.
+Run ``python benchmarks/fuzz_files.py`` to rewrite docs/fuzzed_files.md (some minutes); with a
+number of files as its argument it prints the page instead.
 """
 
 from __future__ import annotations

@@ -49,7 +49,8 @@ def check_scatters(scatter: Array, mean: Array, weight: Array, called: list[str]
                     f"{what} has entries that are larger than its sums of squares allow",
                 )
             if 2 < len(matrix) <= _MOST_FACTORED:
-                scaled = matrix / sizes[:, None] / sizes
+                scaled = matrix / sizes[:, None]
+                scaled /= sizes
                 scaled.flat[:: len(matrix) + 1] += _ROUNDING
-                failed = lapack.dpotrf(scaled, overwrite_a=True)[1]
+                failed = lapack.dpotrf(scaled.T, overwrite_a=True)[1]
                 require(failed == 0, f"{what} is not positive semi-definite, as all scatters are")

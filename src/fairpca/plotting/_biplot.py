@@ -212,6 +212,7 @@ def _place(ax: Any, texts: Sequence[Any], ends: Array) -> None:
         origin, *tips = ax.transData.transform(np.vstack([np.zeros(2), ends]))
         back, taken = ax.transData.inverted(), [ax.get_legend().get_window_extent().extents]
         for text, tip in zip(texts, tips, strict=True):
+            text.set_visible(True)  # as it has no size otherwise
             extent = text.get_window_extent()
             size, middle = np.array(extent.size), np.array([extent.x0, extent.y0]) + extent.size / 2
             anchor = ax.transData.transform(text.get_position()) - middle
