@@ -140,7 +140,7 @@ def rewritten(path, change):
 
 def test_files_from_before_groups_had_names_load(tmp_path):
     path = tmp_path / "old.moments"
-    moments = GroupMoments.from_rows(np.eye(3), pd.Series(["f", "m", "f"], name="sex"))
+    moments = GroupMoments.from_rows(RNG_ROWS, pd.Series(["f", "m"] * 20, name="sex"))
     moments.save(path)
     new = ("group_names", "group_orders", "n_dropped")
     rewritten(path, lambda header: [header.pop(name) for name in new])
