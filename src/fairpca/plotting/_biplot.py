@@ -221,7 +221,7 @@ def _place(ax: Any, texts: Sequence[Any], ends: Array) -> None:
             steps = sorted(range(-_REACH, _REACH + 1), key=abs)
             centres = near + np.outer(steps, [0.0, size[1] / 2])
             boxes = np.hstack([centres - size / 2, centres + size / 2])
-            hidden = sum(_overlaps(boxes, other) for other in taken)
+            hidden = np.sum([_overlaps(boxes, other) for other in taken], axis=0)
             best = int(np.argmin(hidden))
             text.set_position(back.transform(centres[best] + anchor))
             text.set_visible(hidden[best] <= _HIDDEN)
