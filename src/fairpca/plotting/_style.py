@@ -59,7 +59,8 @@ class Display:
         n = len(options.get("handles") or ax.get_legend_handles_labels()[0])
         if not self._is_own:
             # Not where matplotlib finds room, as what is drawn next would not know of it.
-            ax.legend(framealpha=0.7, edgecolor="none", loc="upper right", **options)
+            inside = {"framealpha": 0.7, "edgecolor": "none", "fontsize": "small"}
+            ax.legend(loc="upper right", **inside | options)
             return
         beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
         options["ncols"] = -(-n // _LONGEST_LEGEND)
