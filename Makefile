@@ -37,6 +37,7 @@ cases: $(READY)
 	$(BIN)/python benchmarks/fairness_of_criteria.py
 	$(BIN)/python benchmarks/price_of_nesting.py
 	$(BIN)/python benchmarks/attack_bounds.py
+	$(BIN)/python benchmarks/fuzz_files.py
 	$(BIN)/python benchmarks/worst_case_pca.py
 	$(BIN)/python benchmarks/interval_coverage.py
 	$(BIN)/python benchmarks/raw_columns.py

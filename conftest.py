@@ -58,6 +58,7 @@ UNTRACED = (
     "estimators/test_resampling.py",
     "estimators/test_shrinkage.py",
     "experiments/test_experiments.py",
+    "files/test_fuzzed_files.py",
     "linalg/test_many_columns.py",
     "metrics/test_held_out_losses.py",
     "report/test_report_page.py",

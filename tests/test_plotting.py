@@ -2,6 +2,7 @@
 
 import itertools
 import sys
+from importlib.resources import files
 
 import matplotlib as mpl
 import numpy as np
@@ -26,6 +27,8 @@ from fairpca.plotting import (
     HeldOutLossDisplay,
     LossDisplay,
     ShrinkageDisplay,
+    _names,
+    _style,
 )
 
 mpl.use("Agg")
@@ -322,7 +325,6 @@ def test_labels_of_a_biplot_do_not_hide_one_another():
         assert not first.overlaps(second)
 
 
-@pytest.mark.filterwarnings("ignore:Glyph")
 def test_labels_that_are_not_harmless_are_drawn_as_they_are():
     rng = np.random.default_rng(1)
     groups = np.repeat(np.array(HOSTILE, dtype=object), 30)
@@ -339,6 +341,126 @@ def test_labels_that_are_not_harmless_are_drawn_as_they_are():
         assert (drawn(display.figure_)[..., :3] < 128).any()
     names = DisparityDisplay.from_estimator(fair).ax_.get_yticklabels()
     assert any(r"\$x^{2\$" in name.get_text() for name in names)
+
+
+def legend_of(display):
+    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+def named(*names):
+    """Rows of groups that are called so."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30 * len(names), 4)) * [3, 2, 1, 1]
+    X[:30] = X[:30, ::-1]
+    return X, np.repeat(np.array(names, dtype=object), 30)
+
+
+def test_groups_that_begin_with_an_underscore_are_in_the_legends():
+    X, groups = named("_hidden", "__x", "seen")
+    expected = [" __x (30 rows)", " _hidden (30 rows)", "seen (30 rows)"]
+    fair = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=groups)
+    assert sorted(legend_of(BiplotDisplay.from_estimator(fair, X, sensitive_features=groups))) == (
+        expected
+    )
+    assert legend_of(ShrinkageDisplay.from_estimator(fair))[:3] == expected
+    held_out = HeldOutLossDisplay.from_estimator(
+        FairPCA(), X, sensitive_features=groups, dimensions=[1]
+    )
+    assert set(legend_of(held_out)[2:]) <= set(expected)
+    ax = plt.subplots()[1]
+    inside = BiplotDisplay.from_estimator(fair, X, sensitive_features=groups, ax=ax)
+    assert sorted(legend_of(inside)) == expected
+
+
+def test_names_are_drawn_by_the_fonts_at_hand_and_turn_nothing_around(monkeypatch):
+    mark = "\u200e"
+    monkeypatch.setattr(_names, "_shapes", lambda: True)
+    assert _names.with_rows("ذكر كبير", 90) == f"{mark}ذكر كبير{mark} (90 rows)"
+    assert _names.with_rows("\u202eevil\u2066", 3) == "\\u202eevil\\u2066 (3 rows)"
+    # What no font has is its code point, and what joins nothing is left out.
+    assert _names.plain_text("女 👩\u200d👧 \x1b[2J") == "\\u5973 \\U0001f469\\U0001f467 \\x1b[2J"
+    monkeypatch.setattr(_names, "_shapes", lambda: False)
+    assert _names.with_rows("אבג דה", 90) == "הד גבא (90 rows)"
+    assert _names.plain_text("sex=אבג and x") == "sex=גבא and x"
+
+
+@pytest.mark.skipif(not _names._shapes(), reason="needs a matplotlib that shapes text")
+def test_arabic_letters_are_joined_and_the_rows_stay_behind_the_name():
+    figure, ax = plt.subplots()
+    widths = [
+        ax.text(0, 0, text).get_window_extent(figure.canvas.get_renderer()).width
+        for text in ("ببب", "ب ب ب", "ب\u200cب\u200cب")
+    ]
+    assert widths[0] < widths[2]  # joined letters are narrower than those that are kept apart
+    assert widths[0] < widths[1]
+
+
+def test_the_colours_are_those_of_the_report():
+    css = (files("fairpca.report") / "templates" / "page.css").read_text(encoding="utf-8")
+    light = css[: css.index("prefers-color-scheme: dark")]
+    for color in (_style.PCA_COLOR, _style.FAIR_COLOR, _style.OWN_COLOR, _style.INK):
+        assert color in light
+    looks = set(itertools.product(range(7), range(10)))
+    assert {(i % len(_style.GROUP_COLORS), i % len(_style.GROUP_MARKERS)) for i in range(70)} == (
+        looks
+    )
+
+
+def test_panels_share_their_scales_and_show_all_curves(data):
+    X, groups = data
+    groups = np.where(np.arange(len(X)) % 3 == 0, groups, "third")
+    display = LossDisplay.from_estimator(PCA(), X, sensitive_features=groups, dimensions=[1, 2])
+    limits = {(*ax.get_xlim(), *ax.get_ylim()) for ax in display.axes_}
+    assert len(limits) == 1
+    *_, bottom, top = limits.pop()
+    assert bottom == 0.0
+    assert top > max(line.get_ydata().max() for ax in display.axes_ for line in ax.get_lines())
+    assert [text.get_text() for text in display.figure_.legends[0].get_texts()] == [
+        "ordinary PCA",
+        "PCA",
+        "own PCA",
+    ]
+
+
+def test_forty_groups_have_a_legend_that_fits_and_panels_with_room():
+    X, groups = named(*(f"group {i}" for i in range(40)))
+    fitted = PCA(2).fit(X)
+    display = BiplotDisplay.from_estimator(fitted, X, sensitive_features=groups, max_points=400)
+    assert display.ax_.get_title(loc="left") == (
+        "400 of 1,200 rows are drawn: at most 10 of each group, at random"
+    )
+    assert len(legend_of(display)) == 40
+    display.figure_.canvas.draw()
+    inside, legend = display.figure_.bbox, display.ax_.get_legend().get_window_extent()
+    assert inside.x0 <= legend.x0
+    assert legend.x1 <= inside.x1
+    assert inside.y0 <= legend.y0
+    assert legend.x0 >= display.ax_.get_window_extent().x1  # beside the rows, not over them
+    losses = LossDisplay.from_estimator(PCA(), X, sensitive_features=groups, dimensions=[1])
+    assert losses.figure_.get_figheight() < 20
+
+
+def test_a_biplot_of_all_rows_says_nothing_of_a_sample(data):
+    X, groups = data
+    display = BiplotDisplay.from_estimator(PCA(2).fit(X), X, sensitive_features=groups)
+    assert display.ax_.get_title(loc="left") == ""
+
+
+def test_labels_for_which_there_is_no_room_are_left_out():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 30))
+    names = [f"a name that needs much room, number {j}" for j in range(30)]
+    fitted, figure = PCA(2).fit(X), plt.figure(figsize=(3, 3))
+    display = BiplotDisplay(
+        fitted.transform(X), np.zeros(40, int), ["all"], [40], fitted.components_.T, names
+    ).plot(n_arrows=30, ax=figure.subplots())
+    figure.canvas.draw()
+    shown = [text for text in display.ax_.texts if text.get_text() and text.get_visible()]
+    assert 5 < len(shown) < 30
+    for first, second in itertools.combinations([t.get_window_extent() for t in shown], 2):
+        width = min(first.x1, second.x1) - max(first.x0, second.x0)
+        height = min(first.y1, second.y1) - max(first.y0, second.y0)
+        assert min(width, height) < 1.0
 
 
 def test_wrong_input_is_refused(data):

@@ -345,11 +345,10 @@ class GroupMoments:
     def save(self, path: str | Path) -> None:
         """Write the moments to a file that holds no code; it is whole or not there.
 
-        The name has the suffix ``.moments`` by custom.
+        The name has the suffix ``.moments`` by custom. A group of few rows gives them away:
+        docs/privacy.md says what a file reveals.
         """
-        if not self.is_finite:
-            raise ValueError("Moments that are not finite cannot be saved.")
-        _moments_file.write(path, self)
+        _moments_file.save(path, self)
 
     @classmethod
     def load(cls, path: str | Path) -> GroupMoments:

@@ -89,7 +89,7 @@ def test_a_file_larger_than_the_system_allows(tmp_path):
 
 def test_a_folder_that_is_not_there_is_said_of_the_file(tmp_path):
     path = tmp_path / "no" / "table"
-    with pytest.raises(NotWrittenError) as caught, replacing(path):
+    with pytest.raises(FileNotFoundError) as caught, replacing(path):
         pass
     assert caught.value.filename == str(path)
 

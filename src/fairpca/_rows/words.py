@@ -49,10 +49,11 @@ SMALL_GROUPS = ("error", "pool", "drop", "keep")
 """What becomes of groups with few rows."""
 
 MIN_ROWS = 5
-"""Categories and groups with fewer rows tell about single people.
+"""Categories and groups with fewer rows tell about single people: the mean of one row is that row,
+and of two, whoever knows one knows the other.
 
 Five is a usual bound for tables that are published. The program pools such categories
-and refuses such groups."""
+and refuses such groups, files leave some of them out, and reports do not name them."""
 
 READABLE = (".csv", ".parquet", ".arrow", ".feather", ".csv.gz", ".tsv", ".tsv.gz")
 """How tables that can be read end."""

@@ -9,12 +9,15 @@ import numpy as np
 
 from fairpca._linalg.types import Array
 from fairpca.certificate import Certificate
+from fairpca.estimators._model_checks import check_parts
 from fairpca.estimators.baselines import Baselines
 from fairpca.estimators.fair_pca import FairPCA
 from fairpca.estimators.nesting import NestingTable
+from fairpca.files.archive import FLOATS
+from fairpca.files.checks import require
 from fairpca.solution import Solution
 from fairpca.table import GroupTable
-from fairpca.tables.encoding import KINDS, InputColumn
+from fairpca.tables.encoding import InputColumn
 from fairpca.tables.preparation import Preparation
 
 _CERTIFICATE_ARRAYS = (
@@ -29,6 +32,20 @@ _CERTIFICATE_TYPES = {
 
 
 _NESTING_ARRAYS = ("value", "free_value", "free_bound", "gap")
+
+_VECTORS = (
+    *("mean", "explained_variance", "explained_variance_ratio", "singular_values"),
+    *("projection_factors", "retention", "means", "scales"),
+    *("group_losses", "own_losses", "pca_losses", "variances"),
+    *_CERTIFICATE_ARRAYS,
+    *(f"nesting_{name}" for name in _NESTING_ARRAYS),
+)
+ARRAYS = {
+    **dict.fromkeys(_VECTORS, (FLOATS, 1)),
+    **dict.fromkeys(("components", "basis", "held_out", "pca_basis"), (FLOATS, 2)),
+    "own_bases": (FLOATS, 3),
+}
+"""The arrays that a model file can have, with their types and numbers of axes."""
 
 
 def arrays_of(fitted: FairPCA, preparation: Preparation | None) -> dict[str, Array]:
@@ -166,6 +183,7 @@ def restored(
     header: dict[str, Any], arrays: dict[str, Array]
 ) -> tuple[FairPCA, Preparation | None, str]:
     """The estimator, the preparation and the certificate's words from what was kept."""
+    check_parts(header, arrays)
     certificate, text = _restored_certificate(header["certificate"], arrays)
     fair = FairPCA(**{name: _given(value) for name, value in header["parameters"].items()})
     fair.components_, fair.mean_ = arrays["components"], arrays["mean"]
@@ -213,7 +231,10 @@ def restored(
         table, bases = fair.group_table_, (arrays["own_bases"], arrays["pca_basis"])
         fair.baselines_ = Baselines(table.labels, table.count, *bases, mean=fair.mean_)
     preparation = _restored_preparation(header["preparation"], arrays)
-    _check_shapes(fair, preparation)
+    if preparation is not None:
+        made, columns = len(preparation.feature_names), fair.n_features_in_
+        require(made == columns, f"its columns become {made}, and its components are of {columns}")
+    str(certificate)  # whose parts must make sentences
     return fair, preparation, text
 
 
@@ -255,34 +276,3 @@ def _restored_preparation(
 
 def _restored_fill(stored: Any) -> float | str | None:
     return stored if stored is None or isinstance(stored, str) else float(stored)
-
-
-def _check_shapes(fair: FairPCA, preparation: Preparation | None) -> None:
-    """Raise ValueError unless the parts can work together."""
-    r, d = fair.components_.shape
-    table, k = fair.group_table_, len(fair.group_table_)
-    fits = [
-        table.held_out is None or [part.shape for part in table.held_out] == [(k,)] * 2,
-        fair.mean_.shape == (d,),
-        fair.projection_factors_ is None or fair.projection_factors_.shape == (r,),
-        fair.singular_values_.shape == (r,),
-        fair.explained_variance_.shape == fair.explained_variance_ratio_.shape == (r,),
-        fair.solution_.basis.shape[:1] == (d,),
-        np.isfinite(fair.components_).all() and np.isfinite(fair.mean_).all(),
-        table.loss.shape == fair.certificate_.measures.shape == (k,),
-        all(a.shape == (k,) for a in (table.count, table.own_loss, table.pca_loss, table.variance)),
-    ]
-    if fair.baselines_ is not None:
-        own, pca = fair.baselines_.own_bases, fair.baselines_.pca_basis
-        fits += [own.shape[1:] == pca.shape, own.shape[:2] == (k, d), np.isfinite(own).all()]
-    if hasattr(fair, "nesting_"):
-        parts = [getattr(fair.nesting_, name) for name in _NESTING_ARRAYS]
-        fits += [len(fair.nesting_.status) == r, all(part.shape == (r,) for part in parts)]
-    if preparation is not None:
-        fits += [
-            preparation.means.shape == preparation.scales.shape == (d,),
-            len(preparation.feature_names) == d,
-            all(column.kind in KINDS and column.is_consistent for column in preparation.columns),
-        ]
-    if not all(fits):
-        raise ValueError("shapes differ")

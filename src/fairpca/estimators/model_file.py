@@ -45,10 +45,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_flag
-from fairpca.estimators._model_parts import arrays_of, baseline_arrays, header_of, restored
+from fairpca._rows.small_groups import warn_of_small_groups
+from fairpca._rows.text import label_text
+from fairpca._rows.words import MIN_ROWS
+from fairpca.estimators._model_parts import (
+    ARRAYS,
+    arrays_of,
+    baseline_arrays,
+    header_of,
+    restored,
+)
 from fairpca.estimators.baselines import baselines_of
 from fairpca.estimators.fair_pca import FairPCA
-from fairpca.files.archive import FileFormat, taking_for_damage
+from fairpca.files.archive import FileFormat
+from fairpca.files.checks import taking_for_damage
 from fairpca.table import GroupTable
 from fairpca.tables.preparation import Preparation
 
@@ -58,7 +68,7 @@ VERSION = 1
 _SMALL_BASELINES = 2**20
 """Bytes of the training rows' subspaces that are written unasked."""
 
-_FILE = FileFormat(FORMAT, VERSION, "fairpca model file")
+_FILE = FileFormat(FORMAT, VERSION, "fairpca model file", ARRAYS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +159,7 @@ def save_model(
     """Write a fitted FairPCA to a file that holds no code.
 
     The file is written beside `path` and then takes its place, so that it is whole or not there.
+    It warns where a group has fewer than 5 rows; docs/privacy.md says what a model file reveals.
 
     Parameters
     ----------
@@ -161,34 +172,18 @@ def save_model(
         was on a data frame.
     baselines : bool, default=None
         Whether to write the subspaces of the training rows, `FairPCA.baselines_`, with which
-        ``audit(…, baseline="training")`` measures others. None does where that takes at most 1 MB.
+        ``audit(…, baseline="training")`` measures others. None does where that takes at most 1 MB
+        and no group has fewer than 5 rows: the own subspace of a group of one row is that row.
 
     Examples
     --------
     See `load_model`.
     """
-    if baselines is not None:
-        check_flag("baselines", baselines)
-    if not isinstance(fitted, FairPCA):
-        raise TypeError(f"Only a FairPCA can be saved, not a {type(fitted).__name__}.")
-    check_is_fitted(fitted)
-    names = getattr(fitted, "feature_names_in_", None)
-    if preparation is None and names is not None:
-        # What made the groups may be in a table, as for the estimator itself.
-        left_out = tuple(name for name in fitted.sensitive_names_ if name not in names)
-        preparation = replace(Preparation.of_numbers(names), ignored=left_out)
-    if preparation is not None and len(preparation.means) != fitted.n_features_in_:
-        raise ValueError(
-            f"The preparation makes {len(preparation.means)} columns, and the FairPCA was fitted "
-            f"on {fitted.n_features_in_}."
-        )
-    arrays = arrays_of(fitted, preparation)
-    if baselines:
-        arrays |= baseline_arrays(baselines_of(fitted))
-    elif baselines is None and fitted.baselines_ is not None:
-        small = fitted.baselines_.nbytes <= _SMALL_BASELINES
-        arrays |= baseline_arrays(fitted.baselines_) if small else {}
-    _FILE.write(path, header_of(fitted, preparation), arrays)
+    parts = _parts(fitted, preparation, baselines)
+    table = fitted.group_table_
+    groups = [label_text(label, table.group_names) for label in table.labels]
+    warn_of_small_groups("model file", groups, table.count)
+    _FILE.write(path, *parts)
 
 
 def load_model(path: str | Path) -> FairModel:
@@ -234,3 +229,38 @@ def load_model(path: str | Path) -> FairModel:
     header, arrays = _FILE.read(path)
     with taking_for_damage(repr(str(path))):
         return FairModel(*restored(header, arrays))
+
+
+def write_model(fitted: FairPCA, path: str | Path, preparation: Preparation | None = None) -> None:
+    """`save_model` without its warning, for callers that have said it in their own words."""
+    _FILE.write(path, *_parts(fitted, preparation, None))
+
+
+def _parts(
+    fitted: FairPCA, preparation: Preparation | None, baselines: bool | None
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The header and the arrays of a fit, once it is one that can be kept."""
+    if baselines is not None:
+        check_flag("baselines", baselines)
+    if not isinstance(fitted, FairPCA):
+        raise TypeError(f"Only a FairPCA can be saved, not a {type(fitted).__name__}.")
+    check_is_fitted(fitted)
+    names = getattr(fitted, "feature_names_in_", None)
+    if preparation is None and names is not None and len(set(names)) == len(names):
+        # What made the groups may be in a table, as for the estimator itself.
+        left_out = tuple(name for name in fitted.sensitive_names_ if name not in names)
+        preparation = replace(Preparation.of_numbers(names), ignored=left_out)
+    if preparation is not None and len(preparation.means) != fitted.n_features_in_:
+        raise ValueError(
+            f"The preparation makes {len(preparation.means)} columns, and the FairPCA was fitted "
+            f"on {fitted.n_features_in_}."
+        )
+    arrays = arrays_of(fitted, preparation)
+    if baselines:
+        arrays |= baseline_arrays(baselines_of(fitted))
+    elif baselines is None and fitted.baselines_ is not None:
+        small = fitted.baselines_.nbytes <= _SMALL_BASELINES
+        # With the variance of a group of one row, its own subspace gives that row away.
+        many = bool((fitted.group_table_.count >= MIN_ROWS).all())
+        arrays |= baseline_arrays(fitted.baselines_) if small and many else {}
+    return header_of(fitted, preparation), arrays

@@ -32,10 +32,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._linalg.types import Array
+from fairpca._rows.folds import N_FOLDS
 from fairpca._rows.labels import Fold
-from fairpca.files.archive import BYTES, FileFormat, taking_for_damage
+from fairpca._rows.small_groups import warn_of_small_groups
+from fairpca.files.archive import COUNTS, FLOATS, FileFormat, shown_source
+from fairpca.files.checks import (
+    MOST_ROWS,
+    check_finite,
+    check_positive,
+    checked_texts,
+    checked_whole,
+    quoted,
+    require,
+    taking_for_damage,
+)
+from fairpca.files.scatters import check_scatters
 
-FILE = FileFormat("fairpca moments", 1, "file of moments")
+_ARRAYS = {
+    "count": (COUNTS, 1),
+    "weight": (FLOATS, 1),
+    "mean": (FLOATS, 2),
+    "scatter": (FLOATS, 3),
+    "weight_squares": (FLOATS, 1),
+}
+
+FILE = FileFormat("fairpca moments", 1, "file of moments", _ARRAYS)
 
 _KINDS: tuple[tuple[str, type, Any], ...] = (
     ("datetime", datetime, datetime.fromisoformat),  # before date, as each of them is one
@@ -64,6 +85,14 @@ class StoredMoments:
     n_dropped: int
 
 
+def save(path: str | Path, moments: Any) -> None:
+    """Write the moments that a user saves, with a warning if they tell of single rows."""
+    if not moments.is_finite:
+        raise ValueError("Moments that are not finite cannot be saved.")
+    warn_of_small_groups("file of moments", moments.group_texts, moments.count)
+    write(path, moments)
+
+
 def write(path: str | Path, stored: Any, reading: dict[str, Any] | None = None) -> None:
     """Write moments to a file, with what has been read if they are those of a pass."""
     FILE.write(path, *_parts(stored, reading))
@@ -72,33 +101,89 @@ def write(path: str | Path, stored: Any, reading: dict[str, Any] | None = None) 
 def read(source: str | Path | bytes) -> tuple[StoredMoments, dict[str, Any] | None]:
     """The moments of a file or its bytes, and what had been read if they are those of a pass."""
     header, arrays = FILE.read(source)
-    with taking_for_damage(BYTES if isinstance(source, bytes) else repr(str(source))):
-        names, group_names = header["feature_names"], header.get("group_names")
-        orders = header.get("group_orders")
-        stored = StoredMoments(
-            labels=tuple(map(label_from_data, header["labels"])),
-            feature_names=None if names is None else tuple(map(str, names)),
-            group_names=None if group_names is None else tuple(map(str, group_names)),
-            group_orders=None if orders is None else tuple(map(_order, orders)),
-            n_dropped=int(header.get("n_dropped", 0)),
-            **{"weight_squares": None, **arrays},
+    with taking_for_damage(shown_source(source)):
+        missing = next((name for name in _ARRAYS if name not in {*arrays, "weight_squares"}), None)
+        require(missing is None, f"its array {missing} is missing")
+        stored = _restored(header, {"weight_squares": None, **arrays})
+        _check_values(stored)
+        reading = header["pass"]
+        require(reading is None or isinstance(reading, dict), "its list of files read is no table")
+        return stored, reading
+
+
+def _restored(header: dict[str, Any], arrays: dict[str, Any]) -> StoredMoments:
+    """What a file holds, as far as the texts and the shapes can be right."""
+    k, d = arrays["mean"].shape
+    shapes = {"count": (k,), "weight": (k,), "weight_squares": (k,), "scatter": (k, d, d)}
+    for name, shape in shapes.items():
+        array = arrays[name]
+        fits = array is None or array.shape == shape
+        require(fits, f"its array {name} is of another shape than the means of its groups")
+    labels = _checked_labels(header["labels"], "groups")
+    n = len(labels)
+    require(n == k, f"the number of its groups is {n}, and that of their means {k}")
+    widths = {len(label) if isinstance(label, tuple) else 1 for label in labels}
+    require(len(widths) <= 1, "its groups go by different numbers of sensitive columns")
+    folds = {isinstance(label, tuple) and isinstance(label[-1], Fold) for label in labels}
+    require(len(folds) <= 1, "some of its groups are in folds and others are not")
+    names, group_names = header["feature_names"], header.get("group_names")
+    orders, n_columns = header.get("group_orders"), widths.pop() if widths else None
+    if orders is not None:
+        require(isinstance(orders, list), "its orders of categories are no list")
+        fits = n_columns is None or len(orders) == n_columns
+        require(fits, "its orders of categories are not one for each sensitive column")
+        orders = tuple(
+            None if order is None else _checked_labels(order, "categories") for order in orders
         )
-        k, d = stored.mean.shape
-        squares = stored.weight if stored.weight_squares is None else stored.weight_squares
-        fits = [
-            len(stored.labels) == len(set(stored.labels)) == k,
-            stored.count.shape == stored.weight.shape == (k,),
-            stored.scatter.shape == (k, d, d),
-            names is None or len(names) == d,
-            stored.count.dtype == np.int64 and stored.mean.dtype == np.float64,
-            stored.scatter.dtype == stored.weight.dtype == np.float64,
-            bool((stored.count >= 1).all() and (stored.weight > 0).all()),
-            squares.shape == (k,) and squares.dtype == np.float64 and bool((squares > 0).all()),
-            bool(np.isfinite(stored.mean).all() and np.isfinite(stored.scatter).all()),
-        ]
-        if not all(fits):
-            raise ValueError("the parts cannot be moments")
-        return stored, header["pass"]
+    return StoredMoments(
+        labels=labels,
+        # As in a data frame, two columns may have the same name.
+        feature_names=None
+        if names is None
+        else checked_texts(names, "column names", d, different=False),
+        group_names=None
+        if group_names is None
+        else checked_texts(group_names, "names of sensitive columns", n_columns),
+        group_orders=orders,
+        n_dropped=checked_whole(header.get("n_dropped", 0), "number of rows left out", 0),
+        **arrays,
+    )
+
+
+def _check_values(stored: StoredMoments) -> None:
+    """Refuse numbers that no rows have."""
+    counts = stored.count
+    possible = ((counts >= 1) & (counts <= MOST_ROWS)).all()
+    require(possible, "its numbers of rows are not all from 1 on")
+    check_positive(stored.weight, "sums of weights")
+    if stored.weight_squares is not None:
+        check_positive(stored.weight_squares, "sums of squared weights")
+    check_finite(stored.mean, "means of groups")
+    check_finite(stored.scatter, "scatters of groups")
+    called = [quoted(label) for label in stored.labels]
+    check_scatters(stored.scatter, stored.mean, stored.weight, called)
+
+
+def _checked_labels(stored: Any, what: str) -> tuple[Hashable, ...]:
+    """The labels of a list, if they are what a file has and no two are the same."""
+    require(isinstance(stored, list), f"its {what} are no list")
+    labels = tuple(map(_checked_label, stored))
+    require(len(set(labels)) == len(labels), f"two of its {what} have the same label")
+    return labels
+
+
+def _checked_label(stored: Any) -> Hashable:
+    parts = stored if isinstance(stored, list) else [stored]
+    inside = any(isinstance(part, list) for part in parts) or not parts
+    label = None if inside else label_from_data(stored)
+    # Only what would be written so: no other spelling, and nothing that is unlike itself.
+    good = not inside and label == label and label_as_data(label) == stored
+    made = label if isinstance(label, tuple) else (label,)
+    folds = [part for part in made if isinstance(part, Fold)]
+    good = good and all(-1 <= fold < N_FOLDS for fold in folds)
+    good = good and all(part is made[-1] and len(made) > 1 for part in folds)
+    require(good, f"{quoted(stored)} can be no label of a group")
+    return label
 
 
 def pack(stored: Any) -> bytes:
@@ -125,10 +210,6 @@ def _parts(stored: Any, reading: dict[str, Any] | None) -> tuple[dict[str, Any],
     names = ["count", "weight", "mean", "scatter"]
     names += [] if stored.weight_squares is None else ["weight_squares"]
     return header, {name: getattr(stored, name) for name in names}
-
-
-def _order(stored: list[Any] | None) -> tuple[Hashable, ...] | None:
-    return None if stored is None else tuple(map(label_from_data, stored))
 
 
 def label_as_data(label: Hashable) -> Any:

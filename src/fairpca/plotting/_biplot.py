@@ -17,18 +17,23 @@ from fairpca._rows.groups import Codes, encode_groups
 from fairpca._rows.named import chosen_columns, named_columns
 from fairpca._rows.text import label_text
 from fairpca.estimators.pipelines import find_reduction
-from fairpca.plotting._style import (
-    GROUP_COLORS,
-    GROUP_MARKERS,
-    Display,
-    Style,
-    plain_text,
-    styled,
-    with_rows,
-)
+from fairpca.plotting._names import plain_text, with_rows, wrapped
+from fairpca.plotting._style import GROUP_COLORS, GROUP_MARKERS, Display, Style, styled
 
 _GAP = 3.0
 """Points between the end of an arrow and its label."""
+
+_LABEL = 22
+"""Letters in a line of a label, so that a long name does not need half of the picture."""
+
+_ROUNDS = 4
+"""How often labels are placed: each round shows how much room they need, and makes it."""
+
+_REACH = 12
+"""How far up or down a label may go to find a place, in halves of its height."""
+
+_HIDDEN = 0.5
+"""Square pixels of other things that a label may hide: less is rounding."""
 
 
 @dataclass(eq=False)
@@ -167,7 +172,8 @@ class BiplotDisplay(Display):
         ends, texts = self.loadings[longest_first] * reach, []
         for j, end in zip(longest_first, ends, strict=True):
             ax.annotate("", end, (0.0, 0.0), arrowprops=arrows)
-            texts.append(ax.text(*end, plain_text(self.columns[j]), **words))
+            name = wrapped(plain_text(self.columns[j]), _LABEL)
+            texts.append(ax.text(*end, name, **words))
         ax.update_datalim(ends)
         ax.autoscale_view()
         for place, axis in enumerate((ax.xaxis, ax.yaxis)):
@@ -175,49 +181,61 @@ class BiplotDisplay(Display):
             if self.variance_shares is not None:
                 name += f" ({100 * self.variance_shares[place]:.0f} % of variance)"
             axis.set_label_text(name)
-        ax.legend(frameon=False, markerscale=2)
+        self._say_what_is_drawn()
+        self._name_groups(markerscale=2)
         _place(ax, texts, ends)
         return self
+
+    def _say_what_is_drawn(self) -> None:
+        """Say above the rows that they are a sample, and of what."""
+        shown, there = len(self.scores), int(np.sum(self.counts))
+        if shown < there:
+            most = int(np.bincount(self.codes).max(initial=0))
+            self.ax_.set_title(
+                f"{shown:,} of {there:,} rows are drawn: at most {most:,} of each group, at random",
+                fontsize="small",
+                loc="left",
+            )
 
 
 def _place(ax: Any, texts: Sequence[Any], ends: Array) -> None:
     """Put labels beyond the ends of their arrows, the first ones first, where they hide no other.
 
-    A label whose place is taken goes to the nearest free one above or below.
+    A label whose place is taken goes to the nearest free one above or below; where there is none,
+    it is left out.
     """
     if not texts:
         return
-    # The first time shows how much room the labels need, the second is with axes that have it.
-    for widened in (False, True):
+    # All but the last time show how much room the labels need.
+    for turn in range(_ROUNDS):
         ax.figure.canvas.figure.draw_without_rendering()  # so that the axes have their size
         origin, *tips = ax.transData.transform(np.vstack([np.zeros(2), ends]))
-        back, taken = ax.transData.inverted(), [ax.get_legend().get_window_extent()]
+        back, taken = ax.transData.inverted(), [ax.get_legend().get_window_extent().extents]
         for text, tip in zip(texts, tips, strict=True):
-            size = np.array(text.get_window_extent().size)
+            text.set_visible(True)  # as it has no size otherwise
+            extent = text.get_window_extent()
+            size, middle = np.array(extent.size), np.array([extent.x0, extent.y0]) + extent.size / 2
+            anchor = ax.transData.transform(text.get_position()) - middle
             way = (tip - origin) / max(float(np.linalg.norm(tip - origin)), 1.0)
             near = tip + (size / 2 + _GAP) * way
-            steps = sorted(range(-len(texts), len(texts) + 1), key=abs)
-            places = back.transform(near + np.outer(steps, [0.0, size[1]]))
-            hidden = [_hidden(text, place, taken) for place in places]
-            text.set_position(places[int(np.argmin(hidden))])
-            taken.append(text.get_window_extent())
-        if not widened:
-            ax.update_datalim(back.transform(np.vstack([box.get_points() for box in taken[1:]])))
+            steps = sorted(range(-_REACH, _REACH + 1), key=abs)
+            centres = near + np.outer(steps, [0.0, size[1] / 2])
+            boxes = np.hstack([centres - size / 2, centres + size / 2])
+            hidden = np.sum([_overlaps(boxes, other) for other in taken], axis=0)
+            best = int(np.argmin(hidden))
+            text.set_position(back.transform(centres[best] + anchor))
+            text.set_visible(hidden[best] <= _HIDDEN)
+            taken += [boxes[best]] if hidden[best] <= _HIDDEN else []
+        if turn < _ROUNDS - 1:
+            ax.update_datalim(back.transform(np.reshape(taken[1:], (-1, 2))))
             ax.autoscale_view()
 
 
-def _hidden(text: Any, place: Array, taken: Sequence[Any]) -> float:
-    """How much of other things a label would hide in a place."""
-    text.set_position(place)
-    box = text.get_window_extent()
-    return sum(_overlap(box, other) for other in taken)
-
-
-def _overlap(box: Any, other: Any) -> float:
-    """The area that two boxes share."""
-    width = min(box.x1, other.x1) - max(box.x0, other.x0)
-    height = min(box.y1, other.y1) - max(box.y0, other.y0)
-    return float(max(width, 0.0) * max(height, 0.0))
+def _overlaps(boxes: Array, other: Array) -> Array:
+    """The areas that boxes (left, bottom, right, top) share with another."""
+    sides = np.minimum(boxes[:, 2:], other[2:]) - np.maximum(boxes[:, :2], other[:2])
+    areas: Array = np.maximum(sides, 0.0).prod(axis=1)
+    return areas
 
 
 def _sample(codes: Codes, most: int, seed: int | None) -> NDArray[np.intp]:

@@ -17,6 +17,7 @@ from fairpca.audit import audit
 from fairpca.estimators.fair_pca import FairPCA
 from fairpca.estimators.pipelines import find_reduction
 from fairpca.front import worst_of
+from fairpca.plotting._names import with_rows, wrapped
 from fairpca.plotting._style import (
     CHOSEN_COLOR,
     FAIR_COLOR,
@@ -27,9 +28,11 @@ from fairpca.plotting._style import (
     Style,
     panels,
     styled,
-    with_rows,
 )
 from fairpca.table import GroupTable
+
+_TITLE = 32
+"""Letters in a line of a panel's title: the narrowest panels have room for as many."""
 
 
 @dataclass(eq=False)
@@ -112,9 +115,9 @@ class DisparityDisplay(Display):
             ax.barh(places + shift, values, **styled("Rectangle", defaults, bar_kw))
         pairs = zip(table.labels, table.count, strict=True)
         ax.set_yticks(places, [with_rows(*pair, table.group_names) for pair in pairs])
-        ax.invert_yaxis()
+        ax.set_ylim(len(places) - 0.4, -0.6)  # from above
         ax.set_xlabel("loss beyond own PCA (squared units of X)")
-        ax.legend(frameon=False)
+        self._name_things()
         return self
 
 
@@ -190,8 +193,11 @@ class LossDisplay:
 
     def plot(self, *, axes: Any = None, line_kw: Style = None) -> LossDisplay:
         """Draw one panel for each group; `line_kw` goes to matplotlib's ``plot``."""
-        labels, counts = self.tables[0].labels, self.tables[0].count
-        self.figure_, self.axes_ = panels(axes, len(labels))
+        table = self.tables[0]
+        pairs = zip(table.labels, table.count, strict=True)
+        titles = [wrapped(with_rows(*pair, table.group_names), _TITLE) for pair in pairs]
+        about = "dimensions", "loss per row (squared units of X)"
+        self.figure_, self.axes_ = panels(axes, titles, *about)
         for i, ax in enumerate(self.axes_):
             for loss, color, style, marker, label in (
                 ("pca_loss", PCA_COLOR, "-", "o", "ordinary PCA"),
@@ -201,10 +207,14 @@ class LossDisplay:
                 values = [getattr(table, loss)[i] for table in self.tables]
                 defaults = {"linestyle": style, "marker": marker, "color": color, "label": label}
                 ax.plot(self.dimensions, values, **styled("Line2D", defaults, line_kw))
-            ax.set(xlabel="dimensions", ylabel="loss per row (squared units of X)")
-            ax.set_title(with_rows(labels[i], counts[i], self.tables[0].group_names))
+            ax.xaxis.get_major_locator().set_params(integer=True)
+        for ax in self.axes_:  # once all are drawn, as they may share a scale
             ax.set_ylim(bottom=0)
-        self.axes_[0].legend(frameon=False)
+        if axes is None:
+            lines = self.axes_[0].get_legend_handles_labels()
+            self.figure_.legend(*lines, loc="outside upper left", ncols=3, frameon=False)
+        else:
+            self.axes_[0].legend(frameon=False)
         return self
 
 
@@ -270,7 +280,7 @@ class FrontDisplay(Display):
                 ax.plot(*point, marker, color=color, label=name, markersize=9)
         ax.set_xlabel(self.name)
         ax.set_ylabel("total loss above ordinary PCA (%)")
-        ax.legend(frameon=False)
+        self._name_things()
         return self
 
 
@@ -335,10 +345,12 @@ class ConvergenceDisplay(Display):
         for i, (name, values) in enumerate(self.curves.items()):
             positive = np.where(np.asarray(values) > 0, values, np.nan)  # zero has no logarithm
             steps, color = np.arange(1, len(positive) + 1), GROUP_COLORS[i % len(GROUP_COLORS)]
-            ax.plot(steps, positive, **styled("Line2D", {"color": color, "label": name}, line_kw))
+            dashes = ("-", "--", ":", "-.")[i // len(GROUP_COLORS) % 4]
+            look = {"color": color, "linestyle": dashes, "label": name}
+            ax.plot(steps, positive, **styled("Line2D", look, line_kw))
         ax.set(yscale="log", xlabel="step", ylabel=self.ylabel)
-        if 1 < len(self.curves) <= len(GROUP_COLORS):
-            ax.legend(frameon=False)
+        if len(self.curves) > 1:
+            self._name_groups()
         return self
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairpca.metrics import HeldOutLosses, held_out_losses
+from fairpca.plotting._names import with_rows
 from fairpca.plotting._style import (
     FAIR_COLOR,
     GROUP_MARKERS,
@@ -18,7 +19,6 @@ from fairpca.plotting._style import (
     Display,
     Style,
     styled,
-    with_rows,
 )
 
 _SHIFT = 0.06
@@ -120,5 +120,5 @@ class HeldOutLossDisplay(Display):
         ax.xaxis.get_major_locator().set_params(integer=True)
         unit = "share of its variance" if losses.relative else "squared units of X"
         ax.set(xlabel="dimensions", ylabel=f"worst-off group's held-out {losses.measure} ({unit})")
-        ax.legend(handles=handles, frameon=False)
+        self._name_groups(handles=handles)
         return self

@@ -11,17 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 from fairpca.certificate.words import NOUNS
 from fairpca.estimators.cross_fit import CrossFit
 from fairpca.estimators.pipelines import find_reduction
+from fairpca.plotting._names import with_rows
 from fairpca.plotting._style import (
     CHOSEN_COLOR,
     GROUP_COLORS,
-    PCA_COLOR,
+    GROUP_MARKERS,
+    INK,
     Display,
     Style,
     styled,
-    with_rows,
 )
-
-_MARKERS = "osD^vP*"
 
 
 @dataclass(eq=False)
@@ -89,7 +88,7 @@ class ShrinkageDisplay(Display):
         ):
             look = {
                 "color": GROUP_COLORS[i % len(GROUP_COLORS)],
-                "marker": _MARKERS[i % len(_MARKERS)],
+                "marker": GROUP_MARKERS[i % len(GROUP_MARKERS)],
                 "label": with_rows(label, int(count), judged.group_names),
                 "alpha": 0.8,
             }
@@ -98,7 +97,7 @@ class ShrinkageDisplay(Display):
             places,
             judged.scores,
             2.0 * judged.score_errors,
-            color=PCA_COLOR,
+            color=INK,
             linewidth=4,
             elinewidth=1.2,
             capsize=4,
@@ -106,14 +105,13 @@ class ShrinkageDisplay(Display):
             label=f"{self._scored}, ± 2 standard errors\nof the difference from the least",
             zorder=1,
         )
-        ax.axhline(judged.scores.min(), color=PCA_COLOR, linestyle=":", linewidth=1, zorder=0)
+        ax.axhline(judged.scores.min(), color=INK, linestyle=":", linewidth=1, zorder=0)
         out = [j for j, n0 in enumerate(judged.candidates) if n0 not in judged.possible]
         if out:
-            ax.plot(places[out], judged.scores[out], "x", color=PCA_COLOR, label="clearly worse")
+            ax.plot(places[out], judged.scores[out], "x", color=INK, label="clearly worse")
         chosen = judged.candidates.index(judged.shrinkage)
         ax.axvline(chosen, color=CHOSEN_COLOR, linestyle="--", label="chosen", zorder=0)
         ax.set(xlabel="shrinkage in rows", ylabel=f"{self.noun} on rows held out")
         ax.set_xticks(places, names)
-        if len(judged.labels) <= len(GROUP_COLORS):
-            ax.legend(framealpha=0.7, edgecolor="none", fontsize="small")
+        self._name_groups(fontsize="small")
         return self

@@ -1,23 +1,35 @@
-"""What all displays share: colours, axes to draw on, keywords of matplotlib, names of groups."""
+"""What all displays share: colours, axes to draw on, keywords of matplotlib, legends."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from fairpca._rows.text import group_name
+PCA_COLOR, FAIR_COLOR, OWN_COLOR, INK = "#b04a00", "#0067a3", "#868f99", "#1b1f24"
+"""One colour for one thing in every picture, and in the report (`report/templates/page.css`)."""
 
-PCA_COLOR, FAIR_COLOR, OWN_COLOR, CHOSEN_COLOR = "#000000", "#0072B2", "#777777", "#D55E00"
-"""One colour for one thing in every picture."""
+CHOSEN_COLOR = INK
 
 Style = Mapping[str, Any] | None
 """Keywords of matplotlib, which replace those of a display."""
 
 GROUP_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Colours of groups, by Okabe and Ito, which colour-blind readers can tell apart."""
+
 GROUP_MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", ">", "*")
+"""As many are used as there are colours and three more, so that 70 groups look different."""
+
+_WIDTH = 7.5
+"""Inches of a picture without its legend."""
+
+_LONGEST_LEGEND = 20
+"""Groups in one column of a legend."""
+
+_FEW_PANELS = 9
+"""Panels up to which they are large, three in a row; more are small, five in a row."""
 
 
 @dataclass(eq=False)
@@ -26,13 +38,37 @@ class Display:
 
     ax_: Any = field(init=False, default=None, repr=False)
     figure_: Any = field(init=False, default=None, repr=False)
+    _is_own: bool = field(init=False, default=False, repr=False)
 
     def _on(self, ax: Any, height: float = 4.5) -> Any:
         """The axes to draw on: those that are given, or new ones."""
+        self._is_own = ax is None
         if ax is None:
-            _, ax = _pyplot().subplots(figsize=(7.5, height), layout="constrained")
+            _, ax = _pyplot().subplots(figsize=(_WIDTH, height), layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
         return ax
+
+    def _name_things(self, **options: Any) -> None:
+        """A legend of a few things that are no groups: above axes of our own."""
+        above = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 3, "borderpad": 0.2}
+        self.ax_.legend(frameon=False, **(above if self._is_own else {}) | options)
+
+    def _name_groups(self, **options: Any) -> None:
+        """A legend with groups, in a figure of our own to the right of the axes."""
+        ax, figure = self.ax_, self.figure_
+        n = len(options.get("handles") or ax.get_legend_handles_labels()[0])
+        if not self._is_own:
+            # Not where matplotlib finds room, as what is drawn next would not know of it.
+            inside = {"framealpha": 0.7, "edgecolor": "none", "fontsize": "small"}
+            ax.legend(loc="upper right", **inside | options)
+            return
+        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
+        options["ncols"] = -(-n // _LONGEST_LEGEND)
+        legend = ax.legend(**beside | options)
+        figure.draw_without_rendering()
+        extent = legend.get_window_extent()
+        figure.set_figwidth(_WIDTH + extent.width / figure.dpi)
+        figure.set_figheight(max(figure.get_figheight(), extent.height / figure.dpi + 0.5))
 
 
 def styled(artist: str, defaults: Mapping[str, Any], given: Style) -> dict[str, Any]:
@@ -47,32 +83,41 @@ def styled(artist: str, defaults: Mapping[str, Any], given: Style) -> dict[str, 
     return cbook.normalize_kwargs(dict(defaults), kind) | wanted
 
 
-def panels(axes: Any, n: int) -> tuple[Any, Any]:
-    """A figure and n of its axes: those that are given, or new ones."""
+def panels(axes: Any, titles: Sequence[str], xlabel: str, ylabel: str) -> tuple[Any, Any]:
+    """A figure and an axes for each title: those that are given, or new ones that share scales."""
+    n = len(titles)
     if axes is not None:
-        given = np.ravel(np.asarray(axes, dtype=object))
-        if len(given) != n:
-            raise ValueError(f"axes must be one for each of the {n} groups, got {len(given)}.")
-        return given[0].figure, given
-    columns = min(n, 3)
-    rows = -(-n // columns)
-    size = (4.5 * columns, 3.6 * rows)
-    figure, made = _pyplot().subplots(
-        rows, columns, figsize=size, squeeze=False, layout="constrained"
-    )
-    for ax in made.ravel()[n:]:
-        ax.set_visible(False)
-    return figure, made.ravel()[:n]
-
-
-def plain_text(label: Hashable, names: Sequence[str] | None = None) -> str:
-    """A label as plain text: short, on one line, and with no formula in it."""
-    return group_name(label, names).replace("$", r"\$")
-
-
-def with_rows(label: Hashable, count: int, names: Sequence[str] | None = None) -> str:
-    """A group and its number of rows."""
-    return f"{plain_text(label, names)} ({count:,} rows)"
+        made = np.ravel(np.asarray(axes, dtype=object))
+        if len(made) != n:
+            raise ValueError(f"axes must be one for each of the {n} groups, got {len(made)}.")
+        figure, size = made[0].figure, None
+        for ax in made:
+            ax.set(xlabel=xlabel, ylabel=ylabel)
+    else:
+        few = n <= _FEW_PANELS
+        columns, (width, height), size = (
+            (min(n, 3), (4.0, 3.0), "medium") if few else (5, (2.6, 2.1), "small")
+        )
+        rows = -(-n // columns)
+        figure, grid = _pyplot().subplots(
+            rows,
+            columns,
+            figsize=(width * columns, height * rows + 0.6),
+            squeeze=False,
+            layout="constrained",
+            sharex=True,
+            sharey=True,
+        )
+        made, rest = grid.ravel()[:n], grid.ravel()[n:]
+        for ax in rest:
+            ax.set_visible(False)
+        for ax in made[max(n - columns, 0) :]:  # also those above a place that is left empty
+            ax.tick_params(labelbottom=True)
+        figure.supxlabel(xlabel, fontsize="medium")
+        figure.supylabel(ylabel, fontsize="medium")
+    for ax, title in zip(made, titles, strict=True):
+        ax.set_title(title, fontsize=size)
+    return figure, made
 
 
 def _pyplot() -> Any:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairpca._rows.checks import Progress, check_progress, check_whole_number
+from fairpca._rows.words import MIN_ROWS
 from fairpca.estimators.chance import indistinct_groups
 from fairpca.estimators.resampling import SEED, Intervals, check_resamples, measure_intervals
 from fairpca.files.atomic import replacing
@@ -185,7 +186,7 @@ def report(
     data_name: str | None = None,
     columns: Sequence[ColumnOutcome] | None = None,
     rows_shown: int = 1000,
-    least_named: int = 5,
+    least_named: int = MIN_ROWS,
     code: str | None = None,
     progress: Progress | None = None,
 ) -> Report:

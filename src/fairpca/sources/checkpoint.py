@@ -6,6 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from fairpca.files import moments_file as _moments_file
+from fairpca.files.checks import (
+    checked_texts,
+    checked_type,
+    quoted,
+    require,
+    taking_for_damage,
+)
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.tables.columns import ColumnChoice, Columns
 from fairpca.tables.reading import TableFile
@@ -37,16 +44,15 @@ class Pass:
         stored, reading = _moments_file.read(path)
         if reading is None:
             raise ValueError(f"{str(path)!r} holds moments, but is no checkpoint of a pass.")
-        if reading["asked"] != self._asked:
+        if reading.get("asked") != self._asked:
             raise ValueError(
                 f"The checkpoint {str(path)!r} is of a pass with other columns or options: give "
                 "the same ones, or another checkpoint."
             )
-        for name, size, changed in reading["files"]:
-            self._done[name] = TableFile(Path(name), size, changed)
-        chosen = reading["columns"]
-        self.columns = Columns(**{k: _tuples(v) for k, v in chosen.items()})
-        self.total.add(GroupMoments(**vars(stored)))
+        with taking_for_damage(repr(str(path))):
+            self._done = _checked_files(reading["files"])
+            self.columns = _checked_columns(reading["columns"], stored.mean.shape[1])
+            self.total.add(GroupMoments(**vars(stored)))
 
     def left(self, files: list[TableFile]) -> list[TableFile]:
         """The files that have not been read; those that have must be there as they were."""
@@ -90,5 +96,24 @@ def _as_data(record: ColumnChoice | Columns) -> dict[str, Any]:
     return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(record).items()}
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def _checked_files(stored: Any) -> dict[str, TableFile]:
+    """The files that were read, by name."""
+    require(isinstance(stored, list), "its list of files read is no list")
+    for file in stored:
+        types = [type(part) for part in file] if isinstance(file, list) else []
+        good = types == [str, int, int] and file[1] >= 0
+        require(good, f"{quoted(file)} is no name, size and date of a file that was read")
+    checked_texts([name for name, _, _ in stored], "names of files read")
+    return {name: TableFile(Path(name), size, changed) for name, size, changed in stored}
+
+
+def _checked_columns(stored: dict[str, Any], n_features: int) -> Columns:
+    """The columns that were read, which are those of the moments."""
+    weight = stored["weight"]
+    require(weight is None or isinstance(weight, str), "the name of its weights is no text")
+    return Columns(
+        checked_texts(stored["features"], "columns that were read", n_features),
+        checked_texts(stored["sensitive"], "sensitive columns"),
+        weight,
+        checked_type(stored["all_numeric"], "entry all_numeric", bool, "true or false"),
+    )

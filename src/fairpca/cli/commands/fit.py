@@ -72,7 +72,7 @@ def fit(
     from fairpca.cli import _findings as findings
     from fairpca.cli._fitting import check_report, fit_fair, report_on, write_report
     from fairpca.cli._prepared import prepare_table, reduce_table
-    from fairpca.estimators.model_file import save_model
+    from fairpca.estimators.model_file import write_model
 
     how = ReadingOptions(
         sep,
@@ -127,7 +127,7 @@ def fit(
         reduce_table(prepared, fair, carry, output)
     if model is not None:
         with writing(model):
-            save_model(fair, model, preparation=preparation)
+            write_model(fair, model, preparation)
     if page is not None and report is not None:
         write_report(page, report)
     show(

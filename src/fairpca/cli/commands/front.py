@@ -113,7 +113,7 @@ def front(
     from fairpca.cli import _findings as findings
     from fairpca.cli._fitting import find_front
     from fairpca.cli._prepared import prepare_table, reduce_table
-    from fairpca.estimators.model_file import save_model
+    from fairpca.estimators.model_file import write_model
     from fairpca.tables.writing import write_batches
 
     how = ReadingOptions(
@@ -165,7 +165,7 @@ def front(
         reduce_table(prepared, fair, carry, output)
     if fair is not None and model is not None:
         with writing(model):
-            save_model(fair, model, preparation=prepared.preparation)
+            write_model(fair, model, prepared.preparation)
     if points_output is not None:
         with stage(f"writing {points_output.name}"), writing(points_output):
             columns_of = {"point": list(range(len(found))), **found.to_dict()}

@@ -1,0 +1,106 @@
+"""Checks of what a file holds: each refusal is a clause that says which part cannot be, and why."""
+
+import math
+import struct
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairpca._rows.text import short_text
+
+MOST_ROWS = 2**53
+"""Counts above this cannot all be told apart as float64, in which sums of rows are divided."""
+
+_CUT = (EOFError, struct.error, zipfile.BadZipFile)
+_MISFIT = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    RuntimeError,  # also what zipfile says of compression that it does not know
+    TypeError,
+    ValueError,
+)
+"""What reading a damaged file, and putting its parts together, can raise."""
+
+
+class UnfitError(ValueError):
+    """A part of a file cannot be what it should be; the message is a clause that says why."""
+
+
+@contextmanager
+def taking_for_damage(shown: str) -> Iterator[None]:
+    """Take whatever fails in the body, which reads the parts of a file, for damage to it."""
+    try:
+        yield
+    except UnfitError as error:
+        raise ValueError(f"{shown} is damaged: {error}.") from error
+    except _CUT as error:
+        raise ValueError(f"{shown} is damaged or cut short, and cannot be read.") from error
+    except _MISFIT as error:
+        raise ValueError(f"{shown} is damaged: its parts do not fit together.") from error
+
+
+def require(holds: bool | np.bool_, clause: str) -> None:
+    """Raise UnfitError with this clause unless something holds."""
+    if not holds:
+        raise UnfitError(clause)
+
+
+def quoted(value: object) -> str:
+    """A value from a file as it stands in a message: on one line, and not long."""
+    return short_text(repr(value))
+
+
+def checked_texts(
+    value: Any, what: str, n: int | None = None, *, different: bool = True
+) -> tuple[str, ...]:
+    """A list of texts, as many as there should be."""
+    require(isinstance(value, list), f"its {what} are no list")
+    wrong = [text for text in value if not isinstance(text, str)][:1]
+    require(not wrong, f"of its {what}, {', '.join(map(quoted, wrong))} is no text")
+    repeated = (text for text, count in Counter(value).items() if count > 1)
+    twice = next(repeated, None) if different else None
+    require(twice is None, f"of its {what}, {quoted(twice)} is there twice")
+    require(n is None or len(value) == n, f"the number of its {what} is {len(value)}, not {n}")
+    return tuple(value)
+
+
+def checked_whole(value: Any, what: str, least: int) -> int:
+    """A whole number that is not below the least; True and 1.0 are none."""
+    good = type(value) is int and least <= value <= MOST_ROWS
+    require(good, f"its {what} is {quoted(value)}, which is no whole number from {least} on")
+    return int(value)
+
+
+def checked_number(value: Any, what: str, *, finite: bool = False) -> float:
+    """A number, as JSON has it or, where it is not finite, as text."""
+    known = isinstance(value, int | float) and not isinstance(value, bool)
+    require(known or value in ("inf", "-inf"), f"its {what} is {quoted(value)}, which is no number")
+    number = float(value)
+    possible = math.isfinite(number) if finite else not math.isnan(number)
+    require(possible, f"its {what} is {quoted(value)}, which cannot be")
+    return number
+
+
+def checked_type(value: Any, what: str, type_: type[Any], called: str) -> Any:
+    """A text or a truth value."""
+    require(type(value) is type_, f"its {what} is {quoted(value)}, which is no {called}")
+    return value
+
+
+def check_finite(array: NDArray[np.float64], what: str) -> None:
+    """Refuse an array with a number that is missing or infinite."""
+    require(np.isfinite(array).all(), f"its {what} are not all finite numbers")
+
+
+def check_positive(array: NDArray[np.float64], what: str) -> None:
+    """Refuse an array unless all its numbers are positive and finite."""
+    good = np.isfinite(array) & (array > 0.0)
+    require(good.all(), f"its {what} are not all positive finite numbers")

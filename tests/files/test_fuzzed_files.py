@@ -1,0 +1,40 @@
+"""Files that are damaged at random, or made to take much memory."""
+
+import pytest
+
+from file_mutations import ATTACKS
+from fuzz_files import KINDS, attack, fuzz
+
+N_FUZZED = 240
+"""Files of each kind; docs/fuzzed_files.md has 10,000 of each."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_mutated_files_are_refused_in_one_sentence_or_hold_what_they_say(kind):
+    outcomes = fuzz(kind, N_FUZZED, seed=1)
+    assert not [fault for outcome in outcomes.values() for fault in outcome.faults]
+    assert sum(outcome.refused for outcome in outcomes.values()) > 0.8 * N_FUZZED
+    assert sum(outcome.other for outcome in outcomes.values()) > 0  # what fits is not refused
+
+
+@pytest.mark.parametrize(
+    ("attacked", "words"),
+    [
+        ("3,000 stored members in one place", "the list of its parts is too long"),
+        ("each member reaches to the end", "its parts lie over one another"),
+        ("an array that declares a terabyte", "the shape of its array mean is not its size"),
+        ("a million lists in one another", "its parts do not fit together"),
+        ("7 million empty lists", "its header is too large for it"),
+        ("4 million short texts", "its header is too large for it"),
+        ("as many keys as are parsed", "some of its parts are missing or unknown"),
+        ("a name of 65,000 letters", "some of its parts are missing or unknown"),
+    ],
+)
+def test_no_small_file_becomes_a_huge_one(attacked, words):
+    outcome = attack("file of moments", attacked)
+    assert outcome.faults == []
+    assert list(outcome.words) == [f"FILE is damaged: {words}."]
+    size = len(ATTACKS[attacked](KINDS["file of moments"].make()))
+    assert outcome.peak < 10 * size + 100e6
+    if "parsed" not in attacked:
+        assert outcome.peak < 4 * size + 1e6  # nothing was taken in but the file
