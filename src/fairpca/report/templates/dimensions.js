@@ -4,8 +4,8 @@ function drawDimensions(now) {
   if (!document.getElementById("dimensions")) return;
   const { groups: shown, losses, own } = summary.by_dimension;
   const kind = unit === units.measure && own === null && measure.from_own_pca ? units.loss : unit;
-  const { holder, drawing, width } = canvas("dimensions", 360);
-  const frame = { drawing, left: 62, right: width - 20, top: 30, bottom: 310 };
+  const { holder, drawing, width } = canvas("dimensions", 376);
+  const frame = { drawing, left: 62, right: width - 20, top: 46, bottom: 326 };
   const count = losses[0].length;
   // What a group has of the unit, from its loss in so many dimensions.
   const value = (row, j) => {
@@ -29,9 +29,9 @@ function drawDimensions(now) {
   yAxis(frame, up, y, kind.axis);
   const r = summary.dimensions;
   if (r <= count) {
-    shape(drawing, "line", { x1: x(r), x2: x(r), y1: frame.top, y2: frame.bottom, class: "here-line" });
+    shape(drawing, "line", { x1: x(r), x2: x(r), y1: frame.top - 18, y2: frame.bottom, class: "here-line" });
     const flipped = x(r) > (frame.left + frame.right) / 2;
-    shape(drawing, "text", { x: x(r) + (flipped ? -6 : 6), y: frame.top + 12, "text-anchor": flipped ? "end" : "start", class: "soft" },
+    shape(drawing, "text", { x: x(r) + (flipped ? -6 : 6), y: frame.top - 6, "text-anchor": flipped ? "end" : "start", class: "soft" },
           `this report: ${r}`);
   }
   const readings = [];
