@@ -161,5 +161,6 @@ def test_what_is_kept_is_shown_without_a_minus_sign():
     assert next(iter(columns)) == "least kept variance"
     np.testing.assert_array_equal(columns["least kept variance"], -front.largest)
     np.testing.assert_array_equal(columns["kept variance of 2"], -front.measures[:, 2])
-    assert "-" not in "".join(str(front).splitlines()[2:6])
-    assert "largest kept variance" in str(front).splitlines()[0]
+    numbers = [line for line in str(front).splitlines() if set(line) != {"-"}]
+    assert len(numbers) < len(str(front).splitlines())
+    assert " -" not in "\n".join(numbers)
