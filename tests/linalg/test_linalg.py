@@ -8,6 +8,7 @@ from fairpca._linalg.dense import (
     DenseMatrix,
     Geodesic,
     complement,
+    fix_signs,
     leading_eigenpairs,
 )
 from fairpca._linalg.krylov import leading_sum_bound
@@ -112,3 +113,14 @@ def test_sums_of_leading_eigenvalues_are_never_too_small():
         matrix = spectrum_matrix(rng, np.sort(spectrum)[::-1])
         exact = np.linalg.eigvalsh(matrix)[-7:].sum()
         assert -1e-12 <= leading_sum_bound(DenseMatrix(matrix), 7) - exact <= 1e-9
+
+
+def test_the_sign_of_a_column_does_not_depend_on_the_rounding_of_equal_entries():
+    # As those of the two 0/1 columns of a category with two values.
+    column = np.array([0.1, 0.7, -0.7, 0.2])
+    for change in (-1e-15, 0.0, 1e-15):
+        for sign in (-1.0, 1.0):
+            turned = fix_signs(sign * (column + [0.0, change, 0.0, 0.0])[:, None])
+            assert turned[1, 0] > 0.0
+    # Otherwise the largest is positive.
+    assert fix_signs(np.array([[0.6], [-0.8]])).ravel().tolist() == [-0.6, 0.8]

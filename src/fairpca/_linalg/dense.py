@@ -14,6 +14,9 @@ from fairpca._linalg import krylov
 from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.types import Array
 
+_SAME_SIZE = 1e-9
+"""Relative difference of entries that may be rounding."""
+
 _NEARLY_ORTHONORMAL = 1e-6
 """Error of products of columns up to which they are made orthonormal, not refused."""
 
@@ -249,8 +252,13 @@ def direction_of(
 
 
 def fix_signs(basis: Array) -> Array:
-    """Turn each column so that its entry of largest magnitude is positive."""
-    largest = np.abs(basis).argmax(axis=0)
+    """Turn each column so that its entry of largest magnitude is positive.
+
+    Of several that are as large up to rounding the first counts, or rounding would decide: the
+    two 0/1 columns of a category with two values are always as large.
+    """
+    sizes = np.abs(basis)
+    largest = (sizes >= (1.0 - _SAME_SIZE) * sizes.max(axis=0)).argmax(axis=0)
     signs = np.sign(basis[largest, np.arange(basis.shape[1])])
     turned: Array = basis * np.where(signs == 0, 1.0, signs)
     return turned

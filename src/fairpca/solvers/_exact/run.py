@@ -50,6 +50,9 @@ _EDGE_STARTS = 5
 _EDGE_ROOM = 1000.0
 """Negligible spreads of room that the first of these starts is found with."""
 
+_ROOM_GAINS = 2.0
+"""How many times what a negligible spread can bring has to be gained for another subspace."""
+
 _COMPARED_STARTS = 10
 """Starts of the min-max search that an equal solution is compared with."""
 
@@ -232,7 +235,11 @@ class ExactRun:
             self.space, allowed, dual, most=_EDGE_STARTS, first=[near.basis, nearest.basis]
         )
         unfair = allowed.miss(local.measures) > negligible / 2
-        if unfair or loss @ local.measures > loss @ nearest.measures:
+        # At the edge the loss can fall with the root of the room. What the little that is allowed
+        # here brings is no better subspace, and rounding would decide how much of it is found.
+        room_gain = max(float(loss @ (nearest.measures - near.measures)), 0.0)
+        gain = float(loss @ (nearest.measures - local.measures))
+        if unfair or gain <= _ROOM_GAINS * room_gain / np.sqrt(_EDGE_ROOM):
             local = nearest
         again = settle_dual(self.space, allowed, first_mu=_EDGE_MUS[1])
         return self._finish(goal, local, (dual, again), proof.weights)
