@@ -120,7 +120,7 @@ def test_the_sign_of_a_column_does_not_depend_on_the_rounding_of_equal_entries()
     column = np.array([0.1, 0.7, -0.7, 0.2])
     for change in (-1e-15, 0.0, 1e-15):
         for sign in (-1.0, 1.0):
-            turned = fix_signs(sign * (column + [0.0, change, 0.0, 0.0])[:, None])
+            turned = fix_signs(sign * (column + np.array([0.0, change, 0.0, 0.0]))[:, None])
             assert turned[1, 0] > 0.0
     # Otherwise the largest is positive.
     assert fix_signs(np.array([[0.6], [-0.8]])).ravel().tolist() == [-0.6, 0.8]

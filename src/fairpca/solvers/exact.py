@@ -42,7 +42,7 @@ class ExactSolver:
         it also ends after eight starts in a row that bring nothing.
     gap : float or None, default=None
         The search ends as soon as the value is proven to be within this share of the best possible.
-        None is 1e-8 with up to 120 columns, and 1e-5 with more, where every start is expensive; 0
+        None is 1e-8 with up to 300 columns, and 1e-5 with more, where every start is expensive; 0
         is 1e-8 too. "Optimal" are values within 1e-7, whatever was asked for.
     time_limit : float or None, default=None
         Seconds after which the search ends with the best that it has, and what is proven of it. For
@@ -89,7 +89,7 @@ class ExactSolver:
         `progress` is called after each local search with the best `bound` and `value` so far, and
         returns whether to stop.
         """
-        usual = default_gap(problem.moments.n_features)
+        usual = default_gap(problem)
         gap = usual if self.gap is None else max(float(self.gap), CLOSED_GAP)
         effort = Effort(gap, self.time_limit, progress, self.n_steps)
         solve = partial(

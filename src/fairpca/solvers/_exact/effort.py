@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 
 from fairpca.certificate import OPTIMAL_GAP
+from fairpca.problem import Problem
 
 CLOSED_GAP = OPTIMAL_GAP / 10
 """Gap, relative to the value, at which a search ends: well within what counts as optimal."""
 
-_WIDE, _WIDE_GAP = 120, 1e-5
-"""Columns from which on every start is expensive, and the gap that is small enough there unless
-said otherwise: a thousandth of a per cent is far below what rows can tell."""
+_LARGE_GAP = 1e-5
+"""The same for problems that are large, where every start is expensive, unless said otherwise: a
+thousandth of a per cent is far below what rows can tell."""
 
 
-def default_gap(n_columns: int) -> float:
+def default_gap(problem: Problem) -> float:
     """The gap that is small enough, unless said otherwise."""
-    return _WIDE_GAP if n_columns > _WIDE else CLOSED_GAP
+    return _LARGE_GAP if problem.is_large else CLOSED_GAP
 
 
 class Effort:
