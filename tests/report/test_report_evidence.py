@@ -81,6 +81,11 @@ def test_rows_are_not_said_to_be_repeated_where_that_is_no_wonder():
     labels[220:] = None
     with pytest.warns(FairnessWarning, match="130 of 350 rows are left out"):
         assert repeats(gather(twice, labels, missing_labels="drop")) is None
+    # Nor are people who are alike but for their age, though the columns tell much of each other.
+    grade = rng.integers(0, 30, 3000)
+    work = np.column_stack([rng.integers(18, 80, 3000), grade, grade**2, grade**3])
+    assert len(np.unique(work, axis=0)) < 0.6 * len(work)
+    assert repeats(gathered_rows(work.astype(float))) is None
     # Categories, and ages with categories, are the same in many people.
     assert repeats(gathered_rows(rng.integers(0, 2, (400, 6)).astype(float))) is None
     ages = np.column_stack([rng.integers(18, 80, 2000), rng.integers(0, 2, (2000, 2))])

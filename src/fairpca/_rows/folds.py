@@ -129,6 +129,11 @@ def row_numbers(rows: Any, chosen: NDArray[np.intp] | None = None) -> Bits:
     return bits
 
 
+def column_numbers(column: Any, j: int) -> Bits:
+    """What the values of column j add to the numbers of their rows; (n,)."""
+    return np.asarray(_bits(column) * _constants(1, first=j)[0])
+
+
 def _of_rows(rows: Any, chosen: NDArray[np.intp] | None) -> Bits:
     n = rows.shape[0] if chosen is None else len(chosen)
     constants = _constants(rows.shape[1])

@@ -261,7 +261,7 @@ def describe(
         shares,
         from_table,
         n_two_valued,
-        {which: count for which, count in counts.items() if count},
+        {harmless(which): count for which, count in counts.items() if count},
         repeats(gathered),
     )
 

@@ -254,6 +254,8 @@ def report(
     n_resamples = check_resamples(n_resamples)
     check_whole_number("rows_shown", rows_shown, least=0)
     check_whole_number("least_named", least_named, least=1)
+    for which, count in (left_out or {}).items():
+        check_whole_number(f"left_out[{which!r}]", count, least=0)
     check_progress(progress)
     for name, text in (("title", title), ("code", code), ("data_name", data_name)):
         if text is None and name != "title":
