@@ -78,3 +78,17 @@ def test_fronts_and_reports_of_names_that_would_do_harm(folder, capsys):
             assert "\x1b" not in shown.out
             assert max(map(len, shown.out.splitlines())) < 400
         assert "<script>alert" not in Path("h.html").read_text("utf-8")
+
+
+def test_the_finding_of_a_report_has_names_from_right_to_left_as_they_are(folder, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(200, 4)) * [4, 3, 2, 1], columns=list("abcd"))
+    frame.iloc[:80] = frame.iloc[:80, ::-1].to_numpy()
+    frame["town"] = np.repeat(["نساء من القرية", "שלום"], [80, 120])
+    frame.to_csv("names.csv", index=False)
+    typed = ["names.csv", "--sensitive", "town", "--n-components", "2", "--report", "names.html"]
+    assert main(["report", *typed]) == 0
+    out = capsys.readouterr().out
+    assert "the group “نساء من القرية\u200e” loses" in out
+    assert "\\u" not in out
+    assert "\u2068" not in out

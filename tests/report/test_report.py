@@ -411,6 +411,7 @@ def test_progress_is_told():
         ({"data_name": 0}, "data_name must be text"),
         ({"rows_shown": -1}, "rows_shown must be an integer of at least 0"),
         ({"least_named": 0}, "least_named must be an integer of at least 1"),
+        ({"left_out": {"late": -1}}, r"left_out\['late'\] must be an integer of at least 0"),
         ({"n_components": 1.9}, "n_components must be an integer"),
         ({"over": "sum"}, "over must be one of"),
         ({"measure": "range"}, "measure must be one of"),

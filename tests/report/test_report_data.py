@@ -1,22 +1,27 @@
 """What a report says and shows of the data: columns, encodings, pictures; and what it keeps."""
 
 import json
+from inspect import signature
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
 
-from fairpca import GroupMoments, Problem
+from fairpca import FairnessWarning, GroupMoments, Problem
+from fairpca._rows.words import MIN_ROWS
 from fairpca.cli import main
 from fairpca.estimators.gather import gather
 from fairpca.front import pareto_front
 from fairpca.report import report
 from fairpca.report._pictures import losses_by_dimension, places_of_rows
 from fairpca.report._text import shown_names
+from fairpca.tables.encoding import POOL
 from fairpca.tables.outcomes import ColumnOutcome
 
 QUICK = {"n_components": 2, "n_points": 2, "n_resamples": 0}
+NONE_ELSE = "No values are missing in the other rows."
 
 
 def rows_of(n=120, d=4, seed=0):
@@ -88,8 +93,8 @@ def test_what_became_of_a_table_is_told():
         "1 column of text (as 1 column of codes) are reduced.",
         "“town”, which makes the groups, is not among the columns that are reduced, though others "
         "may tell the groups apart.",
-        "Values are missing in 1 column.",
-        "Left out: “id”.",
+        "3 missing values in 1 column are filled in.",
+        "Columns that are left out: “id”.",
     ]
     assert [column["became"] for column in data["columns"]] == [
         "a number",
@@ -108,6 +113,69 @@ def test_what_became_of_a_table_is_told():
     # Columns of another table say nothing about this one.
     other = report(X, sensitive_features=halves(), columns=columns[:1], **QUICK).summary["data"]
     assert other["about"][0].startswith("There are 5 columns of numbers;")
+
+
+@pytest.mark.parametrize(
+    ("left_out", "said"),
+    [
+        ({"with missing values": 0}, None),
+        ({"with missing values": 1}, "1 row with missing values is left out."),
+        (
+            {"with missing values": 1200, "without a label": 0, "in a group of fewer than 5": 4},
+            "1,204 rows are left out: 1,200 with missing values and 4 in a group of fewer than 5.",
+        ),
+    ],
+)
+def test_rows_that_are_left_out_are_told(left_out, said):
+    X = rows_of()
+    columns = [ColumnOutcome(name, "number", 1) for name in X.columns]
+    given = {"sensitive_features": halves(), "columns": columns, "left_out": left_out}
+    made = report(X, **given, **QUICK)
+    data = made.summary["data"]
+    assert data["sentences"][2:] == (
+        ["No values are missing."] if said is None else [said, NONE_ELSE]
+    )
+    assert said is None or made.html().count(said) == 4  # twice to see, twice in the data
+
+
+def test_rows_without_a_label_are_counted():
+    groups = halves().astype(object)
+    groups[:7] = None
+    given = {"sensitive_features": groups, "missing_labels": "drop"}
+    with pytest.warns(FairnessWarning, match="7 of 120 rows are left out"):
+        data = report(rows_of(), **given, **QUICK).summary["data"]
+    assert data["about"][2] == "7 rows without a label are left out."
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ["--drop-missing", "--small-groups", "drop", "--missing-labels", "drop"],
+            [
+                "21 rows are left out: 9 with missing values, 5 without a label and 7 in 2 groups "
+                "of fewer than 5 rows.",
+                NONE_ELSE,
+            ],
+        ),
+        (
+            ["--impute", "mean", "--small-groups", "pool", "--missing-labels", "group"],
+            ["9 missing values in 1 column are filled in."],
+        ),
+    ],
+)
+def test_the_program_tells_which_rows_are_left_out(tmp_path, monkeypatch, capsys, options, said):
+    monkeypatch.chdir(tmp_path)
+    X = rows_of(200)
+    X["town"] = halves(200).astype(object)
+    X.loc[:3, "town"], X.loc[197:, "town"], X.loc[100:104, "town"] = "x", "y", None
+    X.loc[20:28, "c0"] = np.nan
+    X.to_csv("folk.csv", index=False)
+    typed = ["folk.csv", "--sensitive", "town", "--n-components", "2", "--rows-shown", "0"]
+    assert main(["report", *typed, "--report", "folk.html", *options, "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)["summary"]
+    assert summary["data"]["sentences"][2:] == said
+    assert summary["rows"] == (179 if "--drop-missing" in options else 200)
 
 
 def test_names_that_few_rows_have_are_not_shown():
@@ -132,6 +200,17 @@ def test_names_that_few_rows_have_are_not_shown():
     assert "the mayor" in known.html()
     sparse = report(scipy.sparse.csr_array(X.to_numpy()), **given).json()
     assert "a rare value" in sparse
+
+
+def test_the_page_on_privacy_has_the_numbers_of_reports():
+    text = " ".join((Path(__file__).parents[2] / "docs" / "privacy.md").read_text().split())
+    given = {name: option.default for name, option in signature(report).parameters.items()}
+    assert f"a report shows up to {given['rows_shown']:,} rows as points in the first two" in text
+    assert "`--rows-shown 0` leave them out" in text
+    assert (
+        f"does not name groups and categories with fewer than {given['least_named']} rows" in text
+    )
+    assert f'those with fewer than {MIN_ROWS} rows (`--min-rows`) only as "{POOL}"' in text
 
 
 def test_long_names_are_told_apart_by_their_ends():

@@ -3,8 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 
+from fairpca import FairnessWarning
+from fairpca.estimators.gather import gather
 from fairpca.report import report
+from fairpca.report._repeats import repeats
 
 
 def people(sizes, seed=0, turned=(), scale=1.0):
@@ -36,6 +40,56 @@ def test_who_pays_is_the_headline_where_the_rows_tell_it():
     )
     assert first.endswith(" more than it must, the group “c” next to nothing.")
     assert "hardly by chance" in found["chance"][0]
+
+
+def test_repeated_rows_are_said():
+    X, groups = people({"a": 40, "b": 40}, turned="b")
+    X[40:] *= 2.0
+    X, groups = np.repeat(X, 5, axis=0), groups.repeat(5)
+    page = report(X, sensitive_features=groups, n_components=2, n_points=3)
+    found = page.summary
+    assert found["evidence"] == "sure"
+    assert found["chance"][0].endswith(": hardly by chance, if each row is another person.")
+    assert found["finding"][-1] == (
+        "400 of 400 rows are repeated: if these are the same people, differences between groups "
+        "may be chance."
+    )
+    assert found["warnings"][0] == {
+        "title": "Rows are repeated",
+        "text": "400 of 400 rows have the same values as another one: only 80 are different. If "
+        "several rows are of one person, or copies, the intervals are too narrow, and differences "
+        "between groups may be chance: keep one row for each person.",
+    }
+    assert "Differences between groups may be chance here." in page.html()
+
+
+def gathered_rows(X):
+    return gather(X, np.resize(["a", "b"], X.shape[0]))
+
+
+def test_rows_are_not_said_to_be_repeated_where_that_is_no_wonder():
+    rng = np.random.default_rng(0)
+    once = np.column_stack([rng.integers(18, 80, 200), rng.integers(1, 17, 200)]).astype(float)
+    twice = np.column_stack([once, rng.integers(0, 2, (200, 3)), rng.integers(0, 60, 200)])[
+        np.r_[:200, :150]
+    ]
+    assert repeats(gathered_rows(twice)) == (300, 200, 350)
+    assert repeats(gathered_rows(scipy.sparse.csr_array(twice))) == (300, 200, 350)
+    assert repeats(gathered_rows(twice[:220])) is None  # few
+    # Rows that are left out are not counted.
+    labels = np.resize(["a", "b"], 350).astype(object)
+    labels[220:] = None
+    with pytest.warns(FairnessWarning, match="130 of 350 rows are left out"):
+        assert repeats(gather(twice, labels, missing_labels="drop")) is None
+    # Nor are people who are alike but for their age, though the columns tell much of each other.
+    grade = rng.integers(0, 30, 3000)
+    work = np.column_stack([rng.integers(18, 80, 3000), grade, grade**2, grade**3])
+    assert len(np.unique(work, axis=0)) < 0.6 * len(work)
+    assert repeats(gathered_rows(work.astype(float))) is None
+    # Categories, and ages with categories, are the same in many people.
+    assert repeats(gathered_rows(rng.integers(0, 2, (400, 6)).astype(float))) is None
+    ages = np.column_stack([rng.integers(18, 80, 2000), rng.integers(0, 2, (2000, 2))])
+    assert repeats(gathered_rows(ages.astype(float))) is None
 
 
 def test_no_ratio_where_its_interval_is_wide():

@@ -1,6 +1,7 @@
 """The report in a real browser."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -177,6 +178,38 @@ def test_other_measures(browser, tmp_path, choices):
     expected = [] if "over" in choices else [f"proven: not {'above' if kept else 'below'}"]
     assert bound == expected
     assert visit.findings() == []
+    visit.assert_quiet()
+    visit.context.close()
+
+
+def test_a_page_on_equality_that_is_impossible(browser, tmp_path):
+    """Full points are proven, at the slider too; what rounding gains is not offered."""
+    rng = np.random.default_rng(1)
+    X = np.vstack([rng.normal(size=(60, 2)) * size for size in ([3, 0.1], [0.1, 3], [6, 0.1])])
+    groups = np.repeat(["x", "y", "z"], 60)
+    made = report(X, sensitive_features=groups, n_components=1, over="spread", n_points=4)
+    end = made.front[-1]
+    rounding = replace(end.certificate, minmax_measures=end.certificate.measures - 1e-8)
+    ends = (*made.front.solutions[:-1], replace(end, certificate=rounding))
+    made = replace(made, front=replace(made.front, solutions=ends))
+    path = tmp_path / "report.html"
+    made.write_html(path)
+    visit = Visit(browser, path)
+    words = visit.text("main")
+    assert "It is proven that there is no subspace of 1 dimension in which every group" in words
+    assert "Equality is impossible" in words
+    assert "alternative" not in words
+    assert "more than less than" not in words
+    assert "\u00d7\u00a010" not in words  # no number is next to nothing
+    proven = [point["status"] == "optimal" for point in made.summary["points"]]
+    assert set(proven) == {True, False}
+    fill = "mark => getComputedStyle(mark).fill"
+    paper = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    marks = visit.page.locator("#front circle[r='3']")
+    for point, full in enumerate(proven):
+        visit.page.locator("#slider").fill(str(point))
+        for mark in (visit.page.locator("#here"), marks.nth(point)):
+            assert (mark.evaluate(fill) != paper) == full, point
     visit.assert_quiet()
     visit.context.close()
 

@@ -109,6 +109,14 @@ def as_tuple(label: Hashable) -> tuple[Hashable, ...]:
 
 def row_folds(rows: Any, chosen: NDArray[np.intp] | None = None) -> NDArray[np.int64]:
     """The fold of each row, or of the chosen ones; (n,)."""
+    bits = row_numbers(rows, chosen)
+    bits ^= bits >> np.uint64(32)
+    bits *= _constants(1, first=-1)[0]
+    return np.asarray((bits >> np.uint64(33)) % np.uint64(N_FOLDS), dtype=np.int64)
+
+
+def row_numbers(rows: Any, chosen: NDArray[np.intp] | None = None) -> Bits:
+    """The number of each row, or of the chosen ones: the same where all values are; (n,)."""
     if isinstance(rows, list):
         bits = _of_columns(rows)
         bits = bits if chosen is None else bits[chosen]
@@ -118,9 +126,12 @@ def row_folds(rows: Any, chosen: NDArray[np.intp] | None = None) -> NDArray[np.i
         bits = _of_sparse(rows if chosen is None else rows[chosen])
     else:
         bits = _of_rows(rows, chosen)
-    bits ^= bits >> np.uint64(32)
-    bits *= _constants(1, first=-1)[0]
-    return np.asarray((bits >> np.uint64(33)) % np.uint64(N_FOLDS), dtype=np.int64)
+    return bits
+
+
+def column_numbers(column: Any, j: int) -> Bits:
+    """What the values of column j add to the numbers of their rows; (n,)."""
+    return np.asarray(_bits(column) * _constants(1, first=j)[0])
 
 
 def _of_rows(rows: Any, chosen: NDArray[np.intp] | None) -> Bits:

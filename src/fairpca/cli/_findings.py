@@ -1,5 +1,6 @@
 """What was found, in words and as data."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -18,6 +19,9 @@ _MOST_SHOWN = 5
 
 _KINDS = {"sensitive": "for groups", "left out": "left out"}
 """What is said of columns that do not enter."""
+
+_ISOLATES = dict.fromkeys(map(ord, "\u2068\u2069"))
+"""Unicode's marks of the first strong direction."""
 
 
 def columns_sentence(prepared: PreparedTable) -> str:
@@ -51,6 +55,15 @@ def shown(result: Any) -> list[TextTable | str]:
     """A result of the library as it is printed, in the program's words, between empty lines."""
     parts = result.text_parts()
     return ["", *(in_options(part) if isinstance(part, str) else part for part in parts), ""]
+
+
+def of_report(sentences: Sequence[str]) -> list[str]:
+    """The finding of a report as it is printed.
+
+    The marks that keep the direction of a name apart on a page would be shown as escapes: the
+    terminal has its own way.
+    """
+    return [sentence.translate(_ISOLATES) for sentence in sentences]
 
 
 def of_subspace(fair: FairPCA) -> list[str]:

@@ -137,10 +137,32 @@ def report_on(
             missing_labels=prepared.missing_labels,
             data_name=None if table == _STANDARD_INPUT else table.name,
             columns=prepared.outcomes,
+            left_out=_left_out(prepared),
             code=_commands_for(arguments, prepared, table, columns, n_components, choices),
             progress=progress,
             **named,
         )
+
+
+def _left_out(prepared: PreparedTable) -> dict[str, int]:
+    """How many rows of a table in memory the report is not about, by which they are."""
+    regrouping = prepared.regrouping
+    small, which = 0, ""
+    if regrouping is not None and regrouping.drops:
+        small, n = regrouping.n_rows, len(regrouping.changes)
+        # What small margins have in common are not groups that can be counted.
+        one = "in a group" if n == 1 else f"in {n:,} groups"
+        one = one if prepared.grouping == "intersections" else "in groups"
+        which = f"{one} of fewer than {prepared.reading.min_rows} rows"
+    unlabelled = small
+    if prepared.missing_labels == "drop":
+        lacking = [labels.codes < 0 for labels in (prepared.groups or {}).values()]
+        unlabelled = int(np.any(lacking, axis=0).sum())
+    return {
+        "with missing values": prepared.table.n_dropped,
+        "without a label": max(unlabelled - small, 0),
+        which: small,
+    }
 
 
 def write_report(report: Report, path: Path) -> None:

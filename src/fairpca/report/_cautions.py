@@ -21,6 +21,7 @@ def warnings(facts: Facts) -> list[dict[str, str]]:
     named: dict[str, Any] = {"groups": facts.groups, "features": facts.data.features}
     found: list[tuple[str, str]] = [
         *_small_groups(facts),
+        *_repeated(facts),
         *(_about_equality(facts) if facts.front.over == "spread" else []),
         *cautions(facts.problem, facts.indistinct, **named, quoted=in_quotes),
     ]
@@ -43,6 +44,18 @@ def _small_groups(facts: Facts) -> Iterator[tuple[str, str]]:
             f"{and_more(names, 5)}: fewer than {few} rows say little about what a group "
             f"{facts.measured.verb}. No interval is given for them, and the finding does not "
             f"compare them.{decides}",
+        )
+
+
+def _repeated(facts: Facts) -> Iterator[tuple[str, str]]:
+    found = facts.data.repeated
+    if found is not None:
+        yield (
+            "Rows are repeated",
+            f"{found.rows:,} of {rows(found.of)} have the same values as another one: only "
+            f"{found.different:,} are different. If several rows are of one person, or copies, the "
+            "intervals are too narrow, and differences between groups may be chance: keep one row "
+            "for each person.",
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,8 @@ from fairpca._linalg.device import diagonals
 from fairpca._linalg.types import Array
 from fairpca.estimators.gather import Gathered
 from fairpca.moments import GroupMoments
-from fairpca.report._text import and_more, harmless, in_quotes, percent, shown_names
+from fairpca.report._repeats import Repeats, repeats
+from fairpca.report._text import and_more, harmless, in_quotes, percent, rows, shown_names
 from fairpca.tables.outcomes import ColumnOutcome
 
 _MOST_COLUMNS = 40
@@ -59,6 +60,10 @@ class DataFacts:
         Whether what became of text is known, not only columns of numbers.
     n_two_valued : int
         How many columns of numbers have two values only.
+    left_out : dict
+        How many rows are left out, by which they are: "with missing values", "without a label".
+    repeated : Repeats or None
+        Rows that are there more than once, if there are many.
     """
 
     name: str | None
@@ -69,6 +74,8 @@ class DataFacts:
     shares: Array
     from_table: bool
     n_two_valued: int
+    left_out: dict[str, int]
+    repeated: Repeats | None
 
     @property
     def quoted(self) -> str:
@@ -83,22 +90,23 @@ class DataFacts:
         return f"grouped by {' and '.join(map(in_quotes, self.attributes))}"
 
     def about(self) -> list[str]:
-        """Which columns there are, how text was encoded, and whether the attribute is one."""
-        return [self._what_enters(), *self._attribute()]
+        """Which columns there are, how text was encoded, whether the attribute is one, and rows."""
+        return [self._what_enters(), *self._attribute(), *self._rows_left_out()]
 
     def sentences(self) -> list[str]:
         """The same, and what is missing, left out or constant."""
         said = self.about()
-        missing = [column for column in self.outcomes if column.n_missing]
-        if self.from_table:
-            said.append(
-                f"Values are missing in {_columns(len(missing))}."
-                if missing
-                else "No values are missing."
-            )
+        missing = [column.n_missing for column in self.outcomes if column.n_missing]
+        if missing:
+            values = f"{sum(missing):,} missing value{'s' if sum(missing) > 1 else ''}"
+            verb = "are" if sum(missing) > 1 else "is"
+            said.append(f"{values} in {_columns(len(missing))} {verb} filled in.")
+        elif self.from_table:
+            rest = " in the other rows" if self.left_out else ""
+            said.append(f"No values are missing{rest}.")
         out = [in_quotes(column.name) for column in self.outcomes if column.kind == "left out"]
         if out:
-            said.append(f"Left out: {and_more(out, 10)}.")
+            said.append(f"Columns that are left out: {and_more(out, 10)}.")
         still = [
             in_quotes(column.name)
             for column, share in zip(self.outcomes, self.shares, strict=True)
@@ -131,7 +139,8 @@ class DataFacts:
                 {
                     "name": column.name,
                     "became": _became(column),
-                    "missing": column.n_missing if self.from_table else None,
+                    # Of columns that do not enter nobody has counted.
+                    "missing": column.n_missing if self.from_table and column.n_columns else None,
                     "share": float(self.shares[j]) if column.n_columns else None,
                     "note": note,
                 }
@@ -157,6 +166,16 @@ class DataFacts:
         said = f"{', '.join(others)} and {last}" if others else last
         return f"{said} {'are' if others or not said.startswith('1 column ') else 'is'} reduced."
 
+    def _rows_left_out(self) -> list[str]:
+        if not self.left_out:
+            return []
+        total = sum(self.left_out.values())
+        verb = "is" if total == 1 else "are"
+        *others, last = [f"{count:,} {which}" for which, count in self.left_out.items()]
+        if not others:
+            return [f"{rows(total)} {next(iter(self.left_out))} {verb} left out."]
+        return [f"{rows(total)} {verb} left out: {', '.join(others)} and {last}."]
+
     def _attribute(self) -> list[str]:
         if not self.attributes:
             return [
@@ -181,6 +200,7 @@ def describe(
     name: str | None,
     outcomes: Sequence[ColumnOutcome] | None,
     least_named: int,
+    left_out: Mapping[str, int] | None = None,
 ) -> DataFacts:
     """Find out what there is to say about the data.
 
@@ -196,6 +216,8 @@ def describe(
         What became of the columns of a table, if that is known.
     least_named : int
         Rows that a category needs for its name to be shown.
+    left_out : mapping, default=None
+        How many rows are left out, by which they are; None says what the moments know.
     """
     d = moments.n_features
     named = [str(each) for each in moments.feature_names or ()]
@@ -223,6 +245,7 @@ def describe(
     shown = shown_names([column.name for column in found]) if from_table else features
     variances = diagonals(moments.scatter).sum(axis=0) + moments.weight @ moments.offsets**2
     total = float(variances.sum())
+    counts = {"without a label": moments.n_dropped} if left_out is None else left_out
     shares = (
         np.bincount(source, variances, len(found)) / total if total > 0.0 else np.zeros(len(found))
     )
@@ -238,6 +261,8 @@ def describe(
         shares,
         from_table,
         n_two_valued,
+        {harmless(which): count for which, count in counts.items() if count},
+        repeats(gathered),
     )
 
 

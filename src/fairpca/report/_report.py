@@ -6,7 +6,7 @@ import html
 import json
 import tempfile
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.resources import files
@@ -185,6 +185,7 @@ def report(
     random_state: int | None = None,
     data_name: str | None = None,
     columns: Sequence[ColumnOutcome] | None = None,
+    left_out: Mapping[str, int] | None = None,
     rows_shown: int = 1000,
     least_named: int = MIN_ROWS,
     code: str | None = None,
@@ -211,6 +212,9 @@ def report(
     columns : sequence of ColumnOutcome, default=None
         What became of each column of the table that X was made from, those that enter first; the
         program gives this. None says what the columns of X themselves tell.
+    left_out : mapping of str to int, default=None
+        How many rows of the table the report is not about, by which they are, as in
+        ``{"with missing values": 12}``; None counts the rows of X without a label.
     rows_shown : int, default=1000
         How many rows the page shows in the first two components, as marks without names, drawn
         at random; 0 leaves this picture of single rows out.
@@ -250,6 +254,8 @@ def report(
     n_resamples = check_resamples(n_resamples)
     check_whole_number("rows_shown", rows_shown, least=0)
     check_whole_number("least_named", least_named, least=1)
+    for which, count in (left_out or {}).items():
+        check_whole_number(f"left_out[{which!r}]", count, least=0)
     check_progress(progress)
     for name, text in (("title", title), ("code", code), ("data_name", data_name)):
         if text is None and name != "title":
@@ -291,7 +297,7 @@ def report(
         code = _python_code(options, shown, weighted=sample_weight is not None)
     fairest = GroupTable.from_problem(front.problem, front[-1].group_losses, "fair")
     indistinct = indistinct_groups(front.problem, fairest, gathered)
-    data = describe(gathered, front.problem.moments, data_name, columns, least_named)
+    data = describe(gathered, front.problem.moments, data_name, columns, least_named, left_out)
     rng = np.random.default_rng(SEED if random_state is None else random_state)
     places = places_of_rows(front, gathered, rows_shown, least_named, rng)
     made = (front, intervals, harmless(title), harmless(code), indistinct)

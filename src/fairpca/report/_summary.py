@@ -83,6 +83,8 @@ def summarise(
             "among": data.among,
             "about": data.about(),
             "sentences": data.sentences(),
+            "rows_left_out": data.left_out,
+            "repeated": data.repeated and data.repeated._asdict(),
             **data.table(),
         },
         "finding": finding(facts),

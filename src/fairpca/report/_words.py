@@ -39,7 +39,17 @@ def finding(facts: Facts) -> list[str]:
     found += [_who_pays(facts)] if sure else []
     found += [cost(facts)]
     found += [_in_short(facts)] if not facts.levels_down and last > 0 else []
-    return found + _what_is_cheap(facts)
+    return found + _what_is_cheap(facts) + (_if_repeated(facts) if sure else [])
+
+
+def _if_repeated(facts: Facts) -> list[str]:
+    found = facts.data.repeated
+    if found is None:
+        return []
+    return [
+        f"{found.rows:,} of {rows(found.of)} are repeated: if these are the same people, "
+        "differences between groups may be chance."
+    ]
 
 
 def n_leads(facts: Facts) -> int:
@@ -274,9 +284,11 @@ def chance(facts: Facts) -> list[str]:
         if facts.difference is None:
             return []
         low, high = facts.difference
+        if_people = ", if each row is another person" if facts.data.repeated else ""
         return [
             f"With ordinary PCA, {worst} {does} {more} than {best}{must}, by "
-            f"{measured.amount(low)} to {measured.amount(high)}{measured.of}: hardly by chance."
+            f"{measured.amount(low)} to {measured.amount(high)}{measured.of}: hardly by chance"
+            f"{if_people}."
         ]
     grouped = f", {facts.data.grouped}," if facts.data.grouped else ""
     cannot = f"The rows of {facts.data.quoted}{grouped} cannot tell who {does} {more} with "

@@ -107,7 +107,7 @@ def report(
         lambda: [
             findings.columns_sentence(prepared),
             *findings.shown(fair.group_table_),
-            *made.summary["finding"],
+            *findings.of_report(made.summary["finding"]),
             *findings.proof(fair),
         ],
         report=report,

@@ -33,14 +33,14 @@ function drawFront(now) {
     points: points.map((each) => `${x(each.unfairness)},${y(each.extra_loss)}`).join(" "),
     class: "chosen", fill: "none", "stroke-width": 1.5,
   });
+  const kind = (each) => (each.status === "optimal" ? "chosen-fill" : "chosen hollow");
   for (const each of points) {
     shape(drawing, "circle", {
-      cx: x(each.unfairness), cy: y(each.extra_loss), r: 3,
-      class: each.status === "optimal" ? "chosen-fill" : "chosen hollow", "stroke-width": 1.5,
+      cx: x(each.unfairness), cy: y(each.extra_loss), r: 3, class: kind(each), "stroke-width": 1.5,
     });
   }
   const here = { cx: x(now.unfairness), cy: y(now.extra_loss) };
-  shape(drawing, "circle", { ...here, r: 8, class: "chosen-fill", id: "here" });
+  shape(drawing, "circle", { ...here, r: 8, class: kind(now), "stroke-width": 3, id: "here" });
   shape(drawing, "circle", { ...here, r: 12, class: "chosen halo", "stroke-width": 2 });
   points.forEach((each, i) => {
     const target = shape(drawing, "circle", { cx: x(each.unfairness), cy: y(each.extra_loss), r: 10, class: "target" });
