@@ -195,12 +195,11 @@ def main() -> None:
         f"default of {N_TURNED_STARTS} starts. Of "
         f"{3 * len(asked)} pairs {3 * len(asked) - len(differ)} have the same ending and values "
         f"equal to {SAME:g} of their scale\n(or to {ROUNDING:g} of the variance, which is "
-        "rounding). The others:\n"
+        f"rounding).{' The others:' if differ else ''}\n"
     )
-    page.append(
-        "| k | seed | changed | ending | value | gap | ending | value | gap |\n" + "|---" * 9 + "|"
-    )
-    page += differ
+    if differ:
+        head = "| k | seed | changed | ending | value | gap | ending | value | gap |\n"
+        page += [head + "|---" * 9 + "|", *differ]
     print(len(differ), f"{time.perf_counter() - began:.0f} s", flush=True)
     page.append("\n## Many columns\n")
     pairs = run(delayed(wide)(seed) for seed in range(N_WIDE))
