@@ -232,7 +232,7 @@ def test_small_groups_are_refused_where_something_is_kept(folder, capsys, small_
     _, said = run(capsys, *fit, "--small-groups", "drop", "--output", "r.csv")
     assert "6 rows are left out, as their groups have fewer than 5: 'x' (2), 'y' (1)" in said
     assert load_model("m.fairpca").group_table.labels == ("f", "m")
-    assert len(pd.read_csv("r.csv")) == N  # they can be reduced all the same
+    assert len(pd.read_csv("r.csv")) == N - 6
     out, _ = run(capsys, "audit", "t.csv", "--model", "m.fairpca", "--small-groups", "pool")
     assert "other (small)" in out
     assert "\ny " not in out
@@ -285,6 +285,49 @@ def test_missing_labels_stay_what_they_are_beside_small_groups(folder, capsys):
     assert load_model("m.fairpca").group_table.labels == ("f", "m")
     assert "6 of 90 rows are left out, because their sensitive features are missing" in said
     assert "2 rows are left out, as their groups have fewer than 5: 'x' (2)." in said
+
+
+@pytest.mark.parametrize("stream", [[], ["--stream"]])
+@pytest.mark.parametrize(
+    ("label", "more"),
+    [("x", ["--small-groups", "drop"]), (None, ["--missing-labels", "drop"])],
+)
+def test_nothing_is_learned_from_rows_that_are_left_out(
+    folder, capsys, small_blocks, label, more, stream
+):
+    """From the means with and without a row, and how many there are, that row would follow."""
+    jobs = ["king", *["poet"] * 5, *np.resize(["cook", "smith"], N - 6)]
+    frame = people(sex=[label, *np.resize(["f", "m"], N - 1)], job=jobs)
+    frame.loc[0, "a"] = 777.0  # what nobody may learn
+    frame.loc[1, "sex"] = label
+    frame.loc[1, "b"] = None  # nor does it matter what such a row lacks
+    frame.to_csv("t.csv", index=False)
+    kept = frame[2:]
+    kept.to_csv("kept.csv", index=False)
+    how = [*ON, *stream, "--force", "--json"]
+    out, _ = run(capsys, "fit", "t.csv", *how, *more, "--model", "m.fairpca", "--output", "r.csv")
+    run(capsys, "fit", "kept.csv", *how, "--model", "k.fairpca", "--output", "k.csv")
+    assert (json.loads(out)["rows"], json.loads(out)["rows_left_out"]) == (N - 2, 2)
+    found, expected = load_model("m.fairpca"), load_model("k.fairpca")
+    assert found.preparation.columns == expected.preparation.columns  # "poet" is rare in the rest
+    assert found.preparation.columns[4].pool
+    np.testing.assert_allclose(found.preparation.means[:4], kept[[*"abcn"]].mean(), atol=1e-12)
+    np.testing.assert_allclose(found.preparation.scales[:4], kept[[*"abcn"]].std(ddof=0))
+    np.testing.assert_allclose(found.preparation.means, expected.preparation.means, atol=1e-12)
+    np.testing.assert_allclose(found.fair_pca.mean_, 0.0, atol=1e-12)  # of standardised columns
+    n, m, s = N - 1, found.preparation.means, found.preparation.scales
+    recovered = n * m - (n - 1) * (m + s * found.fair_pca.mean_)
+    assert abs(recovered[0] - 777.0) > 700.0
+    pd.testing.assert_frame_equal(pd.read_csv("r.csv"), pd.read_csv("k.csv"), atol=1e-9)
+    out, _ = run(capsys, "audit", "t.csv", "--model", "m.fairpca", *stream, *more, "--json")
+    assert json.loads(out)["rows_left_out"] == 2
+
+
+def test_a_table_without_any_label(folder, capsys):
+    people(sex=None).to_csv("t.csv", index=False)
+    assert refused(capsys, "fit", "t.csv", *ON, "--missing-labels", "drop") == (
+        "The sensitive columns have no value in any row."
+    )
 
 
 @pytest.mark.parametrize("command", ["report", "audit", "fit"])

@@ -149,7 +149,7 @@ def table_as_data(prepared: PreparedTable) -> dict[str, Any]:
         "columns": [column.name for column in prepared.preparation.columns],
         "prepared_columns": list(prepared.preparation.feature_names),
         "outcomes": [asdict(outcome) for outcome in prepared.outcomes],
-        "rows_left_out": prepared.table.n_dropped,
+        "rows_left_out": prepared.table.n_dropped + prepared.table.n_unkept,
     }
 
 

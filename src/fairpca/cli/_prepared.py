@@ -37,7 +37,8 @@ from fairpca.tables.columns import Encoded, encode_labels, label_groups, require
 from fairpca.tables.encoding import Tally, missing_error
 from fairpca.tables.outcomes import ColumnOutcome, outcomes_of
 from fairpca.tables.preparation import Preparation, PreparationLearner
-from fairpca.tables.small_groups import GroupCounter, Regrouping
+from fairpca.tables.row_choice import RowChoice
+from fairpca.tables.small_groups import Regrouping
 from fairpca.tables.writing import write_batches
 
 
@@ -71,6 +72,12 @@ class PreparedTable:
         return self.learned or outcomes_of(
             known.columns, known.ignored, known.sensitive, self.tally
         )
+
+    @property
+    def n_unlabelled(self) -> int:
+        """How many rows are left out because they have no label."""
+        small = self.regrouping
+        return self.table.n_unkept - (small.n_rows if small is not None and small.drops else 0)
 
     def labelled(self, batch: Any) -> Any:
         """The batch with the labels by which its rows are grouped."""
@@ -141,18 +148,15 @@ def prepare_table(
     small = reading.small_groups or ("error" if kept else "keep")
 
     def prepare() -> PreparedTable:
-        learning, counter = learner(), GroupCounter(options.sensitive, missing_labels)
+        learning = learner()
+        rows = RowChoice(table, options.sensitive, missing_labels, small, reading.min_rows, groups)
         doing = "learning the columns"
-        needed = unique([*used, *(() if small == "keep" else options.sensitive)])
+        needed = unique([*used, *(options.sensitive if rows.counts else ())])
         with stage(doing) as progress:
             for batch in table.batches(needed, tell=partial(_tell, progress, doing)):
                 learning.see(batch)
-                if small != "keep":
-                    counter.see(batch)
+                rows.see(batch)
         found = learning.preparation()
-        regrouping = None
-        if small != "keep":
-            regrouping = counter.regrouping(small, reading.min_rows, groups)
         prepared = PreparedTable(
             table,
             found,
@@ -160,7 +164,7 @@ def prepare_table(
             missing_labels,
             folds=folds,
             reading=reading,
-            regrouping=regrouping,
+            regrouping=rows.regrouping(),
             learned=learning.outcomes(found),
         )
         return _gathered(prepared)
@@ -187,18 +191,16 @@ def prepare_with_model(
     small = reading.small_groups or "keep"
 
     def prepare() -> PreparedTable:
-        regrouping = None
-        if small != "keep":
-            counter = GroupCounter(sensitive, missing_labels)
+        rows = RowChoice(opened.table, sensitive, missing_labels, small, reading.min_rows, groups)
+        if rows.counts:
             for batch in opened.table.batches(sensitive):
-                counter.see(batch)
-            regrouping = counter.regrouping(small, reading.min_rows, groups)
+                rows.see(batch)
         return _gathered(
             replace(
                 opened,
                 sensitive=sensitive,
                 missing_labels=missing_labels,
-                regrouping=regrouping,
+                regrouping=rows.regrouping(),
                 tally=Tally(),
             )
         )
@@ -277,15 +279,12 @@ def _gathered(prepared: PreparedTable) -> PreparedTable:
     """The prepared rows of a table in memory, or the moments of one that is read in batches."""
     table, sensitive, regrouping = prepared.table, prepared.sensitive, prepared.regrouping
     n_rows, total = 0, MomentSum()
-    n_dropped = 0
     kept: list[Array] = []
     labels: dict[str, list[Any]] = {name: [] for name in sensitive}
     orders: Orders | None = None
-    missing = prepared.missing_labels if regrouping is None else regrouping.missing_labels
     for batch, rows, encoded in _prepared(prepared, "preparing the columns", (), sensitive):
         n_rows += len(rows)
-        groups = label_groups(batch, sensitive, missing)
-        n_dropped += groups.n_dropped
+        groups = label_groups(batch, sensitive, prepared.missing_labels)
         if table.in_memory:
             kept.append(rows)
             orders = merged_orders(orders, groups.orders)
@@ -296,11 +295,10 @@ def _gathered(prepared: PreparedTable) -> PreparedTable:
             parted = in_folds(groups, rows) if prepared.folds and groups.labels else groups
             total.add(GroupMoments.from_groups(rows, parted))
         check_number_of_groups(total.n_groups)
+    prepared = replace(prepared, n_rows=n_rows)
     if regrouping is not None:
-        n_dropped -= regrouping.n_rows * regrouping.drops
         warn_user(regrouping.said)
-    warn_of_dropped(n_dropped, n_rows)
-    prepared = replace(prepared, n_rows=n_rows, missing_labels=missing)
+    warn_of_dropped(prepared.n_unlabelled, n_rows + table.n_unkept)
     if not table.in_memory:
         if not total.n_groups:
             raise ValueError("The sensitive columns have no value in any row.")
@@ -371,6 +369,7 @@ def _prepared(
                     encoded = encode_labels(batch, sensitive)
                 yield batch, rows, encoded
     if unlabelled:
+        n_rows += prepared.table.n_unkept
         raise BadInputError(
             f"the sensitive columns have no value in {unlabelled:,} of {n_rows:,} rows: leave "
             "those rows out with --missing-labels drop, or make them a group with "
