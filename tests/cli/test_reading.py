@@ -82,6 +82,7 @@ def test_what_is_filled_in_is_what_scikit_learn_fills_in(
     frame.to_csv("t.csv", index=False)
     new.to_csv("new.csv", index=False)
     fit = ["fit", "t.csv", *ON, "--impute", impute, "--model", "m.fairpca", "--json", *stream]
+    fit += ["--min-rows", "1"]
     if stream and impute == "median":
         assert refused(capsys, *fit) == (
             "A median needs all rows at once, and the table is read in batches: leave out "
@@ -110,6 +111,33 @@ def test_what_is_filled_in_is_what_scikit_learn_fills_in(
     assert found["a"]["note"] == f"8 missing values became {numbers.statistics_[0]:.6g}"
     assert found["job"]["note"] == "8 missing values became 'cook'"
     assert found["b"]["note"] == ""
+
+
+def test_what_is_filled_in_is_no_single_persons_value(folder, capsys):
+    holes().to_csv("t.csv", index=False)
+    fit = ["fit", "t.csv", *ON, "--model", "m.fairpca", "--force", "--impute"]
+    assert refused(capsys, *fit, "most-frequent") == (
+        "Column 'a' has no number that 5 rows share, so that none is typical: use --impute mean, "
+        "or leave the column out with --drop a."
+    )
+    people(n=holes()["n"]).to_csv("t.csv", index=False)
+    run(capsys, *fit, "most-frequent")
+    filled = {column.name: column.fill for column in load_model("m.fairpca").preparation.columns}
+    assert filled == {"a": None, "b": None, "c": None, "n": people()["n"].mode()[0], "job": "cook"}
+    run(capsys, *fit, "median")
+    for column in load_model("m.fairpca").preparation.columns[:3]:
+        values = np.sort(people()[column.name])
+        assert column.fill == pytest.approx(values[N // 2 - 3 : N // 2 + 3].mean())  # of 90 rows
+        assert column.fill not in values
+    people(job=["poet", "poet", *[None] * (N - 2)], a=[1.5, *[None] * (N - 1)]).to_csv(
+        "t.csv", index=False
+    )
+    assert refused(capsys, *fit, "mean") == (
+        "Column 'a' has fewer than 5 numbers, too few to fill in the others: leave the column out with --drop a."
+    )
+    out, _ = run(capsys, *fit, "mean", "--drop", "a", "--json")
+    note = "constant; 1 rare category as 'other (rare)'; 88 missing values became 'other (rare)'"
+    assert outcomes(out)["job"]["note"] == note
 
 
 @pytest.mark.parametrize("stream", [[], ["--stream"]])

@@ -420,7 +420,7 @@ case(
     "--impute",
     "median",
     expected=(
-        "height number; age number (2 missing values became 51.5); job onehot 3; sex sensitive"
+        "height number; age number (2 missing values became 51.1667); job onehot 3; sex sensitive"
     ),
 )
 case(

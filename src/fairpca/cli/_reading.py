@@ -21,7 +21,8 @@ _TABS = ("\\t", "tab")
 
 _IMPUTE = (
     "Fill in missing and infinite numbers, here and in tables that a model is used on; missing "
-    "text becomes the most frequent one."
+    "text becomes the most frequent one. So that no single person's number is kept, the median is "
+    "the mean of the --min-rows middle ones, and the most frequent number one of so many rows."
 )
 _MIN_ROWS = (
     "Categories with fewer rows become one, called 'other (rare)', whose parts are not kept; "

@@ -89,9 +89,11 @@ class Preparation:
             Whether the sensitive columns enter too. Other tables then need them as well.
         impute : {"", "mean", "median", "most-frequent"}, default=""
             What missing and infinite numbers become, here and in other tables; text becomes the
-            most frequent one. Without it they are refused.
+            most frequent one. Without it they are refused. The median is the mean of the `min_rows`
+            numbers in the middle.
         min_rows : int, default=1
-            Categories with fewer rows become one, whose name alone is kept.
+            Categories with fewer rows become one, whose name alone is kept; and what is filled in
+            is told by at least so many rows.
         as_text, as_number : sequence of str, default=()
             Columns that are not judged by their looks (`fairpca.tables.looks`): those of text with
             numbers or dates that are names of categories, and those of numbers that only seem to
@@ -233,7 +235,9 @@ class PreparationLearner:
         self._encode, self._standardize, self._min_rows = encode, standardize, min_rows
         text = {*as_text, *(sensitive if keep_sensitive else ())}
         self._judge = Judge(text, min_rows, places)
-        self._summaries = {name: ColumnSummary(name, impute, Looks(decimal)) for name in self.used}
+        self._summaries = {
+            name: ColumnSummary(name, impute, min_rows, Looks(decimal)) for name in self.used
+        }
 
     def see(self, batch: Any) -> None:
         """Take in a batch of rows."""
@@ -314,9 +318,9 @@ class PreparationLearner:
             mean, variance = summary.moments(fill)
             return column, *_scaling(np.array([mean]), np.array([variance]), n)
         found = Counter(summary.texts)
+        rare = [text for text, count in found.items() if count < self._min_rows]
         if summary.n_missing:
             found[str(fill)] += summary.n_missing
-        rare = [text for text, count in found.items() if count < self._min_rows]
         pool = _pool_name(found) if rare else ""
         for text in rare:
             found[pool] += found.pop(text)
