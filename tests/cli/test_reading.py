@@ -133,7 +133,8 @@ def test_what_is_filled_in_is_no_single_persons_value(folder, capsys):
         "t.csv", index=False
     )
     assert refused(capsys, *fit, "mean") == (
-        "Column 'a' has fewer than 5 numbers, too few to fill in the others: leave the column out with --drop a."
+        "Column 'a' has fewer than 5 numbers, too few to fill in the others: leave the column out "
+        "with --drop a."
     )
     out, _ = run(capsys, *fit, "mean", "--drop", "a", "--json")
     note = "constant; 1 rare category as 'other (rare)'; 88 missing values became 'other (rare)'"
@@ -265,9 +266,18 @@ def test_small_groups_are_refused_where_something_is_kept(folder, capsys, small_
     assert "other (small)" in out
     assert "\ny " not in out
     run(capsys, *fit, "--min-rows", "1")
-    assert "The group 'y' (1) has fewer than 2 rows all together: leave them" in refused(
-        capsys, *fit, "--min-rows", "2", "--small-groups", "pool"
+    # One group alone cannot be put together with others.
+    assert refused(capsys, *fit, "--min-rows", "2", "--small-groups", "pool") == (
+        "The group 'y' (1) has fewer than 2 rows: leave it out with --small-groups drop, or keep "
+        "it with --small-groups keep."
     )
+    assert refused(capsys, *fit, "--min-rows", "2") == (
+        "The group 'y' (1) has fewer than 2 rows, so that what is written of it would tell about "
+        "single people: leave it out with --small-groups drop, or keep it as it is with "
+        "--small-groups keep."
+    )
+    _, said = run(capsys, *fit, "--min-rows", "2", "--small-groups", "drop")
+    assert "1 row is left out, as its group has fewer than 2: 'y' (1)." in said
 
 
 def test_small_groups_of_several_columns(folder, capsys):
@@ -312,7 +322,7 @@ def test_missing_labels_stay_what_they_are_beside_small_groups(folder, capsys):
     _, said = run(capsys, *fit, "--missing-labels", "drop")
     assert load_model("m.fairpca").group_table.labels == ("f", "m")
     assert "6 of 90 rows are left out, because their sensitive features are missing" in said
-    assert "2 rows are left out, as their groups have fewer than 5: 'x' (2)." in said
+    assert "2 rows are left out, as their group has fewer than 5: 'x' (2)." in said
 
 
 @pytest.mark.parametrize("stream", [[], ["--stream"]])
@@ -467,3 +477,49 @@ def test_columns_of_a_model_under_another_name(folder, capsys):
     assert refused(capsys, "transform", "new.csv", "--model", "m.fairpca", "--output", "r.csv") == (
         "The table lacks columns that the model needs: 'job' (is it called 'Job' here?)."
     )
+
+
+def test_columns_that_a_model_does_not_know_can_be_dropped_as_is_said(folder, capsys):
+    people().to_csv("t.csv", index=False)
+    run(capsys, "fit", "t.csv", *ON, "--model", "m.fairpca")
+    people(1, extra=1.5)[:1].to_csv("new.csv", index=False)
+    transform = ["transform", "new.csv", "--model", "m.fairpca", "--output", "r.csv"]
+    assert refused(capsys, *transform) == (
+        "The table has columns that the model does not know: 'extra': leave them out with --drop "
+        "extra if they do not belong to it."
+    )
+    out, _ = run(capsys, *transform, "--drop", "extra")
+    assert out.endswith("Reduced 1 row to 2 columns.\nWritten: r.csv\n")
+
+
+def test_a_table_of_text_with_another_suffix(folder, capsys, monkeypatch):
+    people().to_csv("t.txt", index=False)
+    assert refused(capsys, "fit", "t.txt", *ON).endswith(
+        "'.tsv.gz': rename it, or, if it is a table of text, pipe it in with - in place of its "
+        "name."
+    )
+    text = Path("t.txt").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    run(capsys, "fit", "-", *ON)
+
+
+def test_notes_on_labels_and_categories_are_printed(folder, capsys):
+    jobs = ["Cook", "KING", "king", *np.resize(["cook", "NA"], N - 3)]
+    sex = np.resize(["f", "m", "M", "n/a"], N)
+    people(job=jobs, sex=sex).to_csv("t.csv", index=False)
+    out, _ = run(capsys, "fit", "t.csv", *ON)
+    assert (
+        "\n  'job': 3 rare categories as 'other (rare)'; 'NA' is a category, not a missing value "
+        "(in CSV files, --missing-values NA makes it one); 'Cook' and 'cook' differ only in case "
+        "or spaces\n" in out
+    )  # "KING" and "king" are rare, and not named
+    assert (
+        "\n  'sex': 'n/a' is a group, not a missing value (in CSV files, --missing-values n/a "
+        "makes it one); 'M' and 'm' differ only in case or spaces\n" in out
+    )
+    more = ["--missing-values", "n/a", "--missing-labels", "drop"]
+    out, _ = run(capsys, "fit", "t.csv", *ON, *more, "--stream")
+    assert "\n  'sex': 'M' and 'm' differ only in case or spaces\n" in out
+    people(job="cook").to_csv("t.csv", index=False)
+    out, _ = run(capsys, "fit", "t.csv", *ON)
+    assert "4 of numbers and 1 of text as 1 0/1 column;" in out

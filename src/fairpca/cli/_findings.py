@@ -28,7 +28,8 @@ def columns_sentence(prepared: PreparedTable) -> str:
     parts = [f"{len(numbers)} of numbers"] if numbers else []
     if texts:
         made = sum(outcome.n_columns for outcome in texts)
-        word = "0/1 columns" if texts[0].kind == "onehot" else "columns of codes"
+        column = "column" if made == 1 else "columns"
+        word = f"0/1 {column}" if texts[0].kind == "onehot" else f"{column} of codes"
         parts.append(f"{len(texts)} of text as {made} {word}")
     said = [" and ".join(parts)]
     for kind, word in _KINDS.items():

@@ -35,7 +35,7 @@ from fairpca.moments import MomentSum
 from fairpca.tables.batches import Table
 from fairpca.tables.columns import Encoded, encode_labels, label_groups, require_columns
 from fairpca.tables.encoding import Tally, missing_error
-from fairpca.tables.outcomes import ColumnOutcome, outcomes_of
+from fairpca.tables.outcomes import ColumnOutcome, outcomes_of, with_label_notes
 from fairpca.tables.preparation import Preparation, PreparationLearner
 from fairpca.tables.row_choice import RowChoice
 from fairpca.tables.small_groups import Regrouping
@@ -69,15 +69,29 @@ class PreparedTable:
     def outcomes(self) -> tuple[ColumnOutcome, ...]:
         """What became of each column of the table."""
         known = self.preparation
-        return self.learned or outcomes_of(
+        found = self.learned or outcomes_of(
             known.columns, known.ignored, known.sensitive, self.tally
         )
+        return with_label_notes(found, self.labels())
+
+    def labels(self) -> dict[str, set[str]]:
+        """The texts that make the groups, for each of the sensitive columns."""
+        found: dict[str, set[Any]] = {}
+        for j, name in enumerate(self.sensitive):
+            if self.moments is not None:
+                found[name] = {x[j] if isinstance(x, tuple) else x for x in self.moments.labels}
+            elif self.groups is not None:
+                found[name] = {*self.groups[name].categories}
+        return {
+            name: {label for label in labels if isinstance(label, str)} - {MISSING}
+            for name, labels in found.items()
+        }
 
     @property
     def n_unlabelled(self) -> int:
         """How many rows are left out because they have no label."""
         small = self.regrouping
-        return self.table.n_unkept - (small.n_rows if small is not None and small.drops else 0)
+        return self.table.n_unkept - (small.n_rows if small and small.drops else 0)
 
     def labelled(self, batch: Any) -> Any:
         """The batch with the labels by which its rows are grouped."""
@@ -139,6 +153,7 @@ def prepare_table(
         PreparationLearner,
         table.names,
         places=table.places,
+        codes=table.codes,
         **vars(options) | reading.learning(),
     )
     used = learner().used
@@ -319,13 +334,9 @@ def _checked_labels(prepared: PreparedTable) -> PreparedTable:
     """The same; refuses labels of a CSV file, which are text, that are a measurement's numbers."""
     if not prepared.table.is_csv:
         return prepared
-    for j, name in enumerate(prepared.sensitive):
-        if prepared.moments is not None:
-            labels = {x[j] if isinstance(x, tuple) else x for x in prepared.moments.labels}
-        else:
-            labels = {*prepared.groups[name].categories} if prepared.groups else set()
+    for name, labels in prepared.labels().items():
         try:
-            numbers = [float(str(label)) for label in labels - {MISSING}]
+            numbers = [float(label) for label in labels]
         except ValueError:
             continue
         try:

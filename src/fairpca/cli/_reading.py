@@ -54,7 +54,9 @@ MissingValues = Annotated[
     typer.Option(
         "--missing-values",
         metavar="WORD",
-        help="A further word for a missing value in a CSV file, such as '?'; repeatable.",
+        help="A further word for a missing value in a CSV file, such as '?'; repeatable. Empty "
+        "cells are missing, and among numbers NA, N/A, NaN, null, None and the like; in text and "
+        "labels these are words.",
     ),
 ]
 AsText = Annotated[
@@ -67,7 +69,8 @@ AsNumber = Annotated[
     list[str],
     column_option(
         "--as-number",
-        help="Take a column for a measurement that seems to count the rows; repeatable.",
+        help="Take a column of numbers for a measurement that seems to count the rows, or has "
+        "zeros in front as codes have; repeatable.",
     ),
 ]
 Impute = Annotated[str, choice_option(IMPUTATIONS, _IMPUTE)]

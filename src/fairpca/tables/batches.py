@@ -1,6 +1,6 @@
 """Table: the rows of a file in batches, as often as needed; a small table is a single batch."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -98,6 +98,11 @@ class Table:
     def is_csv(self) -> bool:
         """Whether its labels are text, whatever they look like."""
         return isinstance(self._source, CsvFile)
+
+    @property
+    def codes(self) -> Mapping[str, str]:
+        """Columns of numbers with zeros in front, and such a number of each."""
+        return self._source.codes if isinstance(self._source, CsvFile) else {}
 
     def need(self, columns: Sequence[str]) -> None:
         """Say which columns will be read, before any is: a table in memory has these alone."""

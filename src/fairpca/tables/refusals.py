@@ -30,6 +30,11 @@ class TableError(ValueError):
         self.in_options = f"{problem}: {in_options or remedy}."
         self._parts: tuple[str, str, str | None] = (problem, remedy, in_options)
 
+    @property
+    def problem(self) -> str:
+        """What is wrong, without the remedy."""
+        return self._parts[0]
+
     def of_file(self, shown: str) -> TableError:
         """The same with the name of the file in front, or in the place of "It"."""
         problem, remedy, in_options = self._parts

@@ -68,28 +68,38 @@ class GroupCounter:
         more = f" and {len(shown) - MOST_NAMES} more" if len(shown) > MOST_NAMES else ""
         named = f"{', '.join(shown[:MOST_NAMES])}{more}"
         have = f"groups {named} have" if len(small) > 1 else f"group {named} has"
-        if choice == "error":
-            raise TableError(
-                f"The {have} fewer than {min_rows} rows, so that what is written of them would "
-                "tell about single people",
-                "put small groups together or leave them out",
-                "put small groups together with --small-groups pool, leave them out with "
-                "--small-groups drop, or keep them as they are with --small-groups keep",
-            )
         n_rows = sum(self._counts[label] for label in changes)
+        them, as_are = ("them", "they are") if len(small) > 1 else ("it", "it is")
+        if choice == "error":
+            ways = []
+            if n_rows >= min_rows:
+                ways.append("put small groups together with --small-groups pool, ")
+            if n_rows < self._counts.total():
+                ways.append(f"leave {them} out with --small-groups drop, ")
+            raise TableError(
+                f"The {have} fewer than {min_rows} rows, so that what is written of {them} would "
+                "tell about single people",
+                f"put small groups together or leave {them} out",
+                f"{''.join(ways)}{'or ' if ways else ''}keep {them} as {as_are} with "
+                "--small-groups keep",
+            )
         if choice == "pool" and n_rows < min_rows:
             raise TableError(
-                f"The {have} fewer than {min_rows} rows all together",
-                "leave them out",
-                "leave them out with --small-groups drop, or keep them with --small-groups keep",
+                f"The {have} fewer than {min_rows} rows{' all together' * (len(small) > 1)}",
+                f"leave {them} out",
+                f"leave {them} out with --small-groups drop, or keep {them} with --small-groups "
+                "keep",
             )
         if choice == "drop" and n_rows == self._counts.total():
             raise TableError(
                 f"The {have} fewer than {min_rows} rows, and there is no other",
                 "put the rows into fewer groups",
             )
-        what = f"are one group, {POOLED!r}" if choice == "pool" else "are left out"
-        said = f"{n_rows:,} rows {what}, as their groups have fewer than {min_rows}: {named}."
+        what = f"one group, {POOLED!r}" if choice == "pool" else "left out"
+        rows = "row is" if n_rows == 1 else "rows are"
+        whose = "their groups have" if len(small) > 1 else "their group has"
+        whose = "its group has" if n_rows == 1 else whose
+        said = f"{n_rows:,} {rows} {what}, as {whose} fewer than {min_rows}: {named}."
         return Regrouping(self._names, changes, choice == "drop", n_rows, said)
 
     def _small(self, min_rows: int, grouping: str) -> tuple[dict[str, int], dict[Label, Label]]:

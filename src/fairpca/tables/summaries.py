@@ -17,6 +17,9 @@ from fairpca.tables.refusals import TableError, typed
 _MOST_VALUES = 100_000
 """Among how many different numbers the most frequent one is looked for."""
 
+_LONG = 10_000_000
+"""Whole numbers from here on, of 8 digits, may be dates, telephone numbers and other codes."""
+
 
 @dataclass
 class ColumnSummary:
@@ -91,6 +94,14 @@ class ColumnSummary:
         if self.is_text or not self.whole or self.n_missing:
             return False
         return counts_rows(self.name, self.n_rows, self.low, self.high, self.squares, self.rising)
+
+    @property
+    def n_digits(self) -> int:
+        """How many digits its numbers have, if they are whole and long and all have as many."""
+        if self.is_text or not self.whole or self.is_constant or self.low < _LONG:
+            return 0
+        low, high = f"{self.low:.0f}", f"{self.high:.0f}"
+        return len(low) if len(low) == len(high) else 0
 
     def fill(self) -> float | str | None:
         """What missing values become, or None if they are refused.
