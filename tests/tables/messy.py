@@ -1311,3 +1311,19 @@ case(
         "differ only in case or spaces)"
     ),
 )
+case(
+    "a line break in a name of a Parquet file",
+    lambda: parquet(base().assign(**{"a\nb's": NAMES})),
+    file="t.parquet",
+    expected=(
+        'Column "a b\'s" has a different text in every row (60 in 60 rows), as names and '
+        "keys of people are: leave it out with --drop $'a\\nb\\'s'."
+    ),
+)
+case(
+    "spaces around names, typed as they stand",
+    lambda: text(base().rename(columns={"age": " age", "sex": " sex "})),
+    "--drop",
+    " age",
+    expected="height number; job onehot 3;  age left out; sex sensitive",
+)

@@ -76,16 +76,13 @@ class PreparedTable:
 
     def labels(self) -> dict[str, set[str]]:
         """The texts that make the groups, for each of the sensitive columns."""
-        found: dict[str, set[Any]] = {}
+        found: dict[str, set[str]] = {}
         for j, name in enumerate(self.sensitive):
+            labels = [] if self.groups is None else [*self.groups[name].categories]
             if self.moments is not None:
-                found[name] = {x[j] if isinstance(x, tuple) else x for x in self.moments.labels}
-            elif self.groups is not None:
-                found[name] = {*self.groups[name].categories}
-        return {
-            name: {label for label in labels if isinstance(label, str)} - {MISSING}
-            for name, labels in found.items()
-        }
+                labels = [x[j] if isinstance(x, tuple) else x for x in self.moments.labels]
+            found[name] = {text for text in labels if isinstance(text, str)} - {MISSING}
+        return found
 
     @property
     def n_unlabelled(self) -> int:
@@ -145,7 +142,8 @@ def prepare_table(
     """
     reading = reading or ReadingOptions()
     text = () if options.keep_sensitive else options.sensitive
-    table = open_table(path, reading, text=text, stream=stream, whole=whole)
+    named = [*options.sensitive, *options.drop, *carry, *reading.as_text, *reading.as_number]
+    table = open_table(path, reading, text=text, names=named, stream=stream, whole=whole)
     if carry and output is None:
         raise BadInputError("--carry needs --output, the table to carry columns into.")
     require_columns(table.names, carry)
@@ -236,10 +234,10 @@ def open_with_model(
 ) -> PreparedTable:
     """The same, of which nothing is read yet; `others` are further columns that will be needed."""
     needed = [column.name for column in preparation.columns]
-    numbers = {*needed} - {*preparation.text_columns}
-    text = {*preparation.text_columns, *preparation.sensitive, *labels} - numbers
-    texts = preparation.text_columns
-    table = open_table(path, reading, text=text, as_text=texts, stream=stream)
+    texts = {*preparation.text_columns}
+    text = {*texts, *preparation.sensitive, *labels} - ({*needed} - texts)
+    named = {*needed, *preparation.ignored, *others, *drop}
+    table = open_table(path, reading, text=text, as_text=texts, names=named, stream=stream)
     require_columns(table.names, [*others, *drop])
     unused = {*drop, *(name for name in others if name not in needed)}
     preparation.check_names([name for name in table.names if name not in unused])

@@ -191,6 +191,7 @@ def _read_files(
     from fairpca.sources.checkpoint import Pass
     from fairpca.sources.files import list_files
     from fairpca.sources.slips import refuse_slips
+    from fairpca.tables.csv_files import CsvRules
     from fairpca.tables.reading import TableFile
 
     files = list_files(source)
@@ -202,7 +203,9 @@ def _read_files(
     read = size - sum(file.size for file in left)
 
     def batches(file: TableFile) -> Iterator[tuple[Any, Any, float]]:
-        table = file.open()
+        # Names that are given may have any white space.
+        given = {*choice.sensitive, *(choice.features or ()), choice.weight or ""}
+        table = file.open(rules=CsvRules(names=given))
         with file.naming():
             if table.is_empty:  # a head alone does not say which columns are numeric
                 return

@@ -19,7 +19,7 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
@@ -68,12 +68,15 @@ class CsvRules:
         The encoding of the text, as Python calls it.
     missing : tuple of str
         Further words for missing values, in numbers and in text.
+    names : collection of str
+        Names of columns that stay as they stand in the file, with all white space.
     """
 
     sep: str = ""
     decimal: str = "."
     encoding: str = "utf-8"
     missing: tuple[str, ...] = ()
+    names: Collection[str] = field(default=(), compare=False)
 
 
 class OtherTypeError(ValueError):
@@ -120,7 +123,10 @@ class CsvFile:
         self._look_at_the_head()
         try:
             with self._open(sample=3 * BLOCK) as (_, reader):
-                names = [" ".join(name.split()) for name in reader.schema.names]
+                names = [
+                    name if name in self._rules.names else " ".join(name.split())
+                    for name in reader.schema.names
+                ]
                 if names.count("") > 1:
                     raise TableError(
                         f"It has {names.count('')} columns without a name",
@@ -233,6 +239,8 @@ class CsvFile:
 
     def _find_codes(self) -> dict[str, str]:
         whole = [name for name, kind in self._types.items() if kind == _WHOLE]
+        if not whole:  # Arrow would take none for all
+            return {}
         kinds = dict.fromkeys(whole, _TEXT)
         found = {}
         with self._open(sample=3 * BLOCK, column_types=kinds, include_columns=whole) as (_, reader):
@@ -306,12 +314,12 @@ def _joined(a: Any, b: Any) -> Any:
 
 def _without_blanks(batch: Any, blank: Any) -> Any:
     """The batch with empty text, and further words for it, as missing."""
-    for i, field in enumerate(batch.schema):
-        if field.type == _TEXT:
+    for i, found in enumerate(batch.schema):
+        if found.type == _TEXT:
             empty = pyarrow.compute.is_in(batch.column(i), value_set=blank)
             if empty.true_count:
                 filled = pyarrow.compute.if_else(
                     empty, pyarrow.scalar(None, _TEXT), batch.column(i)
                 )
-                batch = batch.set_column(i, field.name, filled)
+                batch = batch.set_column(i, found.name, filled)
     return batch

@@ -44,7 +44,16 @@ class TableError(ValueError):
 
 def typed(option: str, values: Iterable[str]) -> str:
     """An option as it is typed in a shell, once for each value."""
-    return " ".join(f"{option} {shlex.quote(value)}" for value in values)
+    return " ".join(f"{option} {_quoted(value)}" for value in values)
+
+
+def _quoted(value: str) -> str:
+    """The value as one word of a shell, and of one line."""
+    if not any(mark in value for mark in "\n\r\t"):
+        return shlex.quote(value)
+    for mark, written in {"\\": r"\\", "'": r"\'", "\n": r"\n", "\r": r"\r", "\t": r"\t"}.items():
+        value = value.replace(mark, written)
+    return f"$'{value}'"
 
 
 def meant(name: str, known: Sequence[str]) -> str | None:
