@@ -1327,3 +1327,9 @@ case(
     " age",
     expected="height number; job onehot 3;  age left out; sex sensitive",
 )
+case(
+    "spaces around names in a Parquet file",
+    lambda: parquet(base().rename(columns={"sex": " sex "})),
+    file="t.parquet",
+    expected="The table has no column 'sex', but one with other spaces: ' sex '.",
+)

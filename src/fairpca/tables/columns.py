@@ -196,7 +196,9 @@ def require_columns(names: Sequence[str], wanted: Iterable[str]) -> None:
     if not close and sum(map(_is_number, names)) > len(names) / 2:
         hint = " (has its first line values, not names?)"
     if close and close[0] != " ".join(close[0].split()):
-        hint = f" (did you mean {close[0]!r}, with its spaces?)"
+        raise ValueError(
+            f"The table has no column {quoted(absent)}, but one with other spaces: {close[0]!r}."
+        )
     raise ValueError(f"The table has no column {quoted(absent)}{hint}; it has {quoted(names)}.")
 
 
