@@ -38,7 +38,8 @@ def test_names_and_labels_that_would_do_harm(folder, capsys):
         assert "\x1b" not in shown.out
         assert "\u202e" not in shown.out
         assert max(map(len, shown.out.splitlines())) < 400
-        assert load_model("h.fairpca").columns == HOSTILE
+        plain = tuple(" ".join(name.split()) for name in HOSTILE)
+        assert load_model("h.fairpca").columns == (plain if suffix == "csv" else HOSTILE)
         text = Path("h.csv").read_text("utf-8")
         assert text.startswith("'=1+1,label,fairpca0")
         assert "'=1+1\n" not in text

@@ -82,6 +82,7 @@ def test_what_is_filled_in_is_what_scikit_learn_fills_in(
     frame.to_csv("t.csv", index=False)
     new.to_csv("new.csv", index=False)
     fit = ["fit", "t.csv", *ON, "--impute", impute, "--model", "m.fairpca", "--json", *stream]
+    fit += ["--min-rows", "1"]
     if stream and impute == "median":
         assert refused(capsys, *fit) == (
             "A median needs all rows at once, and the table is read in batches: leave out "
@@ -110,6 +111,34 @@ def test_what_is_filled_in_is_what_scikit_learn_fills_in(
     assert found["a"]["note"] == f"8 missing values became {numbers.statistics_[0]:.6g}"
     assert found["job"]["note"] == "8 missing values became 'cook'"
     assert found["b"]["note"] == ""
+
+
+def test_what_is_filled_in_is_no_single_persons_value(folder, capsys):
+    holes().to_csv("t.csv", index=False)
+    fit = ["fit", "t.csv", *ON, "--model", "m.fairpca", "--force", "--impute"]
+    assert refused(capsys, *fit, "most-frequent") == (
+        "Column 'a' has no number that 5 rows share, so that none is typical: use --impute mean, "
+        "or leave the column out with --drop a."
+    )
+    people(n=holes()["n"]).to_csv("t.csv", index=False)
+    run(capsys, *fit, "most-frequent")
+    filled = {column.name: column.fill for column in load_model("m.fairpca").preparation.columns}
+    assert filled == {"a": None, "b": None, "c": None, "n": people()["n"].mode()[0], "job": "cook"}
+    run(capsys, *fit, "median")
+    for column in load_model("m.fairpca").preparation.columns[:3]:
+        values = np.sort(people()[column.name])
+        assert column.fill == pytest.approx(values[N // 2 - 3 : N // 2 + 3].mean())  # of 90 rows
+        assert column.fill not in values
+    people(job=["poet", "poet", *[None] * (N - 2)], a=[1.5, *[None] * (N - 1)]).to_csv(
+        "t.csv", index=False
+    )
+    assert refused(capsys, *fit, "mean") == (
+        "Column 'a' has fewer than 5 numbers, too few to fill in the others: leave the column out "
+        "with --drop a."
+    )
+    out, _ = run(capsys, *fit, "mean", "--drop", "a", "--json")
+    note = "constant; 1 rare category as 'other (rare)'; 88 missing values became 'other (rare)'"
+    assert outcomes(out)["job"]["note"] == note
 
 
 @pytest.mark.parametrize("stream", [[], ["--stream"]])
@@ -232,14 +261,23 @@ def test_small_groups_are_refused_where_something_is_kept(folder, capsys, small_
     _, said = run(capsys, *fit, "--small-groups", "drop", "--output", "r.csv")
     assert "6 rows are left out, as their groups have fewer than 5: 'x' (2), 'y' (1)" in said
     assert load_model("m.fairpca").group_table.labels == ("f", "m")
-    assert len(pd.read_csv("r.csv")) == N  # they can be reduced all the same
+    assert len(pd.read_csv("r.csv")) == N - 6
     out, _ = run(capsys, "audit", "t.csv", "--model", "m.fairpca", "--small-groups", "pool")
     assert "other (small)" in out
     assert "\ny " not in out
     run(capsys, *fit, "--min-rows", "1")
-    assert "The group 'y' (1) has fewer than 2 rows all together: leave them" in refused(
-        capsys, *fit, "--min-rows", "2", "--small-groups", "pool"
+    # One group alone cannot be put together with others.
+    assert refused(capsys, *fit, "--min-rows", "2", "--small-groups", "pool") == (
+        "The group 'y' (1) has fewer than 2 rows: leave it out with --small-groups drop, or keep "
+        "it with --small-groups keep."
     )
+    assert refused(capsys, *fit, "--min-rows", "2") == (
+        "The group 'y' (1) has fewer than 2 rows, so that what is written of it would tell about "
+        "single people: leave it out with --small-groups drop, or keep it as it is with "
+        "--small-groups keep."
+    )
+    _, said = run(capsys, *fit, "--min-rows", "2", "--small-groups", "drop")
+    assert "1 row is left out, as its group has fewer than 2: 'y' (1)." in said
 
 
 def test_small_groups_of_several_columns(folder, capsys):
@@ -284,7 +322,50 @@ def test_missing_labels_stay_what_they_are_beside_small_groups(folder, capsys):
     _, said = run(capsys, *fit, "--missing-labels", "drop")
     assert load_model("m.fairpca").group_table.labels == ("f", "m")
     assert "6 of 90 rows are left out, because their sensitive features are missing" in said
-    assert "2 rows are left out, as their groups have fewer than 5: 'x' (2)." in said
+    assert "2 rows are left out, as their group has fewer than 5: 'x' (2)." in said
+
+
+@pytest.mark.parametrize("stream", [[], ["--stream"]])
+@pytest.mark.parametrize(
+    ("label", "more"),
+    [("x", ["--small-groups", "drop"]), (None, ["--missing-labels", "drop"])],
+)
+def test_nothing_is_learned_from_rows_that_are_left_out(
+    folder, capsys, small_blocks, label, more, stream
+):
+    """From the means with and without a row, and how many there are, that row would follow."""
+    jobs = ["king", *["poet"] * 5, *np.resize(["cook", "smith"], N - 6)]
+    frame = people(sex=[label, *np.resize(["f", "m"], N - 1)], job=jobs)
+    frame.loc[0, "a"] = 777.0  # what nobody may learn
+    frame.loc[1, "sex"] = label
+    frame.loc[1, "b"] = None  # nor does it matter what such a row lacks
+    frame.to_csv("t.csv", index=False)
+    kept = frame[2:]
+    kept.to_csv("kept.csv", index=False)
+    how = [*ON, *stream, "--force", "--json"]
+    out, _ = run(capsys, "fit", "t.csv", *how, *more, "--model", "m.fairpca", "--output", "r.csv")
+    run(capsys, "fit", "kept.csv", *how, "--model", "k.fairpca", "--output", "k.csv")
+    assert (json.loads(out)["rows"], json.loads(out)["rows_left_out"]) == (N - 2, 2)
+    found, expected = load_model("m.fairpca"), load_model("k.fairpca")
+    assert found.preparation.columns == expected.preparation.columns  # "poet" is rare in the rest
+    assert found.preparation.columns[4].pool
+    np.testing.assert_allclose(found.preparation.means[:4], kept[[*"abcn"]].mean(), atol=1e-12)
+    np.testing.assert_allclose(found.preparation.scales[:4], kept[[*"abcn"]].std(ddof=0))
+    np.testing.assert_allclose(found.preparation.means, expected.preparation.means, atol=1e-12)
+    np.testing.assert_allclose(found.fair_pca.mean_, 0.0, atol=1e-12)  # of standardised columns
+    n, m, s = N - 1, found.preparation.means, found.preparation.scales
+    recovered = n * m - (n - 1) * (m + s * found.fair_pca.mean_)
+    assert abs(recovered[0] - 777.0) > 700.0
+    pd.testing.assert_frame_equal(pd.read_csv("r.csv"), pd.read_csv("k.csv"), atol=1e-9)
+    out, _ = run(capsys, "audit", "t.csv", "--model", "m.fairpca", *stream, *more, "--json")
+    assert json.loads(out)["rows_left_out"] == 2
+
+
+def test_a_table_without_any_label(folder, capsys):
+    people(sex=None).to_csv("t.csv", index=False)
+    assert refused(capsys, "fit", "t.csv", *ON, "--missing-labels", "drop") == (
+        "The sensitive columns have no value in any row."
+    )
 
 
 @pytest.mark.parametrize("command", ["report", "audit", "fit"])
@@ -396,3 +477,62 @@ def test_columns_of_a_model_under_another_name(folder, capsys):
     assert refused(capsys, "transform", "new.csv", "--model", "m.fairpca", "--output", "r.csv") == (
         "The table lacks columns that the model needs: 'job' (is it called 'Job' here?)."
     )
+
+
+def test_columns_that_a_model_does_not_know_can_be_dropped_as_is_said(folder, capsys):
+    people().to_csv("t.csv", index=False)
+    run(capsys, "fit", "t.csv", *ON, "--model", "m.fairpca")
+    people(1, extra=1.5)[:1].to_csv("new.csv", index=False)
+    transform = ["transform", "new.csv", "--model", "m.fairpca", "--output", "r.csv"]
+    assert refused(capsys, *transform) == (
+        "The table has columns that the model does not know: 'extra': leave them out with --drop "
+        "extra if they do not belong to it."
+    )
+    out, _ = run(capsys, *transform, "--drop", "extra")
+    assert out.endswith("Reduced 1 row to 2 columns.\nWritten: r.csv\n")
+
+
+def test_a_table_of_text_with_another_suffix(folder, capsys, monkeypatch):
+    people().to_csv("t.txt", index=False)
+    assert refused(capsys, "fit", "t.txt", *ON).endswith(
+        "'.tsv.gz': rename it, or, if it is a table of text, pipe it in with - in place of its "
+        "name."
+    )
+    text = Path("t.txt").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    run(capsys, "fit", "-", *ON)
+
+
+def test_notes_on_labels_and_categories_are_printed(folder, capsys):
+    jobs = ["Cook", "KING", "king", *np.resize(["cook", "NA"], N - 3)]
+    sex = np.resize(["f", "m", "M", "n/a"], N)
+    people(job=jobs, sex=sex).to_csv("t.csv", index=False)
+    out, _ = run(capsys, "fit", "t.csv", *ON)
+    assert (
+        "\n  'job': 3 rare categories as 'other (rare)'; 'NA' is a category, not a missing value "
+        "(in CSV files, --missing-values NA makes it one); 'Cook' and 'cook' differ only in case "
+        "or spaces\n" in out
+    )  # "KING" and "king" are rare, and not named
+    assert (
+        "\n  'sex': 'n/a' is a group, not a missing value (in CSV files, --missing-values n/a "
+        "makes it one); 'M' and 'm' differ only in case or spaces\n" in out
+    )
+    more = ["--missing-values", "n/a", "--missing-labels", "drop"]
+    out, _ = run(capsys, "fit", "t.csv", *ON, *more, "--stream")
+    assert "\n  'sex': 'M' and 'm' differ only in case or spaces\n" in out
+    people(job="cook").to_csv("t.csv", index=False)
+    out, _ = run(capsys, "fit", "t.csv", *ON)
+    assert "4 of numbers and 1 of text as 1 0/1 column;" in out
+
+
+@pytest.mark.parametrize("model_of", ["csv", "parquet"])
+def test_white_space_in_names_and_models(folder, capsys, model_of):
+    """A model takes a CSV file whose names have it, whether its own names have it or not."""
+    frame = people().rename(columns={"a": " a\nb "})
+    frame.to_csv("t.csv", index=False)
+    frame.to_parquet("t.parquet", index=False)
+    run(capsys, "fit", f"t.{model_of}", *ON, "--model", "m.fairpca")
+    name = "a b" if model_of == "csv" else " a\nb "
+    assert load_model("m.fairpca").preparation.columns[0].name == name
+    run(capsys, "transform", "t.csv", "--model", "m.fairpca", "--output", "r.csv")
+    assert len(pd.read_csv("r.csv")) == N

@@ -146,3 +146,25 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r"install `fairpca\[files\]`"):
         read_moments("somewhere")
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("1,5", "has 59 numbers and one cell that is no number, '1,5' (line 3)"),
+        ("n.a.", "has 59 numbers and one cell that is no number, 'n.a.' (line 3)"),
+    ],
+)
+def test_a_column_of_numbers_with_a_slip_is_not_left_out_without_a_word(tmp_path, cell, said):
+    x = [f"{i}.25" for i in range(60)]
+    x[1] = f'"{cell}"'
+    rows = [f"{v},{i % 7},{'fm'[i % 2]},{'ab'[i % 2]}{i}" for i, v in enumerate(x)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["x,y,sex,name", *rows, ""]))
+    with pytest.raises(ValueError, match="name the features") as error:
+        read_moments(path, sensitive_features="sex")
+    assert str(error.value) == (
+        f"{str(path)!r}: Column 'x' {said}: correct that, or name the features."
+    )
+    moments = read_moments(path, sensitive_features="sex", features=["y"])
+    assert moments.n_rows == 60

@@ -32,7 +32,8 @@ def columns_sentence(prepared: PreparedTable) -> str:
     parts = [f"{len(numbers)} of numbers"] if numbers else []
     if texts:
         made = sum(outcome.n_columns for outcome in texts)
-        word = "0/1 columns" if texts[0].kind == "onehot" else "columns of codes"
+        column = "column" if made == 1 else "columns"
+        word = f"0/1 {column}" if texts[0].kind == "onehot" else f"{column} of codes"
         parts.append(f"{len(texts)} of text as {made} {word}")
     said = [" and ".join(parts)]
     for kind, word in _KINDS.items():
@@ -162,7 +163,7 @@ def table_as_data(prepared: PreparedTable) -> dict[str, Any]:
         "columns": [column.name for column in prepared.preparation.columns],
         "prepared_columns": list(prepared.preparation.feature_names),
         "outcomes": [asdict(outcome) for outcome in prepared.outcomes],
-        "rows_left_out": prepared.table.n_dropped,
+        "rows_left_out": prepared.table.n_dropped + prepared.table.n_unkept,
     }
 
 

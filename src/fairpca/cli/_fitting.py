@@ -154,13 +154,9 @@ def _left_out(prepared: PreparedTable) -> dict[str, int]:
         one = "in a group" if n == 1 else f"in {n:,} groups"
         one = one if prepared.grouping == "intersections" else "in groups"
         which = f"{one} of fewer than {prepared.reading.min_rows} rows"
-    unlabelled = small
-    if prepared.missing_labels == "drop":
-        lacking = [labels.codes < 0 for labels in (prepared.groups or {}).values()]
-        unlabelled = int(np.any(lacking, axis=0).sum())
     return {
         "with missing values": prepared.table.n_dropped,
-        "without a label": max(unlabelled - small, 0),
+        "without a label": prepared.n_unlabelled,
         which: small,
     }
 

@@ -6,6 +6,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,14 @@ def open_table(
     *,
     text: Collection[str] = (),
     as_text: Collection[str] = (),
+    names: Collection[str] = (),
     stream: bool = False,
     whole: bool = False,
 ) -> Table:
     """Open the file of a table; `stream` wants batches of it, and `whole` all rows in memory.
 
-    Columns of a CSV file are `text` whatever they look like, and those of any file `as_text`.
+    Columns of a CSV file are `text` whatever they look like, and those of any file `as_text`. Those
+    of `names` are called so with all their white space, if there are any.
     """
     if stream and whole:
         raise BadInputError(
@@ -43,7 +46,7 @@ def open_table(
         "text": text,
         "as_text": {*as_text, *reading.as_text},
         "in_memory": True if whole else False if stream else None,
-        "rules": reading.rules,
+        "rules": replace(reading.rules, names=frozenset(names)),
     }
     if str(path) == STDIN:
         spooled = _spooled()

@@ -70,7 +70,10 @@ def check_suffix(path: Path, known: Sequence[str]) -> None:
     what = _ELSEWHERE.get(path.suffix.lower())
     if what is not None and ".csv.gz" in known:  # a table to be read
         raise BadInputError(f"{str(path)!r} is {what}.")
-    raise BadInputError(f"{str(path)!r} must end in one of {listed(known)}.")
+    more = ""
+    if ".csv.gz" in known:
+        more = ": rename it, or, if it is a table of text, pipe it in with - in place of its name"
+    raise BadInputError(f"{str(path)!r} must end in one of {listed(known)}{more}.")
 
 
 def failure(error: OSError, verb: str = "use", path: object = None) -> str:

@@ -35,9 +35,10 @@ from fairpca.moments import MomentSum
 from fairpca.tables.batches import Table
 from fairpca.tables.columns import Encoded, encode_labels, label_groups, require_columns
 from fairpca.tables.encoding import Tally, missing_error
-from fairpca.tables.outcomes import ColumnOutcome, outcomes_of
+from fairpca.tables.outcomes import ColumnOutcome, outcomes_of, with_label_notes
 from fairpca.tables.preparation import Preparation, PreparationLearner
-from fairpca.tables.small_groups import GroupCounter, Regrouping
+from fairpca.tables.row_choice import RowChoice
+from fairpca.tables.small_groups import Regrouping
 from fairpca.tables.writing import write_batches
 
 
@@ -68,9 +69,26 @@ class PreparedTable:
     def outcomes(self) -> tuple[ColumnOutcome, ...]:
         """What became of each column of the table."""
         known = self.preparation
-        return self.learned or outcomes_of(
+        found = self.learned or outcomes_of(
             known.columns, known.ignored, known.sensitive, self.tally
         )
+        return with_label_notes(found, self.labels())
+
+    def labels(self) -> dict[str, set[str]]:
+        """The texts that make the groups, for each of the sensitive columns."""
+        found: dict[str, set[str]] = {}
+        for j, name in enumerate(self.sensitive):
+            labels = [] if self.groups is None else [*self.groups[name].categories]
+            if self.moments is not None:
+                labels = [x[j] if isinstance(x, tuple) else x for x in self.moments.labels]
+            found[name] = {text for text in labels if isinstance(text, str)} - {MISSING}
+        return found
+
+    @property
+    def n_unlabelled(self) -> int:
+        """How many rows are left out because they have no label."""
+        small = self.regrouping
+        return self.table.n_unkept - (small.n_rows if small and small.drops else 0)
 
     def labelled(self, batch: Any) -> Any:
         """The batch with the labels by which its rows are grouped."""
@@ -124,7 +142,8 @@ def prepare_table(
     """
     reading = reading or ReadingOptions()
     text = () if options.keep_sensitive else options.sensitive
-    table = open_table(path, reading, text=text, stream=stream, whole=whole)
+    named = [*options.sensitive, *options.drop, *carry, *reading.as_text, *reading.as_number]
+    table = open_table(path, reading, text=text, names=named, stream=stream, whole=whole)
     if carry and output is None:
         raise BadInputError("--carry needs --output, the table to carry columns into.")
     require_columns(table.names, carry)
@@ -132,6 +151,7 @@ def prepare_table(
         PreparationLearner,
         table.names,
         places=table.places,
+        codes=table.codes,
         **vars(options) | reading.learning(),
     )
     used = learner().used
@@ -141,18 +161,15 @@ def prepare_table(
     small = reading.small_groups or ("error" if kept else "keep")
 
     def prepare() -> PreparedTable:
-        learning, counter = learner(), GroupCounter(options.sensitive, missing_labels)
+        learning = learner()
+        rows = RowChoice(table, options.sensitive, missing_labels, small, reading.min_rows, groups)
         doing = "learning the columns"
-        needed = unique([*used, *(() if small == "keep" else options.sensitive)])
+        needed = unique([*used, *(options.sensitive if rows.counts else ())])
         with stage(doing) as progress:
             for batch in table.batches(needed, tell=partial(_tell, progress, doing)):
                 learning.see(batch)
-                if small != "keep":
-                    counter.see(batch)
+                rows.see(batch)
         found = learning.preparation()
-        regrouping = None
-        if small != "keep":
-            regrouping = counter.regrouping(small, reading.min_rows, groups)
         prepared = PreparedTable(
             table,
             found,
@@ -160,7 +177,7 @@ def prepare_table(
             missing_labels,
             folds=folds,
             reading=reading,
-            regrouping=regrouping,
+            regrouping=rows.regrouping(),
             learned=learning.outcomes(found),
         )
         return _gathered(prepared)
@@ -187,18 +204,16 @@ def prepare_with_model(
     small = reading.small_groups or "keep"
 
     def prepare() -> PreparedTable:
-        regrouping = None
-        if small != "keep":
-            counter = GroupCounter(sensitive, missing_labels)
+        rows = RowChoice(opened.table, sensitive, missing_labels, small, reading.min_rows, groups)
+        if rows.counts:
             for batch in opened.table.batches(sensitive):
-                counter.see(batch)
-            regrouping = counter.regrouping(small, reading.min_rows, groups)
+                rows.see(batch)
         return _gathered(
             replace(
                 opened,
                 sensitive=sensitive,
                 missing_labels=missing_labels,
-                regrouping=regrouping,
+                regrouping=rows.regrouping(),
                 tally=Tally(),
             )
         )
@@ -219,10 +234,10 @@ def open_with_model(
 ) -> PreparedTable:
     """The same, of which nothing is read yet; `others` are further columns that will be needed."""
     needed = [column.name for column in preparation.columns]
-    numbers = {*needed} - {*preparation.text_columns}
-    text = {*preparation.text_columns, *preparation.sensitive, *labels} - numbers
-    texts = preparation.text_columns
-    table = open_table(path, reading, text=text, as_text=texts, stream=stream)
+    texts = {*preparation.text_columns}
+    text = {*texts, *preparation.sensitive, *labels} - ({*needed} - texts)
+    named = {*needed, *preparation.ignored, *others, *drop}
+    table = open_table(path, reading, text=text, as_text=texts, names=named, stream=stream)
     require_columns(table.names, [*others, *drop])
     unused = {*drop, *(name for name in others if name not in needed)}
     preparation.check_names([name for name in table.names if name not in unused])
@@ -277,15 +292,12 @@ def _gathered(prepared: PreparedTable) -> PreparedTable:
     """The prepared rows of a table in memory, or the moments of one that is read in batches."""
     table, sensitive, regrouping = prepared.table, prepared.sensitive, prepared.regrouping
     n_rows, total = 0, MomentSum()
-    n_dropped = 0
     kept: list[Array] = []
     labels: dict[str, list[Any]] = {name: [] for name in sensitive}
     orders: Orders | None = None
-    missing = prepared.missing_labels if regrouping is None else regrouping.missing_labels
     for batch, rows, encoded in _prepared(prepared, "preparing the columns", (), sensitive):
         n_rows += len(rows)
-        groups = label_groups(batch, sensitive, missing)
-        n_dropped += groups.n_dropped
+        groups = label_groups(batch, sensitive, prepared.missing_labels)
         if table.in_memory:
             kept.append(rows)
             orders = merged_orders(orders, groups.orders)
@@ -296,11 +308,10 @@ def _gathered(prepared: PreparedTable) -> PreparedTable:
             parted = in_folds(groups, rows) if prepared.folds and groups.labels else groups
             total.add(GroupMoments.from_groups(rows, parted))
         check_number_of_groups(total.n_groups)
+    prepared = replace(prepared, n_rows=n_rows)
     if regrouping is not None:
-        n_dropped -= regrouping.n_rows * regrouping.drops
         warn_user(regrouping.said)
-    warn_of_dropped(n_dropped, n_rows)
-    prepared = replace(prepared, n_rows=n_rows, missing_labels=missing)
+    warn_of_dropped(prepared.n_unlabelled, n_rows + table.n_unkept)
     if not table.in_memory:
         if not total.n_groups:
             raise ValueError("The sensitive columns have no value in any row.")
@@ -321,13 +332,9 @@ def _checked_labels(prepared: PreparedTable) -> PreparedTable:
     """The same; refuses labels of a CSV file, which are text, that are a measurement's numbers."""
     if not prepared.table.is_csv:
         return prepared
-    for j, name in enumerate(prepared.sensitive):
-        if prepared.moments is not None:
-            labels = {x[j] if isinstance(x, tuple) else x for x in prepared.moments.labels}
-        else:
-            labels = {*prepared.groups[name].categories} if prepared.groups else set()
+    for name, labels in prepared.labels().items():
         try:
-            numbers = [float(str(label)) for label in labels - {MISSING}]
+            numbers = [float(label) for label in labels]
         except ValueError:
             continue
         try:
@@ -371,6 +378,7 @@ def _prepared(
                     encoded = encode_labels(batch, sensitive)
                 yield batch, rows, encoded
     if unlabelled:
+        n_rows += prepared.table.n_unkept
         raise BadInputError(
             f"the sensitive columns have no value in {unlabelled:,} of {n_rows:,} rows: leave "
             "those rows out with --missing-labels drop, or make them a group with "

@@ -21,7 +21,8 @@ _TABS = ("\\t", "tab")
 
 _IMPUTE = (
     "Fill in missing and infinite numbers, here and in tables that a model is used on; missing "
-    "text becomes the most frequent one."
+    "text becomes the most frequent one. So that no single person's number is kept, the median is "
+    "the mean of the --min-rows middle ones, and the most frequent number one of so many rows."
 )
 _MIN_ROWS = (
     "Categories with fewer rows become one, called 'other (rare)', whose parts are not kept; "
@@ -53,7 +54,9 @@ MissingValues = Annotated[
     typer.Option(
         "--missing-values",
         metavar="WORD",
-        help="A further word for a missing value in a CSV file, such as '?'; repeatable.",
+        help="A further word for a missing value in a CSV file, such as '?'; repeatable. Empty "
+        "cells are missing, and among numbers NA, N/A, NaN, null, None and the like; in text and "
+        "labels these are words.",
     ),
 ]
 AsText = Annotated[
@@ -66,7 +69,8 @@ AsNumber = Annotated[
     list[str],
     column_option(
         "--as-number",
-        help="Take a column for a measurement that seems to count the rows; repeatable.",
+        help="Take a column of numbers for a measurement that seems to count the rows, or has "
+        "zeros in front as codes have; repeatable.",
     ),
 ]
 Impute = Annotated[str, choice_option(IMPUTATIONS, _IMPUTE)]

@@ -53,7 +53,8 @@ def read_moments(
         Dask also an array, series or data frame with the same rows in the same partitions.
     features : sequence of str, default=None
         The columns to reduce, numeric and without missing values. None takes all numeric ones of
-        the first table that are not named otherwise, and refuses further tables with more; of a
+        the first table that are not named otherwise, and refuses further tables with more, and
+        columns of CSV files that nearly are, because of a slip; of a
         Dask data frame all columns, where groups and weights are not given by name.
     sample_weight : str, default=None
         The column with non-negative weights of the rows. With Dask also an array or series.
@@ -189,6 +190,8 @@ def _read_files(
     from fairpca.sources.blocks import Batch
     from fairpca.sources.checkpoint import Pass
     from fairpca.sources.files import list_files
+    from fairpca.sources.slips import refuse_slips
+    from fairpca.tables.csv_files import CsvRules
     from fairpca.tables.reading import TableFile
 
     files = list_files(source)
@@ -200,11 +203,16 @@ def _read_files(
     read = size - sum(file.size for file in left)
 
     def batches(file: TableFile) -> Iterator[tuple[Any, Any, float]]:
-        table = file.open()
+        # Names that are given may have any white space.
+        given = {*choice.sensitive, *(choice.features or ()), choice.weight or ""}
+        table = file.open(rules=CsvRules(names=given))
         with file.naming():
             if table.is_empty:  # a head alone does not say which columns are numeric
                 return
+            first = reading.columns is None
             reading.columns = columns = choice.columns(table.schema, reading.columns)
+            if first and columns.all_numeric:
+                refuse_slips(table, columns.names)
             for batch, share in table.batches(columns.names, columns.types(table.schema)):
                 yield batch, columns, share
 

@@ -1,6 +1,6 @@
 """Table: the rows of a file in batches, as often as needed; a small table is a single batch."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +11,7 @@ from fairpca.tables.columns import INDEX, check_column_names
 from fairpca.tables.csv_files import CsvFile, CsvRules, OtherTypeError
 from fairpca.tables.reading import TableFile, cut
 from fairpca.tables.refusals import TableError
+from fairpca.tables.small_groups import RowRule
 
 IN_MEMORY = 2**30
 """Files up to this many bytes are read once, and kept in memory as one batch."""
@@ -44,6 +45,8 @@ class Table:
         Whether all rows are one batch.
     n_dropped : int
         How many rows the last pass left out, as `drop_missing` asks for.
+    n_unkept : int
+        How many further rows it left out, as `keep` asks for.
     """
 
     def __init__(
@@ -65,11 +68,16 @@ class Table:
         self._needed: Sequence[str] = self.names
         self._complete: tuple[str, ...] = ()
         self._kept: list[Any] | None = None
-        self.n_dropped = 0
+        self._rule: RowRule | None = None
+        self.n_dropped = self.n_unkept = 0
 
     def drop_missing(self, columns: Sequence[str]) -> None:
         """Leave out rows that have no value, or an infinite one, in one of these columns."""
         self._complete = tuple(columns)
+
+    def keep(self, rule: RowRule | None) -> None:
+        """Leave out the rows that a rule about their labels does not keep; None keeps all."""
+        self._rule = rule
 
     def places(self, name: str, texts: Collection[str]) -> dict[str, str]:
         """Where each of some cells of a column of text first stands, for messages."""
@@ -90,6 +98,11 @@ class Table:
     def is_csv(self) -> bool:
         """Whether its labels are text, whatever they look like."""
         return isinstance(self._source, CsvFile)
+
+    @property
+    def codes(self) -> Mapping[str, str]:
+        """Columns of numbers with zeros in front, and such a number of each."""
+        return self._source.codes if isinstance(self._source, CsvFile) else {}
 
     def need(self, columns: Sequence[str]) -> None:
         """Say which columns will be read, before any is: a table in memory has these alone."""
@@ -128,8 +141,9 @@ class Table:
         tell : callable, default=None
             Called with the rows and the share of the file that have been read.
         """
-        rows = dropped = 0
-        wanted = list(dict.fromkeys((*columns, *self._complete)))
+        rows = dropped = unkept = 0
+        labels = () if self._rule is None else self._rule.names
+        wanted = list(dict.fromkeys((*columns, *self._complete, *labels)))
         if self.in_memory and self._kept is None:
             whole = pyarrow.Table.from_batches([batch for batch, _ in self._read(self._needed)])
             self._kept = whole.combine_chunks().to_batches()
@@ -138,12 +152,16 @@ class Table:
             for part in cut(batch, width) if self._kept is None else [batch]:
                 complete = part.filter(_complete(part, self._complete)) if self._complete else part
                 dropped += part.num_rows - complete.num_rows
-                rows += complete.num_rows
-                if complete.num_rows:
-                    yield complete.select(list(columns))
+                kept = complete if self._rule is None else self._rule.applied(complete)
+                unkept += complete.num_rows - kept.num_rows
+                rows += kept.num_rows
+                if kept.num_rows:
+                    yield kept.select(list(columns))
                 if tell is not None:
                     tell(rows, share)
-        self.n_dropped = dropped
+        self.n_dropped, self.n_unkept = dropped, unkept
+        if not rows and unkept:
+            raise ValueError("The sensitive columns have no value in any row.")
         if not rows:
             raise TableError(
                 f"Each of the {dropped:,} rows lacks a value, so that none is left",

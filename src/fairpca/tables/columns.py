@@ -173,7 +173,9 @@ def check_column_names(names: list[Any]) -> list[str]:
         raise ValueError(f"Names of columns must be text, got {listed(odd, MOST_NAMES)}.")
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise ValueError(f"Columns have the same name: {quoted(repeated)}.")
+        raise ValueError(
+            f"Columns have the same name: {quoted(repeated)}; give each a name of its own."
+        )
     return names
 
 
@@ -193,8 +195,10 @@ def require_columns(names: Sequence[str], wanted: Iterable[str]) -> None:
     hint = f" (did you mean {quoted(close)}?)" if close else ""
     if not close and sum(map(_is_number, names)) > len(names) / 2:
         hint = " (has its first line values, not names?)"
-    if close and close[0] != close[0].strip():
-        hint = f" (did you mean {close[0]!r}, with its spaces?)"
+    if close and close[0] != " ".join(close[0].split()):
+        raise ValueError(
+            f"The table has no column {quoted(absent)}, but one with other spaces: {close[0]!r}."
+        )
     raise ValueError(f"The table has no column {quoted(absent)}{hint}; it has {quoted(names)}.")
 
 
@@ -262,13 +266,15 @@ def _neither(name: str, kind: Any) -> ValueError:
     )
 
 
-def date_error(name: str, more: str) -> TableError:
-    """What is said of a column of dates and times."""
+def date_error(name: str, more: str, *, few: bool | None = None) -> TableError:
+    """What is said of a column of dates and times; `few`, if known: they may be categories."""
+    drop = f"leave the column out with {typed('--drop', [name])}"
+    each = f", or take each for a category with {typed('--as-text', [name])}"
+    each += " if there are few" if few is None else ""
     return TableError(
         f"Column {quoted([name])} holds dates or times{more}",
         "turn them into numbers, such as years, or leave the column out",
-        "turn them into numbers, such as years, leave the column out with "
-        f"{typed('--drop', [name])}, or take each for a category with {typed('--as-text', [name])}",
+        f"turn them into numbers, such as years, {f'or {drop}' if few is False else drop + each}",
     )
 
 

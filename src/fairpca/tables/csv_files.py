@@ -5,7 +5,9 @@ cells are separated by commas, in files that end in .tsv by tabs. `CsvRules` can
 A column holds truth values (True and False in usual spellings), whole numbers, numbers or text,
 whichever is the first that all its values are; dates are text. In columns of numbers and truth
 values the words of `MISSING_WORDS` are missing values. In text only an empty cell is missing, as
-"NA" or "None" may well be words. Rows of other lengths than the first line are refused.
+"NA" or "None" may well be words. Rows of other lengths than the first line are refused. White space
+in names of columns, line breaks too, is one space, and none at their ends: so they can be typed. A
+first line such as "sep=;", as spreadsheets write it, says what separates the cells.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
@@ -26,7 +29,12 @@ import pyarrow.compute
 import pyarrow.csv
 
 from fairpca.tables.columns import MISSING_WORDS, check_column_names, quoted
-from fairpca.tables.csv_hints import ragged, refuse_other_files, refuse_other_separators
+from fairpca.tables.csv_hints import (
+    ragged,
+    refuse_other_files,
+    refuse_other_separators,
+    said_separator,
+)
 from fairpca.tables.refusals import TableError
 
 BLOCK = 2**22
@@ -60,12 +68,15 @@ class CsvRules:
         The encoding of the text, as Python calls it.
     missing : tuple of str
         Further words for missing values, in numbers and in text.
+    names : collection of str
+        Names of columns that stay as they stand in the file, with all white space.
     """
 
     sep: str = ""
     decimal: str = "."
     encoding: str = "utf-8"
     missing: tuple[str, ...] = ()
+    names: Collection[str] = field(default=(), compare=False)
 
 
 class OtherTypeError(ValueError):
@@ -94,6 +105,9 @@ class CsvFile:
     ----------
     is_empty : bool
         Whether there are no rows, which would say something about types.
+    codes : dict of str
+        Columns of whole numbers of which some, in the first block of rows, have zeros in front, as
+        codes have, and the first of these cells.
     """
 
     def __init__(
@@ -104,15 +118,29 @@ class CsvFile:
         self._packed = path.name.lower().endswith(".gz")
         tabs = path.name.lower().endswith((".tsv", ".tsv.gz"))
         self._sep = self._rules.sep or ("\t" if tabs else ",")
+        self._first = 0  # the line, from 0 on, that has the names
+        self._names: list[str] = []  # where they are not as they stand there
         self._look_at_the_head()
         try:
             with self._open(sample=3 * BLOCK) as (_, reader):
-                names = check_column_names(reader.schema.names)
+                names = [
+                    name if name in self._rules.names else " ".join(name.split())
+                    for name in reader.schema.names
+                ]
+                if names.count("") > 1:
+                    raise TableError(
+                        f"It has {names.count('')} columns without a name",
+                        "name them, or, if they are empty, remove the separators at the ends of "
+                        "the lines",
+                    )
+                check_column_names(names)
                 self.is_empty = next((len(batch) for batch in reader), 0) == 0
                 self._types = dict(zip(names, map(_known, reader.schema.types), strict=True))
         except pyarrow.ArrowInvalid as error:
             self._explain(error, 0)
+        self._names = names if names != reader.schema.names else []
         self._types |= dict.fromkeys(self._text.intersection(names), _TEXT)
+        self.codes = {} if self.is_empty else self._find_codes()
 
     @property
     def schema(self) -> Any:
@@ -153,7 +181,9 @@ class CsvFile:
         """The line in which each of some cells of a column first stands."""
         place, wanted = [*self._types].index(name), {*texts}
         found: dict[str, str] = {}
-        for first, _, cells in self._records():
+        records = self._records()
+        next(records, None)  # the names
+        for first, _, cells in records:
             text = cells[place] if place < len(cells) else ""
             if text in wanted:
                 found[text] = f"line {first:,}"
@@ -172,7 +202,12 @@ class CsvFile:
             with pyarrow.csv.open_csv(
                 stream,
                 read_options=pyarrow.csv.ReadOptions(
-                    block_size=BLOCK, skip_rows_after_names=skip, encoding=self._rules.encoding
+                    block_size=BLOCK,
+                    skip_rows=self._first,
+                    column_names=self._names,
+                    # Where there are other names, those in the file are a row.
+                    skip_rows_after_names=skip + bool(self._names),
+                    encoding=self._rules.encoding,
                 ),
                 parse_options=pyarrow.csv.ParseOptions(
                     delimiter=self._sep, newlines_in_values=True
@@ -196,7 +231,26 @@ class CsvFile:
         if self._packed:
             with gzip.open(self._path) as unpacked:
                 head = unpacked.read(_HEAD)
-        refuse_other_separators(head, self._rules.encoding, self._sep, bool(self._rules.sep))
+        said = said_separator(head, self._rules.encoding)
+        if said:
+            self._first, self._sep = 1, self._rules.sep or said
+        chosen = bool(said or self._rules.sep)
+        refuse_other_separators(head, self._rules.encoding, self._sep, chosen)
+
+    def _find_codes(self) -> dict[str, str]:
+        whole = [name for name, kind in self._types.items() if kind == _WHOLE]
+        if not whole:  # Arrow would take none for all
+            return {}
+        kinds = dict.fromkeys(whole, _TEXT)
+        found = {}
+        with self._open(sample=3 * BLOCK, column_types=kinds, include_columns=whole) as (_, reader):
+            first = next(iter(reader))
+        for name in whole:
+            cells = first.column(name)
+            zeros = pyarrow.compute.match_substring_regex(cells, r"^\s*0\d")
+            if zeros.true_count:
+                found[name] = cells.filter(zeros)[0].as_py()
+        return found
 
     def _records(self) -> Iterator[tuple[int, int, list[str]]]:
         """The rows of the file, each with its first and last line: slow, and for messages only."""
@@ -207,11 +261,12 @@ class CsvFile:
             io.TextIOWrapper(cast(BinaryIO, handle), encoding, "replace", newline="") as lines,
             suppress(csv.Error),  # which says that a cell is very long
         ):
-            reader, first = csv.reader(lines, delimiter=self._sep), 1
+            before = sum(1 for _ in islice(lines, self._first))
+            reader, first = csv.reader(lines, delimiter=self._sep), before + 1
             for cells in reader:
                 if cells:
-                    yield first, reader.line_num, cells
-                first = reader.line_num + 1
+                    yield first, before + reader.line_num, cells
+                first = before + reader.line_num + 1
 
     def _explain(self, error: Exception, done: int) -> NoReturn:
         words = " ".join(str(error).split())
@@ -259,12 +314,12 @@ def _joined(a: Any, b: Any) -> Any:
 
 def _without_blanks(batch: Any, blank: Any) -> Any:
     """The batch with empty text, and further words for it, as missing."""
-    for i, field in enumerate(batch.schema):
-        if field.type == _TEXT:
+    for i, found in enumerate(batch.schema):
+        if found.type == _TEXT:
             empty = pyarrow.compute.is_in(batch.column(i), value_set=blank)
             if empty.true_count:
                 filled = pyarrow.compute.if_else(
                     empty, pyarrow.scalar(None, _TEXT), batch.column(i)
                 )
-                batch = batch.set_column(i, field.name, filled)
+                batch = batch.set_column(i, found.name, filled)
     return batch

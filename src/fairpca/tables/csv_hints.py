@@ -72,6 +72,13 @@ def refuse_other_separators(head: bytes, encoding: str, sep: str, chosen: bool) 
         raise _separated(other, sep)
 
 
+def said_separator(head: bytes, encoding: str) -> str:
+    """The separator that a first line such as "sep=;" says, as spreadsheets write it, or none."""
+    text = head.decode(encoding, "replace").removeprefix("\ufeff")
+    found = re.match(r'"?sep=([^\w\s"]|\t)"?\r?\n', text, re.I)
+    return found[1] if found else ""
+
+
 def ragged(records: Iterable[tuple[int, int, list[str]]], sep: str) -> TableError | None:
     """What is said of the first row that has another number of cells than the names."""
     expected = 0

@@ -10,10 +10,15 @@ A column of text is refused, with what to do about it, if
 - nine in ten of its cells are different, as those of names and keys of people are;
 - it has many different texts, of which most are rare, or more than `MOST_CATEGORIES`.
 
+The last two also hold for columns that are said to be text: otherwise their texts, which are those
+of single people, would be in the model.
+
 A column of whole numbers is refused if it counts the rows (each number from the least to the
 largest occurs once, or they increase from row to row without large steps), or is called an id and
 has room for a number of its own in each row. Tables of fewer than `FEW_ROWS` rows tell too little
-for that. Measurements are different in every row too: columns of other numbers are never refused.
+for that. So is one of whole numbers in a CSV file of which some, among the first rows, have zeros
+in front, as codes have. Measurements are different in every row too: columns of other numbers are
+never refused.
 """
 
 from __future__ import annotations
@@ -64,11 +69,12 @@ _LOOKS = {
     "date": re.compile(
         r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d{2})"
         rf"|\d{{1,2}}\.?[ -](?:{_MONTHS})[a-z]*\.?,?[ -]\d{{2,4}}"
-        rf"|(?:{_MONTHS})[a-z]*\.? \d{{1,2}},? \d{{4}})"
+        rf"|(?:{_MONTHS})[a-z]*\.? \d{{1,2}},? \d{{4}}|(?:19|20)\d{{2}}-(?:0[1-9]|1[0-2]))"
         r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?[ap]m)?(?:Z| ?[+-]\d{2}:?\d{2})?)?"
         r"|\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?[ap]m)?",
         re.I,
     ),
+    "dressed": re.compile(rf"(?:PT|[^\w\s]{{0,2}})\s?(?:{_NUMBER})\s?[^\d\s]{{0,6}}"),
 }
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.I)
 _ID = re.compile(r"(?i:(?:.*[^a-z])?(?:id|ids|uid|uuid|guid|ssn))|.*[a-z]I[dD]", re.S)
@@ -78,7 +84,8 @@ def look_of(text: str, decimal: str = ".") -> str:
     """What a cell looks like, where numbers have this decimal point.
 
     That is "number", "other decimal" (a number with the other decimal point), "thousands", "sign",
-    "date", "missing" (a word that is no value among numbers) or "text".
+    "date", "dressed" (a number with a unit or in another spelling, or what may be one), "missing"
+    (a word that is no value among numbers) or "text".
     """
     plain = text.strip()
     if text in MISSING_WORDS:
@@ -90,7 +97,8 @@ def look_of(text: str, decimal: str = ".") -> str:
     for look in ("number", "other decimal", "thousands", "sign"):
         if _LOOKS[look].fullmatch(plain) and (look != "sign" or any(s in plain for s in _SIGNS)):
             return look
-    return "date" if _LOOKS["date"].fullmatch(text.strip()) else "text"
+    others = (look for look in ("date", "dressed") if _LOOKS[look].fullmatch(text.strip()))
+    return next(others, "text")
 
 
 @dataclass
@@ -113,7 +121,7 @@ class Looks:
             if look == "other decimal" and _LOOKS["thousands"].fullmatch(text.strip()):
                 self.n_thousands += count
             shown = self.examples.setdefault(look, [])
-            if len(shown) < _SHOWN and text not in shown:
+            if len(shown) <= _SHOWN and text not in shown:
                 shown.append(text)
 
 
@@ -142,16 +150,25 @@ class Judge:
             raise zeros_error(name, self._shown(name, odd[:1]))
         n = looks.cells.total()
         judged = n - looks.cells["missing"]
+        refusal = self._too_different(name, texts, n)
         if judged and name not in self.as_text:
-            self._numbers(name, looks, texts, judged)
+            self.numbers(name, looks, texts, refusal is None)
             if looks.cells["date"] >= NEARLY_ALL * judged:
                 shown = self._shown(name, looks.examples["date"][:1])
-                raise date_error(name, f", such as {shown}")
+                raise date_error(name, f", such as {shown}", few=refusal is None)
+        if refusal is not None and looks.cells["dressed"] >= NEARLY_ALL * judged > 0:
+            shown = self._shown(name, looks.examples["dressed"][:1])
+            raise _unadorned(name, "units, or in another spelling", shown, False)
+        if refusal is not None:
+            raise refusal
+
+    def _too_different(self, name: str, texts: Counter[str] | None, n: int) -> TableError | None:
+        """What is said of texts that cannot be categories, because they are too different."""
         if texts is None:
-            raise _too_many(name, f"more than {MOST_TEXTS:,} different texts")
+            return _too_many(name, f"more than {MOST_TEXTS:,} different texts")
         if n >= FEW_ROWS and len(texts) >= NEARLY_ALL * n:
             every = "every row" if len(texts) == n else "nearly every row"
-            raise TableError(
+            return TableError(
                 f"Column {quoted([name])} has a different text in {every} ({len(texts):,} in {n:,} "
                 "rows), as names and keys of people are",
                 "leave it out",
@@ -159,58 +176,103 @@ class Judge:
             )
         rare = [count for count in texts.values() if count < max(self.min_rows, 2)]
         if len(rare) > MANY_TEXTS and sum(rare) > n / 2:
-            raise _too_many(
+            return _too_many(
                 name,
                 f"{len(texts):,} different texts in {n:,} rows, most of which are in fewer than "
                 f"{max(self.min_rows, 2)} rows",
             )
+        return None
 
-    def _numbers(self, name: str, looks: Looks, texts: Counter[str] | None, n: int) -> None:
+    def numbers(
+        self, name: str, looks: Looks, texts: Counter[str] | None, as_text: bool = True
+    ) -> None:
+        """Refuse a column of text that is meant as numbers; `as_text`: it may be categories."""
         cells = looks.cells
+        n = cells.total() - cells["missing"]
         numbers, dressed = cells["number"], cells["other decimal"] + cells["thousands"]
         if dressed and numbers + dressed >= NEARLY_ALL * n:
-            self._marks(name, looks)
+            self._marks(name, looks, as_text)
         if cells["sign"] and numbers + dressed + cells["sign"] >= NEARLY_ALL * n:
-            raise _unadorned(name, "signs", self._shown(name, looks.examples["sign"][:1]))
+            shown = self._shown(name, looks.examples["sign"][:1])
+            raise _unadorned(name, "signs", shown, as_text)
         different = MANY_NUMBERS
         if texts is not None:
             different = sum(look_of(text, looks.decimal) == "number" for text in texts)
         if numbers == n:
             if different >= MANY_NUMBERS:  # of a Parquet file, say
-                raise TableError(
-                    f"Column {quoted([name])} holds numbers as text",
-                    "turn them into numbers, or leave the column out",
-                    "turn them into numbers, or, if they are names of categories, add "
-                    f"{typed('--as-text', [name])}",
-                )
+                raise self._numbers_as_text(name, texts or (), as_text)
         elif numbers >= NEARLY_ALL * n or (numbers >= n / 2 and different >= MANY_NUMBERS):
             rest = (look for look in looks.examples if look not in ("number", "missing"))
-            odd = [text for look in rest for text in looks.examples[look]][:_SHOWN]
-            raise self._slips(name, odd, n - numbers, n)
+            odd = [text for look in rest for text in looks.examples[look]]
+            raise self._slips(name, odd, n - numbers, n, as_text)
 
-    def _slips(self, name: str, odd: Sequence[str], n_odd: int, n: int) -> TableError:
+    def _slips(
+        self, name: str, odd: Sequence[str], n_odd: int, n: int, as_text: bool
+    ) -> TableError:
+        odd, all_shown = odd[:_SHOWN], len(odd) <= _SHOWN
         what, them = f"{n_odd:,} cells that are no numbers, such as", "them"
         if n_odd == 1:
             what, them = "one cell that is no number,", "it"
-        words = [text for text in odd if not any(map(str.isdigit, text))]
-        missing = f"{typed('--missing-values', words)} if that means a missing value, "
+        shown = self._shown(name, odd)
+        if n_odd == 1 and shown.endswith("(line 2)"):
+            them = "it, or remove that line if it has the units"
+        # Of many with digits, each would have to be named.
+        words = [
+            text
+            for text in odd
+            if not any(map(str.isdigit, text))
+            or (all_shown and look_of(text) in ("text", "dressed"))
+        ]
+        add = []
+        if words:
+            add.append(f"{typed('--missing-values', words)} if that means a missing value")
+        if as_text:
+            add.append(f"{typed('--as-text', [name])} if the numbers are names of categories")
+        more = f"{', '.join(add)}, or " if add else ""
         return TableError(
-            f"Column {quoted([name])} has {n - n_odd:,} numbers and {what} "
-            f"{self._shown(name, odd)}",
+            f"Column {quoted([name])} has {n - n_odd:,} numbers and {what} {shown}",
             f"correct {them}, or say that the column is text, or leave it out",
-            f"correct {them}, or add {missing if words else ''}{typed('--as-text', [name])} if the "
-            f"numbers are names of categories, or {typed('--drop', [name])} to leave the column "
-            "out",
+            f"correct {them}, or add {more}{typed('--drop', [name])} to leave the column out",
         )
 
-    def _marks(self, name: str, looks: Looks) -> None:
+    def _numbers_as_text(self, name: str, texts: Iterable[str], as_text: bool) -> TableError:
+        # Characters that look like spaces, such as U+00A0, are what keeps numbers in a CSV file
+        # from being read as such.
+        odd = [text for text in texts if text.strip() != text.strip(" \t\r\n")][:1]
+        where = {} if self.places is None else self.places(name, odd)
+        such = [
+            f", such as {text!a}{f' ({where[text]})' if text in where else ''}, with a "
+            "character that cannot be seen"
+            for text in odd
+        ]
+        return TableError(
+            f"Column {quoted([name])} holds numbers as text{''.join(such)}",
+            "turn them into numbers, or leave the column out",
+            "turn them into numbers, or, if they are names of categories, add "
+            f"{typed('--as-text', [name])}"
+            if as_text
+            else f"turn them into numbers, or leave the column out with {typed('--drop', [name])}",
+        )
+
+    def codes(self, name: str, example: str) -> TableError:
+        """What is said of a column of whole numbers, some of which have zeros in front."""
+        return TableError(
+            f"Column {quoted([name])} has numbers with zeros in front, such as "
+            f"{self._shown(name, [example])}, as codes have",
+            "say that it is text, or that it is a measurement, or leave it out",
+            f"add {typed('--as-text', [name])} if they are names of a few categories, "
+            f"{typed('--as-number', [name])} if they are measured, or {typed('--drop', [name])} to "
+            "leave the column out",
+        )
+
+    def _marks(self, name: str, looks: Looks, as_text: bool) -> None:
         """Refuse numbers with the other decimal point, or with separators between thousands."""
         other = looks.cells["other decimal"]
         thousands = "thousands" in looks.examples or looks.n_fractions > 0
         if looks.n_thousands == other and thousands:
             examples = looks.examples.get("thousands") or looks.examples["other decimal"]
             shown = self._shown(name, examples[:1])
-            raise _unadorned(name, "separators between thousands", shown)
+            raise _unadorned(name, "separators between thousands", shown, as_text)
         if looks.n_fractions:  # then it is a slip
             return
         shown = self._shown(name, looks.examples["other decimal"][:1])
@@ -240,12 +302,13 @@ def check_categories(name: str, n_categories: int) -> None:
         raise _too_many(name, f"{n_categories:,} different texts, too many for a column each")
 
 
-def _unadorned(name: str, what: str, shown: str) -> TableError:
+def _unadorned(name: str, what: str, shown: str, as_text: bool) -> TableError:
+    add = f"add {typed('--as-text', [name])} if they are names of categories, "
     return TableError(
         f"Column {quoted([name])} has numbers with {what}, such as {shown}",
         "write the numbers alone, or leave the column out",
-        f"write the numbers alone, add {typed('--as-text', [name])} if they are names of "
-        f"categories, or leave the column out with {typed('--drop', [name])}",
+        f"write the numbers alone, {add if as_text else ''}or leave the column out with "
+        f"{typed('--drop', [name])}",
     )
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from fairpca.tables.columns import MISSING_WORDS
 from fairpca.tables.encoding import InputColumn, Tally
+from fairpca.tables.refusals import typed
+
+_MOST_ALIKE = 2
+"""How many texts with spellings that differ in case or spaces are named."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,49 @@ def outcome_of(column: InputColumn, n_missing: int = 0, *notes: str) -> ColumnOu
         said.append(f"{n_missing:,} missing value{'s' * (n_missing > 1)} became {shown}")
     n_columns = len(column.output_names)
     return ColumnOutcome(column.name, column.kind, n_columns, n_missing, "; ".join(said))
+
+
+def notes_on(texts: Iterable[str], kept: Collection[str], what: str = "category") -> list[str]:
+    """What a person should know of the texts of a column that may not be meant as they are.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        The different texts.
+    kept : collection of str
+        Those that may be named; of others only what differs from these in case or spaces is.
+    what : {"category", "group"}, default="category"
+        What each of them is.
+    """
+    alike: dict[str, list[str]] = {}
+    for text in sorted(texts):
+        alike.setdefault(" ".join(text.split()).casefold(), []).append(text)
+    notes = [
+        f"{text!r} is a {what}, not a missing value (in CSV files, "
+        f"{typed('--missing-values', [text])} makes it one)"
+        for text in MISSING_WORDS
+        if text in kept
+    ]
+    same = [found for found in alike.values() if len(found) > 1 and not {*kept}.isdisjoint(found)]
+    if same:
+        named = [" and ".join(map(repr, found)) for found in same[:_MOST_ALIKE]]
+        more = [f"{len(same) - _MOST_ALIKE} more"] if len(same) > _MOST_ALIKE else []
+        notes.append(f"{', '.join([*named, *more])} differ only in case or spaces")
+    return notes
+
+
+def with_label_notes(
+    outcomes: Sequence[ColumnOutcome], labels: Mapping[str, Collection[str]]
+) -> tuple[ColumnOutcome, ...]:
+    """The same, with notes on the labels of sensitive columns that make groups alone."""
+    return tuple(
+        replace(
+            outcome, note="; ".join(notes_on(labels[outcome.name], labels[outcome.name], "group"))
+        )
+        if outcome.kind == "sensitive" and outcome.name in labels
+        else outcome
+        for outcome in outcomes
+    )
 
 
 def left_out(ignored: Sequence[str], sensitive: Sequence[str]) -> tuple[ColumnOutcome, ...]:

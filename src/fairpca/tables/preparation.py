@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,13 @@ import numpy as np
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_choice
 from fairpca._rows.words import ENCODINGS, IMPUTATIONS
-from fairpca.tables.columns import column_values, quoted, require_columns, table_columns
+from fairpca.tables.columns import (
+    MOST_NAMES,
+    column_values,
+    quoted,
+    require_columns,
+    table_columns,
+)
 from fairpca.tables.encoding import (
     POOL,
     InputColumn,
@@ -21,7 +27,7 @@ from fairpca.tables.encoding import (
     missing_error,
 )
 from fairpca.tables.looks import Judge, Looks, Places, check_categories, id_error
-from fairpca.tables.outcomes import ColumnOutcome, left_out, outcome_of
+from fairpca.tables.outcomes import ColumnOutcome, left_out, notes_on, outcome_of
 from fairpca.tables.refusals import TableError, meant, typed
 from fairpca.tables.summaries import ColumnSummary
 
@@ -89,9 +95,11 @@ class Preparation:
             Whether the sensitive columns enter too. Other tables then need them as well.
         impute : {"", "mean", "median", "most-frequent"}, default=""
             What missing and infinite numbers become, here and in other tables; text becomes the
-            most frequent one. Without it they are refused.
+            most frequent one. Without it they are refused. The median is the mean of the `min_rows`
+            numbers in the middle.
         min_rows : int, default=1
-            Categories with fewer rows become one, whose name alone is kept.
+            Categories with fewer rows become one, whose name alone is kept; and what is filled in
+            is told by at least so many rows.
         as_text, as_number : sequence of str, default=()
             Columns that are not judged by their looks (`fairpca.tables.looks`): those of text with
             numbers or dates that are names of categories, and those of numbers that only seem to
@@ -100,6 +108,8 @@ class Preparation:
             The decimal point in text that may be numbers.
         places : callable, default=None
             Says where cells stand in a file, for messages.
+        codes : mapping, default=None
+            Columns of numbers that look like codes, with such a number of each.
 
         Returns
         -------
@@ -182,9 +192,11 @@ class Preparation:
                 f"The table lacks columns that the model needs: {quoted(missing)}{hint}."
             )
         if unknown:
-            raise ValueError(
-                f"The table has columns that the model does not know: {quoted(unknown)}; drop "
-                "them if they do not belong to it."
+            raise TableError(
+                f"The table has columns that the model does not know: {quoted(unknown)}",
+                "drop them if they do not belong to it",
+                f"leave them out with {typed('--drop', unknown[:MOST_NAMES])} if they do not "
+                "belong to it",
             )
 
 
@@ -214,6 +226,7 @@ class PreparationLearner:
         as_number: Sequence[str] = (),
         decimal: str = ".",
         places: Places | None = None,
+        codes: Mapping[str, str] | None = None,
     ) -> None:
         check_choice("encode", encode, ENCODINGS)
         check_choice("impute", impute, ("", *IMPUTATIONS))
@@ -232,8 +245,10 @@ class PreparationLearner:
         self._sensitive, self._as_number = tuple(sensitive), as_number
         self._encode, self._standardize, self._min_rows = encode, standardize, min_rows
         text = {*as_text, *(sensitive if keep_sensitive else ())}
-        self._judge = Judge(text, min_rows, places)
-        self._summaries = {name: ColumnSummary(name, impute, Looks(decimal)) for name in self.used}
+        self._judge, self._codes = Judge(text, min_rows, places), codes or {}
+        self._summaries = {
+            name: ColumnSummary(name, impute, min_rows, Looks(decimal)) for name in self.used
+        }
 
     def see(self, batch: Any) -> None:
         """Take in a batch of rows."""
@@ -272,7 +287,13 @@ class PreparationLearner:
                 n_rare = len(summary.texts or ()) - len(column.categories) + 1
                 rare = f"{n_rare:,} rare categor{'ies' if n_rare > 1 else 'y'} as {column.pool!r}"
             constant = summary.is_constant or len(column.categories) == 1
-            found.append(outcome_of(column, summary.n_missing, "constant" * constant, rare))
+            notes = notes_on(summary.texts or (), column.categories)
+            if summary.n_digits:
+                notes.append(
+                    f"all have {summary.n_digits} digits, as codes, telephone numbers and dates do "
+                    f"({typed('--drop', [column.name])} leaves them out)"
+                )
+            found.append(outcome_of(column, summary.n_missing, "constant" * constant, rare, *notes))
         return (*found, *left_out(self._ignored, self._sensitive))
 
     def _judge_all(self) -> None:
@@ -281,6 +302,7 @@ class PreparationLearner:
         for summary in summaries:
             if summary.is_text:
                 self._judge.text(summary.name, summary.looks, summary.texts)
+        self._judge_numbers()
         keys = [s.name for s in summaries if s.is_key and s.name not in self._as_number]
         if keys:
             raise id_error(keys)
@@ -302,6 +324,18 @@ class PreparationLearner:
         if missing:
             raise missing_error(missing)
 
+    def _judge_numbers(self) -> None:
+        """Refuse codes, and text that is said to be a measurement."""
+        for name, summary in self._summaries.items():
+            if summary.is_text and name in self._as_number:
+                raise TableError(
+                    f"Column {quoted([name])} holds text, which cannot be taken for a measurement",
+                    "say that it is text",
+                    f"leave out {typed('--as-number', [name])}",
+                )
+            if name in self._codes and not summary.is_text and name not in self._as_number:
+                raise self._judge.codes(name, self._codes[name])
+
     def _learned(self, summary: ColumnSummary) -> tuple[InputColumn, Array, Array]:
         """What becomes of a column, and the means and deviations of the columns that it becomes.
 
@@ -314,9 +348,9 @@ class PreparationLearner:
             mean, variance = summary.moments(fill)
             return column, *_scaling(np.array([mean]), np.array([variance]), n)
         found = Counter(summary.texts)
+        rare = [text for text, count in found.items() if count < self._min_rows]
         if summary.n_missing:
             found[str(fill)] += summary.n_missing
-        rare = [text for text, count in found.items() if count < self._min_rows]
         pool = _pool_name(found) if rare else ""
         for text in rare:
             found[pool] += found.pop(text)

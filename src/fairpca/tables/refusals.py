@@ -30,6 +30,11 @@ class TableError(ValueError):
         self.in_options = f"{problem}: {in_options or remedy}."
         self._parts: tuple[str, str, str | None] = (problem, remedy, in_options)
 
+    @property
+    def problem(self) -> str:
+        """What is wrong, without the remedy."""
+        return self._parts[0]
+
     def of_file(self, shown: str) -> TableError:
         """The same with the name of the file in front, or in the place of "It"."""
         problem, remedy, in_options = self._parts
@@ -39,7 +44,16 @@ class TableError(ValueError):
 
 def typed(option: str, values: Iterable[str]) -> str:
     """An option as it is typed in a shell, once for each value."""
-    return " ".join(f"{option} {shlex.quote(value)}" for value in values)
+    return " ".join(f"{option} {_quoted(value)}" for value in values)
+
+
+def _quoted(value: str) -> str:
+    """The value as one word of a shell, and of one line."""
+    if not any(mark in value for mark in "\n\r\t"):
+        return shlex.quote(value)
+    for mark, written in {"\\": r"\\", "'": r"\'", "\n": r"\n", "\r": r"\r", "\t": r"\t"}.items():
+        value = value.replace(mark, written)
+    return f"$'{value}'"
 
 
 def meant(name: str, known: Sequence[str]) -> str | None:

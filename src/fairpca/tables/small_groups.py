@@ -7,7 +7,7 @@ other small groups, left out, or kept, as the user chooses.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,31 +68,39 @@ class GroupCounter:
         more = f" and {len(shown) - MOST_NAMES} more" if len(shown) > MOST_NAMES else ""
         named = f"{', '.join(shown[:MOST_NAMES])}{more}"
         have = f"groups {named} have" if len(small) > 1 else f"group {named} has"
-        if choice == "error":
-            raise TableError(
-                f"The {have} fewer than {min_rows} rows, so that what is written of them would "
-                "tell about single people",
-                "put small groups together or leave them out",
-                "put small groups together with --small-groups pool, leave them out with "
-                "--small-groups drop, or keep them as they are with --small-groups keep",
-            )
         n_rows = sum(self._counts[label] for label in changes)
+        them, as_are = ("them", "they are") if len(small) > 1 else ("it", "it is")
+        if choice == "error":
+            ways = []
+            if n_rows >= min_rows:
+                ways.append("put small groups together with --small-groups pool, ")
+            if n_rows < self._counts.total():
+                ways.append(f"leave {them} out with --small-groups drop, ")
+            raise TableError(
+                f"The {have} fewer than {min_rows} rows, so that what is written of {them} would "
+                "tell about single people",
+                f"put small groups together or leave {them} out",
+                f"{''.join(ways)}{'or ' if ways else ''}keep {them} as {as_are} with "
+                "--small-groups keep",
+            )
         if choice == "pool" and n_rows < min_rows:
             raise TableError(
-                f"The {have} fewer than {min_rows} rows all together",
-                "leave them out",
-                "leave them out with --small-groups drop, or keep them with --small-groups keep",
+                f"The {have} fewer than {min_rows} rows{' all together' * (len(small) > 1)}",
+                f"leave {them} out",
+                f"leave {them} out with --small-groups drop, or keep {them} with --small-groups "
+                "keep",
             )
-        if choice == "drop":
-            changes = {label: (None,) * len(label) for label in changes}
         if choice == "drop" and n_rows == self._counts.total():
             raise TableError(
                 f"The {have} fewer than {min_rows} rows, and there is no other",
                 "put the rows into fewer groups",
             )
-        what = f"are one group, {POOLED!r}" if choice == "pool" else "are left out"
-        said = f"{n_rows:,} rows {what}, as their groups have fewer than {min_rows}: {named}."
-        return Regrouping(self._names, changes, self._missing, choice == "drop", n_rows, said)
+        what = f"one group, {POOLED!r}" if choice == "pool" else "left out"
+        rows = "row is" if n_rows == 1 else "rows are"
+        whose = "their groups have" if len(small) > 1 else "their group has"
+        whose = "its group has" if n_rows == 1 else whose
+        said = f"{n_rows:,} {rows} {what}, as {whose} fewer than {min_rows}: {named}."
+        return Regrouping(self._names, changes, choice == "drop", n_rows, said)
 
     def _small(self, min_rows: int, grouping: str) -> tuple[dict[str, int], dict[Label, Label]]:
         """The small groups with their rows, and what each label of their rows becomes in a pool."""
@@ -126,11 +134,9 @@ class Regrouping:
     names : tuple of str
         The sensitive columns.
     changes : mapping
-        The labels of such rows, and their new ones; all None for rows that are left out.
-    missing : str
-        What was to become of rows without a label before.
+        The labels of such rows, and their new ones, where they are not left out.
     drops : bool
-        Whether rows are left out, by taking away their labels.
+        Whether the rows are left out.
     n_rows : int
         How many rows that concerns.
     said : str
@@ -139,34 +145,52 @@ class Regrouping:
 
     names: tuple[str, ...]
     changes: Mapping[Label, Label]
-    missing: str
     drops: bool
     n_rows: int
     said: str
 
-    @property
-    def missing_labels(self) -> str:
-        """What becomes of rows without a label afterwards."""
-        return "drop" if self.drops else self.missing
-
     def apply(self, batch: Any) -> Any:
-        """The batch with the new labels; they are text."""
+        """The batch, without the rows that are left out, with the new labels; they are text."""
+        if self.drops:
+            return batch
         labels, inverse = _labels(batch, self.names)
         for j, name in enumerate(self.names):
             new = [self._new(label, j) for label in labels]
-            column = pyarrow.array(np.array([*new, None], dtype=object)[inverse], pyarrow.string())
+            column = pyarrow.array(np.array(new, dtype=object)[inverse], pyarrow.string())
             place = batch.schema.get_field_index(name)
             batch = batch.set_column(place, name, column)
         return batch
 
     def _new(self, label: Label, j: int) -> str | None:
-        if label in self.changes:
-            part = self.changes[label][j]
-            return None if part is None else str(part)
-        if label[j] is not None:
-            return str(label[j])
-        # A group of rows without a label has to have one, where those of others are taken away.
-        return MISSING if self.drops and self.missing == "group" else None
+        part = self.changes.get(label, label)[j]
+        return None if part is None else str(part)
+
+
+@dataclass(frozen=True)
+class RowRule:
+    """Which rows of a table are kept, by their labels: nothing is learned from the others.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The sensitive columns.
+    unlabelled : bool
+        Whether rows without a label are kept.
+    small : collection
+        Labels of rows that are left out.
+    """
+
+    names: tuple[str, ...]
+    unlabelled: bool = True
+    small: Collection[Label] = ()
+
+    def applied(self, batch: Any) -> Any:
+        """The rows of the batch that are kept."""
+        labels, inverse = _labels(batch, self.names)
+        kept = [
+            label not in self.small and (self.unlabelled or None not in label) for label in labels
+        ]
+        return batch.filter(pyarrow.array(np.array(kept)[inverse]))
 
 
 def _shown(label: Label) -> Hashable:

@@ -17,6 +17,9 @@ from fairpca.tables.refusals import TableError, typed
 _MOST_VALUES = 100_000
 """Among how many different numbers the most frequent one is looked for."""
 
+_LONG = 10_000_000
+"""Whole numbers from here on, of 8 digits, may be dates, telephone numbers and other codes."""
+
 
 @dataclass
 class ColumnSummary:
@@ -27,6 +30,7 @@ class ColumnSummary:
 
     name: str
     impute: str = ""
+    min_rows: int = 1
     looks: Looks = field(default_factory=Looks)
     n_rows: int = 0
     n_missing: int = 0
@@ -91,18 +95,39 @@ class ColumnSummary:
             return False
         return counts_rows(self.name, self.n_rows, self.low, self.high, self.squares, self.rising)
 
+    @property
+    def n_digits(self) -> int:
+        """How many digits its numbers have, if they are whole and long and all have as many."""
+        if self.is_text or not self.whole or self.is_constant or self.low < _LONG:
+            return 0
+        low, high = f"{self.low:.0f}", f"{self.high:.0f}"
+        return len(low) if len(low) == len(high) else 0
+
     def fill(self) -> float | str | None:
-        """What missing values become, or None if they are refused."""
+        """What missing values become, or None if they are refused.
+
+        A number is told by at least `min_rows` rows, so that it is not that of a single person.
+        """
         if not self.impute:
             return None
         if self.is_text:
             texts = self.texts or Counter({"": 0})
             return min(texts, key=lambda text: (-texts[text], text))
+        most = min(self.values, key=lambda value: (-self.values[value], value), default=0.0)
+        telling = self.values[most] if self.impute == "most-frequent" else self.n_present
+        if telling < self.min_rows:
+            if not self.n_missing:
+                return None
+            if self.n_present < self.min_rows:
+                raise self._untypical(
+                    f"fewer than {self.min_rows} numbers, too few to fill in the others", ""
+                )
+            raise self._untypical(
+                f"no number that {self.min_rows} rows share, so that none is typical"
+            )
         if self.impute == "mean":
             return self.low if self.low == self.high else float(self.mean)
-        if self.impute == "median":
-            return self.median
-        return min(self.values, key=lambda value: (-self.values[value], value))
+        return self.median if self.impute == "median" else most
 
     def moments(self, fill: float | str | None) -> tuple[float, float]:
         """Mean and variance of the numbers, with what is filled in."""
@@ -132,17 +157,32 @@ class ColumnSummary:
                     "fill in the mean or the most frequent value",
                     "leave out --stream, or use --impute mean",
                 )
-            self.median = float(np.median(values))
+            self.median = _middle(values, self.min_rows)
         if self.impute == "most-frequent":
             self.values.update(dict(zip(*_counted(values), strict=True)))
             if len(self.values) > _MOST_VALUES:
-                raise TableError(
-                    f"Column {quoted([self.name])} has more than {_MOST_VALUES:,} different "
-                    "numbers, of which none is typical",
-                    "fill in the mean or the median",
-                    "use --impute mean, or leave the column out with "
-                    f"{typed('--drop', [self.name])}",
+                raise self._untypical(
+                    f"more than {_MOST_VALUES:,} different numbers, of which none is typical"
                 )
+
+    def _untypical(self, why: str, other: str = "use --impute mean, or ") -> TableError:
+        """What is said of a column in which no number is typical."""
+        return TableError(
+            f"Column {quoted([self.name])} has {why}",
+            "fill in the mean, or leave the column out" if other else "leave the column out",
+            f"{other}leave the column out with {typed('--drop', [self.name])}",
+        )
+
+
+def _middle(values: Array, n: int) -> float:
+    """The mean of the n numbers in the middle: for n = 1 the median.
+
+    As with the median, there is one more where otherwise there would be no middle.
+    """
+    n = min(n, len(values))
+    n += (len(values) - n) % 2
+    start = (len(values) - n) // 2
+    return float(np.sort(values)[start : start + n].mean())
 
 
 def _counted(values: Array) -> tuple[list[float], list[int]]:

@@ -67,6 +67,9 @@ def transform(
             "n_components": r,
             "model": str(model),
         },
-        lambda: [findings.columns_sentence(opened), f"Reduced {n_rows:,} rows to {r} columns."],
+        lambda: [
+            findings.columns_sentence(opened),
+            f"Reduced {n_rows:,} row{'s' * (n_rows != 1)} to {r} column{'s' * (r != 1)}.",
+        ],
         output=output,
     )

@@ -1,0 +1,39 @@
+"""Columns that are no numbers because of a slip, and would be left out without a word."""
+
+from collections.abc import Collection
+from typing import Any
+
+from fairpca.tables.columns import encoded_text
+from fairpca.tables.csv_files import CsvFile
+from fairpca.tables.looks import Judge
+from fairpca.tables.refusals import TableError
+from fairpca.tables.summaries import ColumnSummary
+
+
+def refuse_slips(table: Any, known: Collection[str]) -> None:
+    """Raise TableError if a text column of a CSV file is meant as numbers, by its first rows.
+
+    Parameters
+    ----------
+    table : CsvFile, ParquetFile or ArrowFile
+        The types of the others are written in the file, and hold.
+    known : collection of str
+        Columns that are read, whatever they look like.
+    """
+    if not isinstance(table, CsvFile):
+        return
+    texts = [field.name for field in table.schema if field.name not in known]
+    if not texts:
+        return
+    batch, _ = next(table.batches(texts))
+    judge = Judge(places=table.places)
+    for name in texts:
+        column = batch.column(name)
+        if encoded_text(column, name) is None:
+            continue
+        summary = ColumnSummary(name)
+        summary.see(column)
+        try:
+            judge.numbers(name, summary.looks, summary.texts)
+        except TableError as error:
+            raise TableError(error.problem, "correct that, or name the features") from error
