@@ -49,6 +49,8 @@ LONGEST = (
 """Files that take longest. They go first, so that no worker is left with one at the end."""
 
 UNTRACED = (
+    "cli/test_commands.py",
+    "cli/test_hostile_names.py",
     "cli/test_memory.py",
     "estimators/test_beyond_the_sample.py",
     "estimators/test_cautions.py",

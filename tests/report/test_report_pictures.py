@@ -170,7 +170,7 @@ def test_links_lead_to_sections_and_presets_say_what_they_are(visit):
 def test_code_and_numbers_can_be_taken_away(visit):
     page, summary = visit.page, data_of(visit)
     page.locator("#copy").click()
-    page.wait_for_function("document.getElementById('copied').textContent !== ''")
+    page.locator("#copied:not(:empty)").wait_for()
     assert visit.text("#copied").startswith(("Copied", "Selected"))
     taken = {}
     for kind in ("json", "csv"):
