@@ -11,6 +11,7 @@ bound, and the relaxed projector shows which eigenvectors are tied. docs/exact_s
 2 to 8, derives all of it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,24 +31,30 @@ SHORTEST_STEP = 1e-8
 VALUE_ROUNDING = 1e-15
 """Difference of values that is rounding, relative to the largest trace."""
 
-_SUM_ROUNDING = 16 * float(np.finfo(float).eps)
+SUM_ROUNDING = 16 * float(np.finfo(float).eps)
 """What rounding can make of a sum of eigenvalues, relative to the largest trace and the weights, as
 bounds allow for it."""
 
 _FIRST_MU, _MU_FACTOR, _LAST_MU = 1.0, 0.2, 1e-12
 """Where mu begins, what it is multiplied with at a time, and where it ends."""
 
-_FREE_FIRST_MU, _FREE_MU_FACTOR = 3.0, 0.05
-"""The same where evaluations are expensive and no barrier asks for small steps."""
+_FREE_MU_FACTOR = 0.05
+"""The factor where evaluations are expensive and no barrier asks for small steps."""
 
-_SMALL_STEP = 0.6
-"""Factor of mu from which no smaller steps are tried."""
+_SMALL_STEP, _LARGEST_STEP = 0.8, 0.02
+"""Factor of mu from which no smaller steps are tried, and beyond which no larger ones."""
 
-_EXPENSIVE, _EXPENSIVE_LAST_MU = 120, 1e-9
-"""Dimension from which evaluations are expensive, and where mu ends there: the rest is rounding."""
+_FEW, _GROWTH = 2, 1.5
+"""The most evaluations at one mu after which larger steps are tried, and the power of the factor
+then."""
 
-_NEWTON_STEPS, _POLISHING_STEPS = 12, 5
-"""The most steps at one mu, and the most of polishing, which converges quadratically or not."""
+_EXPENSIVE, _EXPENSIVE_FIRST_MU, _EXPENSIVE_LAST_MU = 120, 0.008, 1e-10
+"""Dimension from which evaluations are expensive, and where mu begins and ends there: a larger one
+occupies more eigenvectors, each of which costs; below the end is rounding."""
+
+_FIRST_STEPS, _NEWTON_STEPS, _POLISHING_STEPS = 24, 12, 5
+"""The most steps at the first mu, if it is a small one, and at each of the others; and the most of
+polishing, which converges quadratically or not."""
 
 _NEGLIGIBLE_GAIN = 1e-3
 """Rise of the smoothed value, relative to mu, that is not worth a step: smoothing itself changes
@@ -101,20 +108,20 @@ def maximise_dual(
     first_mu: float | None = None,
     polish: bool = True,
     effort: Effort | None = None,
+    slack: Callable[[float], float] | None = None,
 ) -> DualResult:
     """Maximise over the domain; stop as soon as the value is above the limit.
 
     A start that is near the solution allows for a small mu to begin with: see `WARM_MU`. Without
-    `polish` the value is as good, and the subspace has fewer digits.
+    `polish` the value is as good, and the subspace has fewer digits. In many dimensions the search
+    also ends where no more than the `slack` at a value seems to be missing.
     """
-    search = _DualAscent(forms, domain, Effort() if effort is None else effort)
-    smooth_at = None
-    if first_mu is None and forms.d > _EXPENSIVE and not domain.bounded:
-        # In large steps first, which is all that is needed unless eigenvalues are tied.
-        smooth_at = search.follow(_FREE_FIRST_MU, _FREE_MU_FACTOR, limit, polish=polish, bold=True)
-    if smooth_at is None and not search.best > limit:
-        first_mu = _FIRST_MU if first_mu is None else first_mu
-        smooth_at = search.follow(first_mu, _MU_FACTOR, limit, polish=polish)
+    search = _DualAscent(forms, domain, Effort() if effort is None else effort, slack)
+    expensive = forms.d > _EXPENSIVE
+    if first_mu is None:
+        first_mu = _EXPENSIVE_FIRST_MU if expensive else _FIRST_MU
+    factor = _FREE_MU_FACTOR if expensive and not domain.bounded else _MU_FACTOR
+    smooth_at = search.follow(first_mu, factor, limit, polish=polish)
     return DualResult(
         search.best_weights,
         search.best,
@@ -130,49 +137,83 @@ def maximise_dual(
 class _DualAscent:
     """Newton's method at one mu after the other, remembering the best exact dual value."""
 
-    def __init__(self, forms: Forms, domain: Domain, effort: Effort) -> None:
+    def __init__(
+        self,
+        forms: Forms,
+        domain: Domain,
+        effort: Effort,
+        slack: Callable[[float], float] | None = None,
+    ) -> None:
         self.forms, self.domain, self.effort = forms, domain, effort
+        self.slack = slack if forms.d > _EXPENSIVE else None
         self.best = -np.inf
         self.best_weights = domain.weights(domain.start)
         self.n_eigen = 0
         self._unbalanced = np.linalg.pinv(domain.balance) @ domain.balance
         self._spectrum: Spectrum | None = None
 
-    def follow(
-        self, mu: float, factor: float, limit: float, *, polish: bool, bold: bool = False
-    ) -> float | None:
+    def follow(self, mu: float, factor: float, limit: float, *, polish: bool) -> float | None:
         """Let mu fall by a factor at a time; returns the one from which nothing depends on it.
 
         All mu here are relative to `mu_unit`; see section 7. Returns None where mu mattered to the
-        end; if `bold`, also where a solution could not be followed to the next mu.
+        end.
         """
         unit, z = mu_unit(self.forms), self.domain.start
         last = _EXPENSIVE_LAST_MU if self.forms.d > _EXPENSIVE else _LAST_MU
-        known: tuple[Array, float] | None = None
+        known: list[tuple[Array, float]] = []
+        rising, failed = True, False
         while True:
-            z, converged = self.newton(z, mu * unit, limit)
-            if self.best > limit or (bold and not converged) or self.effort.is_over():
+            before = self.n_eigen
+            start = self._foreseen(known, mu, unit)
+            most = _FIRST_STEPS if mu == _EXPENSIVE_FIRST_MU else _NEWTON_STEPS
+            z, converged = self.newton(z if start is None else start, mu * unit, limit, most)
+            if self.best > limit or self.effort.is_over():
                 return None
             if converged:
-                known = z, mu
-            elif known is not None and factor < _SMALL_STEP and not self.domain.bounded:
-                # Tied eigenvalues turned quickly in between: go back, and on in smaller steps.
-                factor = float(np.sqrt(factor))
-                z, mu = known[0], max(known[1] * factor, last)
+                known = [*known[-1:], (z, mu)]
+                if self.n_eigen <= before + _FEW and not failed:
+                    factor = max(factor**_GROWTH, _LARGEST_STEP)
+            elif not known and rising and mu < _FIRST_MU and not self.domain.bounded:
+                # A larger mu is easier.
+                z, mu = self.domain.start, min(mu / _MU_FACTOR, _FIRST_MU)
                 continue
+            elif known and factor < _SMALL_STEP:
+                # Tied eigenvalues turned quickly in between: go back, and on in smaller steps.
+                factor, failed = float(np.sqrt(factor)), True
+                z, mu = known[-1][0], max(known[-1][1] * factor, last)
+                continue
+            rising = False
             # With no barrier and no eigenvalue near the level nothing depends on mu any more.
             if self.smoothed.is_saturated and converged and not self.domain.bounded:
                 if not polish or self.polish(z, mu * unit) or mu <= last:
                     return mu
-            elif mu <= last:
+            elif mu <= last or (converged and self._suffices(mu * unit)):
                 return None
             mu = max(mu * factor, last)
 
-    def newton(self, z: Array, mu: float, limit: float) -> tuple[Array, bool]:
+    def _suffices(self, mu: float) -> bool:
+        """Whether what smoothing and barrier take from the value is less than has to be known."""
+        if self.slack is None:
+            return False
+        taken = self.smoothed.sigma - float(self.smoothed.spectrum.values[: self.forms.r].sum())
+        barrier = mu * len(self.domain.start) if self.domain.bounded else 0.0
+        return taken + barrier <= self.slack(self.best)
+
+    def _foreseen(self, known: list[tuple[Array, float]], mu: float, unit: float) -> Array | None:
+        """Where two solutions lead: near zero solutions depend on mu linearly."""
+        if len(known) < 2:
+            return None
+        (z0, mu0), (z1, mu1) = known
+        step = (z1 - z0) * ((mu - mu1) / (mu1 - mu0))
+        z = z1 + self._longest(z1, step) * step
+        before = self._value(z1, mu * unit)[0]
+        return z if self._value(z, mu * unit)[0] > before else z1
+
+    def newton(self, z: Array, mu: float, limit: float, most: int) -> tuple[Array, bool]:
         """Maximise the smooth function; returns z and whether it converged."""
         noise, converged = VALUE_ROUNDING * self.forms.scale, False
         value, smoothed = self._value(z, mu)
-        for _ in range(_NEWTON_STEPS):
+        for _ in range(most):
             gradient, hessian = self._derivatives(z, mu, smoothed)
             if self._is_lost(gradient, hessian):
                 break
@@ -233,7 +274,7 @@ class _DualAscent:
         smoothed = smoothed_sum(spectrum, self.forms.r, mu)
         linear = float(weights @ self.forms.constants - self.domain.least_cost(z))
         # Less what rounding makes of large weights, or noise would pass for progress.
-        noise = _SUM_ROUNDING * self.forms.scale * float(np.abs(weights).sum())
+        noise = SUM_ROUNDING * self.forms.scale * float(np.abs(weights).sum())
         exact = linear - float(spectrum.values[: self.forms.r].sum()) - noise
         if exact > self.best:
             self.best, self.best_weights = exact, weights

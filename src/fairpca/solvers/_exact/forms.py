@@ -88,12 +88,20 @@ class Forms:
             self._spectra[key] = Spectrum(self.stored, *pairs)
         return self._spectra[key]
 
-    def measures(self, basis: Array) -> Array:
-        """Measure of each group in the span of the basis."""
-        there = self.backend.put(basis)
-        kept = self.backend.xp.einsum("kia,ia->k", self.stored @ there, there)
+    def images(self, basis: Array) -> Any:
+        """``A_i @ basis`` for each group, (k, d, r), in the library of the matrices."""
+        return self.stored @ self.backend.put(basis)
+
+    def measures(self, basis: Array, images: Any = None) -> Array:
+        """Measure of each group in the span of the basis, whose images may be known."""
+        images = self.images(basis) if images is None else images
+        kept = self.backend.xp.einsum("kia,ia->k", images, self.backend.put(basis))
         measures: Array = self.constants - self.backend.host(kept)
         return measures
+
+    def slopes(self, rest: Array, images: Any) -> Array:
+        """Derivatives of the measures by a step from a basis, with these images, into the rest."""
+        return -2.0 * self.backend.host(self.backend.put(rest).T @ images).reshape(self.k, -1)
 
 
 @dataclass(eq=False)

@@ -109,6 +109,10 @@ class LeastLoss(Goal):
         """Multipliers that see how far the measures are from it: a proof where no others are."""
 
     @abstractmethod
+    def cost(self, weights: Array) -> float:
+        """What the condition takes from the value of the dual."""
+
+    @abstractmethod
     def nearest(self) -> Goal:
         """To come as near to what is asked for as can be."""
 
@@ -147,6 +151,9 @@ class EqualGoal(LeastLoss):
     def missing(self, measures: Array) -> Array:
         return _furthest_apart(measures)
 
+    def cost(self, weights: Array) -> float:
+        return self.tolerance * float(np.maximum(weights - self.measured.loss_weights, 0.0).sum())
+
     def nearest(self) -> Goal:
         return SpreadGoal(self.problem, self.tolerance)
 
@@ -172,6 +179,9 @@ class CeilingGoal(LeastLoss):
         multipliers = np.zeros(len(measures))
         multipliers[np.argmax(measures - self.caps)] = 1.0
         return multipliers
+
+    def cost(self, weights: Array) -> float:
+        return float(self.caps @ (weights - self.measured.loss_weights))
 
     def nearest(self) -> Goal:
         return MinMaxGoal(self.problem, self.caps)

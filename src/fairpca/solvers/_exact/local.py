@@ -130,7 +130,8 @@ class _SubspaceDescent:
         self.forms, self.criterion = forms, criterion
         self.rho = firmness * _FIRST_RHO / forms.scale
         self.basis, self.rest = forms.backend.complement(basis)
-        self.measures = forms.measures(self.basis)
+        self.images = forms.images(self.basis)
+        self.measures = forms.measures(self.basis, self.images)
         self.move_weights(state)
 
     def move_weights(self, state: Array) -> None:
@@ -155,9 +156,8 @@ class _SubspaceDescent:
         outside, turn_rest = backend.eigh(backend.put(self.rest.T @ matrix @ self.rest))
         outside = outside[::-1]
         self.basis, self.rest = self.basis @ turn, self.rest @ backend.host(turn_rest)[:, ::-1]
-        self.jacobian = -2.0 * (self.rest.T @ (self.forms.matrices @ self.basis)).reshape(
-            self.forms.k, -1
-        )
+        self.images = self.images @ backend.put(turn)
+        self.jacobian = self.forms.slopes(self.rest, self.images)
         self.curvature = 2.0 * (inside[None, :] - outside[:, None]).ravel()
         self.gradient = net @ self.jacobian
         if self.forms.size is None:
@@ -185,10 +185,12 @@ class _SubspaceDescent:
             basis, rest = self.forms.backend.complement(
                 self.basis + self.rest @ (length * step).reshape(shape)
             )
-            measures = self.forms.measures(basis)
+            images = self.forms.images(basis)
+            measures = self.forms.measures(basis, images)
             smooth = self.criterion.smooth(measures, self.state, self.rho)
             if smooth[1] <= self.value + ARMIJO * length * slope + rounding:
-                self.basis, self.rest, self.measures = basis, rest, measures
+                self.basis, self.rest = basis, rest
+                self.images, self.measures = images, measures
                 self.moved, self.value, self.factor = smooth
                 return True
             length /= 2
@@ -217,7 +219,8 @@ class _SubspaceDescent:
             basis, rest = self.forms.backend.complement(
                 self.basis + self.rest @ step.reshape(shape)
             )
-            measures = self.forms.measures(basis)
+            images = self.forms.images(basis)
+            measures = self.forms.measures(basis, images)
             now = self.criterion.missed(measures)
             if not float(np.linalg.norm(now)) < left:
                 damping *= _DAMPED
@@ -226,7 +229,8 @@ class _SubspaceDescent:
                 continue
             damping /= _DAMPED
             missed, left = now, float(np.linalg.norm(now))
-            self.basis, self.rest, self.measures = basis, rest, measures
+            self.basis, self.rest = basis, rest
+            self.images, self.measures = images, measures
             if left <= _RESIDUAL * scale:
                 break
             self.diagonalise()

@@ -10,12 +10,21 @@ import numpy as np
 
 from fairpca._linalg.types import Array
 from fairpca.solvers._exact.domains import WARM_MU
-from fairpca.solvers._exact.dual import DualResult, maximise_dual
+from fairpca.solvers._exact.dual import SUM_ROUNDING, DualResult, maximise_dual
 from fairpca.solvers._exact.forms import Forms, WholeSpace
-from fairpca.solvers._exact.goals import Goal
+from fairpca.solvers._exact.goals import Goal, LeastLoss
 
 _SMOOTH = 1e-6
 """A mu from which on nothing depends on it, up to rounding, where no eigenvalues are tied."""
+
+
+_SLACK = 0.1
+"""Share of the gap that is small enough that the dual may leave."""
+
+
+_TIMES, _TRIED = 10.0 ** np.arange(0.0, 8.5, 0.5), 4
+"""How many times the weights that prove the edge of what is possible are tried, and how many of
+these are worth a proof."""
 
 
 def settle_dual(
@@ -26,13 +35,20 @@ def settle_dual(
     first_mu: float | None = None,
 ) -> DualResult:
     """The dual solution of a goal; `near` are weights that are thought to be nearly best."""
-    first_mu = WARM_MU if near is not None else first_mu
+    first_mu = WARM_MU if near is not None and first_mu is None else first_mu
     last: DualResult | None = None
+
+    def slack(value: float) -> float:
+        return _SLACK * (goal.enough(value, space.effort.gap) - value)
 
     def solve(forms: Forms) -> DualResult:
         nonlocal last
         # Of several rounds the first is rarely the last: it need not be exact.
-        how: dict[str, Any] = {"polish": space.is_whole or last is not None, "effort": space.effort}
+        how: dict[str, Any] = {
+            "polish": space.is_whole or last is not None,
+            "effort": space.effort,
+            "slack": slack,
+        }
         spent = 0
         if last is not None and last.smooth_at is not None and last.smooth_at >= _SMOOTH:
             # The solution in the space before is near.
@@ -48,3 +64,19 @@ def settle_dual(
 
     found = space.settle(solve)
     return space.settle(solve) if found.is_rough and not space.effort.is_over() else found
+
+
+def edge_weights(space: WholeSpace, goal: LeastLoss, proof: Array) -> list[Array]:
+    """Weights for the total loss with several times those that prove the edge, the best first.
+
+    The best leave the least gap but for rounding, which smaller ones suffer less from.
+    """
+
+    def value(weights: Array) -> float:
+        kept = float(space.forms.spectrum(weights).values[: space.forms.r].sum())
+        noise = SUM_ROUNDING * space.forms.scale * float(np.abs(weights).sum())
+        return float(weights @ space.forms.constants) - goal.cost(weights) - kept - noise
+
+    ahead = [space.forms.weights + times * proof for times in _TIMES]
+    space.n_eigen += len(ahead)
+    return sorted(ahead, key=value, reverse=True)[:_TRIED]

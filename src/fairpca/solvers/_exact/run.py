@@ -5,16 +5,17 @@ docs/exact_solver.md, sections 11 and 13.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from fairpca._linalg.kept_bounds import KeptBounds
 from fairpca._linalg.types import Array
-from fairpca.certificate import Certificate, certify
+from fairpca.certificate import OPTIMAL_GAP, Certificate, certify
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._exact import space as subspaces
@@ -33,16 +34,16 @@ from fairpca.solvers._exact.left_out import LeftOutSpace
 from fairpca.solvers._exact.local import LocalResult, refine
 from fairpca.solvers._exact.multistart import MultiStart, refine_in
 from fairpca.solvers._exact.plain import plain_multipliers, plain_proof, without_search
-from fairpca.solvers._exact.relaxed import settle_dual
+from fairpca.solvers._exact.relaxed import edge_weights, settle_dual
 from fairpca.solvers._exact.two_groups import (
     SeenWeights,
     settle_two_groups,
     two_group_multipliers,
 )
 
-_EDGE_MUS = (0.3, 0.1)
-"""Where mu begins, in turn, at a tolerance that is only just possible: there rounding decides how
-far an ascent comes, and the better one counts."""
+_EDGE_MUS, _KNOWN_EDGE_MU = (0.3, 0.1), 1e-7
+"""Where mu begins, in turn, at a tolerance that is only just possible, and where the weights are
+nearly known."""
 
 _EDGE_STARTS = 5
 """Starts for the least loss at the smallest spread, which leaves little room to search."""
@@ -138,7 +139,7 @@ class ExactRun:
 
     def _least_largest(self, goal: Goal) -> Finding:
         dual, best = self._search_largest(goal)
-        found = self._best_proof(goal, best, (dual,))
+        found = self._best_proof(goal, best, dual)
         if found.certificate.status != "optimal" or not dual.is_tied:
             return found
         # Tied eigenvalues leave a choice: the least total loss.
@@ -148,7 +149,7 @@ class ExactRun:
         local = self.search.best(self.space, cheaper, dual_of, most=1, first=[best.basis])
         if not cheaper.value(local.measures) < cheaper.value(best.measures):
             return found
-        return self._best_proof(goal, local, (dual,))
+        return self._best_proof(goal, local, dual)
 
     def _search_largest(
         self, goal: Goal, most: int | None = None
@@ -175,7 +176,7 @@ class ExactRun:
             if not neighbours and goal.value(local.measures) > goal.enough(dual.value):
                 local = self._from_stricter(goal, local)
             if goal.is_met(local.measures):
-                return self._finish(goal, local, (dual,))
+                return self._finish(goal, local, dual)
         return self._fall_back(goal)
 
     def _from_stricter(self, goal: LeastLoss, found: LocalResult) -> LocalResult:
@@ -225,15 +226,15 @@ class ExactRun:
         nearest = self.search.best(self.space, after, proof)
         least = max(goal.miss(nearest.measures), 0.0)
         allowed = goal.loosened(least + negligible / 2)
-        # At the edge of what is possible the weights grow without bound, and the barrier with them.
-        dual = settle_dual(self.space, allowed, first_mu=_EDGE_MUS[0])
+        # Where the edge is proven, and no eigenvalues are tied, one subspace alone reaches it.
+        alone = after.value(nearest.measures) <= after.enough(proof.value) and not proof.is_tied
+        dual, others = self._edge_proofs(goal, allowed, least, proof.weights if alone else None)
         # A search along the edge creeps; one with more room does not, and ends near the same place.
         roomier = goal.loosened(least + _EDGE_ROOM * negligible)
         unweighted = goal.weights(np.zeros(self.problem.n_groups))
         near = refine_in(self.space, roomier, nearest.basis, unweighted)
-        local = self.search.best(
-            self.space, allowed, dual, most=_EDGE_STARTS, first=[near.basis, nearest.basis]
-        )
+        most, first = 1 if alone else _EDGE_STARTS, [near.basis, nearest.basis]
+        local = self.search.best(self.space, allowed, dual, most=most, first=first)
         unfair = allowed.miss(local.measures) > negligible / 2
         # At the edge the loss can fall with the root of the room. What the little that is allowed
         # here brings is no better subspace, and rounding would decide how much of it is found.
@@ -241,36 +242,62 @@ class ExactRun:
         gain = float(loss @ (nearest.measures - local.measures))
         if unfair or gain <= _ROOM_GAINS * room_gain / np.sqrt(_EDGE_ROOM):
             local = nearest
-        again = settle_dual(self.space, allowed, first_mu=_EDGE_MUS[1])
-        return self._finish(goal, local, (dual, again), proof.weights)
+        return self._finish(goal, local, dual, proof.weights, others)
+
+    def _edge_proofs(
+        self, goal: LeastLoss, allowed: LeastLoss, least: float, proof: Array | None
+    ) -> tuple[DualResult, Iterator[Array]]:
+        """A dual solution at the edge of what is possible, and weights for more proofs.
+
+        There the weights grow without bound, towards those that are the `proof` of where it is, if
+        there is one. Rounding decides how far other ascents come, and the best one counts.
+        """
+        first, *more = _EDGE_MUS
+        edge: list[Array] = []
+        if proof is None:
+            dual = settle_dual(self.space, allowed, first_mu=first)
+        else:
+            exactly = goal.loosened(least)
+            edge = edge_weights(self.space, exactly, proof)
+            far = max(edge[:2], key=lambda weights: float(np.abs(weights).sum()))
+            dual = settle_dual(self.space, exactly, near=far, first_mu=_KNOWN_EDGE_MU)
+            more = [first, *more]
+        ascents = (settle_dual(self.space, allowed, first_mu=mu).weights for mu in more)
+        return dual, chain(edge, ascents)
 
     def _finish(
         self,
         goal: LeastLoss,
         local: LocalResult,
-        duals: Sequence[DualResult],
+        dual: DualResult,
         proof: Array | None = None,
+        others: Iterable[Array] = (),
     ) -> Finding:
-        return self._compared(self._best_proof(goal, local, duals, proof))
+        return self._compared(self._best_proof(goal, local, dual, proof, others))
 
     def _best_proof(
         self,
         goal: Goal,
         local: LocalResult,
-        duals: Sequence[DualResult],
+        dual: DualResult,
         proof: Array | None = None,
+        others: Iterable[Array] = (),
     ) -> Finding:
-        # Several proofs are at hand: those of dual searches and that of the local one. Further ones
-        # are only worth their eigenproblems where the first leaves a gap.
+        # Several proofs are at hand: that of the dual search, that of the local one, and others.
+        # Further ones are only worth their eigenproblems where those before leave a gap.
         def judged(weights: Array) -> Finding:
             multipliers = goal.multipliers(weights)
             return self._certified(local.basis, multipliers, self._searched(), proof)
 
-        found = judged(duals[0].weights)
-        if found.certificate.gap > CLOSED_GAP * found.certificate.value:
-            weights = [*(dual.weights for dual in duals[1:]), local.weights]
-            others = [judged(one) for one in weights]
-            found = max(found, *others, key=lambda finding: finding.certificate.lower_bound)
+        found = judged(dual.weights)
+        enough = CLOSED_GAP
+        between = (dual.weights + local.weights) / 2  # concave, but for rounding
+        for weights in chain([local.weights, between], others):
+            if found.certificate.gap <= enough * found.certificate.value:
+                break
+            more = judged(weights)
+            found = max(found, more, key=lambda finding: finding.certificate.lower_bound)
+            enough = OPTIMAL_GAP / 2
         return found
 
     def _compared(self, found: Finding) -> Finding:
