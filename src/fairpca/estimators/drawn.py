@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import NDArray
 
 from fairpca._linalg.dense import eigh_descending
 from fairpca._linalg.types import Array
 from fairpca.estimators.gather import Gathered
 from fairpca.problem import Problem
 
-_DRAWS = 39
-"""How many groups are drawn. Among 40 that are drawn at random one has one of the two largest
-disparities once in 20 times."""
+_DRAWS, _ENOUGH = (4, 8, 27), 2
+"""How many groups are drawn, one lot after the other, until so many have a larger disparity. Among
+40 that are drawn at random one has one of the two largest disparities once in 20 times."""
 
 _PARTS, _MOST_NUMBERS = 64, 2**24
 """A group that is drawn is put together from so many parts, each of which serves many draws; fewer
@@ -47,7 +48,11 @@ class SomeRows:
     @property
     def step(self) -> int:
         """Every so many-th row is asked."""
-        return -(-int(self._rows.shape[0]) // _ROWS)
+        return self.every(_ROWS)
+
+    def every(self, n: int) -> int:
+        """The step at which there are at most n rows."""
+        return -(-int(self._rows.shape[0]) // n)
 
     @property
     def _rows(self) -> Any:
@@ -73,7 +78,10 @@ class SomeRows:
 
     def weighted(self) -> tuple[Array, Array]:
         """Rows times the roots of their weights, and these; those without weight are left out."""
-        rows, weights = (np.concatenate(parts) for parts in zip(*self.blocks(), strict=True))
+        blocks = list(self.blocks())
+        rows, weights = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+        if self.gathered.weights is None:
+            return rows, weights
         some = np.flatnonzero(weights)
         return rows[some] * np.sqrt(weights[some])[:, None], weights[some]
 
@@ -88,55 +96,92 @@ class SomeRows:
         return np.concatenate(found), np.concatenate(weighing)
 
 
-def most_drawn(some: SomeRows, r: int, noise: Array) -> Array:
-    """The second largest disparities of groups that are drawn, for each of these t.
+@dataclass(frozen=True, eq=False)
+class RandomGroups:
+    """Rows that groups are drawn from, in random order, and what ordinary PCA keeps of them.
 
-    Of N rows ``1 / (t + 1 / N)`` have the noise t; with weights N is the effective number.
+    Each of the rows stands for `step` rows, one that is far out for itself alone.
     """
-    rng = np.random.default_rng(0)
-    rows, weights = some.weighted()
-    if not len(rows):
-        return np.full(len(noise), np.inf)
-    order = rng.permutation(len(rows))
-    rows, weights = rows[order], weights[order]
-    effective = weights.sum() ** 2 / (weights @ weights)
-    far, of_far = rows[:0], weights[:0]
-    squares = np.einsum("ij,ij->i", rows, rows)
-    limit = _far_out(squares, some.step)
-    if limit is not None:
-        far, of_far = some.beyond(limit)
-        rows, weights = rows[squares <= limit], weights[squares <= limit]
-    # Each of these rows stands for `step` rows, one that is far out for itself alone.
-    all_weight = some.step * weights.sum() + of_far.sum()
-    total = (some.step * (rows.T @ rows) + far.T @ far) / all_weight
-    basis = eigh_descending(total)[1][:, :r]
-    most = np.empty(len(noise))
-    for i, t in enumerate(noise):
-        matrices = _drawn(rows, weights, 1.0 / (1.0 + t * effective), rng)
-        if len(far):
-            drawn = rng.random((_DRAWS, len(far))) < 1.0 / (1.0 + t * some.step * effective)
-            group_weight = all_weight / (1.0 + t * some.step * effective)
-            matrices *= np.maximum(1.0 - drawn @ of_far / group_weight, 0.0)[:, None, None]
-            for matrix, chosen in zip(matrices, drawn, strict=True):
-                matrix += far[chosen].T @ far[chosen] / group_weight
-        own = np.linalg.eigvalsh(matrices)[:, -r:].sum(axis=1)
-        most[i] = np.sort(own - np.einsum("ar,nab,br->n", basis, matrices, basis))[-2]
-    return most
+
+    rows: Array
+    weights: Array
+    far: Array
+    of_far: Array
+    step: int
+    effective: float
+    all_weight: float
+    basis: Array
+
+    @classmethod
+    def from_rows(cls, some: SomeRows, r: int) -> "RandomGroups | None":
+        """Groups of some rows; None where none of them has weight."""
+        rows, weights = some.weighted()
+        if not len(rows):
+            return None
+        order = np.random.default_rng(0).permutation(len(rows))
+        rows, weights = rows[order], weights[order]
+        effective = float(weights.sum() ** 2 / (weights @ weights))
+        far, of_far = rows[:0], weights[:0]
+        squares = np.einsum("ij,ij->i", rows, rows)
+        limit = _far_out(squares, some.step)
+        if limit is not None:
+            far, of_far = some.beyond(limit)
+            rows, weights = rows[squares <= limit], weights[squares <= limit]
+        all_weight = float(some.step * weights.sum() + of_far.sum())
+        total = (some.step * (rows.T @ rows) + far.T @ far) / all_weight
+        basis = eigh_descending(total)[1][:, :r]
+        return cls(rows, weights, far, of_far, some.step, effective, all_weight, basis)
+
+    def disparities(self, t: float) -> Iterator[Array]:
+        """Disparities of groups with the noise t, one lot after the other.
+
+        Of N rows ``1 / (t + 1 / N)`` have this noise; with weights N is the effective number.
+        """
+        rng = np.random.default_rng(1)
+        parts, sums, n_parts = _parts(self.rows, self.weights, 1.0 / (1.0 + t * self.effective))
+        d, r = self.basis.shape
+        share = 1.0 / (1.0 + t * self.step * self.effective)
+        for n_draws in _DRAWS:
+            chosen = rng.permuted(np.tile(np.arange(len(parts)) < n_parts, (n_draws, 1)), axis=1)
+            matrices = (chosen @ parts / (chosen @ sums)[:, None]).reshape(-1, d, d)
+            if len(self.far):
+                drawn = rng.random((n_draws, len(self.far))) < share
+                group_weight = self.all_weight * share
+                matrices *= np.maximum(1.0 - drawn @ self.of_far / group_weight, 0.0)[:, None, None]
+                for matrix, some in zip(matrices, drawn, strict=True):
+                    matrix += self.far[some].T @ self.far[some] / group_weight
+            own = np.linalg.eigvalsh(matrices)[:, -r:].sum(axis=1)
+            yield own - np.einsum("ar,nab,br->n", self.basis, matrices, self.basis, optimize=True)
 
 
-def _drawn(rows: Array, weights: Array, share: float, rng: np.random.Generator) -> Array:
-    """Second moments of groups that have this share of the rows; (draws, d, d)."""
+def often_drawn(some: SomeRows, r: int, noise: Array, levels: Array) -> NDArray[np.bool_]:
+    """Whether two of 39 random groups have a disparity of at least this level, for each t."""
+    groups = RandomGroups.from_rows(some, r)
+    if groups is None:
+        return np.ones(len(noise), dtype=bool)
+    return np.array([_reached(groups, *each) for each in zip(noise, levels, strict=True)])
+
+
+def _reached(groups: RandomGroups, t: float, level: float) -> bool:
+    n_above = 0
+    for disparities in groups.disparities(t):
+        n_above += int((disparities >= level).sum())
+        if n_above >= _ENOUGH:
+            return True
+    return False
+
+
+def _parts(rows: Array, weights: Array, share: float) -> tuple[Array, Array, int]:
+    """Sums of products and of weights of parts of the rows, and how many have this share of all."""
     d = rows.shape[1]
-    most_parts = min(_PARTS, _MOST_NUMBERS // (_DRAWS * d * d))
+    most_parts = min(_PARTS, _MOST_NUMBERS // (sum(_DRAWS) * d * d))
     n = max(round(len(rows) * share), 1)
     size = max(n // most_parts, 1)
     n_parts = round(n / size)
-    n_all = min(len(rows) // size, n_parts * _DRAWS)
+    n_all = min(len(rows) // size, n_parts * sum(_DRAWS))
     parts = rows[: n_all * size].reshape(n_all, size, d)
-    scatters = (parts.transpose(0, 2, 1) @ parts).reshape(n_all, -1)
-    sums = weights[: n_all * size].reshape(n_all, size).sum(axis=1)
-    chosen = rng.permuted(np.tile(np.arange(n_all) < n_parts, (_DRAWS, 1)), axis=1) * 1.0
-    return np.asarray((chosen @ scatters / (chosen @ sums)[:, None]).reshape(-1, d, d))
+    products = (parts.transpose(0, 2, 1) @ parts).reshape(n_all, -1)
+    return products, weights[: n_all * size].reshape(n_all, size).sum(axis=1), n_parts
 
 
 def _far_out(squares: Array, step: int) -> float | None:
