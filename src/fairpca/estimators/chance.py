@@ -7,8 +7,9 @@ follows that, so its disparity with ordinary PCA is about ``t * sum_{a <= r < b}
 l_b)``: a sum of squares of normal numbers, whose upper quantile follows from the effective number
 of its terms. Where l_a is within the noise of what is left out, that sum is too large, and l_a is
 replaced by the edge of the noise (Baik and Silverstein, 2006): see `_by_chance`. Rows with heavy
-tails differ by more. Where that can matter and rows are at hand, groups are drawn from them, a
-permutation test; of many columns, where that takes long, the rows say how heavy their tails are.
+tails differ by more. Where that can matter and rows are at hand, some of them say how heavy their
+tails are. What is above all that these can make is not chance; otherwise groups are drawn from the
+rows, a permutation test, unless there are many columns, of which that takes long.
 
 Losses and kept variances have no subspace of their own to follow: there the standard error of a
 group is compared with the differences between groups.
@@ -121,23 +122,22 @@ class _Groups:
         expected, terms = _by_chance(self.values, self.problem.n_components, self.noise)
         most = sizes * expected * _upper(terms)
         unsettled = (disparities > most) & (disparities < _HEAVIEST * most)
-        some, r = self._some_rows, self.problem.n_components
-        if unsettled.any() and some is not None and len(self.values) <= _MOST_COLUMNS:
-            tails = self._tails(some, near=False)
-            if tails is not None and tails.typical:
-                surely = np.maximum(sizes, 1.0) * tails.most_by_chance(self.noise)
-                unsettled &= disparities <= surely
-            levels = np.maximum(disparities, least)[unsettled]
-            found = (disparities <= most) & (most >= least)
-            if unsettled.any():
-                found[unsettled] = often_drawn(some, r, self.noise[unsettled], levels)
+        found = (disparities <= most) & (most >= least)
+        if not unsettled.any():
             return np.asarray(found)
-        if unsettled.any():
-            tails = None if some is None else self._tails(some, near=True)
+        some, r, many = self._some_rows, self.problem.n_components, len(self.values) > _MOST_COLUMNS
+        tails = None if some is None else self._tails(some, near=many)
+        if some is None or many:
             pairs = _USUAL if tails is None else tails.pairs
             expected, terms = _by_chance(self.values, r, self.noise, pairs)
             most = sizes * expected * _upper(terms)
-        return np.asarray((disparities <= most) & (most >= least))
+            return np.asarray((disparities <= most) & (most >= least))
+        if tails is not None and tails.typical:
+            unsettled &= disparities <= np.maximum(sizes, 1.0) * tails.most_by_chance(self.noise)
+        if unsettled.any():
+            levels = np.maximum(disparities, least)[unsettled]
+            found[unsettled] = often_drawn(some, r, self.noise[unsettled], levels)
+        return np.asarray(found)
 
     def apart_by_chance(self, losses: Array, traces: Array) -> NDArray[np.bool_]:
         """Groups whose loss, or kept variance, is uncertain beside the differences of all."""

@@ -18,9 +18,12 @@ from fairpca._linalg.types import Array
 from fairpca.estimators.gather import Gathered
 from fairpca.problem import Problem
 
-_DRAWS, _ENOUGH = (4, 8, 27), 2
+_DRAWS, _ENOUGH = (4, 8, 27, 40), 4
 """How many groups are drawn, one lot after the other, until so many have a larger disparity. Among
-40 that are drawn at random one has one of the two largest disparities once in 20 times."""
+80 that are drawn at random one has one of the four largest disparities once in 20 times."""
+
+_HOPELESS = 39
+"""After so many of which none has a larger disparity, four of all will hardly have one."""
 
 _PARTS, _MOST_NUMBERS = 64, 2**24
 """A group that is drawn is put together from so many parts, each of which serves many draws; fewer
@@ -65,25 +68,33 @@ class SomeRows:
         n, d = rows.shape
         # In the space of wide rows, columns of zeros follow.
         mean = self.problem.moments.total_mean[:d]
-        weights = np.ones(n) if self.gathered.weights is None else self.gathered.weights
+        weights, root = self.gathered.weights, np.sqrt(self.unit)
         for start in range(0, n, step * _BLOCK):
             part = slice(start, start + step * _BLOCK, step)
-            block = rows[part]
-            block = (block.toarray() if scipy.sparse.issparse(block) else block) - mean
+            found = rows[part].toarray() if scipy.sparse.issparse(rows) else rows[part]
+            # By rows, whatever their order was, as they are taken one by one.
+            block = np.subtract(found, mean, out=np.empty(found.shape))
             if self.problem.centering == "group":
                 codes = np.asarray(self.gathered.codes)
                 block -= self.problem.moments.offsets[codes[part], :d]
-            block /= np.sqrt(self.unit)
-            yield block, weights[part]
+            block /= root
+            yield block, np.ones(len(block)) if weights is None else weights[part]
 
-    def weighted(self) -> tuple[Array, Array]:
-        """Rows times the roots of their weights, and these; those without weight are left out."""
-        blocks = list(self.blocks())
-        rows, weights = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-        if self.gathered.weights is None:
-            return rows, weights
-        some = np.flatnonzero(weights)
-        return rows[some] * np.sqrt(weights[some])[:, None], weights[some]
+    def shuffled(self) -> tuple[Array, Array]:
+        """Rows times the roots of their weights, and these; those without weight are left out.
+
+        The rows of each block are in random order, which is much faster than to shuffle all.
+        """
+        rng = np.random.default_rng(0)
+        shuffled = []
+        for block, weights in self.blocks():
+            some = rng.permutation(np.flatnonzero(weights))
+            rows, chosen = block[some], weights[some]
+            if self.gathered.weights is not None:
+                rows *= np.sqrt(chosen)[:, None]
+            shuffled.append((rows, chosen))
+        rows, weights = (np.concatenate(parts) for parts in zip(*shuffled, strict=True))
+        return rows, weights
 
     def beyond(self, square: float) -> tuple[Array, Array]:
         """Of all rows those whose squared norm is larger, weighted."""
@@ -98,7 +109,7 @@ class SomeRows:
 
 @dataclass(frozen=True, eq=False)
 class RandomGroups:
-    """Rows that groups are drawn from, in random order, and what ordinary PCA keeps of them.
+    """Rows that groups are drawn from, shuffled by blocks, and what ordinary PCA keeps of them.
 
     Each of the rows stands for `step` rows, one that is far out for itself alone.
     """
@@ -115,11 +126,9 @@ class RandomGroups:
     @classmethod
     def from_rows(cls, some: SomeRows, r: int) -> "RandomGroups | None":
         """Groups of some rows; None where none of them has weight."""
-        rows, weights = some.weighted()
+        rows, weights = some.shuffled()
         if not len(rows):
             return None
-        order = np.random.default_rng(0).permutation(len(rows))
-        rows, weights = rows[order], weights[order]
         effective = float(weights.sum() ** 2 / (weights @ weights))
         far, of_far = rows[:0], weights[:0]
         squares = np.einsum("ij,ij->i", rows, rows)
@@ -142,20 +151,21 @@ class RandomGroups:
         d, r = self.basis.shape
         share = 1.0 / (1.0 + t * self.step * self.effective)
         for n_draws in _DRAWS:
-            chosen = rng.permuted(np.tile(np.arange(len(parts)) < n_parts, (n_draws, 1)), axis=1)
+            some = np.tile(np.arange(len(parts)) < n_parts, (n_draws, 1))
+            chosen = rng.permuted(some, axis=1).astype(np.float64)
             matrices = (chosen @ parts / (chosen @ sums)[:, None]).reshape(-1, d, d)
             if len(self.far):
                 drawn = rng.random((n_draws, len(self.far))) < share
                 group_weight = self.all_weight * share
                 matrices *= np.maximum(1.0 - drawn @ self.of_far / group_weight, 0.0)[:, None, None]
-                for matrix, some in zip(matrices, drawn, strict=True):
-                    matrix += self.far[some].T @ self.far[some] / group_weight
+                for matrix, them in zip(matrices, drawn, strict=True):
+                    matrix += self.far[them].T @ self.far[them] / group_weight
             own = np.linalg.eigvalsh(matrices)[:, -r:].sum(axis=1)
-            yield own - np.einsum("ar,nab,br->n", self.basis, matrices, self.basis, optimize=True)
+            yield own - np.einsum("nar,ar->n", matrices @ self.basis, self.basis)
 
 
 def often_drawn(some: SomeRows, r: int, noise: Array, levels: Array) -> NDArray[np.bool_]:
-    """Whether two of 39 random groups have a disparity of at least this level, for each t."""
+    """Whether random groups reach this disparity more than once in 20 times, for each t."""
     groups = RandomGroups.from_rows(some, r)
     if groups is None:
         return np.ones(len(noise), dtype=bool)
@@ -163,12 +173,13 @@ def often_drawn(some: SomeRows, r: int, noise: Array, levels: Array) -> NDArray[
 
 
 def _reached(groups: RandomGroups, t: float, level: float) -> bool:
-    n_above = 0
+    n_above = n_drawn = 0
     for disparities in groups.disparities(t):
         n_above += int((disparities >= level).sum())
-        if n_above >= _ENOUGH:
-            return True
-    return False
+        n_drawn += len(disparities)
+        if n_above >= _ENOUGH or (n_above == 0 and n_drawn >= _HOPELESS):
+            break
+    return n_above >= _ENOUGH
 
 
 def _parts(rows: Array, weights: Array, share: float) -> tuple[Array, Array, int]:
@@ -179,9 +190,11 @@ def _parts(rows: Array, weights: Array, share: float) -> tuple[Array, Array, int
     size = max(n // most_parts, 1)
     n_parts = round(n / size)
     n_all = min(len(rows) // size, n_parts * sum(_DRAWS))
-    parts = rows[: n_all * size].reshape(n_all, size, d)
-    products = (parts.transpose(0, 2, 1) @ parts).reshape(n_all, -1)
-    return products, weights[: n_all * size].reshape(n_all, size).sum(axis=1), n_parts
+    # Each part has rows of all blocks, so that their order does not matter.
+    apart = len(rows) // (n_all * size)
+    parts = rows[::apart][: n_all * size].reshape(size, n_all, d)
+    products = (parts.transpose(1, 2, 0) @ parts.transpose(1, 0, 2)).reshape(n_all, -1)
+    return products, weights[::apart][: n_all * size].reshape(size, n_all).sum(axis=0), n_parts
 
 
 def _far_out(squares: Array, step: int) -> float | None:
