@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from fairpca._linalg.threads import blas_threads, one_blas_thread
 from fairpca._linalg.types import Array
-from fairpca._rows.groups import Codes
+from fairpca._rows.codes import Codes
 
 _BLOCK_BYTES = 2**20
 """Size of the row blocks: they stay in the processor's cache between the steps on them."""
