@@ -131,14 +131,17 @@ class RandomGroups:
             return None
         effective = float(weights.sum() ** 2 / (weights @ weights))
         far, of_far = rows[:0], weights[:0]
-        squares = np.einsum("ij,ij->i", rows, rows)
-        limit = _far_out(squares, some.step)
-        if limit is not None:
-            far, of_far = some.beyond(limit)
-            rows, weights = rows[squares <= limit], weights[squares <= limit]
-        all_weight = float(some.step * weights.sum() + of_far.sum())
-        total = (some.step * (rows.T @ rows) + far.T @ far) / all_weight
-        basis = eigh_descending(total)[1][:, :r]
+        basis = some.problem.pca_basis[: rows.shape[1]]
+        all_weight = float(weights.sum())
+        if some.step > 1:
+            squares = np.einsum("ij,ij->i", rows, rows)
+            limit = _far_out(squares, some.step)
+            if limit is not None:
+                far, of_far = some.beyond(limit)
+                rows, weights = rows[squares <= limit], weights[squares <= limit]
+            all_weight = float(some.step * weights.sum() + of_far.sum())
+            total = (some.step * (rows.T @ rows) + far.T @ far) / all_weight
+            basis = eigh_descending(total)[1][:, :r]
         return cls(rows, weights, far, of_far, some.step, effective, all_weight, basis)
 
     def disparities(self, t: float) -> Iterator[Array]:
@@ -204,7 +207,7 @@ def _far_out(squares: Array, step: int) -> float | None:
     """
     tail = len(squares) // _TAIL
     beyond = max(_FAR // step, 1)
-    if step == 1 or tail <= beyond:
+    if tail <= beyond:
         return None
     largest = np.sort(np.partition(squares, -tail - 1)[-tail - 1 :])
     if not largest[0] > 0.0 or 2.0 / np.log(largest[1:] / largest[0]).mean() > _LIGHT:
