@@ -23,8 +23,9 @@ _NEAR = 10
 """Of many columns so many directions beyond the first r are looked at one by one."""
 
 _ERRORS = 3.0
-"""How many standard errors chance makes at most. With next to no exception groups that are drawn
-at random have less than a third of what follows from that, as the errors of all pairs add up."""
+"""How many standard errors chance makes at most. Groups drawn at random from typical rows, normal
+ones and ones with heavy tails, had less than half of what follows from that, as the errors of all
+pairs add up."""
 
 _TYPICAL = 0.88, 1.14
 """Variances of the rows that are asked, over those of all rows: within these none is missing that
