@@ -26,8 +26,9 @@ import pyarrow
 import pyarrow.parquet
 
 from fairpca import FairPCA, GroupMoments
+from fairpca._linalg.threads import one_blas_thread
 from fairpca._linalg.types import Array
-from fairpca._rows.sums import one_blas_thread, worker_threads
+from fairpca._rows.sums import worker_threads
 from fairpca.sources import blocks, read_moments
 from fairpca.sources.pool import in_order
 from fairpca.tables.reading import TableFile

@@ -22,7 +22,7 @@ from fairpca.datasets import load_adult, load_credit
 from fairpca.estimators import chance
 from fairpca.estimators.cautions import BEGINNING, cautions
 from fairpca.estimators.chance import indistinct_groups
-from fairpca.estimators.drawn import SomeRows, most_drawn
+from fairpca.estimators.drawn import RandomGroups, SomeRows, often_drawn
 from fairpca.estimators.gather import gather
 from fairpca.report import report
 from fairpca.table import GroupTable
@@ -167,9 +167,55 @@ def test_drawn_groups_are_what_random_groups_have(n, few, far):
     unit = float(problem.total_eigenpairs[0].sum())
     rows = problem.moments.effective_count
     noise = 1.0 / rows[1:] - 1.0 / rows.sum()
-    most = unit * most_drawn(SomeRows(problem, gathered, unit), 2, noise)[0]
+    some = SomeRows(problem, gathered, unit)
+    drawn = np.concatenate(list(RandomGroups.from_rows(some, 2).disparities(noise[0])))
+    most = unit * np.sort(drawn)[-4]
     assert 0.8 <= np.mean(found <= most) <= 1.0
     assert np.quantile(found, 0.8) <= most <= 2.0 * np.max(found)
+    # A level is reached often if four of these reach it.
+    levels = np.append(np.sort(drawn)[[-1, -3, -4, 5]], 2.0 * drawn.max())
+    often = often_drawn(some, 2, np.repeat(noise, 5), levels)
+    assert often.tolist() == [False, False, True, True, False]
+
+
+@pytest.mark.parametrize("tails", [None, 5, 3])
+@pytest.mark.parametrize("shares", ["halves", "large and small"])
+def test_what_chance_makes_at_most_is_more_than_random_groups_have(tails, shares):
+    rng = np.random.default_rng(0)
+    X, labels = rows_of("slow", 4000, 12, 2, tails), shared_out(4000, SHARES[shares])
+    ratios = []
+    for _ in range(30):
+        gathered = gather(X, rng.permutation(labels))
+        problem = gathered.problem(4)
+        values = problem.total_eigenpairs[0]
+        unit = values.sum()
+        rows = problem.moments.count
+        groups = chance._Groups(problem, gathered, values / unit, unit, 1 / rows - 1 / rows.sum())
+        most = unit * groups._tails(groups._some_rows, near=False).most_by_chance(groups.noise)
+        ratios.append(problem.disparities(problem.pca_basis) / most)
+    assert np.max(ratios) < 1.0
+    assert np.median(ratios) > 0.005  # of some use
+
+
+def test_a_few_rows_far_out_are_missed_by_their_variance():
+    # One row of several is asked, and none of those far out.
+    X = rows_of("slow", 40_000, 6, 3)
+    far = X.copy()
+    far[3:4000:1000] *= 100.0
+    for rows, typical in ((X, True), (far, False)):
+        gathered = gather(rows, np.arange(40_000) % 2)
+        problem = gathered.problem(2)
+        values = problem.total_eigenpairs[0]
+        groups = chance._Groups(problem, gathered, values / values.sum(), values.sum(), None)
+        assert groups._tails(groups._some_rows, near=False).typical is typical
+
+
+def test_groups_are_not_drawn_where_fourth_moments_settle_it(monkeypatch):
+    monkeypatch.setattr(chance, "often_drawn", None)
+    adult = load_adult(as_frame=False)
+    X = StandardScaler().fit_transform(adult.data)
+    for r in (2, 5, 10):
+        assert not judged(X, adult.sensitive_features, r).any()
 
 
 def test_the_edge_of_noise_is_that_of_random_matrices():
@@ -292,7 +338,7 @@ def test_rows_are_asked_with_their_weights():
         values = problem.total_eigenpairs[0]
         unit = values.sum()
         groups = chance._Groups(problem, gathered, values / unit, unit, None)
-        tails = groups._tails_of_pairs()
+        tails = groups._tails(groups._some_rows, near=False).pairs
         # Against all rows at once.
         some = np.ones(4000) if weights is None else weights / 2.0
         inside = np.square((X - np.average(X, axis=0, weights=some)) @ problem.total_eigenpairs[1])

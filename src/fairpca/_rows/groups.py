@@ -11,6 +11,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from fairpca._rows.checks import check_choice
+from fairpca._rows.codes import Codes, Encoded, column_order, encode_column, in_order, is_quick
 from fairpca._rows.labels import (
     MISSING,
     UNGROUPED,
@@ -19,17 +20,9 @@ from fairpca._rows.labels import (
     check_number_of_groups,
     refuse_all_label,
     refuse_measurements,
-    sorted_labels,
 )
 from fairpca._rows.words import MISSING_LABELS as MISSING_LABELS
 from fairpca.exceptions import warn_user
-
-Codes = NDArray[np.integer[Any]]
-
-Encoded = tuple[tuple[Hashable, ...], Codes]
-"""Labels, and for each row the position of its label among them."""
-
-_FEW_LABELS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +71,7 @@ class Groups:
 class _Column:
     """One sensitive column: its values, and what is known of it beside them.
 
-    The values are an array, or a pandas Series (for its quick factorize).
+    The values are an array, or what `is_quick`.
     """
 
     values: Any
@@ -113,7 +106,7 @@ def encode_groups(
         )
     try:
         encoded = [
-            _in_order(list(labels), codes, column.order) if column.order else (labels, codes)
+            in_order(list(labels), codes, column.order) if column.order else (labels, codes)
             for column in columns
             for labels, codes in [encode_column(column.values)]
         ]
@@ -225,7 +218,7 @@ def _column(column: Any, name: Any) -> _Column:
     """A column of a data frame or a table."""
     kind = column.dtype if hasattr(column, "dtype") else column.type
     is_category = hasattr(kind, "categories") or hasattr(kind, "index_type")
-    values = column if hasattr(column, "factorize") else _values(column)
+    values = column if is_quick(column) else _values(column)
     return _Column(values, name, column_order(column), is_category)
 
 
@@ -234,23 +227,6 @@ def _values(column: Any) -> NDArray[Any]:
         # Of integers of which some are missing, pyarrow makes floats.
         return np.array([*column.to_pylist(), None], dtype=object)[:-1]
     return np.asarray(column)
-
-
-def column_order(column: Any) -> Labels | None:
-    """The categories of a column of pandas, Polars or pyarrow in their order, if they have one."""
-    kind: Any = column.dtype if hasattr(column, "dtype") else getattr(column, "type", None)
-    if hasattr(kind, "index_type") and kind.ordered:  # of pyarrow
-        whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-        whole = whole.chunk(0) if hasattr(whole, "num_chunks") and whole.num_chunks else whole
-        return tuple(whole.dictionary.to_pylist()) if hasattr(whole, "dictionary") else None
-    if getattr(kind, "ordered", False) or type(kind).__name__ == "Enum":  # of pandas, of Polars
-        return tuple(map(_plain, kind.categories.to_list()))
-    return None
-
-
-def _plain(label: Any) -> Any:
-    """The label; of pandas' intervals, as its cut and qcut make them, their text."""
-    return str(label) if hasattr(label, "closed_left") else label
 
 
 def _as_array(values: Any) -> NDArray[Any]:
@@ -267,86 +243,6 @@ def _as_array(values: Any) -> NDArray[Any]:
             "sensitive_features must have the same number of labels in each row."
         ) from error
     return np.asarray(values, dtype=object) if array.dtype.kind in "US" else array
-
-
-def encode_column(column: Any) -> Encoded:
-    """Return the sorted labels of one column and the codes, -1 where the label is missing."""
-    if hasattr(column, "factorize"):  # pandas
-        codes, uniques = column.factorize()
-        return _in_order([_plain(label) for label in uniques.tolist()], codes, column_order(column))
-    array = column if isinstance(column, np.ndarray) else column.to_numpy()
-    if array.dtype.kind in "biu":
-        return _encode_integers(array)
-    peeled = _encode_few_strings(array)
-    if peeled is not None:
-        return _in_order(*peeled)
-    values = array.tolist()
-    found = set(values)
-    distinct = [v for v in found if not _is_missing(v)]
-    lookup = dict.fromkeys(found, -1) | {v: i for i, v in enumerate(distinct)}
-    codes = np.fromiter(map(lookup.__getitem__, values), dtype=np.int32, count=len(values))
-    return _in_order(distinct, codes)
-
-
-def _encode_few_strings(array: NDArray[Any]) -> tuple[list[Any], Codes] | None:
-    """Labels and codes of strings with few different values, else None.
-
-    Comparing a whole array with a label is much faster than looking up its elements.
-    """
-    codes = np.zeros(len(array), dtype=np.int8)
-    labels: list[Any] = []
-    rest, places = array, None
-    while len(rest):
-        label = rest[0]
-        if not isinstance(label, str) or len(labels) == _FEW_LABELS:
-            return None
-        try:
-            same = np.asarray(rest == label, dtype=bool)
-        except TypeError:  # pandas' NA has no truth value
-            return None
-        here = np.flatnonzero(same)
-        codes[here if places is None else places[here]] = len(labels)
-        labels.append(str(label))
-        left = np.flatnonzero(~same)
-        rest, places = rest[left], left if places is None else places[left]
-    return labels, codes
-
-
-def _encode_integers(array: NDArray[Any]) -> Encoded:
-    # Counting is much faster than sorting when the values lie close together, as codes do.
-    if array.dtype.kind == "b":
-        array = array.view(np.int8)
-        kind: type = bool
-    else:
-        kind = int
-    if len(array) == 0:
-        return (), np.zeros(0, dtype=np.int32)
-    low, high = int(array.min()), int(array.max())
-    if high - low < 4096:
-        offset = array
-        if low != 0:  # the difference may not fit the signed type, but does fit the unsigned one
-            offset = (array - array.dtype.type(low)).view(f"u{array.dtype.itemsize}")
-        if offset.dtype == np.uint64:  # which old versions of bincount refuse
-            offset = offset.astype(np.int64)
-        present = np.flatnonzero(np.bincount(offset, minlength=1))
-        if len(present) == high - low + 1:
-            codes: Codes = offset
-        else:
-            table = np.zeros(high - low + 1, dtype=np.int16)
-            table[present] = np.arange(len(present))
-            codes = table[offset]
-        return tuple(kind(v + low) for v in present.tolist()), codes
-    unique, codes = np.unique(array, return_inverse=True)
-    return tuple(unique.tolist()), codes
-
-
-def _in_order(values: list[Any], codes: Codes, order: Labels | None = None) -> Encoded:
-    """Renumber codes so that the labels are sorted; -1 stays."""
-    labels = sorted_labels(values, None if order is None else (order,))
-    if list(labels) == values:
-        return labels, codes
-    rank = {label: i for i, label in enumerate(labels)}
-    return labels, np.array([*(rank[v] for v in values), -1], dtype=np.int32)[codes]
 
 
 def _name_missing(labels: tuple[Hashable, ...], codes: Codes) -> Encoded:
@@ -386,12 +282,3 @@ def _check_missing(
             "missing_labels='group'."
         )
     return ~missing if n_missing else None
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None:
-        return True
-    try:
-        return bool(value != value)  # NaN and NaT differ from themselves
-    except TypeError:  # pandas' NA has no truth value
-        return True

@@ -10,21 +10,18 @@ that has most rows are not gathered: its sums are those of all rows minus those 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
-from threading import Lock
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController  # comes with scikit-learn
 
+from fairpca._linalg.threads import blas_threads, one_blas_thread
 from fairpca._linalg.types import Array
-from fairpca._rows.groups import Codes
+from fairpca._rows.codes import Codes
 
 _BLOCK_BYTES = 2**20
 """Size of the row blocks: they stay in the processor's cache between the steps on them."""
@@ -244,36 +241,4 @@ def worker_threads(d: int) -> int:
     """How many threads rows of d columns are shared out to: those that BLAS may use, or one."""
     if d > _THREADED_COLUMNS:
         return 1
-    return max((info["num_threads"] for info in _blas().info()), default=1)
-
-
-class _Limit:
-    """How many bodies of `one_blas_thread` are being run, and what ends the limit."""
-
-    lock = Lock()
-    users = 0
-    current: Any = None
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Let matrix products in the body use one thread each.
-
-    The limit holds for the whole process, from the first body that begins to the last that ends.
-    """
-    with _Limit.lock:
-        if _Limit.users == 0:
-            _Limit.current = _blas().limit(limits=1, user_api="blas")
-        _Limit.users += 1
-    try:
-        yield
-    finally:
-        with _Limit.lock:
-            _Limit.users -= 1
-            if _Limit.users == 0:
-                _Limit.current.restore_original_limits()
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController().select(user_api="blas")
+    return blas_threads()

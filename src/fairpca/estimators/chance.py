@@ -7,14 +7,14 @@ follows that, so its disparity with ordinary PCA is about ``t * sum_{a <= r < b}
 l_b)``: a sum of squares of normal numbers, whose upper quantile follows from the effective number
 of its terms. Where l_a is within the noise of what is left out, that sum is too large, and l_a is
 replaced by the edge of the noise (Baik and Silverstein, 2006): see `_by_chance`. Rows with heavy
-tails differ by more. Where that can matter and rows are at hand, groups are drawn from them, a
-permutation test; of many columns, where that takes long, the rows say how heavy their tails are.
+tails differ by more. Where that can matter and rows are at hand, some of them say how heavy their
+tails are. What is above all that these can make is not chance; otherwise groups are drawn from the
+rows, a permutation test, unless there are many columns, of which that takes long.
 
 Losses and kept variances have no subspace of their own to follow: there the standard error of a
 group is compared with the differences between groups.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._linalg.types import Array
-from fairpca.estimators.drawn import SomeRows, most_drawn
+from fairpca.estimators.drawn import SomeRows, often_drawn
 from fairpca.estimators.gather import Gathered
+from fairpca.estimators.tails import Tails, squared_coordinates, tails_of
 from fairpca.problem import Problem
 from fairpca.table import GroupTable
 
@@ -61,9 +62,6 @@ _MOST_COLUMNS = 128
 
 _MOST_TERMS = 2**20
 """Numbers in memory at once."""
-
-_NEAR = 10
-"""So many directions beyond the first r are looked at one by one."""
 
 
 def indistinct_groups(
@@ -124,14 +122,22 @@ class _Groups:
         expected, terms = _by_chance(self.values, self.problem.n_components, self.noise)
         most = sizes * expected * _upper(terms)
         unsettled = (disparities > most) & (disparities < _HEAVIEST * most)
-        some = self._some_rows
-        if unsettled.any() and some is not None and len(self.values) <= _MOST_COLUMNS:
-            most[unsettled] = most_drawn(some, self.problem.n_components, self.noise[unsettled])
-        elif unsettled.any():
-            tails = self._tails_of_pairs()
-            expected, terms = _by_chance(self.values, self.problem.n_components, self.noise, tails)
+        found = (disparities <= most) & (most >= least)
+        if not unsettled.any():
+            return np.asarray(found)
+        some, r, many = self._some_rows, self.problem.n_components, len(self.values) > _MOST_COLUMNS
+        tails = None if some is None else self._tails(some, near=many)
+        if some is None or many:
+            pairs = _USUAL if tails is None else tails.pairs
+            expected, terms = _by_chance(self.values, r, self.noise, pairs)
             most = sizes * expected * _upper(terms)
-        return np.asarray((disparities <= most) & (most >= least))
+            return np.asarray((disparities <= most) & (most >= least))
+        if tails is not None and tails.typical:
+            unsettled &= disparities <= np.maximum(sizes, 1.0) * tails.most_by_chance(self.noise)
+        if unsettled.any():
+            levels = np.maximum(disparities, least)[unsettled]
+            found[unsettled] = often_drawn(some, r, self.noise[unsettled], levels)
+        return np.asarray(found)
 
     def apart_by_chance(self, losses: Array, traces: Array) -> NDArray[np.bool_]:
         """Groups whose loss, or kept variance, is uncertain beside the differences of all."""
@@ -157,44 +163,20 @@ class _Groups:
             return np.ones(len(rows), dtype=bool)
         return np.asarray(_ERRORS * errors >= np.ptp(apart))
 
-    def _tails_of_pairs(self) -> Array | float:
-        """How many times what is normal the products of squares are, for a <= r < b; (r, d - r).
-
-        Directions far beyond the first r are taken together.
-        """
-        r, known = self.problem.n_components, self.problem.total_eigenpairs[1]
-        m = min(known.shape[1], r + _NEAR)
-        products, weight = np.zeros((r, m - r + 1)), 0.0
-        for squares, total, weights in self._asked(known[:, :m]):
-            others = np.column_stack([squares[:, r:], total - squares.sum(axis=1)])
-            products += (squares[:, :r] * weights[:, None]).T @ others
-            weight += float(weights.sum())
-        if weight == 0.0:
-            return _USUAL
-        rest = max(float(self.values[m:].sum()), _NO_LOSS)
-        normal = self.values[:r, None] * np.append(self.values[r:m], rest)
-        tails = np.ones_like(products)
-        np.divide(products, weight * normal, out=tails, where=normal > 0.0)
-        times = np.ones(m - r + 1, dtype=int)
-        times[-1] = len(self.values) - m
-        return np.asarray(np.maximum(np.repeat(tails, times, axis=1), 1.0))
+    def _tails(self, some: SomeRows, *, near: bool) -> Tails | None:
+        directions = self.problem.total_eigenpairs[1]
+        return tails_of(some, self.values, directions, self.problem.n_components, near=near)
 
     def _tails_of_sum(self, on_kept: float, on_lost: float, mean: float, normal: float) -> float:
         """The variance of a sum of what is kept and what is lost of a row, over the normal one."""
         squares, weight = 0.0, 0.0
-        for inside, total, weights in self._asked(self.problem.pca_basis):
+        some, basis = self._some_rows, self.problem.pca_basis
+        for inside, total, weights in () if some is None else squared_coordinates(some, basis):
             kept = inside.sum(axis=1)
             asked = on_kept * kept + on_lost * (total - kept)
-            squares += float(weights @ (asked - mean) ** 2)
-            weight += float(weights.sum())
+            squares += float(weights**2 @ (asked - mean) ** 2)
+            weight += float(weights @ weights)
         return max(squares / weight / normal, 1.0) if weight > 0.0 else _USUAL
-
-    def _asked(self, basis: Array) -> Iterator[tuple[Array, Array, Array]]:
-        """Squares of some rows in a basis, their sums in all directions, and squared weights."""
-        some = self._some_rows
-        for block, weights in () if some is None else some.blocks():
-            inside = (block @ basis[: block.shape[1]]) ** 2
-            yield inside, np.einsum("ij,ij->i", block, block), weights**2
 
 
 def _by_chance(

@@ -11,15 +11,19 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import NDArray
 
 from fairpca._linalg.dense import eigh_descending
 from fairpca._linalg.types import Array
 from fairpca.estimators.gather import Gathered
 from fairpca.problem import Problem
 
-_DRAWS = 39
-"""How many groups are drawn. Among 40 that are drawn at random one has one of the two largest
-disparities once in 20 times."""
+_DRAWS, _ENOUGH = (4, 8, 27, 40), 4
+"""How many groups are drawn, one lot after the other, until so many have a larger disparity. Among
+80 that are drawn at random one has one of the four largest disparities once in 20 times."""
+
+_HOPELESS = 39
+"""After so many of which none has a larger disparity, four of all will hardly have one."""
 
 _PARTS, _MOST_NUMBERS = 64, 2**24
 """A group that is drawn is put together from so many parts, each of which serves many draws; fewer
@@ -47,7 +51,11 @@ class SomeRows:
     @property
     def step(self) -> int:
         """Every so many-th row is asked."""
-        return -(-int(self._rows.shape[0]) // _ROWS)
+        return self.every(_ROWS)
+
+    def every(self, n: int) -> int:
+        """The step at which there are at most n rows."""
+        return -(-int(self._rows.shape[0]) // n)
 
     @property
     def _rows(self) -> Any:
@@ -60,22 +68,33 @@ class SomeRows:
         n, d = rows.shape
         # In the space of wide rows, columns of zeros follow.
         mean = self.problem.moments.total_mean[:d]
-        weights = np.ones(n) if self.gathered.weights is None else self.gathered.weights
+        weights, root = self.gathered.weights, np.sqrt(self.unit)
         for start in range(0, n, step * _BLOCK):
             part = slice(start, start + step * _BLOCK, step)
-            block = rows[part]
-            block = (block.toarray() if scipy.sparse.issparse(block) else block) - mean
+            found = rows[part].toarray() if scipy.sparse.issparse(rows) else rows[part]
+            # By rows, whatever their order was, as they are taken one by one.
+            block = np.subtract(found, mean, out=np.empty(found.shape))
             if self.problem.centering == "group":
                 codes = np.asarray(self.gathered.codes)
                 block -= self.problem.moments.offsets[codes[part], :d]
-            block /= np.sqrt(self.unit)
-            yield block, weights[part]
+            block /= root
+            yield block, np.ones(len(block)) if weights is None else weights[part]
 
-    def weighted(self) -> tuple[Array, Array]:
-        """Rows times the roots of their weights, and these; those without weight are left out."""
-        rows, weights = (np.concatenate(parts) for parts in zip(*self.blocks(), strict=True))
-        some = np.flatnonzero(weights)
-        return rows[some] * np.sqrt(weights[some])[:, None], weights[some]
+    def shuffled(self) -> tuple[Array, Array]:
+        """Rows times the roots of their weights, and these; those without weight are left out.
+
+        The rows of each block are in random order, which is much faster than to shuffle all.
+        """
+        rng = np.random.default_rng(0)
+        shuffled = []
+        for block, weights in self.blocks():
+            some = rng.permutation(np.flatnonzero(weights))
+            rows, chosen = block[some], weights[some]
+            if self.gathered.weights is not None:
+                rows *= np.sqrt(chosen)[:, None]
+            shuffled.append((rows, chosen))
+        rows, weights = (np.concatenate(parts) for parts in zip(*shuffled, strict=True))
+        return rows, weights
 
     def beyond(self, square: float) -> tuple[Array, Array]:
         """Of all rows those whose squared norm is larger, weighted."""
@@ -88,55 +107,97 @@ class SomeRows:
         return np.concatenate(found), np.concatenate(weighing)
 
 
-def most_drawn(some: SomeRows, r: int, noise: Array) -> Array:
-    """The second largest disparities of groups that are drawn, for each of these t.
+@dataclass(frozen=True, eq=False)
+class RandomGroups:
+    """Rows that groups are drawn from, shuffled by blocks, and what ordinary PCA keeps of them.
 
-    Of N rows ``1 / (t + 1 / N)`` have the noise t; with weights N is the effective number.
+    Each of the rows stands for `step` rows, one that is far out for itself alone.
     """
-    rng = np.random.default_rng(0)
-    rows, weights = some.weighted()
-    if not len(rows):
-        return np.full(len(noise), np.inf)
-    order = rng.permutation(len(rows))
-    rows, weights = rows[order], weights[order]
-    effective = weights.sum() ** 2 / (weights @ weights)
-    far, of_far = rows[:0], weights[:0]
-    squares = np.einsum("ij,ij->i", rows, rows)
-    limit = _far_out(squares, some.step)
-    if limit is not None:
-        far, of_far = some.beyond(limit)
-        rows, weights = rows[squares <= limit], weights[squares <= limit]
-    # Each of these rows stands for `step` rows, one that is far out for itself alone.
-    all_weight = some.step * weights.sum() + of_far.sum()
-    total = (some.step * (rows.T @ rows) + far.T @ far) / all_weight
-    basis = eigh_descending(total)[1][:, :r]
-    most = np.empty(len(noise))
-    for i, t in enumerate(noise):
-        matrices = _drawn(rows, weights, 1.0 / (1.0 + t * effective), rng)
-        if len(far):
-            drawn = rng.random((_DRAWS, len(far))) < 1.0 / (1.0 + t * some.step * effective)
-            group_weight = all_weight / (1.0 + t * some.step * effective)
-            matrices *= np.maximum(1.0 - drawn @ of_far / group_weight, 0.0)[:, None, None]
-            for matrix, chosen in zip(matrices, drawn, strict=True):
-                matrix += far[chosen].T @ far[chosen] / group_weight
-        own = np.linalg.eigvalsh(matrices)[:, -r:].sum(axis=1)
-        most[i] = np.sort(own - np.einsum("ar,nab,br->n", basis, matrices, basis))[-2]
-    return most
+
+    rows: Array
+    weights: Array
+    far: Array
+    of_far: Array
+    step: int
+    effective: float
+    all_weight: float
+    basis: Array
+
+    @classmethod
+    def from_rows(cls, some: SomeRows, r: int) -> "RandomGroups | None":
+        """Groups of some rows; None where none of them has weight."""
+        rows, weights = some.shuffled()
+        if not len(rows):
+            return None
+        effective = float(weights.sum() ** 2 / (weights @ weights))
+        far, of_far = rows[:0], weights[:0]
+        basis = some.problem.pca_basis[: rows.shape[1]]
+        all_weight = float(weights.sum())
+        if some.step > 1:
+            squares = np.einsum("ij,ij->i", rows, rows)
+            limit = _far_out(squares, some.step)
+            if limit is not None:
+                far, of_far = some.beyond(limit)
+                rows, weights = rows[squares <= limit], weights[squares <= limit]
+            all_weight = float(some.step * weights.sum() + of_far.sum())
+            total = (some.step * (rows.T @ rows) + far.T @ far) / all_weight
+            basis = eigh_descending(total)[1][:, :r]
+        return cls(rows, weights, far, of_far, some.step, effective, all_weight, basis)
+
+    def disparities(self, t: float) -> Iterator[Array]:
+        """Disparities of groups with the noise t, one lot after the other.
+
+        Of N rows ``1 / (t + 1 / N)`` have this noise; with weights N is the effective number.
+        """
+        rng = np.random.default_rng(1)
+        parts, sums, n_parts = _parts(self.rows, self.weights, 1.0 / (1.0 + t * self.effective))
+        d, r = self.basis.shape
+        share = 1.0 / (1.0 + t * self.step * self.effective)
+        for n_draws in _DRAWS:
+            some = np.tile(np.arange(len(parts)) < n_parts, (n_draws, 1))
+            chosen = rng.permuted(some, axis=1).astype(np.float64)
+            matrices = (chosen @ parts / (chosen @ sums)[:, None]).reshape(-1, d, d)
+            if len(self.far):
+                drawn = rng.random((n_draws, len(self.far))) < share
+                group_weight = self.all_weight * share
+                matrices *= np.maximum(1.0 - drawn @ self.of_far / group_weight, 0.0)[:, None, None]
+                for matrix, them in zip(matrices, drawn, strict=True):
+                    matrix += self.far[them].T @ self.far[them] / group_weight
+            own = np.linalg.eigvalsh(matrices)[:, -r:].sum(axis=1)
+            yield own - np.einsum("nar,ar->n", matrices @ self.basis, self.basis)
 
 
-def _drawn(rows: Array, weights: Array, share: float, rng: np.random.Generator) -> Array:
-    """Second moments of groups that have this share of the rows; (draws, d, d)."""
+def often_drawn(some: SomeRows, r: int, noise: Array, levels: Array) -> NDArray[np.bool_]:
+    """Whether random groups reach this disparity more than once in 20 times, for each t."""
+    groups = RandomGroups.from_rows(some, r)
+    if groups is None:
+        return np.ones(len(noise), dtype=bool)
+    return np.array([_reached(groups, *each) for each in zip(noise, levels, strict=True)])
+
+
+def _reached(groups: RandomGroups, t: float, level: float) -> bool:
+    n_above = n_drawn = 0
+    for disparities in groups.disparities(t):
+        n_above += int((disparities >= level).sum())
+        n_drawn += len(disparities)
+        if n_above >= _ENOUGH or (n_above == 0 and n_drawn >= _HOPELESS):
+            break
+    return n_above >= _ENOUGH
+
+
+def _parts(rows: Array, weights: Array, share: float) -> tuple[Array, Array, int]:
+    """Sums of products and of weights of parts of the rows, and how many have this share of all."""
     d = rows.shape[1]
-    most_parts = min(_PARTS, _MOST_NUMBERS // (_DRAWS * d * d))
+    most_parts = min(_PARTS, _MOST_NUMBERS // (sum(_DRAWS) * d * d))
     n = max(round(len(rows) * share), 1)
     size = max(n // most_parts, 1)
     n_parts = round(n / size)
-    n_all = min(len(rows) // size, n_parts * _DRAWS)
-    parts = rows[: n_all * size].reshape(n_all, size, d)
-    scatters = (parts.transpose(0, 2, 1) @ parts).reshape(n_all, -1)
-    sums = weights[: n_all * size].reshape(n_all, size).sum(axis=1)
-    chosen = rng.permuted(np.tile(np.arange(n_all) < n_parts, (_DRAWS, 1)), axis=1) * 1.0
-    return np.asarray((chosen @ scatters / (chosen @ sums)[:, None]).reshape(-1, d, d))
+    n_all = min(len(rows) // size, n_parts * sum(_DRAWS))
+    # Each part has rows of all blocks, so that their order does not matter.
+    apart = len(rows) // (n_all * size)
+    parts = rows[::apart][: n_all * size].reshape(size, n_all, d)
+    products = (parts.transpose(1, 2, 0) @ parts.transpose(1, 0, 2)).reshape(n_all, -1)
+    return products, weights[::apart][: n_all * size].reshape(size, n_all).sum(axis=0), n_parts
 
 
 def _far_out(squares: Array, step: int) -> float | None:
@@ -146,7 +207,7 @@ def _far_out(squares: Array, step: int) -> float | None:
     """
     tail = len(squares) // _TAIL
     beyond = max(_FAR // step, 1)
-    if step == 1 or tail <= beyond:
+    if tail <= beyond:
         return None
     largest = np.sort(np.partition(squares, -tail - 1)[-tail - 1 :])
     if not largest[0] > 0.0 or 2.0 / np.log(largest[1:] / largest[0]).mean() > _LIGHT:

@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from fairpca._linalg.threads import threads_for
 from fairpca._rows.labels import grouping_of
 from fairpca._rows.row_space import RowSpace
 from fairpca.certificate import Certificate, warn_of_certificate
@@ -319,18 +320,19 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
                 warn_of_one_group(gathered.moments)
             elif first:
                 warn_of_no_groups(y, "set groups=None if ordinary PCA is wanted")
-        problem, solution, judged = self._run(gathered, solver)
-        self._set_fitted(problem, solution, gathered.space, judged)
-        # Together with the rest, so that a call that is interrupted can be made again. Only
-        # partial_fit keeps moments: others would make their pickles larger for nothing.
-        self.__dict__.pop("_taken", None)
-        if taken is not None:
-            self._taken = taken
-        warn_of_certificate(solution.certificate)
-        advice = TRIED if self.shrinkage == "auto" else TO_FIT
-        said = {"advice": advice, "choice": judged and judged.caution}
-        shrunk = self.shrinkage_ > 0.0
-        warn_of_cautions(problem, self.group_table_, gathered, shrunk=shrunk, **said)
+        with threads_for(gathered.moments.n_features):
+            problem, solution, judged = self._run(gathered, solver)
+            self._set_fitted(problem, solution, gathered.space, judged)
+            # Together with the rest, so that a call that is interrupted can be made again. Only
+            # partial_fit keeps moments: others would make their pickles larger for nothing.
+            self.__dict__.pop("_taken", None)
+            if taken is not None:
+                self._taken = taken
+            warn_of_certificate(solution.certificate)
+            advice = TRIED if self.shrinkage == "auto" else TO_FIT
+            said = {"advice": advice, "choice": judged and judged.caution}
+            shrunk = self.shrinkage_ > 0.0
+            warn_of_cautions(problem, self.group_table_, gathered, shrunk=shrunk, **said)
 
     def _check_parameters(self) -> Solver:
         return checked_solver(self)

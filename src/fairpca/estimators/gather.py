@@ -15,8 +15,9 @@ from fairpca._linalg.backends import cluster_library, device_library, to_host
 from fairpca._linalg.dense import eigh_descending
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_device_rows, check_rows, check_weights, explain_not_finite
+from fairpca._rows.codes import Codes
 from fairpca._rows.folds import in_folds, in_needed_folds
-from fairpca._rows.groups import Codes, encode_groups, warn_of_dropped
+from fairpca._rows.groups import encode_groups, warn_of_dropped
 from fairpca._rows.labels import overlapping
 from fairpca._rows.named import chosen_columns, named_columns, without_columns
 from fairpca._rows.row_space import RowSpace, spanned_space

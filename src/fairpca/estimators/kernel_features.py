@@ -27,7 +27,8 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted
 from fairpca._linalg.dense import eigh_descending
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_choice, check_number, check_rows, explain_not_finite
-from fairpca._rows.groups import Codes, Groups, encode_groups, warn_of_dropped
+from fairpca._rows.codes import Codes
+from fairpca._rows.groups import Groups, encode_groups, warn_of_dropped
 from fairpca._rows.named import chosen_columns, named_columns, without_columns
 from fairpca.estimators.base import Reduction
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fairpca._linalg.backends import device_library, namespace
 from fairpca._linalg.types import Array
-from fairpca._rows.groups import Codes
+from fairpca._rows.codes import Codes
 from fairpca._rows.labels import check_number_of_groups
 from fairpca.estimators.tracked import AGAIN, PART, WHOLE
 

@@ -13,7 +13,8 @@ from fairpca._linalg.backends import NUMPY, device_library, to_host
 from fairpca._linalg.device import DeviceBackend
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_device_rows, check_rows
-from fairpca._rows.groups import Codes, Groups, encode_groups, warn_of_dropped
+from fairpca._rows.codes import Codes
+from fairpca._rows.groups import Groups, encode_groups, warn_of_dropped
 from fairpca._rows.labels import sorted_labels
 from fairpca._rows.named import chosen_columns, named_columns, without_columns
 from fairpca.estimators.base import PrincipalAxes, axes_of_products

@@ -9,7 +9,7 @@ import numpy as np
 from fairpca._linalg.dense import fix_signs
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_whole_number
-from fairpca._rows.groups import Codes
+from fairpca._rows.codes import Codes
 from fairpca.estimators.cautions import warn_of_groups
 from fairpca.estimators.gather import warn_of_no_groups
 from fairpca.estimators.kernel_features import KernelReduction, check_memory

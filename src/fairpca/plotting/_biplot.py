@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_whole_number
-from fairpca._rows.groups import Codes, encode_groups
+from fairpca._rows.codes import Codes
+from fairpca._rows.groups import encode_groups
 from fairpca._rows.named import chosen_columns, named_columns
 from fairpca._rows.text import label_text
 from fairpca.estimators.pipelines import find_reduction

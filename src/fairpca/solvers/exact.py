@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from fairpca._linalg.kept_bounds import KeptBounds
+from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_number, check_seed, check_whole_number
 from fairpca.certificate import Certificate
@@ -125,7 +126,8 @@ def solve_near(
     That is quicker than without them, and with `shared` what was found on the way is used again.
     """
     run = ExactRun(problem, n_starts, random_state, shared, effort or Effort())
-    found = run.find(neighbours)
+    with threads_for(problem.moments.n_features):
+        found = run.find(neighbours)
     return certified_solution(
         problem,
         found.basis,

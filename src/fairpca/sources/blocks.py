@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow
 
 from fairpca._linalg.types import Array
+from fairpca._rows.codes import Codes
 from fairpca._rows.folds import in_folds
-from fairpca._rows.groups import Codes
 from fairpca._rows.sums import NEAR
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.tables.columns import Columns, label_groups

@@ -13,10 +13,11 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.backends import cluster_library
+from fairpca._linalg.threads import one_blas_thread
 from fairpca._rows.checks import Progress, check_choice
 from fairpca._rows.groups import MISSING_LABELS, warn_of_dropped
 from fairpca._rows.labels import check_number_of_groups
-from fairpca._rows.sums import one_blas_thread, worker_threads
+from fairpca._rows.sums import worker_threads
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.tables.columns import ColumnChoice, quoted
 

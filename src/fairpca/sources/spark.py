@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from fairpca._linalg.threads import one_blas_thread
 from fairpca._rows.labels import check_number_of_groups
-from fairpca._rows.sums import one_blas_thread
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.tables.columns import ColumnChoice, Columns, check_column_names, require_columns
 

@@ -17,14 +17,8 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca._rows.groups import (
-    Codes,
-    Groups,
-    column_order,
-    combine_encoded,
-    encode_column,
-    encode_groups,
-)
+from fairpca._rows.codes import Codes, column_order, encode_column
+from fairpca._rows.groups import Groups, combine_encoded, encode_groups
 from fairpca._rows.labels import check_number_of_groups, refuse_measurements
 from fairpca._rows.text import listed, short_text
 from fairpca.tables.refusals import TableError, meant, typed

@@ -1,0 +1,62 @@
+"""How many threads BLAS uses.
+
+The threads of a small matrix product or eigenproblem save little time, and wait for each other
+again and again. If another process keeps a core busy, each wait takes as long as the system lets
+that one run, and a fit a hundred times as long as with one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
+from threading import Lock
+from typing import Any
+
+from threadpoolctl import ThreadpoolController  # comes with scikit-learn
+
+_FEW_COLUMNS = 256
+"""Matrices of at most so many rows and columns are small."""
+
+
+def blas_threads() -> int:
+    """How many threads BLAS may use."""
+    return max((info["num_threads"] for info in _blas().info()), default=1)
+
+
+def threads_for(n_columns: int) -> AbstractContextManager[None]:
+    """Let matrices of so many rows and columns be computed with by one thread if they are small."""
+    return one_blas_thread() if n_columns <= _FEW_COLUMNS else nullcontext()
+
+
+class _Limit:
+    """How many bodies of `one_blas_thread` are being run, and what ends the limit."""
+
+    lock = Lock()
+    users = 0
+    current: Any = None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let matrix products in the body use one thread each.
+
+    The limit holds for the whole process, from the first body that begins to the last that ends.
+    """
+    with _Limit.lock:
+        if _Limit.users == 0:
+            _Limit.current = _blas().limit(limits=1, user_api="blas")
+        _Limit.users += 1
+    try:
+        yield
+    finally:
+        with _Limit.lock:
+            _Limit.users -= 1
+            if _Limit.users == 0:
+                _Limit.current.restore_original_limits()
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    # Made once: it looks through all libraries of the process.
+    return ThreadpoolController().select(user_api="blas")
