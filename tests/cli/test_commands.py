@@ -220,6 +220,26 @@ def test_a_tolerance_and_a_solver_reach_the_fit(folder, capsys):
 
 
 @pytest.mark.parametrize(
+    ("command", "typed", "stopped_by"),
+    [
+        ("fit", ["--gap", "0.9", "--solver", "exact"], "gap"),
+        ("fit", ["--time-limit", "0"], "time limit"),
+        ("audit", ["--gap", "0.9", "--time-limit", "1000"], "gap"),
+    ],
+)
+def test_a_gap_and_a_time_limit_reach_the_search(folder, capsys, command, typed, stopped_by):
+    rng = np.random.default_rng(0)
+    # Ten groups, each in directions of its own, and few dimensions: no search closes the gap.
+    turns = [np.linalg.qr(rng.standard_normal((8, 8)))[0] for _ in range(10)]
+    table = pd.DataFrame(np.vstack([rng.standard_normal((30, 8)) / range(1, 9) @ t for t in turns]))
+    table = table.add_prefix("x").assign(group=np.repeat([f"g{i}" for i in range(10)], 30))
+    table.to_csv("many.csv", index=False)
+    arguments = [command, "many.csv", "--sensitive", "group", "--n-components", "3", "--json"]
+    assert main([*arguments, *typed]) == 0
+    assert json.loads(capsys.readouterr().out)["certificate"]["stopped_by"] == stopped_by
+
+
+@pytest.mark.parametrize(
     ("typed", "choices"),
     [
         (["--measure", "loss", "--relative"], {"measure": "loss", "relative": True}),

@@ -160,6 +160,13 @@ def folder_in_the_way():
                 (["--bound", "1", "--max-extra-loss", "0"], "choose one of --bound and"),
                 (["--criterion", "equal", "--bound", "1"], "--bound needs --criterion minmax"),
                 (["--solver", "mw", "--relative"], "leave it out, or --relative."),
+                (["--gap", "-1"], "--gap must be a number of at least 0, got -1"),
+                (["--time-limit", "nan"], "--time-limit must be a number of at least 0, got nan"),
+                (
+                    ["--solver", "pareto", "--gap", "0.1", "--time-limit", "1"],
+                    "only the exact solver has a gap and a time limit: leave out --gap and "
+                    "--time-limit, or --solver pareto.",
+                ),
             ]
         ),
         *(
