@@ -68,12 +68,12 @@ _SHRINKAGE = (
     "there, so that small groups are not fitted to their noise; auto chooses by rows held out."
 )
 _GAP = (
-    "End the search once the value is proven to be within this share of the best possible: 0.001 is "
-    "a tenth of a per cent. Only for the exact solver."
+    "End the exact solver's search once the value is proven to be within this share of the best "
+    "possible: 0.001 is a tenth of a per cent."
 )
 _TIME_LIMIT = (
-    "End each search after so many seconds, with the best that it has and what is proven of it. Only "
-    "for the exact solver; a share as --n-components takes several searches."
+    "End the exact solver's search after so many seconds, with the best that it has and what is "
+    "proven of it; a share as --n-components takes several searches."
 )
 _OVER = (
     "What is traded for total loss: the largest disparity of a group, or the largest difference "
