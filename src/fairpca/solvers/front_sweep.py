@@ -28,7 +28,8 @@ from fairpca.solvers._exact.run import Workspace, search_space, with_minmax
 from fairpca.solvers.exact import MOST_STARTS, solve_near
 
 _MORE_STARTS = 5
-"""Starts beside the neighbours, where following them leaves a gap."""
+"""Starts beside the neighbours, where following them leaves a gap. Next to a point that has one too
+there is one, the relaxed solution: others end where those of that point did."""
 
 _MOST_TOLD = 2 * MOST_STARTS
 """Local searches of the fairest point of which progress is told, as for `ExactSolver`."""
@@ -121,8 +122,9 @@ def sweep(
         if effort.is_over():
             points.append(_at(within, last.basis, [before], shared))
         else:
+            n_starts = 1 if before.certificate.status == "bounded" else _MORE_STARTS
             near = (before, last)
-            points.append(solve_near(within, _MORE_STARTS, random_state, shared, near, effort))
+            points.append(solve_near(within, n_starts, random_state, shared, near, effort))
         tell(_POINTS, len(points), n_points)
     points.append(last)
     if problem.n_groups > 2 or over == "largest":
