@@ -16,6 +16,7 @@ from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments, Problem
 from fairpca.datasets import load_adult, load_credit
 from fairpca.front import ParetoFront, pareto_front
 from fairpca.report import report
+from fairpca.solvers._exact import effort
 from fairpca.solvers._exact.run import Workspace, search_space
 from fairpca.solvers.front_sweep import _come_back, _Spread
 from said import piped
@@ -315,8 +316,23 @@ def test_progress_is_told_of_every_point(k):
     told = []
     given = {"sensitive_features": groups, "n_components": 2, "n_points": 4}
     front = spread_front_of_rows(X, **given, progress=lambda *what: told.append(what))
-    assert told == [("finding the points of the front", done, 4) for done in (1, 2, 3, 4)]
+    points = [("finding the points of the front", done, 4) for done in range(5)]
+    assert told[0] == points[0]
+    assert told[-4:] == points[1:]
+    # Two groups take no search.
+    n = 0 if k == 2 else len(front[-1].history["starts"])
+    fairest = [("finding the fairest point of the front", 1 + done, 80) for done in range(n)]
+    assert told[1:-4] == fairest
     assert (front.total_loss == spread_front_of_rows(X, **given).total_loss).all()
+
+
+def test_progress_is_told_before_the_dimension_of_a_share_is_known():
+    X, groups = rows_and_groups(3)
+    told = []
+    given = {"sensitive_features": groups, "n_components": 0.6, "n_points": 2}
+    pareto_front(X, **given, progress=lambda *what: told.append(what))
+    assert told[0] == ("finding the dimension: search", 1, 80)
+    assert told[-1] == ("finding the points of the front", 2, 2)
 
 
 def test_progress_ends_where_there_is_one_point():
@@ -328,7 +344,57 @@ def test_progress_ends_where_there_is_one_point():
         spread_front(
             problem_of(matrices, 1), 9, progress=lambda *what, told=told: told.append(what[1:])
         )
-        assert told == [(1, 1)]
+        assert told[0] == (0, 9)
+        assert told[-1] == (1, 1)
+
+
+def gapped_problem():
+    """Ten groups of which no search closes the gap."""
+    rng, matrices = np.random.default_rng(1), []
+    for _ in range(10):
+        turn = np.linalg.qr(rng.standard_normal((8, 8)))[0]
+        matrices.append((turn / np.arange(1, 9)) @ turn.T)
+    return problem_of(matrices, 3)
+
+
+@pytest.mark.parametrize("over", ["largest", "spread"])
+def test_a_front_when_time_is_up_has_what_is_known_and_says_so(over, monkeypatch):
+    problem, now = gapped_problem(), [0.0]
+    monkeypatch.setattr(effort.time, "monotonic", lambda: now[0])
+
+    def pass_time(what, done, total):
+        now[0] = float(what.startswith("finding the points") and done >= 3)
+
+    best = ParetoFront.from_problem(problem, 8, over=over)
+    hurried = ParetoFront.from_problem(problem, 8, over=over, time_limit=1.0, progress=pass_time)
+    assert (hurried.total_loss[:3] == best.total_loss[:3]).all()
+    assert hurried.total_loss[-1] == best.total_loss[-1]
+    assert (np.diff(hurried.unfairness) <= problem.negligible_spread).all()
+    # The others have the subspace of the fairest, and a proof of what it is worth there.
+    for found, searched in zip(hurried.solutions[3:-1], best.solutions[3:-1], strict=True):
+        assert found.total_loss == hurried.total_loss[-1]
+        assert found.certificate.status == "bounded"
+        assert found.certificate.stopped_by == "time limit"
+        assert found.certificate.lower_bound <= searched.total_loss <= found.total_loss
+        assert found.certificate.tolerance == searched.certificate.tolerance
+
+
+def test_a_front_without_any_time_is_its_first_point_with_what_is_proven():
+    problem = gapped_problem()
+    (only,) = ParetoFront.from_problem(problem, 8, time_limit=0.0)
+    assert only.certificate.status == "bounded"
+    assert only.certificate.stopped_by == "time limit"
+    best = ParetoFront.from_problem(problem, 2)
+    assert only.certificate.lower_bound <= best.largest[-1] <= only.certificate.value
+
+
+def test_a_front_with_a_gap_that_is_enough_takes_fewer_searches():
+    problem = gapped_problem()
+    loose, best = (ParetoFront.from_problem(problem, 4, gap=gap) for gap in (0.1, None))
+    assert loose[-1].certificate.stopped_by == "gap"
+    assert loose.relative_gap.max() <= 0.1
+    n_searches = [sum(len(s.history["starts"]) for s in front) for front in (loose, best)]
+    assert n_searches[0] < n_searches[1] / 3
 
 
 @pytest.fixture(scope="module", params=["largest", "spread"])
@@ -477,6 +543,8 @@ def test_labels_that_look_alike_keep_their_columns():
         ({"sensitive_features": None}, "sensitive_features must name the group of each row"),
         ({"sample_weight": -1.0}, "Negative values"),
         ({"progress": True}, "progress must be None or a function"),
+        ({"gap": -1}, "gap must be a number of at least 0"),
+        ({"time_limit": "1"}, "time_limit must be a number of at least 0"),
         ({"X": np.full((240, 6), np.nan)}, "NaN"),
     ],
 )

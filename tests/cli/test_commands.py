@@ -219,6 +219,29 @@ def test_a_tolerance_and_a_solver_reach_the_fit(folder, capsys):
     assert certificate["requested_tolerance"] == 0.25
 
 
+def test_a_gap_and_a_time_limit_reach_the_search(folder, capsys):
+    rng = np.random.default_rng(0)
+    # Ten groups, each in directions of its own, and few dimensions: no search closes the gap.
+    turns = [np.linalg.qr(rng.standard_normal((8, 8)))[0] for _ in range(10)]
+    table = pd.DataFrame(np.vstack([rng.standard_normal((30, 8)) / range(1, 9) @ t for t in turns]))
+    table = table.add_prefix("x").assign(group=np.repeat([f"g{i}" for i in range(10)], 30))
+    table.to_csv("many.csv", index=False)
+    on = ["many.csv", "--sensitive", "group", "--n-components", "3"]
+    gap, at_gap = ["--gap", "0.9"], "The search ended there: the gap is as small as was asked for."
+    for command, typed, said in (
+        ("fit", [*gap, "--solver", "exact"], at_gap),
+        ("fit", ["--time-limit", "0"], "The search ended at its time limit"),
+        ("audit", [*gap, "--time-limit", "1000"], at_gap),
+        ("front", [*gap, "--points", "3"], at_gap),
+        ("front", ["--time-limit", "0"], "The search ended at its time limit"),
+        ("report", [*gap, "--time-limit", "1000", "--report", "r.html"], at_gap),
+    ):
+        assert main([command, *on, *typed]) == 0
+        assert said in capsys.readouterr().out
+    again = html.unescape(Path("r.html").read_text("utf-8"))
+    assert "--n-components 3 --gap 0.9 --time-limit 1000.0 --index" in again
+
+
 @pytest.mark.parametrize(
     ("typed", "choices"),
     [

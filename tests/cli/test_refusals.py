@@ -112,6 +112,8 @@ def folder_in_the_way():
                 (["--knee", "--index", "3"], "choose a point by one of --index, --max-largest"),
                 (["--max-largest", "-1"], "--max-largest must be a number of at least 0, got -1"),
                 (["--over", "sum"], "--over must be one of"),
+                (["--gap", "-1"], "--gap must be a number of at least 0, got -1"),
+                (["--time-limit", "-1"], "--time-limit must be a number of at least 0, got -1"),
                 (["--max-spread", "1", "--max-extra-loss", "0"], "not by several"),
                 (["--max-spread", "-1"], "--max-spread must be a number of at least 0, got -1"),
                 (["--max-extra-loss", "nan"], "--max-extra-loss must be a number of at least 0"),
@@ -160,6 +162,13 @@ def folder_in_the_way():
                 (["--bound", "1", "--max-extra-loss", "0"], "choose one of --bound and"),
                 (["--criterion", "equal", "--bound", "1"], "--bound needs --criterion minmax"),
                 (["--solver", "mw", "--relative"], "leave it out, or --relative."),
+                (["--gap", "-1"], "--gap must be a number of at least 0, got -1"),
+                (["--time-limit", "nan"], "--time-limit must be a number of at least 0, got nan"),
+                (
+                    ["--solver", "pareto", "--gap", "0.1", "--time-limit", "1"],
+                    "only the exact solver has a gap and a time limit: leave out --gap and "
+                    "--time-limit, or --solver pareto.",
+                ),
             ]
         ),
         *(
@@ -168,6 +177,7 @@ def folder_in_the_way():
             for wrong, message in [
                 (["--over", "sum"], "--over must be one of"),
                 (["--measure", "range"], "--measure must be one of"),
+                (["--gap", "-1"], "--gap must be a number of at least 0, got -1"),
             ]
         ),
         (None, ["fit", "people.csv", *ON, "--bound", "z=1"], "but the groups are 'f', 'm'"),

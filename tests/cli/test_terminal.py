@@ -108,6 +108,19 @@ def test_the_steps_of_a_slow_fit_are_shown(folder, monkeypatch):
     assert terminal.shows() == []
 
 
+def test_that_the_library_is_loaded_is_shown_on_a_terminal_alone(folder, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(Live, "__init__", lambda self, text, **_: drawn.append(text.plain))
+    monkeypatch.setattr(Live, "start", lambda self: None)
+    monkeypatch.setattr(Live, "stop", lambda self: None)
+    arguments = ["fit", "absent.csv", *FIT]
+    assert main(arguments) == 2
+    assert drawn == []
+    on_a_terminal(monkeypatch)
+    assert main(arguments) == 2
+    assert drawn[0] == "fairpca: starting …"
+
+
 def test_the_points_of_a_front_are_counted(folder, monkeypatch):
     on_a_terminal(monkeypatch)
     said = []
@@ -115,7 +128,7 @@ def test_the_points_of_a_front_are_counted(folder, monkeypatch):
     assert main(["front", "people.csv", *FIT, "--points", "3"]) == 0
     doing = "fairpca: finding the points of the front"
     assert said[0] == "fairpca: learning the columns: 120 rows, per cent 100/100"
-    assert said[-3:] == [f"{doing} {done}/3" for done in (1, 2, 3)]
+    assert said[-4:] == [f"{doing} {done}/3" for done in range(4)]
     assert main(["report", "people.csv", *FIT, "--report", "r.html"]) == 0
     assert f"{doing} 50/50" in said
     assert said[-1].startswith("fairpca: drawing ")

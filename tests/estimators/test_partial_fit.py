@@ -35,6 +35,7 @@ def batches_of(n, rng):
     return np.split(rng.permutation(n), cuts)
 
 
+@pytest.mark.untraced  # the others run the same lines
 @pytest.mark.parametrize("seed", range(100))
 @pytest.mark.filterwarnings("ignore::fairpca.FairnessWarning")
 def test_any_batches_give_the_fit_on_all_rows(seed):

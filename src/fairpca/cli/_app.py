@@ -26,6 +26,7 @@ from fairpca.cli._terminal import (
     complain,
     forget,
     show_warning,
+    stage,
     to_stdout,
     written_so_far,
 )
@@ -197,7 +198,12 @@ class _WholeWords:
 
 
 class _Command(_WholeWords, TyperCommand):
-    pass
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; on a terminal, say that the library is being loaded if it takes long."""
+        if sys.stderr.isatty():
+            with stage("starting"):
+                from fairpca.cli import _prepared  # noqa: F401 (loads what commands need)
+        return super().invoke(ctx)
 
 
 class _Group(_WholeWords, TyperGroup):

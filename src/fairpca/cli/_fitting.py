@@ -43,7 +43,7 @@ def fit_fair(prepared: PreparedTable, n_components: int | float, options: FitOpt
 def find_front(
     prepared: PreparedTable, dimension: int | float, points: int, options: FitOptions, over: str
 ) -> ParetoFront:
-    """Find the front of prepared columns; of the options the measure counts."""
+    """Find the front of prepared columns; of the options the measure and the limits count."""
     _check_shape(prepared, dimension)
     with stage("finding the points of the front") as progress:
         return front_of(
@@ -55,6 +55,8 @@ def find_front(
             measure=options.measure,
             relative=options.relative,
             missing_labels=options.missing_labels,
+            gap=options.gap,
+            time_limit=options.time_limit,
         )
 
 
@@ -116,8 +118,8 @@ def report_on(
     """Make the report on a prepared table; `warn` unless its warnings have been said already.
 
     The page shows the name of the table's file and the arguments that the program was called with,
-    both without folders. Of the choices the measure counts, and the criterion, which says what
-    unfairness is.
+    both without folders. Of the choices the measure and the limits count, and the criterion, which
+    says what unfairness is.
     """
     _check_shape(prepared, n_components)
     given: dict[str, Any] = {"title": title, "rows_shown": rows_shown}
@@ -135,6 +137,8 @@ def report_on(
             relative=choices.relative,
             groups=prepared.grouping,
             missing_labels=prepared.missing_labels,
+            gap=choices.gap,
+            time_limit=choices.time_limit,
             data_name=None if table == _STANDARD_INPUT else table.name,
             columns=prepared.outcomes,
             left_out=_left_out(prepared),
@@ -230,6 +234,8 @@ def _commands_for(
     options += ["--over", choices.over] if choices.over != "largest" else []
     options += ["--measure", choices.measure] if choices.measure != "disparity" else []
     options += ["--relative"] if choices.relative else []
+    options += ["--gap", choices.gap] if choices.gap is not None else []
+    options += ["--time-limit", choices.time_limit] if choices.time_limit is not None else []
     missing = choices.missing_labels
     options += ["--missing-labels", missing] if missing != "error" else []
     options += ["--groups", prepared.grouping] if prepared.grouping != "intersections" else []

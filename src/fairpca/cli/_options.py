@@ -67,6 +67,14 @@ _SHRINKAGE = (
     "Draw each group's covariance towards that of all rows, as if it had so many more rows from "
     "there, so that small groups are not fitted to their noise; auto chooses by rows held out."
 )
+_GAP = (
+    "End the exact solver's search once the value is proven to be within this share of the best "
+    "possible: 0.001 is a tenth of a per cent."
+)
+_TIME_LIMIT = (
+    "End the exact solver's search after so many seconds, with the best that it has and what is "
+    "proven of it; a share as --n-components takes several searches."
+)
 _OVER = (
     "What is traded for total loss: the largest disparity of a group, or the largest difference "
     "between two groups."
@@ -141,6 +149,8 @@ Whiten = Annotated[
 ]
 _SOLVERS = ("auto", *SOLVER_NAMES)
 Solver = Annotated[str, choice_option(_SOLVERS, f"One of {', '.join(_SOLVERS)}.", metavar="NAME")]
+Gap = Annotated[float | None, typer.Option(metavar="SHARE", help=_GAP)]
+TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help=_TIME_LIMIT)]
 MissingLabels = Annotated[str, choice_option(MISSING_LABELS, _MISSING)]
 Groups = Annotated[str, choice_option(GROUPINGS[:-1], _GROUPS)]
 OptionalGroups = Annotated[
@@ -175,6 +185,8 @@ class FitOptions:
     groups: str = "intersections"
     nested: bool = False
     shrinkage: str = "0"
+    gap: float | None = None
+    time_limit: float | None = None
 
     @refusing()
     def __post_init__(self) -> None:
@@ -184,8 +196,10 @@ class FitOptions:
         check_choice("--criterion", self.criterion, CRITERIA)
         check_number("--tolerance", self.tolerance, least=0.0)
         check_choice("--measure", self.measure, MEASURES)
-        if self.max_extra_loss is not None:
-            check_number("--max-extra-loss", self.max_extra_loss, least=0.0)
+        limits = {"--gap": self.gap, "--time-limit": self.time_limit}
+        for name, limit in {"--max-extra-loss": self.max_extra_loss, **limits}.items():
+            if limit is not None:
+                check_number(name, limit, least=0.0)
         check_choice("--solver", self.solver, _SOLVERS)
         check_choice("--missing-labels", self.missing_labels, MISSING_LABELS)
         check_choice("--groups", self.groups, GROUPINGS[:-1])
@@ -223,11 +237,22 @@ class FitOptions:
             raise BadInputError(
                 f"--solver {self.solver} has a criterion of its own: leave it out, or {names}."
             )
+        if self.is_limited and not self.is_exact:
+            names = " and ".join(name for name, limit in limits.items() if limit is not None)
+            raise BadInputError(
+                f"only the exact solver has a gap and a time limit: leave out {names}, or "
+                f"--solver {self.solver}."
+            )
 
     @property
     def is_exact(self) -> bool:
         """Whether the solver is the exact one."""
         return self.solver in ("auto", "exact")
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the search is to end at a gap or a time limit."""
+        return self.gap is not None or self.time_limit is not None
 
     @property
     def over(self) -> str:
@@ -238,6 +263,11 @@ class FitOptions:
         """The parameters of `FairPCA` for these groups."""
         chosen = vars(self).copy()
         given = chosen.pop("bound")
+        effort = {name: chosen.pop(name) for name in ("gap", "time_limit")}
+        if self.is_limited:
+            from fairpca import ExactSolver
+
+            chosen["solver"] = ExactSolver(**effort)
         if self.shrinkage != "auto":
             chosen["shrinkage"] = float(self.shrinkage)
         return chosen | {"bounds": _bounds(given, self.measure, moments) if given else None}

@@ -6,7 +6,7 @@ import html
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from fairpca._rows.checks import (
     check_number,
     check_progress,
     check_seed,
-    check_whole_number,
     import_pandas,
 )
 from fairpca._rows.text import html_table
@@ -27,9 +26,7 @@ from fairpca.estimators.fair_pca import FairPCA
 from fairpca.front.shown import cells_of, columns_of, sentences_of
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers import UNFAIRNESS, sweep
-
-_FINDING = "finding the points of the front"
+from fairpca.solvers import UNFAIRNESS, check_sweep, sweep
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,6 +103,8 @@ class ParetoFront:
         *,
         over: str = "largest",
         missing_labels: str = "error",
+        gap: float | None = None,
+        time_limit: float | None = None,
         progress: Progress | None = None,
     ) -> ParetoFront:
         """The front of a problem.
@@ -123,22 +122,21 @@ class ParetoFront:
             the measures of two groups.
         missing_labels : {"error", "group", "drop"}, default="error"
             A parameter of the estimators of points.
-        progress : callable, default=None
-            Called with ``("finding the points of the front", done, total)`` each time that one
-            more point is ready, for a progress bar. `total` is `n_points`, or 1 at the end where
-            the first point is as fair as can be.
+        gap, time_limit, progress
+            As for `fairpca.solvers.sweep`: when points are good enough, when time is up, and who is
+            told of each point.
 
         Returns
         -------
         ParetoFront
         """
-        check_n_points(n_points)
+        check_sweep(n_points, gap, time_limit)
         check_seed(random_state)
         check_progress(progress)
         check_choice("over", over, UNFAIRNESS)
         problem = problem.with_minmax() if over == "largest" else problem.with_tolerance(0.0)
-        told = {} if progress is None else {"report": partial(progress, _FINDING)}
-        solutions = sweep(problem, int(n_points), random_state, over=over, **told)
+        limits = {"gap": gap, "time_limit": time_limit}
+        solutions = sweep(problem, int(n_points), random_state, progress, over=over, **limits)
         return cls(problem, tuple(solutions), over, missing_labels, random_state)
 
     def __len__(self) -> int:
@@ -389,10 +387,3 @@ class ParetoFront:
     def _repr_html_(self) -> str:
         sentences = (f"<p>{html.escape(sentence)}</p>" for sentence in sentences_of(self))
         return html_table(*cells_of(self)) + "".join(sentences)
-
-
-def check_n_points(n_points: object) -> None:
-    """Raise ValueError unless this is an integer of at least 2."""
-    check_whole_number("n_points", n_points)
-    if n_points == 1:
-        raise ValueError("n_points must be at least 2: the two ends of the front.")

@@ -1,6 +1,7 @@
 """pareto_front: the front of rows."""
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,12 +16,13 @@ from fairpca._rows.checks import (
 )
 from fairpca._rows.choices import CENTERINGS, LOSSES, check_fairness
 from fairpca._rows.labels import GROUPINGS
+from fairpca.estimators.callbacks import listening
 from fairpca.estimators.cautions import warn_of_cautions, warn_of_one_group
 from fairpca.estimators.fair_pca import FairPCA
 from fairpca.estimators.gather import Gathered, gather
 from fairpca.exceptions import FairnessWarning
-from fairpca.front.pareto import ParetoFront, check_n_points
-from fairpca.solvers import UNFAIRNESS
+from fairpca.front.pareto import ParetoFront
+from fairpca.solvers import UNFAIRNESS, ExactSolver, check_sweep
 from fairpca.table import GroupTable
 
 
@@ -40,6 +42,8 @@ def pareto_front(
     keep_sensitive: bool = False,
     missing_labels: str = "error",
     random_state: int | None = None,
+    gap: float | None = None,
+    time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> ParetoFront:
     """The exact trade-off between total loss and fairness.
@@ -61,8 +65,17 @@ def pareto_front(
         What unfairness is: the largest disparity of a group, so that no group is made worse off
         for the sake of equality alone, or the largest difference between the disparities of two
         groups, as in the paper.
-    random_state, progress
-        As for `ParetoFront.from_problem`.
+    random_state : int or None, default=None
+        Seed of the starts of the search, for more than two groups; None is a fixed seed too.
+    gap : float or None, default=None
+        The gap that is small enough for a point, relative to its value: see `ExactSolver`.
+    time_limit : float or None, default=None
+        Seconds after which the search for points ends. Those that are not ready then have the
+        subspace of the next fairer one that is, and a certificate of their own. With a share as
+        `n_components` each search for its dimension has so many seconds, too.
+    progress : callable, default=None
+        Called with what is being done, how many parts of it are, and how many there are, from
+        before the first search to the last point.
 
     Returns
     -------
@@ -119,6 +132,8 @@ def pareto_front(
         keep_sensitive=keep_sensitive,
         missing_labels=missing_labels,
         random_state=random_state,
+        gap=gap,
+        time_limit=time_limit,
     )
     return front
 
@@ -136,11 +151,13 @@ def gathered_front(
     missing_labels: str,
     random_state: int | None,
     over: str,
+    gap: float | None,
+    time_limit: float | None,
     **choices: Any,
 ) -> tuple[ParetoFront, Gathered]:
     """The same, and the rows as they were gathered; wrong options are refused before any work."""
     _check_dimension(n_components)
-    check_n_points(n_points)
+    check_sweep(n_points, gap, time_limit)
     check_choice("over", over, UNFAIRNESS)
     check_fairness("minmax", 0.0, choices["measure"], choices["relative"], None, None)
     check_choice("loss", choices["loss"], LOSSES)
@@ -168,6 +185,8 @@ def gathered_front(
         over=over,
         missing_labels=missing_labels,
         random_state=random_state,
+        gap=gap,
+        time_limit=time_limit,
         **choices,
     )
     return front, gathered
@@ -182,24 +201,39 @@ def front_of(
     over: str = "largest",
     missing_labels: str = "error",
     random_state: int | None = None,
+    gap: float | None = None,
+    time_limit: float | None = None,
     **choices: Any,
 ) -> ParetoFront:
     """The front of gathered rows, whose groups are warned of; choices are as for `Problem`."""
     warn_of_one_group(gathered.moments)
+    limits: dict[str, Any] = {"gap": gap, "time_limit": time_limit}
     if not isinstance(n_components, Integral):
         criterion = "minmax" if over == "largest" else "equal"
-        fair = FairPCA(n_components, criterion=criterion, random_state=random_state, **choices)
-        with warnings.catch_warnings():
+        solver = ExactSolver(random_state=random_state, **limits)
+        fair = FairPCA(n_components, criterion=criterion, solver=solver, **choices)
+        tell: Progress = (lambda *what: None) if progress is None else progress
+        with listening(partial(_tell_step, tell)), warnings.catch_warnings():
             # The front says it all again.
             warnings.simplefilter("ignore", FairnessWarning)
             n_components = fair.fit_gathered(gathered).n_components_
     problem = gathered.problem(int(n_components), **choices)
     front = ParetoFront.from_problem(
-        problem, n_points, random_state, over=over, missing_labels=missing_labels, progress=progress
+        problem,
+        n_points,
+        random_state,
+        over=over,
+        missing_labels=missing_labels,
+        progress=progress,
+        **limits,
     )
     table = GroupTable.from_problem(problem, front[-1].group_losses, "fair")
     warn_of_cautions(problem, table, gathered)
     return front
+
+
+def _tell_step(progress: Progress, done: int, total: int, **found: float) -> None:
+    progress("finding the dimension: search", done, total)
 
 
 def _check_dimension(n_components: object) -> None:

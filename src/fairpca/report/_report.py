@@ -183,6 +183,8 @@ def report(
     keep_sensitive: bool = False,
     missing_labels: str = "error",
     random_state: int | None = None,
+    gap: float | None = None,
+    time_limit: float | None = None,
     data_name: str | None = None,
     columns: Sequence[ColumnOutcome] | None = None,
     left_out: Mapping[str, int] | None = None,
@@ -198,7 +200,7 @@ def report(
     X, sensitive_features, n_components, n_points, sample_weight, groups, keep_sensitive, \
     missing_labels
         As for `pareto_front`.
-    over, measure, relative, loss, centering
+    over, measure, relative, loss, centering, gap, time_limit
         As for `pareto_front`: the slider runs over that front.
     title : str, default="Who pays for PCA?"
         Head of the page.
@@ -276,6 +278,8 @@ def report(
         "keep_sensitive": keep_sensitive,
         "missing_labels": missing_labels,
         "random_state": random_state,
+        "gap": gap,
+        "time_limit": time_limit,
     }
     if progress is not None:
         progress("reading the rows", 0, 1)

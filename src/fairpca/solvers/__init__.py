@@ -10,7 +10,7 @@ from fairpca.solvers._iterating import Progress
 from fairpca.solvers.epsilon import EpsilonConstraint
 from fairpca.solvers.exact import ExactSolver
 from fairpca.solvers.frank_wolfe import NashWelfare
-from fairpca.solvers.front_sweep import UNFAIRNESS, sweep
+from fairpca.solvers.front_sweep import UNFAIRNESS, check_sweep, sweep
 from fairpca.solvers.lagrangian import Lagrangian
 from fairpca.solvers.mw import MultiplicativeWeights
 from fairpca.solvers.nested import Nested, NestedStep, check_nested
@@ -77,6 +77,7 @@ __all__ = [
     "SDPRelaxation",
     "Solver",
     "check_nested",
+    "check_sweep",
     "has_own_criterion",
     "pareto_starts",
     "sweep",

@@ -14,7 +14,7 @@ from fairpca._rows.checks import check_number, check_seed, check_whole_number
 from fairpca.certificate import Certificate
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers._exact.effort import CLOSED_GAP, Effort, default_gap
+from fairpca.solvers._exact.effort import Effort, small_enough
 from fairpca.solvers._exact.goals import goal_of
 from fairpca.solvers._exact.plain import plain_multipliers, without_search
 from fairpca.solvers._exact.relaxed import settle_dual
@@ -90,8 +90,7 @@ class ExactSolver:
         `progress` is called after each local search with the best `bound` and `value` so far, and
         returns whether to stop.
         """
-        usual = default_gap(problem)
-        gap = usual if self.gap is None else max(float(self.gap), CLOSED_GAP)
+        gap = small_enough(problem, self.gap)
         effort = Effort(gap, self.time_limit, progress, self.n_steps)
         solve = partial(
             solve_near, n_starts=self.n_starts, random_state=self.random_state, effort=effort

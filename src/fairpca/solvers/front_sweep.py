@@ -11,31 +11,42 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_choice
+from fairpca._rows.checks import Progress, check_choice, check_number, check_whole_number
 from fairpca._rows.words import UNFAIRNESS as UNFAIRNESS
 from fairpca.certificate import certify
 from fairpca.problem import Problem
 from fairpca.solution import Solution
+from fairpca.solvers._exact.effort import Effort, small_enough
 from fairpca.solvers._exact.goals import LeastLoss, goal_of
 from fairpca.solvers._exact.multistart import refine_in
 from fairpca.solvers._exact.run import Workspace, search_space, with_minmax
 from fairpca.solvers.exact import MOST_STARTS, solve_near
 
 _MORE_STARTS = 5
-"""Starts beside the neighbours, where following them leaves a gap."""
+"""Starts beside the neighbours, where following them leaves a gap. Next to a point that has one too
+there is one, the relaxed solution: others end where those of that point did."""
+
+_MOST_TOLD = 2 * MOST_STARTS
+"""Local searches of the fairest point of which progress is told, as for `ExactSolver`."""
+
+_POINTS, _FAIREST = "finding the points of the front", "finding the fairest point of the front"
+"""What progress is told."""
 
 
 def sweep(
     problem: Problem,
     n_points: int,
     random_state: int | None = None,
-    report: Callable[[int, int], None] = lambda ready, total: None,
+    progress: Progress | None = None,
     *,
     over: str = "largest",
+    gap: float | None = None,
+    time_limit: float | None = None,
 ) -> list[Solution]:
     """Solve a problem exactly at evenly spaced levels of unfairness.
 
@@ -48,11 +59,19 @@ def sweep(
         found.
     random_state : int or None, default=None
         Seed of the starts: see `ExactSolver`.
-    report : callable, default=None
-        Called with the number of solutions that are ready, and of all, when one more is ready.
+    progress : callable, default=None
+        Called with ``("finding the points of the front", done, total)`` at the beginning and when
+        one more is ready; and while the fairest is searched for, which comes first, with
+        ``("finding the fairest point of the front", searches, most)``. There are as many points as
+        were asked for, or 1 where the first is as fair as can be.
     over : {"largest", "spread"}, default="largest"
         Whether unfairness is the largest measure of a group, or the largest difference between the
         measures of two groups.
+    gap : float or None, default=None
+        The gap that is small enough for a point: see `ExactSolver`.
+    time_limit : float or None, default=None
+        Seconds after which the search ends. Points that are not ready then have the subspace of the
+        next fairer one that is, and a certificate of their own.
 
     Returns
     -------
@@ -72,28 +91,56 @@ def sweep(
     >>> [round(float(np.ptp(solution.disparities)), 6) for solution in along]
     [1.0, 0.5, 0.0]
     """
+    check_sweep(n_points, gap, time_limit)
     check_choice("over", over, UNFAIRNESS)
+    tell: Progress = (lambda *what: None) if progress is None else progress
+    tell(_POINTS, 0, n_points)
+    done = count(1)
+
+    def tell_search(**found: float) -> bool:
+        tell(_FAIREST, next(done), _MOST_TOLD)
+        return False
+
+    enough = small_enough(problem, gap)
+    # The time of both begins now.
+    effort = Effort(enough, time_limit)
+    of_ends = Effort(enough, time_limit, tell_search, _MOST_TOLD)
     axis: _Axis = (_Largest if over == "largest" else _Spread)(problem)
     widest = axis.level(problem.least_loss_basis)
-    first = solve_near(axis.at(widest), MOST_STARTS, random_state)
+    solve_end = partial(solve_near, n_starts=MOST_STARTS, random_state=random_state, effort=of_ends)
+    first = solve_end(axis.at(widest))
     shared = Workspace(search_space(problem))
-    last, least = axis.end(first, widest, random_state, shared)
+    last, least = axis.end(first, widest, partial(solve_end, shared=shared), shared)
     if least >= widest - problem.negligible_spread:
-        report(1, 1)
+        tell(_POINTS, 1, 1)
         return [last]
-    report(1, n_points)
+    tell(_POINTS, 1, n_points)
     points = [first]
     levels = np.linspace(widest, least, n_points)
     for level in levels[1:-1]:
-        neighbours = (points[-1], last)
-        solved = solve_near(axis.at(float(level)), _MORE_STARTS, random_state, shared, neighbours)
-        points.append(solved)
-        report(len(points), n_points)
+        within, before = axis.at(float(level)), points[-1]
+        if effort.is_over():
+            points.append(_at(within, last.basis, [before], shared))
+        else:
+            n_starts = 1 if before.certificate.status == "bounded" else _MORE_STARTS
+            near = (before, last)
+            points.append(solve_near(within, n_starts, random_state, shared, near, effort))
+        tell(_POINTS, len(points), n_points)
     points.append(last)
     if problem.n_groups > 2 or over == "largest":
         _come_back(axis, points, levels, shared)
-    report(n_points, n_points)
+    tell(_POINTS, n_points, n_points)
     return points
+
+
+def check_sweep(n_points: object, gap: object, time_limit: object) -> None:
+    """Raise ValueError unless these are a number of points, and limits or None."""
+    check_whole_number("n_points", n_points)
+    if n_points == 1:
+        raise ValueError("n_points must be at least 2: the two ends of the front.")
+    for name, limit in (("gap", gap), ("time_limit", time_limit)):
+        if limit is not None:
+            check_number(name, limit, least=0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +159,11 @@ class _Axis(ABC):
 
     @abstractmethod
     def end(
-        self, first: Solution, widest: float, random_state: int | None, shared: Workspace
+        self,
+        first: Solution,
+        widest: float,
+        solve: Callable[[Problem], Solution],
+        shared: Workspace,
     ) -> tuple[Solution, float]:
         """The fairest solution, and its level; the first one where none is fairer."""
 
@@ -127,9 +178,13 @@ class _Largest(_Axis):
         return self.problem.with_bounds(max(bound, 0.0))
 
     def end(
-        self, first: Solution, widest: float, random_state: int | None, shared: Workspace
+        self,
+        first: Solution,
+        widest: float,
+        solve: Callable[[Problem], Solution],
+        shared: Workspace,
     ) -> tuple[Solution, float]:
-        last = solve_near(self.problem.with_minmax(), MOST_STARTS, random_state, shared)
+        last = solve(self.problem.with_minmax())
         return last, self.level(last.basis)
 
 
@@ -141,11 +196,15 @@ class _Spread(_Axis):
         return self.problem.with_tolerance(level)
 
     def end(
-        self, first: Solution, widest: float, random_state: int | None, shared: Workspace
+        self,
+        first: Solution,
+        widest: float,
+        solve: Callable[[Problem], Solution],
+        shared: Workspace,
     ) -> tuple[Solution, float]:
         if widest <= self.problem.negligible_spread:
             return first, widest
-        last = solve_near(self.at(0.0), MOST_STARTS, random_state, shared)
+        last = solve(self.at(0.0))
         if last.certificate.status in ("optimal", "bounded"):
             return last, 0.0
         least, proof = self.level(last.basis), last.certificate.miss_multipliers
@@ -190,6 +249,9 @@ def _at(
     known, proofs = shared.space.bounds, [point.certificate.multipliers for point in solutions]
     best = max(proofs, key=partial(problem.dual_bound, known=known))
     certificate = certify(problem, basis, best, miss_multipliers=proof, known=known)
+    if certificate.status not in ("optimal", "infeasible"):
+        ended = solutions[0].certificate.stopped_by or shared.space.effort.stopped_by
+        certificate = replace(certificate, stopped_by=ended)
     return replace(
         solutions[0],
         basis=basis,

@@ -71,6 +71,8 @@ def audit(
     bound: options.Bound = [],  # noqa: B006
     max_extra_loss: options.MaxExtraLoss = None,
     solver: options.Solver = "auto",
+    gap: options.Gap = None,
+    time_limit: options.TimeLimit = None,
     missing_labels: options.MissingLabels = "error",
     sep: reading.Sep = "",
     decimal: reading.Decimal = ".",
@@ -123,6 +125,8 @@ def audit(
         solver,
         missing_labels,
         groups or "intersections",
+        gap=gap,
+        time_limit=time_limit,
     )
     names, unused = unique(sensitive), [*target, *drop]
     with refusing():

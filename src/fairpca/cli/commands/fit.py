@@ -41,6 +41,8 @@ def fit(
     nested: options.Nested = False,
     shrinkage: options.Shrinkage = "0",
     solver: options.Solver = "auto",
+    gap: options.Gap = None,
+    time_limit: options.TimeLimit = None,
     whiten: options.Whiten = False,
     missing_labels: options.MissingLabels = "error",
     sep: reading.Sep = "",
@@ -100,6 +102,8 @@ def fit(
         groups,
         nested,
         shrinkage,
+        gap,
+        time_limit,
     )
     check_destination(model, MODEL, table, output, force=force)
     check_destination(output, WRITABLE, table, force=force)

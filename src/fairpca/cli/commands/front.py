@@ -39,6 +39,8 @@ def front(
     over: options.Over = "largest",
     measure: options.Measure = "disparity",
     relative: options.Relative = False,
+    gap: options.Gap = None,
+    time_limit: options.TimeLimit = None,
     index: Annotated[
         int | None,
         typer.Option(
@@ -138,7 +140,13 @@ def front(
     _check_wish(wish, points)
     criterion = options.criterion_of(over)
     choices = FitOptions(
-        criterion, 0.0, measure, relative, missing_labels=missing_labels, groups=groups
+        criterion,
+        measure=measure,
+        relative=relative,
+        missing_labels=missing_labels,
+        groups=groups,
+        gap=gap,
+        time_limit=time_limit,
     )
     check_destination(model, MODEL, table, output, points_output, force=force)
     check_destination(output, WRITABLE, table, points_output, force=force)

@@ -46,6 +46,8 @@ def report(
     over: options.Over = "largest",
     measure: options.Measure = "disparity",
     relative: options.Relative = False,
+    gap: options.Gap = None,
+    time_limit: options.TimeLimit = None,
     missing_labels: options.MissingLabels = "error",
     sep: reading.Sep = "",
     decimal: reading.Decimal = ".",
@@ -85,7 +87,13 @@ def report(
     dimension = parse_dimension(n_components)
     criterion = options.criterion_of(over)
     choices = FitOptions(
-        criterion, 0.0, measure, relative, missing_labels=missing_labels, groups=groups
+        criterion,
+        measure=measure,
+        relative=relative,
+        missing_labels=missing_labels,
+        groups=groups,
+        gap=gap,
+        time_limit=time_limit,
     )
     check_report(report, choices, table, force=force)
     columns = ColumnOptions(sensitive, [*target, *drop], encode, standardize, keep_sensitive)

@@ -17,9 +17,10 @@ _LARGE_GAP = 1e-5
 thousandth of a per cent is far below what rows can tell."""
 
 
-def default_gap(problem: Problem) -> float:
-    """The gap that is small enough, unless said otherwise."""
-    return _LARGE_GAP if problem.is_large else CLOSED_GAP
+def small_enough(problem: Problem, gap: float | None) -> float:
+    """The gap at which a search ends: that which is asked for, or the problem's usual one."""
+    usual = _LARGE_GAP if problem.is_large else CLOSED_GAP
+    return usual if gap is None else max(float(gap), CLOSED_GAP)
 
 
 class Effort:
