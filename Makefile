@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench bench-large cases reproduce clean
+.PHONY: demo test lint docs bench bench-large cases reproduce clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -20,6 +20,11 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The gallery runs in two processes, each with one thread.
+docs: export OPENBLAS_NUM_THREADS = 1
+docs: $(READY)
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --jobs auto --quiet docs docs/_build/html
 
 bench: $(READY)
 	$(BIN)/python benchmarks/against_pca.py
@@ -56,4 +61,4 @@ $(READY): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) dist .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .experiments-cache demo-output
+	rm -rf $(VENV) dist .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .experiments-cache demo-output docs/_build docs/gallery docs/api/generated
