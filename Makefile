@@ -20,6 +20,7 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tools.docstrings
 
 # The gallery runs in two processes, each with one thread.
 docs: export OPENBLAS_NUM_THREADS = 1

@@ -64,6 +64,10 @@ class BiplotDisplay(Display):
     ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
 
+    See Also
+    --------
+    fairpca.plotting.DisparityDisplay : What the groups lose.
+
     Examples
     --------
     >>> import numpy as np
