@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint docs bench bench-large cases reproduce clean
+.PHONY: demo test lint docs package bench bench-large cases reproduce clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -26,6 +26,20 @@ lint: $(READY)
 docs: export OPENBLAS_NUM_THREADS = 1
 docs: $(READY)
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --jobs auto --quiet docs docs/_build/html
+
+# What would be published, in dist, and what the tools for that have to say of it. Of ten, pyroma gives
+# eight: there is no address and no home page yet.
+package:
+	rm -rf dist
+	$(PYTHON) -m venv .venv-package
+	.venv-package/bin/python -m pip install --quiet build check-wheel-contents pyroma "sp-repo-review[cli]" twine "validate-pyproject[all]" zizmor
+	.venv-package/bin/python -m build
+	.venv-package/bin/twine check --strict dist/*
+	.venv-package/bin/check-wheel-contents dist/*.whl
+	.venv-package/bin/validate-pyproject pyproject.toml
+	.venv-package/bin/pyroma --min 8 .
+	.venv-package/bin/repo-review .
+	.venv-package/bin/zizmor --offline --quiet .github
 
 bench: $(READY)
 	$(BIN)/python benchmarks/against_pca.py

@@ -121,7 +121,7 @@ class BiplotDisplay(Display):
         if n < 2:
             raise ValueError("A biplot needs two components, and there is one.")
         whole = all(isinstance(c, Integral) and 0 <= c < n for c in components)
-        if len(components) != 2 or not whole:
+        if not whole or np.shape(components) != (2,):
             raise ValueError(
                 f"components must be two integers from 0 to {n - 1}, got {components!r}."
             )
