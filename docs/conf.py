@@ -49,6 +49,7 @@ html_math_renderer = "mathml"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 
 # The gallery, whose scripts are run. A picture of an example that fails is no picture.

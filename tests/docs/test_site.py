@@ -168,3 +168,10 @@ def test_the_reference_has_every_public_name(name):
     listed = re.findall(r"^   (fairpca\.[\w.]+)$", (DOCS / "api" / "index.md").read_text(), re.M)
     assert {f"{module.__name__}.{public}" for public in module.__all__} <= set(listed)
     assert len(listed) == len(set(listed))
+
+
+def test_every_page_with_code_is_run_by_a_test():
+    """Those of the guide are, all together."""
+    tests = "".join(path.read_text("utf-8") for path in DOCS.parent.glob("tests/**/test_*.py"))
+    pages = [path for path in DOCS.glob("*.md") if "```python" in path.read_text("utf-8")]
+    assert [page.name for page in pages if f'"{page.name}"' not in tests] == []
