@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench bench-large cases reproduce clean
+.PHONY: demo test lint docs package bench bench-large cases reproduce clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -20,6 +20,26 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tools.docstrings
+
+# The gallery runs in two processes, each with one thread.
+docs: export OPENBLAS_NUM_THREADS = 1
+docs: $(READY)
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --jobs auto --quiet docs docs/_build/html
+
+# What would be published, in dist, and what the tools for that have to say of it. Of ten, pyroma gives
+# eight: there is no address and no home page yet.
+package:
+	rm -rf dist
+	$(PYTHON) -m venv .venv-package
+	.venv-package/bin/python -m pip install --quiet build check-wheel-contents pyroma "sp-repo-review[cli]" twine "validate-pyproject[all]" zizmor
+	.venv-package/bin/python -m build
+	.venv-package/bin/twine check --strict dist/*
+	.venv-package/bin/check-wheel-contents dist/*.whl
+	.venv-package/bin/validate-pyproject pyproject.toml
+	.venv-package/bin/pyroma --min 8 .
+	.venv-package/bin/repo-review .
+	.venv-package/bin/zizmor --offline --quiet .github
 
 bench: $(READY)
 	$(BIN)/python benchmarks/against_pca.py
@@ -56,4 +76,4 @@ $(READY): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) dist .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .experiments-cache demo-output
+	rm -rf $(VENV) dist .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .experiments-cache demo-output docs/_build docs/gallery docs/api/generated

@@ -52,6 +52,7 @@ UNTRACED = (
     "cli/test_commands.py",
     "cli/test_hostile_names.py",
     "cli/test_memory.py",
+    "docs/test_site.py",
     "estimators/test_beyond_the_sample.py",
     "estimators/test_cautions.py",
     "estimators/test_credibility.py",

@@ -49,10 +49,13 @@ class Visit:
     """A page that was opened, and all that it did."""
 
     def __init__(
-        self, browser: Any, path: Path, *, width: int = 1000, scheme: str = "light"
+        self, browser: Any, place: Path | str, *, width: int = 1000, scheme: str = "light"
     ) -> None:
+        """Open a file, without any network, or an address."""
         self.context = browser.new_context(
-            viewport={"width": width, "height": 800}, color_scheme=scheme, offline=True
+            viewport={"width": width, "height": 800},
+            color_scheme=scheme,
+            offline=isinstance(place, Path),
         )
         self.page = self.context.new_page()
         self.said: list[str] = []
@@ -62,7 +65,7 @@ class Visit:
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.on("request", lambda request: self.requested.append(request.url))
         self.page.on("dialog", self._dismiss)
-        self.address = path.as_uri()
+        self.address = place.as_uri() if isinstance(place, Path) else place
         self.page.goto(self.address)
 
     def _dismiss(self, dialog: Any) -> None:

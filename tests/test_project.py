@@ -145,6 +145,7 @@ def test_the_readme_numbers_are_those_of_the_demo(fitted):
 @pytest.mark.parametrize(
     "name",
     [
+        "index.md",
         "beyond_the_sample.md",
         "choosing.md",
         "custom_objective.md",

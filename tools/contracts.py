@@ -21,10 +21,11 @@ class PrivateModulesContract(Contract):
 
     def check(self, graph: grimp.ImportGraph, verbose: bool) -> ContractCheck:
         """Find the imports that break the contract."""
+        opened: Any = self.open  # a field of the class, and a set or None once it is read
         broken = [
             f"{importer} -> {imported}"
             for imported in sorted(graph.modules)
-            for owner in [_owner(imported, self.open or set())]
+            for owner in [_owner(imported, opened or set())]
             if owner is not None
             for importer in sorted(graph.find_modules_that_directly_import(imported))
             if importer != owner and not importer.startswith(f"{owner}.")

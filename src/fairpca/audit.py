@@ -48,12 +48,13 @@ def audit(
         classifier, the last such step that is no scaling is judged, on the rows that reach it.
     X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
         Rows to judge it by. They may be others than those it was fitted to.
-    sensitive_features, sample_weight, keep_sensitive, missing_labels
-        As for `FairPCA` and its `fit`; there is no default for the first, and names are those of
-        columns of X. Those that were features at the fit, by name, stay so.
+    sensitive_features, sample_weight : as for `FairPCA.fit`
+        The groups, for which there is no default, and weights. Names are those of columns of X.
     groups : {"intersections", "marginals", "both"} or None, default=None
         What several sensitive columns make groups of. None takes the groups that a `FairPCA` was
         fitted for, and intersections for other reductions.
+    keep_sensitive, missing_labels : as for `FairPCA`
+        Sensitive columns that were features at the fit, by name, stay so.
     baseline : {"rows", "training"}, default="rows"
         What the losses are compared with, in as many dimensions as the reduction has: "rows" finds
         each group's own PCA and ordinary PCA anew, from X. "training" takes those of the rows that
@@ -72,6 +73,10 @@ def audit(
         more of them. They hold for the reduction as it is: where X is what it was fitted to, they
         do not allow for that. A disparity can be negative when the reduction is no projection from
         the same centre, and so can lose less than the group's own PCA.
+
+    See Also
+    --------
+    fairpca.report.report : The same for everyone, with the fair subspace beside it.
 
     Examples
     --------

@@ -8,7 +8,23 @@ _NOT_THE_USER = {"fairpca", "sklearn"}
 
 
 class FairnessWarning(UserWarning):
-    """The result is not quite what was asked for, or should be read with care."""
+    """The result is not quite what was asked for, or should be read with care.
+
+    See Also
+    --------
+    fairpca.Certificate : What is proven, also where a fit warns.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from fairpca import FairPCA
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
+    ...     fair = FairPCA(1).fit(np.eye(3))  # without groups
+    >>> said[0].category.__name__
+    'FairnessWarning'
+    """
 
 
 def warn_user(message: str) -> None:

@@ -64,6 +64,10 @@ class GroupMoments:
     n_dropped : int
         Rows that are left out because a sensitive feature of theirs was missing.
 
+    See Also
+    --------
+    fairpca.sources.read_moments : Those of files, streams and clusters.
+
     Examples
     --------
     >>> import numpy as np
@@ -355,12 +359,8 @@ class GroupMoments:
         """Read what `save` wrote, or the checkpoint of a pass over files.
 
         Nothing in the file is run. The checksums guard against damage, not against someone who
-        changes the numbers on purpose.
-
-        Raises
-        ------
-        ValueError
-            If this is no file of moments, or a damaged one, or one of a newer version.
+        changes the numbers on purpose. What is no file of moments, or a damaged one, or one of a
+        newer version, is refused (ValueError).
         """
         stored, _ = _moments_file.read(path)
         return cls(**vars(stored))
@@ -375,10 +375,10 @@ class GroupMoments:
     def from_bytes(cls, data: bytes) -> GroupMoments:
         """The moments that `to_bytes` made these bytes of; nothing in them is run.
 
-        Raises
-        ------
-        ValueError
-            If these are no moments, or damaged ones, or some of a newer version.
+        Parameters
+        ----------
+        data : bytes
+            What is no moments, or damaged, or of a newer version, is refused (ValueError).
 
         Examples
         --------

@@ -39,6 +39,20 @@ class Solution:
     retention : array of shape (n_dimensions,) or None
         What is kept of the variance along each column of the basis, where a solver uses more than
         r columns: between 0 and 1, with sum r. None keeps all.
+
+    See Also
+    --------
+    fairpca.ExactSolver : Finds one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import ExactSolver, GroupMoments, Problem
+    >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+    >>> problem = Problem(GroupMoments.from_rows(X, ["a"] * 100 + ["b"] * 200), n_components=2)
+    >>> solution = ExactSolver().solve(problem)
+    >>> solution.basis.shape, solution.certificate.status
+    ((4, 2), 'optimal')
     """
 
     basis: Array

@@ -43,6 +43,10 @@ class VRPCA:
     random_state : int or None, default=None
         Seed. None is a fixed seed too.
 
+    See Also
+    --------
+    fairpca.Problem : Takes its subspaces as `own_bases`.
+
     Examples
     --------
     From moments and rows to a fitted estimator. With ``centering="group"`` the centres are
@@ -87,11 +91,15 @@ class VRPCA:
         Parameters
         ----------
         rows : array or CSR matrix of shape (n, d)
+            The rows of all groups.
         codes : integer array of shape (n,)
             Position of each row's group among the centres; others are left out.
         centers : array of shape (k, d)
+            What is subtracted from the rows of each group.
         r : int
+            Dimension of the subspaces.
         weights : array of shape (n,), default=None
+            Of the rows; None weighs all alike.
 
         Returns
         -------

@@ -18,6 +18,10 @@ class NotCertified(Spoken):
     status : str
         "not certified".
 
+    See Also
+    --------
+    fairpca.Certificate : What the other solvers say.
+
     Examples
     --------
     >>> from fairpca.certificate import NotCertified

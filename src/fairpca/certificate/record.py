@@ -96,6 +96,10 @@ class Certificate(Spoken):
         What ended the search where it could have gone on: the gap is as small as was asked for, or
         time was up, or a callback asked for it.
 
+    See Also
+    --------
+    fairpca.ExactSolver : Its subspaces come with the tightest ones.
+
     Examples
     --------
     >>> import numpy as np

@@ -66,6 +66,10 @@ def load_adult(
     ImportError
         If `as_frame` is true and pandas is not installed.
 
+    See Also
+    --------
+    fairpca.datasets.load_credit : The other data set.
+
     Examples
     --------
     >>> from fairpca.datasets import load_adult

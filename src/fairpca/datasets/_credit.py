@@ -73,6 +73,10 @@ def load_credit(
     ImportError
         If `as_frame` is true and pandas is not installed.
 
+    See Also
+    --------
+    fairpca.datasets.load_adult : The other data set.
+
     Examples
     --------
     >>> from fairpca.datasets import load_credit

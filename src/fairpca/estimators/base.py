@@ -129,6 +129,7 @@ class LinearReduction(Reduction):
         Parameters
         ----------
         X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Rows with the columns of the fit.
 
         Returns
         -------
@@ -149,6 +150,7 @@ class LinearReduction(Reduction):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_components_)
+            Reduced rows.
 
         Returns
         -------
@@ -181,6 +183,7 @@ class LinearReduction(Reduction):
         Parameters
         ----------
         X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Rows with the columns of the fit.
         y : ignored
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative weights of the rows.

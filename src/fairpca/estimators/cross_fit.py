@@ -67,9 +67,8 @@ class CrossFit:
     candidates : tuple of m float
         The amounts that were tried.
     scores : array of shape (m,)
-        What is to be small, of each of them: the largest measure of a group on held-out rows, their
-        largest difference ("equal"), or the largest excess over a bound. Groups of fewer than five
-        rows do not count.
+        What is to be small: the largest measure of a group on held-out rows, their difference
+        ("equal"), or excess over a bound. Groups of fewer than five rows do not count.
     score_errors : array of shape (m,)
         Standard errors of the scores' differences from the least of them: within two of these,
         held-out rows do not tell which amount is the better.
@@ -90,6 +89,19 @@ class CrossFit:
     not_held_out : boolean array of shape (k,), or None
         The groups that are so large that their rows were not held out: their losses are those of
         all their rows in the subspaces of the folds.
+
+    See Also
+    --------
+    fairpca.plotting.ShrinkageDisplay : Draws it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import FairPCA
+    >>> X = np.random.default_rng(0).normal(size=(320, 6)) * [3, 3, 2, 2, 1, 1]
+    >>> fair = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=["a"] * 20 + ["b"] * 300)
+    >>> fair.cross_fit_.disparity.shape
+    (2,)
     """
 
     labels: tuple[Hashable, ...]

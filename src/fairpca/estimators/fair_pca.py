@@ -277,7 +277,7 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
             Its dimension and choices become parameters.
         solution : Solution
             What a solver returned for it.
-        missing_labels, random_state
+        missing_labels, random_state : str, int or None
             Parameters for fitting to other rows.
 
         Returns

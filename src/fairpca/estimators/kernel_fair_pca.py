@@ -77,15 +77,15 @@ class KernelFairPCA(PreimageReduction):
         They are drawn at random within each group. Half of them are shared equally among the
         groups, so that small ones are spanned too, and the others go by their numbers of rows;
         each group has at least `n_components`, or all of its rows.
-    criterion, tolerance, measure, relative, bounds, max_extra_loss, solver
-        What is asked for and who finds it, as for `FairPCA`.
+    criterion, tolerance, measure, relative, bounds, max_extra_loss, solver : as for `FairPCA`
+        What is asked for and who finds it.
     fit_inverse_transform : bool, default=False
         Whether `inverse_transform` is learned.
     alpha : float, default=1.0
         Ridge penalty of that regression.
-    groups, keep_sensitive, missing_labels
+    groups, keep_sensitive, missing_labels : as for `FairPCA`
         What sensitive columns make groups of, whether they are features too, and what becomes of
-        rows without labels, as for `FairPCA`.
+        rows without labels.
     random_state : int or None, default=None
         Seed for the landmarks, and for what is random in a solver that is given by name; None is a
         fixed seed too.
@@ -127,7 +127,7 @@ class KernelFairPCA(PreimageReduction):
 
     See Also
     --------
-    FairPCA : The same for the rows themselves, with weights.
+    fairpca.FairPCA : The same for the rows themselves, with weights.
     fairpca.parity.KernelParityPCA : All groups have the same mean in the feature space.
 
     Notes
@@ -274,6 +274,7 @@ class KernelFairPCA(PreimageReduction):
         Parameters
         ----------
         X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Rows as they enter `fit`.
 
         Returns
         -------

@@ -30,6 +30,7 @@ class PreimageReduction(KernelReduction):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_components_)
+            Reduced rows.
 
         Returns
         -------

@@ -84,6 +84,10 @@ class FairModel:
     certificate_text : str
         The certificate in words, as they were at the fit.
 
+    See Also
+    --------
+    fairpca.estimators.model_file.load_model : Reads one.
+
     Examples
     --------
     See `load_model`.
@@ -139,6 +143,7 @@ class FairModel:
         Parameters
         ----------
         reduced : array-like of shape (n_rows, n_components_)
+            What `transform` gave.
 
         Returns
         -------
@@ -175,6 +180,10 @@ def save_model(
         ``audit(…, baseline="training")`` measures others. None does where that takes at most 1 MB
         and no group has fewer than 5 rows: the own subspace of a group of one row is that row.
 
+    See Also
+    --------
+    fairpca.estimators.model_file.load_model : Reads the file.
+
     Examples
     --------
     See `load_model`.
@@ -195,6 +204,7 @@ def load_model(path: str | Path) -> FairModel:
     Parameters
     ----------
     path : str or Path
+        The file.
 
     Returns
     -------
@@ -204,6 +214,10 @@ def load_model(path: str | Path) -> FairModel:
     ------
     ValueError
         If this is no model file, or a damaged one, or one of a newer version of the format.
+
+    See Also
+    --------
+    fairpca.estimators.model_file.save_model : Writes the file.
 
     Examples
     --------

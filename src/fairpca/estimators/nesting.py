@@ -34,6 +34,10 @@ class NestingTable:
     measure : str
         What is measured, in words: see `Certificate`.
 
+    See Also
+    --------
+    fairpca.solvers.Nested : Finds the subspaces.
+
     Examples
     --------
     >>> import numpy as np

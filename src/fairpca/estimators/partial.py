@@ -65,6 +65,7 @@ class MomentsFit:
         Parameters
         ----------
         gathered : Gathered
+            What it returned.
 
         Returns
         -------

@@ -126,7 +126,7 @@ class StochasticFairPCA(LinearReduction):
 
     See Also
     --------
-    FairPCA : The optimum with a proof, where covariances fit into memory.
+    fairpca.FairPCA : The optimum with a proof, where covariances fit into memory.
     fairpca.ParetoDescent : The same with exact gradients.
 
     Notes

@@ -54,10 +54,12 @@ class ParetoFront:
         as fair as can be there is only one.
     over : {"largest", "spread"}
         What unfairness is.
-    missing_labels : str
-        As given to `pareto_front`, for `estimator`.
-    random_state : int or None
-        Seed that was used.
+    missing_labels, random_state : str, int or None
+        As given to `pareto_front`.
+
+    See Also
+    --------
+    fairpca.plotting.FrontDisplay : Draws it.
 
     Examples
     --------
@@ -290,8 +292,8 @@ class ParetoFront:
 
         Parameters
         ----------
-        index, **wish
-            The point, as for `select`.
+        index, **wish : as for `select`
+            The point.
 
         Returns
         -------

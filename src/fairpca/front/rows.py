@@ -50,10 +50,8 @@ def pareto_front(
 
     Parameters
     ----------
-    X, sensitive_features, sample_weight, measure, relative, loss, centering
-        As for `FairPCA` and its `fit`, with rows in memory.
-    groups, keep_sensitive, missing_labels
-        As for `FairPCA`.
+    X, sensitive_features : as for `FairPCA.fit`
+        Rows in memory, and their groups.
     n_components : int or float
         Dimension of the subspaces: a number from 1 to the number of columns, or a share in (0, 1),
         meaning the smallest dimension at which every group keeps that share of its variance at the
@@ -65,6 +63,10 @@ def pareto_front(
         What unfairness is: the largest disparity of a group, so that no group is made worse off
         for the sake of equality alone, or the largest difference between the disparities of two
         groups, as in the paper.
+    measure, relative, loss, centering, sample_weight : as for `FairPCA` and its `fit`
+        What fairness is judged by, and the weights of the rows.
+    groups, keep_sensitive, missing_labels : as for `FairPCA`
+        What the sensitive columns make groups of.
     random_state : int or None, default=None
         Seed of the starts of the search, for more than two groups; None is a fixed seed too.
     gap : float or None, default=None
@@ -81,6 +83,11 @@ def pareto_front(
     -------
     ParetoFront
         Print it, choose a point, and take its `FairPCA`.
+
+    See Also
+    --------
+    fairpca.FairPCA : One point, with `max_extra_loss` or `bounds`.
+    fairpca.plotting.FrontDisplay : Draws it.
 
     Examples
     --------

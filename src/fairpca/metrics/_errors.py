@@ -26,6 +26,10 @@ def reconstruction_error(
     -------
     float
 
+    See Also
+    --------
+    fairpca.metrics.disparity_error : Minus what the rows' own PCA loses.
+
     Examples
     --------
     >>> from fairpca.metrics import reconstruction_error
@@ -63,6 +67,10 @@ def disparity_error(
     -------
     float
 
+    See Also
+    --------
+    fairpca.metrics.reconstruction_error : The loss itself.
+
     Examples
     --------
     >>> from fairpca.metrics import disparity_error
@@ -97,6 +105,19 @@ def mean_disparity(disparities: ArrayLike) -> float:
     The mean weighted by group size is smallest for ordinary PCA, whatever the groups, so it says
     nothing about fairness.
 
+    Parameters
+    ----------
+    disparities : array-like of shape (k,)
+        One number for each group.
+
+    Returns
+    -------
+    float
+
+    See Also
+    --------
+    fairpca.metrics.mean_pairwise_disparity : How far apart the groups are.
+
     Examples
     --------
     >>> from fairpca.metrics import mean_disparity
@@ -108,6 +129,19 @@ def mean_disparity(disparities: ArrayLike) -> float:
 
 def mean_pairwise_disparity(disparities: ArrayLike) -> float:
     """Mean absolute difference between the disparities of two groups, over all pairs.
+
+    Parameters
+    ----------
+    disparities : array-like of shape (k,)
+        One number for each group.
+
+    Returns
+    -------
+    float
+
+    See Also
+    --------
+    fairpca.metrics.mean_disparity : How much they lose on average.
 
     Examples
     --------

@@ -47,6 +47,21 @@ class LossCurve:
         Loss or disparity of each group over the held-out rows of all folds.
     low, high : arrays of shape (m, k)
         Intervals that hold for all groups together with about 95 % confidence.
+
+    See Also
+    --------
+    fairpca.metrics.held_out_losses : Measures one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import FairPCA
+    >>> from fairpca.metrics import held_out_losses
+    >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+    >>> groups = ["a"] * 100 + ["b"] * 200
+    >>> held_out = held_out_losses(FairPCA(), X, sensitive_features=groups, dimensions=[1, 2])
+    >>> held_out.reduction.worst.shape
+    (2,)
     """
 
     loss: Array
@@ -94,6 +109,21 @@ class HeldOutLosses:
         Whether that is in shares of the groups' variances.
     name : str
         What the reduction is called.
+
+    See Also
+    --------
+    fairpca.metrics.held_out_losses : Measures them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import FairPCA
+    >>> from fairpca.metrics import held_out_losses
+    >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+    >>> groups = ["a"] * 100 + ["b"] * 200
+    >>> held_out = held_out_losses(FairPCA(), X, sensitive_features=groups, dimensions=[1, 2])
+    >>> held_out.groups
+    ('a', 'b')
     """
 
     dimensions: tuple[int, ...]
@@ -160,6 +190,7 @@ def held_out_losses(
         It need not be fitted. In a pipeline, the steps before the reduction are fitted to the
         training rows too, and those after it are left out.
     X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+        All rows, to be split into folds.
     y : array-like of shape (n_samples,), default=None
         For steps before the reduction that use it.
     sensitive_features : str, list of str or array-like
@@ -188,6 +219,11 @@ def held_out_losses(
     -------
     HeldOutLosses
         It prints as a table; `fairpca.plotting.HeldOutLossDisplay` draws it.
+
+    See Also
+    --------
+    fairpca.metrics.WorstGroupScorer : A scorer for searches.
+    fairpca.plotting.HeldOutLossDisplay : Draws them.
 
     Examples
     --------

@@ -39,7 +39,7 @@ class WorstGroupScorer(BaseEstimator):
 
     See Also
     --------
-    held_out_losses : Losses pooled over all folds, before the worst group is picked.
+    fairpca.metrics.held_out_losses : Losses pooled over folds, before the worst group is picked.
 
     Examples
     --------
@@ -86,6 +86,7 @@ class WorstGroupScorer(BaseEstimator):
         Parameters
         ----------
         estimator : fitted transformer with ``inverse_transform``, or Pipeline
+            What is scored.
         X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
             The rows to score, as they enter the estimator.
         y : ignored

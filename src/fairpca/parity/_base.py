@@ -35,8 +35,8 @@ class LinearParity(LinearReduction):
 
         Parameters
         ----------
-        X, y, sensitive_features, sample_weight
-            As for `FairPCA.fit`, with rows in memory.
+        X, y, sensitive_features, sample_weight : as for `FairPCA.fit`
+            Rows are in memory.
 
         Returns
         -------

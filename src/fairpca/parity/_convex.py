@@ -84,7 +84,7 @@ class ConvexParityPCA(LinearParity):
 
     See Also
     --------
-    ParityPCA : The same without tolerance and price, without a semidefinite program.
+    fairpca.parity.ParityPCA : The same without tolerance and price, without a semidefinite program.
 
     Notes
     -----

@@ -80,7 +80,7 @@ class KernelParityPCA(KernelReduction):
 
     See Also
     --------
-    ParityPCA : The same for the rows themselves, with weights and matched covariances.
+    fairpca.parity.ParityPCA : The same for the rows themselves, also with weights.
 
     Notes
     -----

@@ -65,8 +65,8 @@ class ParityPCA(LinearParity):
 
     See Also
     --------
-    KernelParityPCA : The same in the feature space of a kernel.
-    ConvexParityPCA : With a tolerance for the means and a price for the covariances.
+    fairpca.parity.KernelParityPCA : The same in the feature space of a kernel.
+    fairpca.parity.ConvexParityPCA : With a tolerance for the means and a price for the covariances.
 
     Notes
     -----

@@ -65,6 +65,10 @@ class BiplotDisplay(Display):
     ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
 
+    See Also
+    --------
+    fairpca.plotting.DisparityDisplay : What the groups lose.
+
     Examples
     --------
     >>> import numpy as np
@@ -118,7 +122,7 @@ class BiplotDisplay(Display):
         if n < 2:
             raise ValueError("A biplot needs two components, and there is one.")
         whole = all(isinstance(c, Integral) and 0 <= c < n for c in components)
-        if len(components) != 2 or not whole:
+        if not whole or np.shape(components) != (2,):
             raise ValueError(
                 f"components must be two integers from 0 to {n - 1}, got {components!r}."
             )

@@ -51,6 +51,10 @@ class DisparityDisplay(Display):
     ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
 
+    See Also
+    --------
+    fairpca.GroupTable : Has the numbers.
+
     Examples
     --------
     >>> import numpy as np
@@ -140,6 +144,10 @@ class LossDisplay:
         One for each group.
     figure_ : matplotlib Figure
         Their figure.
+
+    See Also
+    --------
+    fairpca.plotting.HeldOutLossDisplay : The same on held-out rows.
 
     Examples
     --------
@@ -236,6 +244,10 @@ class FrontDisplay(Display):
     ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
 
+    See Also
+    --------
+    fairpca.pareto_front : Finds the front.
+
     Examples
     --------
     >>> from fairpca.plotting import FrontDisplay
@@ -299,6 +311,10 @@ class ConvergenceDisplay(Display):
     ----------
     ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
+
+    See Also
+    --------
+    fairpca.ParetoDescent : Records what is drawn.
 
     Examples
     --------

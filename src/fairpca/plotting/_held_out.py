@@ -42,6 +42,10 @@ class HeldOutLossDisplay(Display):
     ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
 
+    See Also
+    --------
+    fairpca.metrics.held_out_losses : Has the numbers.
+
     Examples
     --------
     >>> import numpy as np

@@ -41,6 +41,10 @@ class ShrinkageDisplay(Display):
     ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
 
+    See Also
+    --------
+    fairpca.estimators.cross_fit.CrossFit : Has the numbers.
+
     Examples
     --------
     >>> import numpy as np

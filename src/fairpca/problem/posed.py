@@ -27,8 +27,7 @@ _NO_SPREAD, _NO_GROUP_SPREAD = 1e-10, 1e-13
 """Spread, relative to tr(A) and to the largest trace of a group, that counts as none."""
 
 _GRADED, _MOST_GRADED = 1e-3, 120
-"""Share of the largest trace below which losses are computed by themselves, and the most columns
-with which this is done."""
+"""Share of the largest trace below which losses are computed by themselves; the most columns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +37,8 @@ class Problem:
     With ``P = U U^T`` the projector on a subspace, group i has the reconstruction loss
     ``tr(A_i) - tr(A_i P)``, where ``A_i`` is its second moment, and the disparity
     ``E_i = c_i - tr(A_i P)``, where ``c_i`` is the sum of the r largest eigenvalues of ``A_i``
-    (equation 4 of Kamani et al., "Efficient Fair Principal Component Analysis"). The total loss is
-    ``sum_i weight_i * loss_i``. Fairness is judged by a measure ``e_i = (c_i - tr(A_i P)) / s_i``,
-    of which the disparity is one.
+    (equation 4 of Kamani et al.). The total loss is ``sum_i weight_i * loss_i``. Fairness is judged
+    by a measure ``e_i = (c_i - tr(A_i P)) / s_i``, of which the disparity is one.
 
     Parameters
     ----------
@@ -48,15 +46,18 @@ class Problem:
         What is known of the data.
     n_components : int
         The dimension r of the subspace, from 1 to the number of columns.
-    criterion, tolerance, measure, relative, bounds, max_extra_loss, loss, centering
-        As for `FairPCA`.
+    criterion, tolerance, measure, relative, bounds, max_extra_loss, loss, centering : choices
+        What is asked for, as in `FairPCA`.
     own_bases : tuple of k arrays of shape (d, r), default=None
-        Each group's own subspace, found in some other way than by eigenvalues; disparities are
-        measured from these. `own_errors` bounds what they miss, and the bounds of certificates
-        allow for it.
+        Each group's own subspace, found in another way than by eigenvalues, to measure disparities
+        from. `own_errors` bounds what they miss, and the bounds of certificates allow for it.
     measured_by : pair of arrays of shape (k,), default=None
         The constants c_i and the units s_i > 0 themselves, in place of those that `measure` and
         `relative` stand for.
+
+    See Also
+    --------
+    fairpca.ExactSolver : Solves it.
 
     Examples
     --------
@@ -64,8 +65,7 @@ class Problem:
     >>> from fairpca import GroupMoments, Problem
     >>> X = np.array([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     >>> problem = Problem(GroupMoments.from_rows(X, ["a", "a", "b", "b"]), n_components=1)
-    >>> first_axis = np.array([[1.0], [0.0]])
-    >>> problem.disparities(first_axis).tolist()
+    >>> problem.disparities(np.array([[1.0], [0.0]])).tolist()
     [0.0, 1.0]
     """
 

@@ -76,6 +76,21 @@ class Report:
         Rows that a category needs for its name to be shown.
     places : dict or None
         Some rows in the first two components, if they are shown.
+
+    See Also
+    --------
+    fairpca.report.report : Makes one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca.report import report
+    >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+    >>> X[:100] = X[:100, ::-1]
+    >>> groups = ["a"] * 100 + ["b"] * 200
+    >>> found = report(X, sensitive_features=groups, n_components=2, n_points=3, n_resamples=0)
+    >>> found.html().startswith("<!DOCTYPE html>")
+    True
     """
 
     front: ParetoFront
@@ -197,16 +212,21 @@ def report(
 
     Parameters
     ----------
-    X, sensitive_features, n_components, n_points, sample_weight, groups, keep_sensitive, \
-    missing_labels
-        As for `pareto_front`.
-    over, measure, relative, loss, centering, gap, time_limit
-        As for `pareto_front`: the slider runs over that front.
+    X, sensitive_features, n_components : as for `pareto_front`
+        Rows in memory, their groups, and the dimension.
     title : str, default="Who pays for PCA?"
         Head of the page.
+    n_points : int, default=50
+        How many points the slider has.
     n_resamples : int, default=200
         How often rows are drawn anew for the intervals; 0 leaves the intervals out. Groups of
         fewer than 30 rows, or 5 for each dimension, have none.
+    over, measure, relative, loss, centering : as for `pareto_front`
+        What the front is of that the slider runs over.
+    gap, time_limit : as for `pareto_front`
+        When the search for its points ends.
+    sample_weight, groups, keep_sensitive, missing_labels : as for `pareto_front`
+        Weights of the rows, and what the sensitive columns make groups of.
     random_state : int or None, default=None
         Seed of the draws, and of the search for more than two groups; None is a fixed seed too.
     data_name : str, default=None
@@ -232,6 +252,11 @@ def report(
     Returns
     -------
     Report
+
+    See Also
+    --------
+    fairpca.pareto_front : The front that the report shows.
+    fairpca.audit : The table of groups, for a reduction that is in use.
 
     Examples
     --------

@@ -20,7 +20,24 @@ from fairpca.solvers.sdp import SDPRelaxation
 
 
 class Solver(Protocol):
-    """What an algorithm has to offer."""
+    """What an algorithm has to offer.
+
+    See Also
+    --------
+    fairpca.ExactSolver : The default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import ExactSolver, FairPCA
+    >>> class Quick:
+    ...     def solve(self, problem, progress=None):
+    ...         return ExactSolver(n_starts=1).solve(problem)
+    >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+    >>> fair = FairPCA(2, solver=Quick()).fit(X, sensitive_features=["a"] * 100 + ["b"] * 200)
+    >>> fair.certificate_.status
+    'optimal'
+    """
 
     def solve(self, problem: Problem, progress: Progress | None = None) -> Solution:
         """Find a subspace for the problem and certify it.

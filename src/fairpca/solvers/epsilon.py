@@ -36,6 +36,10 @@ class EpsilonConstraint:
     random_state : int or None, default=None
         Seed of the random starts. None is a fixed seed too.
 
+    See Also
+    --------
+    fairpca.solvers.Lagrangian : The weighted form.
+
     Examples
     --------
     >>> import numpy as np

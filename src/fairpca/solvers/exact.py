@@ -41,6 +41,8 @@ class ExactSolver:
     n_starts : int, default=40
         The most starts of the local search, for more than two groups. With more than 300 columns
         it also ends after eight starts in a row that bring nothing.
+    random_state : int or None, default=None
+        Seed of the starts. None is a fixed seed too: an exact solver should repeat itself.
     gap : float or None, default=None
         The search ends as soon as the value is proven to be within this share of the best possible.
         None is 1e-8 with up to 300 columns, and 1e-5 with more, where every start is expensive; 0
@@ -48,8 +50,11 @@ class ExactSolver:
     time_limit : float or None, default=None
         Seconds after which the search ends with the best that it has, and what is proven of it. For
         more than two groups: these are solved before any limit matters.
-    random_state : int or None, default=None
-        Seed of the starts. None is a fixed seed too: an exact solver should repeat itself.
+
+    See Also
+    --------
+    fairpca.FairPCA : Uses it by default.
+    fairpca.ParetoDescent : The gradient method of Kamani et al.
 
     Examples
     --------

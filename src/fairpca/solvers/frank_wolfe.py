@@ -46,6 +46,10 @@ class NashWelfare:
     max_iter : int, default=5000
         The most steps.
 
+    See Also
+    --------
+    fairpca.objectives.NashObjective : The same as an objective of Pareto descent.
+
     Examples
     --------
     >>> import numpy as np

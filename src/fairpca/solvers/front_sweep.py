@@ -78,6 +78,10 @@ def sweep(
     list of Solution
         By falling unfairness; only one where the least total loss is also the fairest.
 
+    See Also
+    --------
+    fairpca.ParetoFront : What it is for.
+
     Examples
     --------
     >>> import numpy as np

@@ -27,6 +27,10 @@ class Lagrangian:
         label or in the order of the sorted labels. None is 1 for every group, so that each counts
         as much as the total loss.
 
+    See Also
+    --------
+    fairpca.solvers.EpsilonConstraint : The constrained form.
+
     Examples
     --------
     >>> import numpy as np

@@ -39,6 +39,10 @@ class MultiplicativeWeights:
     max_iter : int, default=20000
         The most steps; a warning says when they did not suffice.
 
+    See Also
+    --------
+    fairpca.solvers.SDPRelaxation : The same relaxation by a convex solver.
+
     Examples
     --------
     >>> import numpy as np

@@ -32,6 +32,20 @@ class NestedStep:
     free_value, free_bound : float
         Largest measure in the best subspace of as many dimensions that was found, nested or not,
         and what it cannot be below.
+
+    See Also
+    --------
+    fairpca.solvers.Nested : Makes them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import GroupMoments, Problem
+    >>> from fairpca.solvers import Nested
+    >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+    >>> problem = Problem(GroupMoments.from_rows(X, ["a"] * 100 + ["b"] * 200), n_components=2)
+    >>> [step.certificate.status for step in Nested().solve(problem).history["steps"]]
+    ['optimal', 'optimal']
     """
 
     value: float
@@ -55,6 +69,10 @@ class Nested:
     ----------
     solver : ExactSolver
         What each dimension is found with, and the best subspaces that are compared with.
+
+    See Also
+    --------
+    fairpca.estimators.nesting.NestingTable : The price of nesting.
 
     Examples
     --------

@@ -83,6 +83,10 @@ class ParetoDescent:
     random_state : int or None, default=None
         Seed of the random starts. None is a fixed seed too.
 
+    See Also
+    --------
+    fairpca.objectives.Objective : How to write objectives.
+
     Examples
     --------
     >>> import numpy as np
@@ -330,6 +334,10 @@ def pareto_starts(
     -------
     tuple of Solution
         By rising total loss.
+
+    See Also
+    --------
+    fairpca.ParetoDescent : Descends from one of them.
 
     Examples
     --------

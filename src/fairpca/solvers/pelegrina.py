@@ -47,6 +47,10 @@ class PelegrinaFPCA:
     search : {"golden", "scan"}, default="golden"
         Golden-section search as published, or after a grid of 201 weights in its best cell.
 
+    See Also
+    --------
+    fairpca.ExactSolver : Finds the fairest subspace, with a proof.
+
     Examples
     --------
     >>> import numpy as np

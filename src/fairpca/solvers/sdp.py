@@ -43,6 +43,10 @@ class SDPRelaxation:
     backend : {"auto", "clarabel", "scs"}, default="auto"
         Solver of the semidefinite program; "auto" is Clarabel up to 60 columns, SCS above.
 
+    See Also
+    --------
+    fairpca.solvers.MultiplicativeWeights : The same relaxation without a convex solver.
+
     Examples
     --------
     >>> import numpy as np

@@ -85,6 +85,11 @@ def read_moments(
         If a table cannot be read, lacks a column, has other columns than the first, text where
         numbers belong, or missing values; the sentence names the file or the partition.
 
+    See Also
+    --------
+    fairpca.GroupMoments : What is read.
+    fairpca.sources.RowBatches : The rows themselves.
+
     Examples
     --------
     >>> import pandas as pd
@@ -154,6 +159,10 @@ def transform_distributed(fair: Any, X: Any, *, keep: str | Sequence[str] = ()) 
     -------
     array or data frame, of the same library
         Of a data frame, the columns to keep and those that ``fair.get_feature_names_out()`` names.
+
+    See Also
+    --------
+    fairpca.sources.read_moments : Reads what `FairPCA.fit_moments` takes.
 
     Examples
     --------

@@ -26,6 +26,11 @@ class RowBatches:
     keep_sensitive : bool, default=False
         Whether sensitive columns that are numeric are among the features where these are not named.
 
+    See Also
+    --------
+    fairpca.StochasticFairPCA : Takes them.
+    fairpca.sources.read_moments : Moments of the same files.
+
     Examples
     --------
     >>> import tempfile

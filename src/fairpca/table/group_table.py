@@ -60,6 +60,10 @@ class GroupTable:
     notes : tuple of str
         What else is said below the table.
 
+    See Also
+    --------
+    fairpca.audit : Makes one of any fitted reduction.
+
     Examples
     --------
     >>> import numpy as np
