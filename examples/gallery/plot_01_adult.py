@@ -11,6 +11,8 @@ judge it by people whom it has not seen, and look at what becomes of a classifie
 # ---------
 # Numbers are standardised, each category becomes a 0/1 column, and ``sex``, which makes the
 # groups, is left out. UCI's test part is prepared by what was learned from the training part.
+from functools import partial
+
 from matplotlib import pyplot as plt
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
@@ -21,12 +23,12 @@ from fairpca import FairPCA, audit
 from fairpca.datasets import load_adult
 from fairpca.plotting import DisparityDisplay
 
-options = {"encoding": "onehot", "sensitive": "sex", "keep_sensitive": False}
-train, test = load_adult(subset="train", **options), load_adult(subset="test", **options)
+load = partial(load_adult, encoding="onehot", sensitive="sex", keep_sensitive=False)
+train, test = load(subset="train"), load(subset="test")
 numbers = [name for name in train.data if "=" not in name]
 scale = make_column_transformer((StandardScaler(), numbers), remainder="passthrough")
 X, X_test = scale.fit_transform(train.data), scale.transform(test.data)
-X.shape, X_test.shape
+print(X.shape, X_test.shape)
 
 # %%
 # Who pays for PCA?

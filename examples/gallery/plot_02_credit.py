@@ -16,6 +16,7 @@ education, three tenths of whom are kept aside, show how much of it can be lost.
 # Each fit to these rows warns that the difference may be chance, or chance in part. That is the
 # point here, so the warning is silenced.
 import warnings
+from functools import partial
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -26,8 +27,8 @@ from fairpca.datasets import load_credit
 
 warnings.filterwarnings("ignore", "Read with care")
 
-options = {"sensitive": "education", "keep_sensitive": False, "as_frame": False}
-parts = [load_credit(subset=subset, **options) for subset in ("train", "test")]
+load = partial(load_credit, sensitive="education", keep_sensitive=False, as_frame=False)
+parts = [load(subset="train"), load(subset="test")]
 groups = [part.sensitive_features[part.sensitive_features != "other"] for part in parts]
 rows = [part.data[part.sensitive_features != "other"] for part in parts]
 preparations = {
@@ -35,9 +36,9 @@ preparations = {
     "ranks": QuantileTransformer(output_distribution="normal", random_state=0),
 }
 choices = {
-    "ordinary PCA": {"groups": None},
-    "fair PCA": {},
-    "with shrinkage": {"shrinkage": "auto"},
+    "ordinary PCA": FairPCA(5, groups=None),
+    "fair PCA": FairPCA(5),
+    "with shrinkage": FairPCA(5, shrinkage="auto"),
 }
 
 # %%
@@ -48,16 +49,14 @@ found = np.empty((2, len(preparations), len(choices)))
 for i, prepare in enumerate(preparations.values()):
     sides = [prepare.fit_transform(rows[0]), prepare.transform(rows[1])]
     for j, choice in enumerate(choices.values()):
-        fair = FairPCA(5, **choice).fit(sides[0], sensitive_features=groups[0])
+        choice.fit(sides[0], sensitive_features=groups[0])
         for side in (0, 1):
-            table = audit(fair, sides[side], sensitive_features=groups[side], n_resamples=0)
+            table = audit(choice, sides[side], sensitive_features=groups[side], n_resamples=0)
             found[side, i, j] = table.disparity.max()
 
 for i, name in enumerate(preparations):
-    for j, choice in enumerate(choices):
-        print(
-            f"{name:>12}, {choice:>14}: {found[0, i, j]:.3f} fitted, {found[1, i, j]:.3f} held out"
-        )
+    for j, what in enumerate(choices):
+        print(f"{name:>12}, {what:>14}: {found[0, i, j]:.3f} fitted, {found[1, i, j]:.3f} held out")
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.4))
 places = np.arange(len(choices))

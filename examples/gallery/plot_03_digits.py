@@ -2,7 +2,7 @@
 Digits: what each class loses
 =============================
 
-Ten classes of handwritten digits, 8 × 8 pixels, reduced to 12 dimensions. The class plays the
+Ten classes of handwritten digits, 8 by 8 pixels, reduced to 12 dimensions. The class plays the
 part of the group.
 """
 

@@ -25,8 +25,8 @@ from fairpca import FairPCA
 from fairpca.datasets import load_adult
 from fairpca.metrics import disparity_error, reconstruction_error
 
-options = {"encoding": "onehot", "sensitive": "sex", "keep_sensitive": False}
-train, test = load_adult(subset="train", **options), load_adult(subset="test", **options)
+load = partial(load_adult, encoding="onehot", sensitive="sex", keep_sensitive=False)
+train, test = load(subset="train"), load(subset="test")
 numbers = [name for name in train.data if "=" not in name]
 scale = make_column_transformer((StandardScaler(), numbers), remainder="passthrough")
 X, X_test = scale.fit_transform(train.data), scale.transform(test.data)

@@ -44,7 +44,7 @@ sample, second = people(600, second=0.8)
 weights = np.where(second, 0.2 / 0.8, 0.8 / 0.2)
 
 figure, ax = plt.subplots(figsize=(5.5, 4.5))
-ax.scatter(*sample.T, s=5 * weights, color="#999999", label="sample, by weight")
+ax.scatter(sample[:, 0], sample[:, 1], s=5 * weights, color="#999999", label="sample, by weight")
 for name, model, style in (
     ("population", FairPCA(1, groups=None).fit(population), "-"),
     ("sample", FairPCA(1, groups=None).fit(sample), ":"),

@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 from matplotlib import pyplot as plt
 
-from fairpca import FairPCA, FairnessWarning, audit
+from fairpca import FairnessWarning, FairPCA, audit
 from fairpca.plotting import ShrinkageDisplay
 
 warnings.simplefilter("ignore", FairnessWarning)  # they warn of "south" and "west", rightly
