@@ -26,8 +26,8 @@ def main() -> None:
     ax.scatter(*rows["small"].T, s=14, color="#fdae6b", label="small group, 100 rows")
     small = list(fair.group_table_.labels).index("small")
     for name, axis, color, style in (
-        ("PCA of all rows", baselines.pca[:, 0], "#333333", "-"),
-        ("the small group's own PCA", baselines.own[small][:, 0], "#D55E00", "--"),
+        ("PCA of all rows", baselines.pca_basis[:, 0], "#333333", "-"),
+        ("the small group's own PCA", baselines.own_bases[small][:, 0], "#D55E00", "--"),
         ("fair PCA", fair.components_[0], "#0072B2", "-"),
     ):
         ends = fair.mean_ + _REACH * axis * [[-1.0], [1.0]]

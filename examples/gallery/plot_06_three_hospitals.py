@@ -62,7 +62,7 @@ plt.show()
 # Take min-max
 # ------------
 # Ordinary PCA serves the north. Equality makes the three disparities the same, and each of them
-# larger than it is with min-max: it lowers nobody's loss, it only adds to those of hospitals that
-# were better off. That is called levelling down. The number of patients does not enter either
-# criterion, as losses are means over a hospital's patients; it decides how far the figures of a
-# small hospital can be trusted. For two groups the two criteria have the same subspace.
+# larger than it is with min-max: nobody gains by it. That is called levelling down. The number of
+# patients does not enter either criterion, as losses are means over a hospital's patients; it
+# decides how far the figures of a small hospital can be trusted. For two groups the two criteria
+# have the same subspace.
