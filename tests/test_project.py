@@ -169,10 +169,12 @@ def test_the_readme_numbers_are_those_of_adult():
         "beyond_the_sample.md",
         "choosing.md",
         "custom_objective.md",
-        "which_method.md",
-        "large_data.md",
+        "fairlearn.md",
         "federated.md",
         "groups.md",
+        "large_data.md",
+        "which_method.md",
+        *(f"guide/{page.name}" for page in sorted((ROOT / "docs" / "guide").glob("*.md"))),
     ],
 )
 def test_pages_print_what_they_show(name, capsys):
@@ -184,7 +186,21 @@ def test_pages_print_what_they_show(name, capsys):
                 exec(block, scope)
             else:
                 assert capsys.readouterr().out == block
+    assert not capsys.readouterr().out
     plt.close("all")
+
+
+def test_the_guide_links_to_what_is_there():
+    guide = ROOT / "docs" / "guide"
+    pages = {page.name: page.read_text(encoding="utf-8") for page in guide.glob("*.md")}
+    contents = pages["index.md"].rpartition("```{toctree}")[2]
+    assert {f"{line}.md" for line in contents.split() if line.isidentifier()} == {*pages} - {
+        "index.md"
+    }
+    fairlearn = (ROOT / "docs" / "fairlearn.md").read_text(encoding="utf-8")
+    for folder, page in [(guide, page) for page in pages.values()] + [(guide.parent, fairlearn)]:
+        for link in re.findall(r"\]\(([^)#]+)", page):
+            assert (folder / link).exists(), link
 
 
 def test_the_demo_prints_both_tables_and_certificates_and_writes_reports(fitted, tmp_path, capsys):

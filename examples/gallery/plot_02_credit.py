@@ -13,8 +13,8 @@ education, three tenths of whom are kept aside, show how much of it can be lost.
 # mapped to a normal distribution, tame them. The clients whose education UCI does not say (468,
 # "other") are left out.
 #
-# Each fit to these rows warns that the difference may be chance, or chance in part. That is the
-# point here, so the warning is silenced.
+# Fits to these rows warn that what they find for some groups may be chance. That is the point here,
+# so the warning is silenced.
 import warnings
 from functools import partial
 

@@ -56,5 +56,5 @@ figure.tight_layout()
 plt.show()
 
 # %%
-# Nested components cost at most 0.08 of disparity. To take the first of eight as they come makes the
-# largest disparity about three to four times as large at two to four of them.
+# Nested components cost at most 0.08 of disparity. To take the first of eight as they come makes
+# the largest disparity about three to four times as large at two to four of them.

@@ -33,7 +33,7 @@ def people(n: int, second: float) -> tuple[np.ndarray, np.ndarray]:
     """Points in the plane, and which are of the second kind."""
     kind = rng.random(n) < second
     angle = np.radians(np.where(kind, 80, 20))
-    along, across = 2.5 * rng.normal(size=n), 0.5 * rng.normal(size=n)
+    along, across = np.where(kind, 1.6, 2.8) * rng.normal(size=n), 0.5 * rng.normal(size=n)
     x = np.cos(angle) * along - np.sin(angle) * across
     y = np.sin(angle) * along + np.cos(angle) * across
     return np.column_stack([x, y]), kind
@@ -43,7 +43,7 @@ population, _ = people(20000, second=0.2)
 sample, second = people(600, second=0.8)
 weights = np.where(second, 0.2 / 0.8, 0.8 / 0.2)
 
-figure, ax = plt.subplots(figsize=(5.5, 4.5))
+figure, ax = plt.subplots(figsize=(7, 4.5))
 ax.scatter(sample[:, 0], sample[:, 1], s=5 * weights, color="#999999", label="sample, by weight")
 for name, model, style in (
     ("population", FairPCA(1, groups=None).fit(population), "-"),
