@@ -78,9 +78,8 @@ for name, table in found.items():
     print(f"{name:>13}: {told}; largest {table.disparity.max():.2f}, loss {table.loss.mean():.2f}")
 
 # %%
-# Ordinary PCA serves the large population alone. Equal weights and subsampling go too far: now
-# the large population has the largest disparity, because what a weight does depends on the
-# spectra, and subsampling throws away most of what is known of the large population as well. Fair
-# PCA finds the weights at which nobody's disparity can be lowered further without raising
-# another's, and on unseen rows the three are nearly equal; its mean loss over the populations is
-# not larger than that of the two others.
+# Ordinary PCA serves the large population alone. Equal weights and subsampling go too far: now the
+# large population has the largest disparity, because what a weight does depends on the spectra, and
+# subsampling throws away most of what is known of the large population as well. Fair PCA makes the
+# largest disparity of the fitted rows as small as can be; on unseen rows the three are nearly
+# equal, and the mean loss over the populations is not larger than with the two others.

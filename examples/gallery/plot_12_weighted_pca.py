@@ -61,8 +61,9 @@ plt.show()
 # %%
 # Equal weights are not equal losses
 # ----------------------------------
-# Weights that let both kinds count the same are no fair PCA in general: what they lead to depends
-# on the spectra. Fair PCA finds the weights at which no disparity can be made smaller.
+# Weights that let both kinds count the same are no fair PCA: what they lead to depends on the
+# spectra, and here it favours the kind that varies more. Fair PCA makes the largest disparity as
+# small as can be.
 balanced = np.where(second, 1 / second.sum(), 1 / (~second).sum())
 labels = np.where(second, "second", "first")
 fair = FairPCA(1).fit(sample, sensitive_features=labels)
