@@ -1,4 +1,4 @@
-"""Make the README's picture of a report: UCI Adult by race, in light and dark.
+"""Make the README's picture of a report: UCI Adult by sex, in light and dark.
 
 Run ``python docs/report_picture.py`` where Chromium is installed.
 """
@@ -9,6 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from sklearn.compose import make_column_transformer
 from sklearn.preprocessing import StandardScaler
 
 from fairpca.datasets import load_adult
@@ -23,8 +24,12 @@ from browser import Visit, running_browser  # noqa: E402
 
 def main() -> None:
     """Write docs/report-light.png and docs/report-dark.png."""
-    adult = load_adult(sensitive="race")
-    X = StandardScaler().set_output(transform="pandas").fit_transform(adult.data)
+    adult = load_adult(encoding="onehot", sensitive="sex", keep_sensitive=False)
+    numbers = [name for name in adult.data if "=" not in name]
+    scale = make_column_transformer(
+        (StandardScaler(), numbers), remainder="passthrough", verbose_feature_names_out=False
+    )
+    X = scale.set_output(transform="pandas").fit_transform(adult.data)
     given = {"n_components": 5, "data_name": "UCI Adult"}
     made = report(X, sensitive_features=adult.sensitive_features, **given)
     with tempfile.TemporaryDirectory() as folder, running_browser() as browser:

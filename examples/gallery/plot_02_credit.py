@@ -1,0 +1,78 @@
+"""
+Credit, judged by held-out rows
+===============================
+
+What is proven for the rows of a fit is no promise for others. 30,000 credit card clients by
+education, three tenths of whom are kept aside, show how much of it can be lost.
+"""
+
+# %%
+# Two ways of preparing
+# ---------------------
+# Amounts of money have heavy tails: a few clients decide the variance of their columns. Ranks,
+# mapped to a normal distribution, tame them. The clients whose education UCI does not say (468,
+# "other") are left out.
+#
+# Fits to these rows warn that what they find for some groups may be chance. That is the point here,
+# so the warning is silenced.
+import warnings
+from functools import partial
+
+import numpy as np
+from matplotlib import pyplot as plt
+from sklearn.preprocessing import QuantileTransformer, StandardScaler
+
+from fairpca import FairPCA, audit
+from fairpca.datasets import load_credit
+
+warnings.filterwarnings("ignore", "Read with care")
+
+load = partial(load_credit, sensitive="education", keep_sensitive=False, as_frame=False)
+parts = [load(subset="train"), load(subset="test")]
+groups = [part.sensitive_features[part.sensitive_features != "other"] for part in parts]
+rows = [part.data[part.sensitive_features != "other"] for part in parts]
+preparations = {
+    "standardised": StandardScaler(),
+    "ranks": QuantileTransformer(output_distribution="normal", random_state=0),
+}
+choices = {
+    "ordinary PCA": FairPCA(5, groups=None),
+    "fair PCA": FairPCA(5),
+    "with shrinkage": FairPCA(5, shrinkage="auto"),
+}
+
+# %%
+# The largest disparity of a group, on both sides
+# -----------------------------------------------
+# On either side a group's own PCA is that of the same side's rows.
+found = np.empty((2, len(preparations), len(choices)))
+for i, prepare in enumerate(preparations.values()):
+    sides = [prepare.fit_transform(rows[0]), prepare.transform(rows[1])]
+    for j, choice in enumerate(choices.values()):
+        choice.fit(sides[0], sensitive_features=groups[0])
+        for side in (0, 1):
+            table = audit(choice, sides[side], sensitive_features=groups[side], n_resamples=0)
+            found[side, i, j] = table.disparity.max()
+
+for i, name in enumerate(preparations):
+    for j, what in enumerate(choices):
+        print(f"{name:>12}, {what:>14}: {found[0, i, j]:.3f} fitted, {found[1, i, j]:.3f} held out")
+
+figure, axes = plt.subplots(1, 2, figsize=(9, 3.4))
+places = np.arange(len(choices))
+for i, (ax, name) in enumerate(zip(axes, preparations, strict=True)):
+    ax.barh(places - 0.2, found[0, i], 0.38, label="rows of the fit", color="#999999")
+    ax.barh(places + 0.2, found[1, i], 0.38, label="held-out rows", color="#0072B2")
+    ax.set_yticks(places, list(choices) if i == 0 else [""] * len(choices))
+    ax.invert_yaxis()
+    ax.set_title(name)
+    ax.set_xlabel("largest disparity of a group")
+figure.tight_layout(rect=(0, 0, 1, 0.92))
+figure.legend(*axes[0].get_legend_handles_labels(), loc="upper center", ncols=2)
+plt.show()
+
+# %%
+# On the rows of the fit the largest disparity falls by two fifths with standardised columns, and
+# by a quarter with ranks. On held-out rows less than a tenth of it goes away: most of what was
+# found was peculiar to the rows. Trust what held-out rows say, and see :doc:`the guide
+# </guide/small_groups>` for what can be done.

@@ -1,0 +1,65 @@
+"""
+Rows that come in batches
+=========================
+
+`FairPCA` needs of the rows only each group's count, mean and scatter, which add up exactly. So
+batches of a stream, files of a folder and rows of several sites give the fit on all rows, to
+rounding.
+"""
+
+# %%
+# Adult by sex, in batches of 1,000
+# ---------------------------------
+# ``partial_fit`` takes a batch and finds the fair subspace of all rows so far.
+import warnings
+
+import numpy as np
+from matplotlib import pyplot as plt
+from sklearn.preprocessing import StandardScaler
+
+from fairpca import FairPCA, GroupMoments
+from fairpca.datasets import load_adult
+
+warnings.filterwarnings("ignore", "Read with care")  # of the first 1,000 rows
+
+adult = load_adult(keep_sensitive=False, as_frame=False)
+X, sex = StandardScaler().fit_transform(adult.data), adult.sensitive_features
+whole = FairPCA(5).fit(X, sensitive_features=sex)
+
+stream = FairPCA(5)
+seen, largest, angle = [], [], []
+for start in range(0, len(X), 1000):
+    batch = slice(start, start + 1000)
+    stream.partial_fit(X[batch], sensitive_features=sex[batch])
+    seen.append(int(stream.group_table_.count.sum()))
+    largest.append((stream.group_table_.pca_disparity.max(), stream.group_table_.disparity.max()))
+    cosines = np.linalg.svd(stream.components_ @ whole.components_.T, compute_uv=False)
+    angle.append(np.degrees(np.arccos(np.clip(cosines.min(), -1, 1))))
+
+figure, axes = plt.subplots(1, 2, figsize=(9, 3.6))
+axes[0].plot(seen, [pca for pca, _ in largest], color="#D55E00", label="ordinary PCA")
+axes[0].plot(seen, [fair for _, fair in largest], color="#0072B2", label="fair PCA")
+axes[0].set_ylabel("largest disparity, rows so far")
+axes[0].set_ylim(bottom=0)
+axes[0].legend()
+axes[1].plot(seen, angle, color="#0072B2")
+axes[1].set_ylabel("angle to the fit on all rows (degrees)")
+for ax in axes:
+    ax.set_xlabel("rows so far")
+figure.tight_layout()
+plt.show()
+
+# %%
+# The disparities settle after a few thousand rows, the subspace later; at the end it is that of
+# all rows.
+#
+# The same at the end
+# -------------------
+# Where only the last subspace matters, add moments and solve once.
+moments = GroupMoments.merge(
+    GroupMoments.from_rows(X[start : start + 1000], sex[start : start + 1000])
+    for start in range(0, len(X), 1000)
+)
+once = FairPCA(5).fit_moments(moments)
+for fair in (stream, once):
+    print(np.abs(fair.group_table_.disparity / whole.group_table_.disparity - 1).max() < 1e-9)

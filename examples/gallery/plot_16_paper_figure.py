@@ -1,0 +1,57 @@
+"""
+The paper's first figures
+=========================
+
+"Efficient Fair Principal Component Analysis" shows the total loss and the disparity of Adult by
+sex over the number of dimensions. Here are ordinary PCA, the paper's algorithm as printed, and
+the exact solution.
+"""
+
+# %%
+# Categories are integer codes and sex is one of the columns, as in the paper; every column is
+# standardised.
+import numpy as np
+from matplotlib import pyplot as plt
+from sklearn.preprocessing import StandardScaler
+
+from fairpca import FairPCA, ParetoDescent
+from fairpca.datasets import load_adult
+
+adult = load_adult(as_frame=False)
+X, sex = StandardScaler().fit_transform(adult.data), adult.sensitive_features
+dimensions = range(1, 13)
+printed = [
+    FairPCA(r, solver=ParetoDescent.as_printed()).fit(X, sensitive_features=sex) for r in dimensions
+]
+exact = [FairPCA(r, criterion="equal").fit(X, sensitive_features=sex) for r in dimensions]
+
+# %%
+# What it costs, and what is left of the difference between women and men
+# -----------------------------------------------------------------------
+# Differences below 1e-9 are drawn there.
+figure, axes = plt.subplots(1, 2, figsize=(9.5, 4))
+before = [np.ptp(fair.group_table_.pca_disparity) for fair in exact]
+axes[1].plot(dimensions, before, "o-", color="#D55E00", label="ordinary PCA")
+for name, fits, style in (("as printed", printed, "^:"), ("exact", exact, "s-")):
+    tables = [fair.group_table_ for fair in fits]
+    extra = [
+        100 * (table.loss @ table.count / (table.pca_loss @ table.count) - 1) for table in tables
+    ]
+    left = [max(np.ptp(table.disparity), 1e-9) for table in tables]
+    color = "#0072B2" if name == "exact" else "#E69F00"
+    axes[0].plot(dimensions, extra, style, color=color, label=name)
+    axes[1].plot(dimensions, left, style, color=color, label=name)
+    print(f"{name}: {min(extra):.2f} to {max(extra):.2f} % more loss than PCA")
+axes[0].set_ylabel("total loss above ordinary PCA (%)")
+axes[1].set_ylabel("difference of the disparities")
+axes[1].set_yscale("log")
+for ax in axes:
+    ax.set_xlabel("dimensions")
+    ax.legend()
+figure.tight_layout()
+plt.show()
+
+# %%
+# In a thousand steps the paper's algorithm leaves at most 3 % of the difference up to eleven
+# dimensions, at about the price of the exact solution, which leaves none; at nine it costs
+# noticeably more. :doc:`/reproduction/claims` has every claim of the paper with a verdict.
