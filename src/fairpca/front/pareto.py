@@ -124,9 +124,8 @@ class ParetoFront:
             the measures of two groups.
         missing_labels : {"error", "group", "drop"}, default="error"
             A parameter of the estimators of points.
-        gap, time_limit, progress
-            As for `fairpca.solvers.sweep`: when points are good enough, when time is up, and who is
-            told of each point.
+        gap, time_limit, progress : as for `fairpca.solvers.sweep`
+            When points are good enough, when time is up, and who is told of each point.
 
         Returns
         -------

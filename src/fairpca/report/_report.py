@@ -223,12 +223,12 @@ def report(
         fewer than 30 rows, or 5 for each dimension, have none.
     over, measure, relative, loss, centering : as for `pareto_front`
         What the front is of that the slider runs over.
-    gap, time_limit : as for `pareto_front`
-        When the search for its points ends.
     sample_weight, groups, keep_sensitive, missing_labels : as for `pareto_front`
         Weights of the rows, and what the sensitive columns make groups of.
     random_state : int or None, default=None
         Seed of the draws, and of the search for more than two groups; None is a fixed seed too.
+    gap, time_limit : as for `pareto_front`
+        When the search for its points ends.
     data_name : str, default=None
         What the data set is called; None is "this data".
     columns : sequence of ColumnOutcome, default=None

@@ -19,6 +19,7 @@ from fairpca.certificate import OPTIMAL_GAP, Certificate, certify
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._exact import space as subspaces
+from fairpca.solvers._exact.domains import WARM_MU
 from fairpca.solvers._exact.dual import DualResult
 from fairpca.solvers._exact.effort import CLOSED_GAP, Effort
 from fairpca.solvers._exact.forms import Forms, WholeSpace
@@ -44,6 +45,9 @@ from fairpca.solvers._exact.two_groups import (
 _EDGE_MUS, _KNOWN_EDGE_MU = (0.3, 0.1), 1e-7
 """Where mu begins, in turn, at a tolerance that is only just possible, and where the weights are
 nearly known."""
+
+_LARGE_EDGE_WAYS = 2
+"""How many ascents a large problem is worth there."""
 
 _EDGE_STARTS = 5
 """Starts for the least loss at the smallest spread, which leaves little room to search."""
@@ -216,7 +220,8 @@ class ExactRun:
             return None
         basis, multipliers = self.space.lift(local.basis), goal.multipliers(local.weights)
         found = self._certified(basis, multipliers, "followed from a neighbouring point")
-        return self._compared(found) if found.certificate.status == "optimal" else None
+        near_enough = found.certificate.relative_gap <= max(self.effort.gap, OPTIMAL_GAP)
+        return self._compared(found) if near_enough else None
 
     def _fall_back(self, goal: LeastLoss) -> Finding:
         """What is asked for was not found: come near, then the least loss as near as that."""
@@ -228,7 +233,7 @@ class ExactRun:
         allowed = goal.loosened(least + negligible / 2)
         # Where the edge is proven, and no eigenvalues are tied, one subspace alone reaches it.
         alone = after.value(nearest.measures) <= after.enough(proof.value) and not proof.is_tied
-        dual, others = self._edge_proofs(goal, allowed, least, proof.weights if alone else None)
+        dual, others = self._edge_proofs(goal.loosened(least), allowed, proof.weights, alone=alone)
         # A search along the edge creeps; one with more room does not, and ends near the same place.
         roomier = goal.loosened(least + _EDGE_ROOM * negligible)
         unweighted = goal.weights(np.zeros(self.problem.n_groups))
@@ -245,25 +250,27 @@ class ExactRun:
         return self._finish(goal, local, dual, proof.weights, others)
 
     def _edge_proofs(
-        self, goal: LeastLoss, allowed: LeastLoss, least: float, proof: Array | None
+        self, exactly: LeastLoss, allowed: LeastLoss, proof: Array, *, alone: bool
     ) -> tuple[DualResult, Iterator[Array]]:
         """A dual solution at the edge of what is possible, and weights for more proofs.
 
-        There the weights grow without bound, towards those that are the `proof` of where it is, if
-        there is one. Rounding decides how far other ascents come, and the best one counts.
+        There the weights grow without bound, towards those that are the `proof` of where it is. So
+        ascents begin with many times these, and others far away: rounding decides how far they
+        come, and the best one counts.
         """
-        first, *more = _EDGE_MUS
-        edge: list[Array] = []
-        if proof is None:
-            dual = settle_dual(self.space, allowed, first_mu=first)
-        else:
-            exactly = goal.loosened(least)
-            edge = edge_weights(self.space, exactly, proof)
-            far = max(edge[:2], key=lambda weights: float(np.abs(weights).sum()))
-            dual = settle_dual(self.space, exactly, near=far, first_mu=_KNOWN_EDGE_MU)
-            more = [first, *more]
-        ascents = (settle_dual(self.space, allowed, first_mu=mu).weights for mu in more)
-        return dual, chain(edge, ascents)
+        edge = {goal: edge_weights(self.space, goal, proof) for goal in (exactly, allowed)}
+        cold: list[Any] = [(allowed, None, mu) for mu in _EDGE_MUS]
+        warm = [
+            (goal, weights, mu)
+            for goal, best in edge.items()
+            for mu in (_KNOWN_EDGE_MU, WARM_MU)
+            for weights in sorted(best[:2], key=lambda one: -float(np.abs(one).sum()))
+        ]
+        ways = [*warm, *cold] if alone else [*cold, *warm]
+        if self.problem.is_large:
+            del ways[_LARGE_EDGE_WAYS:]
+        ascents = (settle_dual(self.space, goal, near=near, first_mu=mu) for goal, near, mu in ways)
+        return next(ascents), chain(edge[exactly], (dual.weights for dual in ascents))
 
     def _finish(
         self,
