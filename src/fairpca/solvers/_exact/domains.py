@@ -66,11 +66,13 @@ def equal_domain(forms: Forms, tolerance: float, near: Array | None = None) -> D
     return Domain(forms.weights, _signed(k), cost, balance, start, signed=True)
 
 
-def minmax_domain(forms: Forms, bounds: Array | None = None) -> Domain:
+def minmax_domain(forms: Forms, bounds: Array | None = None, near: Array | None = None) -> Domain:
     """Least largest measure, or least largest excess over bounds: weights on the simplex."""
     k = forms.k
-    cost = np.zeros(k) if bounds is None else bounds
-    return Domain(np.zeros(k), np.eye(k), cost, np.ones((1, k)), np.full(k, 1.0 / k))
+    cost, start = np.zeros(k) if bounds is None else bounds, np.full(k, 1.0 / k)
+    if near is not None:
+        start = (1.0 - WARM_MU) * near / near.sum() + WARM_MU * start
+    return Domain(np.zeros(k), np.eye(k), cost, np.ones((1, k)), start)
 
 
 def ceiling_domain(forms: Forms, bounds: Array, near: Array | None = None) -> Domain:

@@ -44,6 +44,9 @@ _FREE_MU_FACTOR = 0.05
 _SMALL_STEP, _LARGEST_STEP = 0.8, 0.02
 """Factor of mu from which no smaller steps are tried, and beyond which no larger ones."""
 
+_NEAR = 3
+"""Evaluations at one mu from which on solutions are foreseen."""
+
 _FEW, _GROWTH = 2, 1.5
 """The most evaluations at one mu after which larger steps are tried, and the power of the factor
 then."""
@@ -161,14 +164,16 @@ class _DualAscent:
         unit, z = mu_unit(self.forms), self.domain.start
         last = _EXPENSIVE_LAST_MU if self.forms.d > _EXPENSIVE else _LAST_MU
         known: list[tuple[Array, float]] = []
-        rising, failed = True, False
+        rising, failed, far = True, False, False
         while True:
             before = self.n_eigen
-            start = self._foreseen(known, mu, unit)
+            # Where every mu takes a step or two anyway, nothing is gained by looking ahead.
+            start = self._foreseen(known, mu, unit) if far else None
             most = _FIRST_STEPS if mu == _EXPENSIVE_FIRST_MU else _NEWTON_STEPS
             z, converged = self.newton(z if start is None else start, mu * unit, limit, most)
             if self.best > limit or self.effort.is_over():
                 return None
+            far = far or self.n_eigen > before + _NEAR
             if converged:
                 known = [*known[-1:], (z, mu)]
                 if self.n_eigen <= before + _FEW and not failed:

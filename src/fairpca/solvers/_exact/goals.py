@@ -48,6 +48,9 @@ class Goal(ABC):
         """What tolerances of the value are relative to."""
         return self.measured.scale
 
+    knows_near = False
+    """Whether its domain makes use of weights that are thought to be nearly best."""
+
     @abstractmethod
     def domain(self, forms: Forms, near: Array | None = None) -> Domain:
         """Over which weights the dual is maximised; some may be thought to be nearly best."""
@@ -193,13 +196,15 @@ class CeilingGoal(LeastLoss):
 class MinMaxGoal(Goal):
     """Least largest measure, or least largest excess over caps."""
 
+    knows_near = True
+
     def __init__(self, problem: Problem, caps: Array | None = None) -> None:
         super().__init__(problem)
         self.caps = caps
         self.criterion = MinMax() if caps is None else MinMax(caps)
 
     def domain(self, forms: Forms, near: Array | None = None) -> Domain:
-        return minmax_domain(forms, self.caps)
+        return minmax_domain(forms, self.caps, near)
 
     def value(self, measures: Array) -> float:
         return float((measures if self.caps is None else measures - self.caps).max())

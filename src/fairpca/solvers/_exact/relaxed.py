@@ -57,6 +57,10 @@ def settle_dual(
             if last.smooth_at is not None:
                 return last
             spent = last.n_eigen
+        elif last is not None and goal.knows_near and not last.is_tied:
+            domain = goal.domain(forms, last.weights)
+            last = maximise_dual(forms, domain, limit, first_mu=WARM_MU, **how)
+            return last
         # Where eigenvalues are tied, solutions jump from one space to the next.
         domain = goal.domain(forms, near)
         last = maximise_dual(forms, domain, limit, first_mu=first_mu, **how)
