@@ -38,8 +38,8 @@ bounds allow for it."""
 _FIRST_MU, _MU_FACTOR, _LAST_MU = 1.0, 0.2, 1e-12
 """Where mu begins, what it is multiplied with at a time, and where it ends."""
 
-_FREE_MU_FACTOR = 0.05
-"""The factor where evaluations are expensive and no barrier asks for small steps."""
+_FREE_FIRST_MU, _FREE_MU_FACTOR = 3.0, 0.05
+"""The same where evaluations are expensive and no barrier asks for small steps."""
 
 _SMALL_STEP, _LARGEST_STEP = 0.8, 0.02
 """Factor of mu from which no smaller steps are tried, and beyond which no larger ones."""
@@ -100,7 +100,12 @@ class DualResult:
     @property
     def is_tied(self) -> bool:
         """Whether an eigenvector is occupied in part."""
-        return bool((np.minimum(self.occupation, 1.0 - self.occupation) > _IN_PART).any())
+        return is_mixed(self.occupation)
+
+
+def is_mixed(occupation: Array) -> bool:
+    """Whether an eigenvector is occupied in part."""
+    return bool((np.minimum(occupation, 1.0 - occupation) > _IN_PART).any())
 
 
 def maximise_dual(
@@ -121,9 +126,10 @@ def maximise_dual(
     """
     search = _DualAscent(forms, domain, Effort() if effort is None else effort, slack)
     expensive = forms.d > _EXPENSIVE
-    if first_mu is None:
-        first_mu = _EXPENSIVE_FIRST_MU if expensive else _FIRST_MU
-    factor = _FREE_MU_FACTOR if expensive and not domain.bounded else _MU_FACTOR
+    usual, factor = (_EXPENSIVE_FIRST_MU if expensive else _FIRST_MU), _MU_FACTOR
+    if expensive and not domain.bounded:
+        usual, factor = _FREE_FIRST_MU, _FREE_MU_FACTOR
+    first_mu = usual if first_mu is None else first_mu
     smooth_at = search.follow(first_mu, factor, limit, polish=polish)
     return DualResult(
         search.best_weights,
@@ -162,7 +168,8 @@ class _DualAscent:
         end.
         """
         unit, z = mu_unit(self.forms), self.domain.start
-        last = _EXPENSIVE_LAST_MU if self.forms.d > _EXPENSIVE else _LAST_MU
+        expensive = self.forms.d > _EXPENSIVE
+        last = _EXPENSIVE_LAST_MU if expensive else _LAST_MU
         known: list[tuple[Array, float]] = []
         rising, failed, far = True, False, False
         while True:
@@ -176,7 +183,7 @@ class _DualAscent:
             far = far or self.n_eigen > before + _NEAR
             if converged:
                 known = [*known[-1:], (z, mu)]
-                if self.n_eigen <= before + _FEW and not failed:
+                if expensive and self.n_eigen <= before + _FEW and not failed:
                     factor = max(factor**_GROWTH, _LARGEST_STEP)
             elif not known and rising and mu < _FIRST_MU and not self.domain.bounded:
                 # A larger mu is easier.
@@ -197,8 +204,11 @@ class _DualAscent:
             mu = max(mu * factor, last)
 
     def _suffices(self, mu: float) -> bool:
-        """Whether what smoothing and barrier take from the value is less than has to be known."""
-        if self.slack is None:
+        """Whether what smoothing and barrier take from the value is less than has to be known.
+
+        Without a barrier, and unless eigenvalues are tied, the solution itself is not far.
+        """
+        if self.slack is None or not (self.domain.bounded or is_mixed(self.smoothed.p)):
             return False
         taken = self.smoothed.sigma - float(self.smoothed.spectrum.values[: self.forms.r].sum())
         barrier = mu * len(self.domain.start) if self.domain.bounded else 0.0
