@@ -51,7 +51,7 @@ def test_the_paper_cites_what_its_bibliography_has_and_repeats_true_numbers():
     entries = re.findall(r"^@\w+\{(\w+),$", bibliography, re.MULTILINE)
     assert sorted(entries) == sorted(set(re.findall(r"@(\w+)", paper)))
     home = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    lines = re.findall(r"^(?:married|other|single) +(\d+\.\d+) +(\d+\.\d+)$", home, re.MULTILINE)
+    lines = re.findall(r"^(?:Female|Male) +(\d+\.\d+) +(\d+\.\d+)$", home, re.MULTILINE)
     ordinary, fair = (max(map(float, column)) for column in zip(*lines, strict=True))
     assert f"loses {ordinary:.2f} more than it would by itself" in paper
     assert f"no group loses more than about {fair:.2f} in this way" in paper
