@@ -242,7 +242,9 @@ class BudgetGoal(Goal):
 
     def value(self, measures: Array) -> float:
         over = float(self.measured.loss_weights @ measures) - self.budget
-        most = _OVER_BUDGET * self.problem.stake / self.measured.loss_unit
+        # No less than what local searches call zero, however small the stake is.
+        searched = _ROUNDING_GAP * float(self.measured.traces.max())
+        most = max(_OVER_BUDGET * self.problem.stake / self.measured.loss_unit, searched)
         return float(measures.max()) if over <= most else np.inf
 
 
