@@ -100,10 +100,10 @@ class DualResult:
     @property
     def is_tied(self) -> bool:
         """Whether an eigenvector is occupied in part."""
-        return is_mixed(self.occupation)
+        return _is_mixed(self.occupation)
 
 
-def is_mixed(occupation: Array) -> bool:
+def _is_mixed(occupation: Array) -> bool:
     """Whether an eigenvector is occupied in part."""
     return bool((np.minimum(occupation, 1.0 - occupation) > _IN_PART).any())
 
@@ -171,12 +171,13 @@ class _DualAscent:
         expensive = self.forms.d > _EXPENSIVE
         last = _EXPENSIVE_LAST_MU if expensive else _LAST_MU
         known: list[tuple[Array, float]] = []
-        rising, failed, far = True, False, False
+        failed, far = False, False
         while True:
             before = self.n_eigen
             # Where every mu takes a step or two anyway, nothing is gained by looking ahead.
             start = self._foreseen(known, mu, unit) if far else None
-            most = _FIRST_STEPS if mu == _EXPENSIVE_FIRST_MU else _NEWTON_STEPS
+            cold = expensive and mu == _EXPENSIVE_FIRST_MU
+            most = _FIRST_STEPS if cold else _NEWTON_STEPS
             z, converged = self.newton(z if start is None else start, mu * unit, limit, most)
             if self.best > limit or self.effort.is_over():
                 return None
@@ -185,16 +186,11 @@ class _DualAscent:
                 known = [*known[-1:], (z, mu)]
                 if expensive and self.n_eigen <= before + _FEW and not failed:
                     factor = max(factor**_GROWTH, _LARGEST_STEP)
-            elif not known and rising and mu < _FIRST_MU and not self.domain.bounded:
-                # A larger mu is easier.
-                z, mu = self.domain.start, min(mu / _MU_FACTOR, _FIRST_MU)
-                continue
             elif known and factor < _SMALL_STEP:
                 # Tied eigenvalues turned quickly in between: go back, and on in smaller steps.
                 factor, failed = float(np.sqrt(factor)), True
                 z, mu = known[-1][0], max(known[-1][1] * factor, last)
                 continue
-            rising = False
             # With no barrier and no eigenvalue near the level nothing depends on mu any more.
             if self.smoothed.is_saturated and converged and not self.domain.bounded:
                 if not polish or self.polish(z, mu * unit) or mu <= last:
@@ -208,7 +204,7 @@ class _DualAscent:
 
         Without a barrier, and unless eigenvalues are tied, the solution itself is not far.
         """
-        if self.slack is None or not (self.domain.bounded or is_mixed(self.smoothed.p)):
+        if self.slack is None or not (self.domain.bounded or _is_mixed(self.smoothed.p)):
             return False
         taken = self.smoothed.sigma - float(self.smoothed.spectrum.values[: self.forms.r].sum())
         barrier = mu * len(self.domain.start) if self.domain.bounded else 0.0

@@ -48,8 +48,8 @@ class Goal(ABC):
         """What tolerances of the value are relative to."""
         return self.measured.scale
 
-    knows_near = False
-    """Whether its domain makes use of weights that are thought to be nearly best."""
+    resumes = False
+    """Whether it begins where it ended when the search space has grown, with a barrier too."""
 
     @abstractmethod
     def domain(self, forms: Forms, near: Array | None = None) -> Domain:
@@ -196,7 +196,7 @@ class CeilingGoal(LeastLoss):
 class MinMaxGoal(Goal):
     """Least largest measure, or least largest excess over caps."""
 
-    knows_near = True
+    resumes = True
 
     def __init__(self, problem: Problem, caps: Array | None = None) -> None:
         super().__init__(problem)

@@ -57,7 +57,7 @@ def settle_dual(
             if last.smooth_at is not None:
                 return last
             spent = last.n_eigen
-        elif last is not None and goal.knows_near and not last.is_tied:
+        elif last is not None and goal.resumes and not last.is_tied:
             domain = goal.domain(forms, last.weights)
             last = maximise_dual(forms, domain, limit, first_mu=WARM_MU, **how)
             return last
@@ -73,7 +73,7 @@ def settle_dual(
 def edge_weights(space: WholeSpace, goal: LeastLoss, proof: Array) -> list[Array]:
     """Weights for the total loss with several times those that prove the edge, the best first.
 
-    The best leave the least gap but for rounding, which smaller ones suffer less from.
+    Larger ones leave less of a gap, and lose more to rounding.
     """
 
     def value(weights: Array) -> float:

@@ -220,8 +220,9 @@ class ExactRun:
             return None
         basis, multipliers = self.space.lift(local.basis), goal.multipliers(local.weights)
         found = self._certified(basis, multipliers, "followed from a neighbouring point")
-        near_enough = found.certificate.relative_gap <= max(self.effort.gap, OPTIMAL_GAP)
-        return self._compared(found) if near_enough else None
+        status, gap = found.certificate.status, found.certificate.relative_gap
+        settled = status == "optimal" or (status == "bounded" and gap <= self.effort.gap)
+        return self._compared(found) if settled else None
 
     def _fall_back(self, goal: LeastLoss) -> Finding:
         """What is asked for was not found: come near, then the least loss as near as that."""
@@ -298,7 +299,8 @@ class ExactRun:
 
         found = judged(dual.weights)
         enough = CLOSED_GAP
-        between = (dual.weights + local.weights) / 2  # concave, but for rounding
+        # Between the two, a bound is no worse than the worse of theirs, up to rounding.
+        between = (dual.weights + local.weights) / 2
         for weights in chain([local.weights, between], others):
             if found.certificate.gap <= enough * found.certificate.value:
                 break
