@@ -15,10 +15,11 @@ from fairpca.solvers._exact.criteria import (
 from fairpca.solvers._exact.domains import equal_domain
 from fairpca.solvers._exact.dual import maximise_dual
 from fairpca.solvers._exact.forms import Forms
-from fairpca.solvers._exact.local import _SubspaceDescent, refine
+from fairpca.solvers._exact.local import _SubspaceDescent, is_isolated, refine
+from fairpca.solvers._exact.multistart import _all_seen
 from fairpca.solvers._exact.smoothing import smoothed_sum
 
-from problems import random_basis, random_problem
+from problems import problem_of, random_basis, random_problem
 
 
 def occupied_at(forms, weights, mu):
@@ -155,6 +156,52 @@ def test_a_local_search_ends_at_a_fair_and_stationary_point():
         slope = rest.T @ forms.weighted_sum(local.weights) @ basis
         assert np.abs(slope).max() <= 1e-8 * forms.scale
     assert fair >= 5
+
+
+def test_a_firm_search_among_many_groups_converges():
+    # With a firm penalty it creeps from kink to kink, and would not in 150 steps.
+    rng = np.random.default_rng(11)
+    turns = [np.linalg.qr(rng.standard_normal((20, 20)))[0] for _ in range(20)]
+    matrices = [(turn / np.arange(1, 21)) @ turn.T for turn in turns]
+    forms = Forms.from_problem(problem_of(matrices, 5))
+    for _ in range(4):
+        start = random_basis(rng, 20, 5)
+        worst = np.eye(20)[int(forms.measures(start).argmax())]
+        local = refine(forms, MinMax(), start, worst, firmness=100.0)
+        basis, rest = complement(local.basis)
+        slope = rest.T @ forms.weighted_sum(local.weights) @ basis
+        assert np.abs(slope).max() <= 1e-8 * forms.scale
+        largest = local.measures.max()
+        assert local.measures[local.weights > 1e-6] == pytest.approx(largest, abs=1e-9)
+
+
+def test_the_slope_is_that_of_the_turned_bases():
+    rng = np.random.default_rng(12)
+    forms = forms_of(rng)
+    start = random_basis(rng, 7, 3)
+    search = _SubspaceDescent(forms, MinMax(), start, np.array([0.4, 0.3, 0.2, 0.1]))
+    before = search.slope()
+    search.diagonalise()
+    assert before == pytest.approx(float(np.linalg.norm(search.gradient)), rel=1e-12)
+    assert search.slope() == pytest.approx(before, rel=1e-12)
+
+
+def test_an_end_is_isolated_where_it_curves_upwards():
+    one, other = np.diag([3.0, 2.0, 1.0, 0.5]), np.diag([1.0, 0.5, 3.0, 2.0])
+    sharp = Forms.from_problem(problem_of([one, other], 2))
+    local = refine(sharp, MinMax(), random_basis(np.random.default_rng(0), 4, 2), np.full(2, 0.5))
+    assert is_isolated(sharp, MinMax(), local.basis, local.weights)
+    # Where both groups have the same variance in a plane, a subspace can be turned in it.
+    flat = np.diag([3.0, 1.0, 1.0, 0.5])
+    forms = Forms.from_problem(problem_of([flat, flat], 2))
+    assert not is_isolated(forms, MinMax(), np.eye(4)[:, :2], np.full(2, 0.5))
+
+
+def test_searches_end_when_most_likely_no_end_is_left():
+    def least(n_ends):
+        return next(n for n in range(1, 100) if _all_seen(n_ends, n))
+
+    assert [least(n_ends) for n_ends in (1, 2, 3, 4)] == [8, 17, 30, 47]
 
 
 @pytest.mark.parametrize(("k", "d", "r"), [(3, 9, 3), (4, 30, 8), (5, 140, 20)])

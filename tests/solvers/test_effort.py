@@ -103,7 +103,7 @@ def test_a_fit_tells_its_listener():
 
 
 def test_many_columns_end_at_a_hundredth_of_a_thousandth():
-    # Beyond 300 columns 1e-5 is enough unless said; a gap that is larger stays as it is.
+    # Beyond 120 columns 1e-5 is enough unless said; a gap that is larger stays as it is.
     rng = np.random.default_rng(5)
     core = random_matrices(rng, "general", 8, 6)
     wide = np.zeros((8, 310, 310))

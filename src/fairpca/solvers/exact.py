@@ -39,13 +39,14 @@ class ExactSolver:
     Parameters
     ----------
     n_starts : int, default=40
-        The most starts of the local search, for more than two groups. With more than 300 columns
-        it also ends after eight starts in a row that bring nothing.
+        The most starts of the local search, for more than two groups. It ends before that when
+        most likely no other end is left to be found, and with more than 120 columns after four
+        starts in a row that bring nothing.
     random_state : int or None, default=None
         Seed of the starts. None is a fixed seed too: an exact solver should repeat itself.
     gap : float or None, default=None
         The search ends as soon as the value is proven to be within this share of the best possible.
-        None is 1e-8 with up to 300 columns, and 1e-5 with more, where every start is expensive; 0
+        None is 1e-8 with up to 120 columns, and 1e-5 with more, where every start is expensive; 0
         is 1e-8 too. "Optimal" are values within 1e-7, whatever was asked for.
     time_limit : float or None, default=None
         Seconds after which the search ends with the best that it has, and what is proven of it. For

@@ -13,6 +13,9 @@ from fairpca.solvers._exact.forms import Forms
 WARM_MU = 1e-3
 """Where mu begins near the solution, relative to `mu_unit`: what is left to move is small."""
 
+SMALL_MU = 1e-6
+"""Where it begins if next to nothing is left to move."""
+
 
 @dataclass(frozen=True, eq=False)
 class Domain:
@@ -66,12 +69,17 @@ def equal_domain(forms: Forms, tolerance: float, near: Array | None = None) -> D
     return Domain(forms.weights, _signed(k), cost, balance, start, signed=True)
 
 
-def minmax_domain(forms: Forms, bounds: Array | None = None, near: Array | None = None) -> Domain:
-    """Least largest measure, or least largest excess over bounds: weights on the simplex."""
+def minmax_domain(
+    forms: Forms, bounds: Array | None = None, near: Array | None = None, mu: float = WARM_MU
+) -> Domain:
+    """Least largest measure, or least largest excess over bounds: weights on the simplex.
+
+    What is thought to be `near` the best makes the start, to begin with at this mu.
+    """
     k = forms.k
     cost, start = np.zeros(k) if bounds is None else bounds, np.full(k, 1.0 / k)
     if near is not None:
-        start = (1.0 - WARM_MU) * near / near.sum() + WARM_MU * start
+        start = (1.0 - mu) * near / near.sum() + mu * start
     return Domain(np.zeros(k), np.eye(k), cost, np.ones((1, k)), start)
 
 
@@ -93,12 +101,17 @@ def budget_domain(forms: Forms, budget: float) -> Domain:
     return Domain(np.zeros(k), directions, cost, balance, start)
 
 
-def spread_domain(forms: Forms) -> Domain:
-    """Least spread: the difference of two points of the simplex."""
+def spread_domain(forms: Forms, near: Array | None = None, mu: float = WARM_MU) -> Domain:
+    """Least spread: the difference of two points of the simplex; `near` is as above."""
     k = forms.k
     balance = np.zeros((2, 2 * k))
     balance[0, :k] = balance[1, k:] = 1.0
-    return Domain(np.zeros(k), _signed(k), np.zeros(2 * k), balance, np.full(2 * k, 1.0 / k))
+    start = np.full(2 * k, 1.0 / k)
+    if near is not None:
+        parts = np.array([np.maximum(near, 0.0), np.maximum(-near, 0.0)])
+        parts /= parts.sum(axis=1, keepdims=True)
+        start = (1.0 - mu) * parts.ravel() + mu * start
+    return Domain(np.zeros(k), _signed(k), np.zeros(2 * k), balance, start)
 
 
 def mu_unit(forms: Forms) -> float:

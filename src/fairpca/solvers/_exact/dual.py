@@ -18,7 +18,7 @@ import numpy as np
 
 from fairpca._linalg.types import Array
 from fairpca.solvers._exact.domains import Domain, mu_unit
-from fairpca.solvers._exact.effort import Effort
+from fairpca.solvers._exact.effort import EXPENSIVE, Effort
 from fairpca.solvers._exact.forms import Forms, Spectrum
 from fairpca.solvers._exact.smoothing import SmoothedSum, smoothed_sum
 
@@ -51,9 +51,9 @@ _FEW, _GROWTH = 2, 1.5
 """The most evaluations at one mu after which larger steps are tried, and the power of the factor
 then."""
 
-_EXPENSIVE, _EXPENSIVE_FIRST_MU, _EXPENSIVE_LAST_MU = 120, 0.008, 1e-10
-"""Dimension from which evaluations are expensive, and where mu begins and ends there: a larger one
-occupies more eigenvectors, each of which costs; below the end is rounding."""
+_EXPENSIVE_FIRST_MU, _EXPENSIVE_LAST_MU = 0.008, 1e-10
+"""Where mu begins and ends where evaluations are expensive: a larger one occupies more
+eigenvectors, each of which costs; below the end is rounding."""
 
 _FIRST_STEPS, _NEWTON_STEPS, _POLISHING_STEPS = 24, 12, 5
 """The most steps at the first mu, if it is a small one, and at each of the others; and the most of
@@ -125,7 +125,7 @@ def maximise_dual(
     also ends where no more than the `slack` at a value seems to be missing.
     """
     search = _DualAscent(forms, domain, Effort() if effort is None else effort, slack)
-    expensive = forms.d > _EXPENSIVE
+    expensive = forms.d > EXPENSIVE
     usual, factor = (_EXPENSIVE_FIRST_MU if expensive else _FIRST_MU), _MU_FACTOR
     if expensive and not domain.bounded:
         usual, factor = _FREE_FIRST_MU, _FREE_MU_FACTOR
@@ -154,7 +154,7 @@ class _DualAscent:
         slack: Callable[[float], float] | None = None,
     ) -> None:
         self.forms, self.domain, self.effort = forms, domain, effort
-        self.slack = slack if forms.d > _EXPENSIVE else None
+        self.slack = slack if forms.d > EXPENSIVE else None
         self.best = -np.inf
         self.best_weights = domain.weights(domain.start)
         self.n_eigen = 0
@@ -168,7 +168,7 @@ class _DualAscent:
         end.
         """
         unit, z = mu_unit(self.forms), self.domain.start
-        expensive = self.forms.d > _EXPENSIVE
+        expensive = self.forms.d > EXPENSIVE
         last = _EXPENSIVE_LAST_MU if expensive else _LAST_MU
         known: list[tuple[Array, float]] = []
         failed, far = False, False
@@ -222,7 +222,9 @@ class _DualAscent:
 
     def newton(self, z: Array, mu: float, limit: float, most: int) -> tuple[Array, bool]:
         """Maximise the smooth function; returns z and whether it converged."""
-        noise, converged = VALUE_ROUNDING * self.forms.scale, False
+        # Large weights, as at the edge of what is possible, are rounded by more.
+        size = max(1.0, float(np.abs(self.domain.weights(z)).sum()))
+        noise, converged = VALUE_ROUNDING * self.forms.scale * size, False
         value, smoothed = self._value(z, mu)
         for _ in range(most):
             gradient, hessian = self._derivatives(z, mu, smoothed)
@@ -234,9 +236,9 @@ class _DualAscent:
                 converged = True
                 break
             length = self._longest(z, step)
-            # In many dimensions evaluations are expensive: none for what is only rounding.
-            shortest = noise / gain if self.forms.d > _EXPENSIVE else 0.0
-            while length > max(shortest, SHORTEST_STEP):
+            # A step whose gain is only rounding is none.
+            shortest = max(noise / gain, SHORTEST_STEP)
+            while length > shortest:
                 trial, trial_sum = self._value(z + length * step, mu)
                 if trial >= value + ARMIJO * length * gain:
                     break

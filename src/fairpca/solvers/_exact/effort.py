@@ -12,14 +12,22 @@ from fairpca.problem import Problem
 CLOSED_GAP = OPTIMAL_GAP / 10
 """Gap, relative to the value, at which a search ends: well within what counts as optimal."""
 
-_LARGE_GAP = 1e-5
-"""The same for problems that are large, where every start is expensive, unless said otherwise: a
-thousandth of a per cent is far below what rows can tell."""
+EXPENSIVE = 120
+"""Columns beyond which eigenproblems, and so every start, are expensive."""
+
+_EXPENSIVE_GAP = 1e-5
+"""The gap at which a search ends there, unless said otherwise: a thousandth of a per cent is far
+below what rows can tell."""
+
+
+def is_expensive(problem: Problem) -> bool:
+    """Whether the columns are so many that every start is expensive."""
+    return problem.moments.n_features > EXPENSIVE
 
 
 def small_enough(problem: Problem, gap: float | None) -> float:
     """The gap at which a search ends: that which is asked for, or the problem's usual one."""
-    usual = _LARGE_GAP if problem.is_large else CLOSED_GAP
+    usual = _EXPENSIVE_GAP if is_expensive(problem) else CLOSED_GAP
     return usual if gap is None else max(float(gap), CLOSED_GAP)
 
 

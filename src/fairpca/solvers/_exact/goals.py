@@ -13,6 +13,7 @@ from fairpca.certificate import EQUAL
 from fairpca.problem import Problem
 from fairpca.solvers._exact.criteria import Budget, Ceiling, Criterion, Equal, MinMax, Spread
 from fairpca.solvers._exact.domains import (
+    WARM_MU,
     Domain,
     budget_domain,
     ceiling_domain,
@@ -52,8 +53,8 @@ class Goal(ABC):
     """Whether it begins where it ended when the search space has grown, with a barrier too."""
 
     @abstractmethod
-    def domain(self, forms: Forms, near: Array | None = None) -> Domain:
-        """Over which weights the dual is maximised; some may be thought to be nearly best."""
+    def domain(self, forms: Forms, near: Array | None = None, mu: float = WARM_MU) -> Domain:
+        """Over which weights the dual is maximised; the best may be near some, to begin at mu."""
 
     @abstractmethod
     def value(self, measures: Array) -> float:
@@ -145,7 +146,7 @@ class EqualGoal(LeastLoss):
         self.tolerance = tolerance
         self.criterion = Equal(self.measured.loss_weights, tolerance)
 
-    def domain(self, forms: Forms, near: Array | None = None) -> Domain:
+    def domain(self, forms: Forms, near: Array | None = None, mu: float = WARM_MU) -> Domain:
         return equal_domain(forms, self.tolerance, near)
 
     def miss(self, measures: Array) -> float:
@@ -172,7 +173,7 @@ class CeilingGoal(LeastLoss):
         self.caps = caps
         self.criterion = Ceiling(self.measured.loss_weights, caps)
 
-    def domain(self, forms: Forms, near: Array | None = None) -> Domain:
+    def domain(self, forms: Forms, near: Array | None = None, mu: float = WARM_MU) -> Domain:
         return ceiling_domain(forms, self.caps, near)
 
     def miss(self, measures: Array) -> float:
@@ -203,8 +204,8 @@ class MinMaxGoal(Goal):
         self.caps = caps
         self.criterion = MinMax() if caps is None else MinMax(caps)
 
-    def domain(self, forms: Forms, near: Array | None = None) -> Domain:
-        return minmax_domain(forms, self.caps, near)
+    def domain(self, forms: Forms, near: Array | None = None, mu: float = WARM_MU) -> Domain:
+        return minmax_domain(forms, self.caps, near, mu)
 
     def value(self, measures: Array) -> float:
         return float((measures if self.caps is None else measures - self.caps).max())
@@ -230,7 +231,7 @@ class BudgetGoal(Goal):
         self.budget = (problem.most_loss - self.measured.base) / self.measured.loss_unit
         self.criterion = Budget(self.measured.loss_weights, self.budget)
 
-    def domain(self, forms: Forms, near: Array | None = None) -> Domain:
+    def domain(self, forms: Forms, near: Array | None = None, mu: float = WARM_MU) -> Domain:
         return budget_domain(forms, self.budget)
 
     def weights_at(self, measures: Array, weights: Array) -> Array:
@@ -251,12 +252,14 @@ class BudgetGoal(Goal):
 class SpreadGoal(Goal):
     """Least spread, where that of the tolerance is enough."""
 
+    resumes = True
+
     def __init__(self, problem: Problem, tolerance: float) -> None:
         super().__init__(problem)
         self.tolerance, self.criterion = tolerance, Spread()
 
-    def domain(self, forms: Forms, near: Array | None = None) -> Domain:
-        return spread_domain(forms)
+    def domain(self, forms: Forms, near: Array | None = None, mu: float = WARM_MU) -> Domain:
+        return spread_domain(forms, near, mu)
 
     def value(self, measures: Array) -> float:
         return float(np.ptp(measures))

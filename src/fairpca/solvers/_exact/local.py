@@ -28,6 +28,10 @@ _RESIDUAL, _SLOPE = 1e-13, 1e-12
 """Residual of the criterion, and norm of the slope, that count as zero, relative to the largest
 trace: what rounding allows."""
 
+_CREEPING = 50
+"""Steps on the first inner problem after which a firm penalty hinders the search, as it does where
+many groups have nearly the largest measure, and is made soft."""
+
 _INNER_SHARE = 0.03
 """The slope is small enough to move the weights when it is this share of the residual."""
 
@@ -45,6 +49,10 @@ _DAMPING, _DAMPED = 1e-3, 10.0
 
 _LONGEST_STEP = 2.0
 """Norm of a step: beyond it the span of ``U + N X`` hardly changes any more."""
+
+_FIRM, _CURVED = 100.0, 1e-6
+"""How firm the penalty is, and how large the least curvature beside the largest, for an end to be
+isolated."""
 
 _ZERO_CURVATURE = 1e-13
 """Curvature, relative to the largest, that is only rounding, and is replaced by this."""
@@ -84,26 +92,37 @@ def refine(
     if settled is not None:
         return settled
     search = _SubspaceDescent(forms, criterion, basis, criterion.start(weights), firmness)
-    residual, last_rho = np.inf, _LAST_RHO / forms.scale
-    steps = 0
+    residual, soft_rho, last_rho = np.inf, _FIRST_RHO / forms.scale, _LAST_RHO / forms.scale
+    steps = inner_steps = 0
     while steps < _MAX_STEPS and not (effort is not None and effort.is_over()):
         steps += 1
-        slope = search.diagonalise()
         now = search.residual
         small = max(_SLOPE * forms.scale, _INNER_SHARE * min(now, residual))
-        if slope > small and search.newton_step():
+        if search.slope() > small and search.newton_step():
+            inner_steps += 1
+            if inner_steps == _CREEPING and residual == np.inf and search.rho > soft_rho:
+                search.rho = soft_rho
+                search.move_weights(search.state)
             continue
         # The inner problem is solved, or can be solved no better: move the weights.
         if now <= _RESIDUAL * forms.scale:
             break
         if search.rho >= last_rho and now > _HARDLY_FALLS * residual:
             break
-        if now > _FALLS_WELL * residual:
+        # Near the end, where one step solves it, a larger rho makes the residual fall faster.
+        if now > _FALLS_WELL * residual or inner_steps <= 1:
             search.rho = min(_RHO_FACTOR * search.rho, last_rho)
-        residual = now
+        residual, inner_steps = now, 0
         search.move_weights(search.moved)
     search.close()
     return LocalResult(search.basis, criterion.net(search.moved), search.measures, steps)
+
+
+def is_isolated(forms: Forms, criterion: Criterion, basis: Array, weights: Array) -> bool:
+    """Whether no subspace beside one where a search has ended is as good: it curves upwards."""
+    search = _SubspaceDescent(forms, criterion, basis, criterion.start(weights), _FIRM)
+    search.diagonalise()
+    return search.curves_upwards(_CURVED)
 
 
 def _settled(
@@ -145,8 +164,19 @@ class _SubspaceDescent:
         """How far the criterion is from being met exactly at the present weights."""
         return float(np.linalg.norm(self.moved - self.state)) / self.rho
 
-    def diagonalise(self) -> float:
-        """Rotate both bases so that the second derivative is diagonal; returns the slope's norm."""
+    def slope(self) -> float:
+        """Norm of the slope."""
+        if self.forms.size is not None:
+            self.diagonalise()
+            return float(np.linalg.norm(self.gradient / np.sqrt(self.metric)))
+        # No eigenproblem is needed to see it.
+        backend, net = self.forms.backend, self.criterion.net(self.moved)
+        flat = backend.put(net) @ self.images.reshape(len(net), -1)
+        image = backend.host(flat).reshape(self.basis.shape)
+        return 2.0 * float(np.linalg.norm(image - self.basis @ (self.basis.T @ image)))
+
+    def diagonalise(self) -> None:
+        """Rotate both bases so that the second derivative is diagonal."""
         net = self.criterion.net(self.moved)
         backend = self.forms.backend
         matrix = backend.host(self.forms.weighted_sum(net))
@@ -162,21 +192,25 @@ class _SubspaceDescent:
         self.gradient = net @ self.jacobian
         if self.forms.size is None:
             self.metric = np.full(len(self.curvature), 1.0)
-            return float(np.linalg.norm(self.gradient))
+            return
         # Directions whose matrices differ by orders of magnitude are measured each by its own.
         sizes = (np.abs(inside)[None, :] + np.abs(outside)[:, None]).ravel()
         least = max(np.finfo(float).eps ** 2 * float(sizes.max()), np.finfo(float).tiny)
         self.metric = 2.0 * np.maximum(sizes, least) / self.forms.scale
-        return float(np.linalg.norm(self.gradient / np.sqrt(self.metric)))
 
     def newton_step(self) -> bool:
         """Move to a better subspace; False when there is none within rounding."""
+        if self.forms.size is None:
+            self.diagonalise()
         step = self._direction()
         slope = float(self.gradient @ step)
         if not slope < 0:
             step = -self.gradient / self.metric
             slope = float(self.gradient @ step)
-        length = min(1.0, _LONGEST_STEP / float(np.linalg.norm(step)))
+        size = float(np.linalg.norm(step))
+        if size == 0.0:
+            return False
+        length = min(1.0, _LONGEST_STEP / size)
         shape = (self.rest.shape[1], self.basis.shape[1])
         rounding = VALUE_ROUNDING * self.forms.scale
         # A change that is promised, but smaller than the value's own rounding, cannot be seen.
@@ -235,23 +269,32 @@ class _SubspaceDescent:
                 break
             self.diagonalise()
 
-    def _direction(self) -> Array:
-        """Solve ``(diag(curvature + shift) + B B^T) x = -gradient`` with the matrix made positive.
+    def curves_upwards(self, by: float) -> bool:
+        """Whether the second derivative is positive, by this share of the largest curvature."""
+        return self._shifted(self.jacobian.T @ self.factor, -by)[2]
+
+    def _shifted(self, outer: Array, shift: float) -> tuple[Array, Array, bool]:
+        """``D``, ``I + B^T D^-1 B``, and whether ``D + B B^T`` is positive; D has a shift.
 
         The matrix has as many negative eigenvalues as the diagonal D has, minus those of
-        ``I + B^T D^-1 B``, so a shift large enough is found without factorising it.
+        ``I + B^T D^-1 B``, so that it is not factorised.
         """
-        outer = self.jacobian.T @ self.factor
         # With all eigenvalues tied there is no curvature, only rounding.
         rounding = max(np.finfo(float).eps * self.forms.scale, np.finfo(float).tiny)
         largest = self.metric * max(float(np.abs(self.curvature / self.metric).max()), rounding)
-        zero, shift = _ZERO_CURVATURE * largest, 0.0
+        zero = _ZERO_CURVATURE * largest
+        diagonal = self.curvature + shift * largest
+        diagonal = np.where(np.abs(diagonal) < zero, zero, diagonal)
+        inner = np.eye(outer.shape[1]) + outer.T @ (outer / diagonal[:, None])
+        negative = int((np.linalg.eigvalsh(inner) < 0).sum())
+        return diagonal, inner, negative == int((diagonal < 0).sum())
+
+    def _direction(self) -> Array:
+        """Solve ``(D + B B^T) x = -gradient`` with a shift of D that makes the matrix positive."""
+        outer, shift = self.jacobian.T @ self.factor, 0.0
         while True:
-            diagonal = self.curvature + shift * largest
-            diagonal = np.where(np.abs(diagonal) < zero, zero, diagonal)
-            inner = np.eye(outer.shape[1]) + outer.T @ (outer / diagonal[:, None])
-            negative = int((np.linalg.eigvalsh(inner) < 0).sum())
-            if negative == int((diagonal < 0).sum()) or shift > _LAST_SHIFT:
+            diagonal, inner, positive = self._shifted(outer, shift)
+            if positive or shift > _LAST_SHIFT:
                 break
             shift = max(_SHIFT_FACTOR * shift, _FIRST_SHIFT)
         newton = -self.gradient / diagonal

@@ -14,18 +14,27 @@ from fairpca._linalg.dense import eigh_descending
 from fairpca._linalg.types import Array
 from fairpca.problem import Problem
 from fairpca.solvers._exact.dual import DualResult
+from fairpca.solvers._exact.effort import is_expensive
 from fairpca.solvers._exact.forms import WholeSpace
 from fairpca.solvers._exact.goals import Goal, goal_of
 from fairpca.solvers._exact.local import LocalResult, refine
 
-_PATIENCE = 8
-"""With many columns, the starts in a row that bring nothing before the search gives up."""
+_PATIENCE, _WIDE_PATIENCE = 4, 2
+"""Where starts are expensive, how many in a row bring nothing before the search gives up; and the
+same once the search space is wide, to see whether that brings anything."""
+
+_SAME_END = 1e-7
+"""Difference of values, relative to tr(A), of searches that end in the same place."""
 
 _GAIN = 1e-9
 """Improvement, relative to tr(A), that a start has to bring to bring something."""
 
 _FIRMNESS = (1.0, 100.0)
 """How firm the searches are, in pairs: soft ones end in few places, and those are good ones."""
+
+_IN_TURN = 2 * len(_FIRMNESS)
+"""How many random starts in a row lie near the relaxed solution, and how many anywhere: as many as
+there are kinds of searches."""
 
 _NEW = 1e-8
 """Size, relative to the largest, of a direction that the groups' own subspaces have."""
@@ -45,10 +54,7 @@ def refine_in(
 
 
 class MultiStart:
-    """Local searches on one problem, with a record of each added to a history.
-
-    With `near`, the first half of the random starts lies near the relaxed solution.
-    """
+    """Local searches on one problem, with a record of each added to a history."""
 
     def __init__(
         self,
@@ -56,10 +62,8 @@ class MultiStart:
         n_starts: int,
         random_state: int | None,
         history: list[dict[str, Any]],
-        *,
-        near: bool = True,
     ) -> None:
-        self.problem, self.n_starts, self.near = problem, n_starts, near
+        self.problem, self.n_starts = problem, n_starts
         self.random_state, self.history = random_state, history
 
     @cached_property
@@ -97,17 +101,24 @@ class MultiStart:
         grows.
         """
         starts = self._all_starts(space, dual, most, first, then)
-        best = self._best_of(starts, space, goal, dual)
+        best = self._best_of(starts, space, goal, dual, _PATIENCE)
         left = goal.value(best.measures) > goal.enough(dual.value, space.effort.gap)
         if left and not space.effort.is_over() and space.widen():
             starts = self._all_starts(space, dual, most, [best.basis], ())
-            best = self._best_of(starts, space, goal, dual)
+            wide = self._best_of(starts, space, goal, dual, _WIDE_PATIENCE)
+            best = min(best, wide, key=lambda local: goal.value(local.measures))
         return best
 
     def _best_of(
-        self, starts: Iterable[Array], space: WholeSpace, goal: Goal, dual: DualResult
+        self,
+        starts: Iterable[Array],
+        space: WholeSpace,
+        goal: Goal,
+        dual: DualResult,
+        patience: int,
     ) -> LocalResult:
         best, lowest, in_vain = None, np.inf, 0
+        ends: list[float] = []  # those of unmet conditions, which are infinite, count one by one
         enough = goal.enough(dual.value, space.effort.gap)
         for number, start in enumerate(starts):
             weights = dual.weights
@@ -119,9 +130,12 @@ class MultiStart:
             in_vain = 0 if reached < lowest - _GAIN * goal.scale else in_vain + 1
             if best is None or reached < lowest:
                 best, lowest = local, reached
+            if not any(abs(reached - end) <= _SAME_END * goal.scale for end in ends):
+                ends.append(reached)
             space.effort.tell(**self._told(goal, dual.value, lowest))
-            in_vain_at_last = self.problem.is_large and in_vain == _PATIENCE
-            if lowest <= enough or in_vain_at_last or space.effort.is_over():
+            given_up = is_expensive(self.problem) and lowest < np.inf and in_vain >= patience
+            at_last = given_up or _all_seen(len(ends), number + 1)
+            if lowest <= enough or at_last or space.effort.is_over():
                 break
         assert best is not None
         return best
@@ -153,7 +167,7 @@ class MultiStart:
         first: Iterable[Array],
         then: Iterable[Array],
     ) -> Iterator[Array]:
-        """Those that are given, the relaxed solution, others near it, then any."""
+        """Those that are given, the relaxed solution, others near it, and any."""
         yield from first
         forms = space.forms
         order = np.argsort(-dual.occupation)
@@ -164,11 +178,21 @@ class MultiStart:
         relaxed = (vectors * dual.occupation) @ vectors.T
         n_starts = self.n_starts if most is None else min(self.n_starts, most)
         for number in range(1, n_starts):
-            noise = self.rng.standard_normal((forms.d, forms.d if self.near else forms.r))
-            if self.near and number < n_starts // 2:
+            noise = self.rng.standard_normal((forms.d, forms.d))
+            if number // _IN_TURN % 2 == 0:
                 noise = space.shaped(space.shaped(noise + noise.T).T) / 2
                 shaken = relaxed + _NOISE[number % 2] * noise
                 yield space.lift(eigh_descending(shaken)[1][:, : forms.r])
             else:
                 start = space.lift(np.linalg.qr(space.shaped(noise[:, : forms.r]))[0])
                 yield start if number % 3 else self._among_own(start)
+
+
+def _all_seen(n_ends: int, n_searches: int) -> bool:
+    """Whether searches from random starts have most likely seen all ends that there are.
+
+    After n searches with w different ends ``w (n - 1) / (n - w - 2)`` ends are to be expected in
+    all (Boender and Rinnooy Kan, 1987).
+    """
+    left = n_searches - n_ends - 2
+    return left > 0 and n_ends * (n_searches - 1) < (n_ends + 0.5) * left

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca.solvers._exact.domains import WARM_MU
+from fairpca.solvers._exact.domains import SMALL_MU, WARM_MU
 from fairpca.solvers._exact.dual import SUM_ROUNDING, DualResult, maximise_dual
 from fairpca.solvers._exact.forms import Forms, WholeSpace
 from fairpca.solvers._exact.goals import Goal, LeastLoss
@@ -37,12 +37,13 @@ def settle_dual(
     """The dual solution of a goal; `near` are weights that are thought to be nearly best."""
     first_mu = WARM_MU if near is not None and first_mu is None else first_mu
     last: DualResult | None = None
+    resumed = False
 
     def slack(value: float) -> float:
         return _SLACK * (goal.enough(value, space.effort.gap) - value)
 
     def solve(forms: Forms) -> DualResult:
-        nonlocal last
+        nonlocal last, resumed
         # Of several rounds the first is rarely the last: it need not be exact.
         how: dict[str, Any] = {
             "polish": space.is_whole or last is not None,
@@ -58,8 +59,11 @@ def settle_dual(
                 return last
             spent = last.n_eigen
         elif last is not None and goal.resumes and not last.is_tied:
-            domain = goal.domain(forms, last.weights)
-            last = maximise_dual(forms, domain, limit, first_mu=WARM_MU, **how)
+            # The first time the space grows the solution moves, and after that hardly any more.
+            mu = SMALL_MU if resumed else WARM_MU
+            domain = goal.domain(forms, last.weights, mu)
+            last = maximise_dual(forms, domain, limit, first_mu=mu, **how)
+            resumed = True
             return last
         # Where eigenvalues are tied, solutions jump from one space to the next.
         domain = goal.domain(forms, near)

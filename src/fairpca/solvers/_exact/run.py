@@ -21,7 +21,7 @@ from fairpca.solution import Solution
 from fairpca.solvers._exact import space as subspaces
 from fairpca.solvers._exact.domains import WARM_MU
 from fairpca.solvers._exact.dual import DualResult
-from fairpca.solvers._exact.effort import CLOSED_GAP, Effort
+from fairpca.solvers._exact.effort import CLOSED_GAP, Effort, is_expensive
 from fairpca.solvers._exact.forms import Forms, WholeSpace
 from fairpca.solvers._exact.goals import (
     CeilingGoal,
@@ -32,7 +32,7 @@ from fairpca.solvers._exact.goals import (
     goal_of,
 )
 from fairpca.solvers._exact.left_out import LeftOutSpace
-from fairpca.solvers._exact.local import LocalResult, refine
+from fairpca.solvers._exact.local import LocalResult, is_isolated, refine
 from fairpca.solvers._exact.multistart import MultiStart, refine_in
 from fairpca.solvers._exact.plain import plain_multipliers, plain_proof, without_search
 from fairpca.solvers._exact.relaxed import edge_weights, settle_dual
@@ -42,12 +42,15 @@ from fairpca.solvers._exact.two_groups import (
     two_group_multipliers,
 )
 
-_EDGE_MUS, _KNOWN_EDGE_MU = (0.3, 0.1), 1e-7
-"""Where mu begins, in turn, at a tolerance that is only just possible, and where the weights are
-nearly known."""
+_EDGE_MUS, _NEAR_EDGE_MU, _KNOWN_EDGE_MU = (0.3, 0.1), 0.01, 1e-7
+"""Where mu begins, in turn, at a tolerance that is only just possible; where the weights are known
+in part; and where they nearly are."""
 
-_LARGE_EDGE_WAYS = 2
-"""How many ascents a large problem is worth there."""
+_EDGE_TIMES = (10.0, 100.0, 1000.0)
+"""How many times the weights that prove the edge make the part that is known."""
+
+_EXPENSIVE_EDGE_WAYS = 2
+"""How many ascents are worth it there if they are expensive."""
 
 _EDGE_STARTS = 5
 """Starts for the least loss at the smallest spread, which leaves little room to search."""
@@ -143,7 +146,7 @@ class ExactRun:
 
     def _least_largest(self, goal: Goal) -> Finding:
         dual, best = self._search_largest(goal)
-        found = self._best_proof(goal, best, dual)
+        found = self._proven(goal, best, dual)
         if found.certificate.status != "optimal" or not dual.is_tied:
             return found
         # Tied eigenvalues leave a choice: the least total loss.
@@ -153,7 +156,7 @@ class ExactRun:
         local = self.search.best(self.space, cheaper, dual_of, most=1, first=[best.basis])
         if not cheaper.value(local.measures) < cheaper.value(best.measures):
             return found
-        return self._best_proof(goal, local, dual)
+        return self._proven(goal, local, dual)
 
     def _search_largest(
         self, goal: Goal, most: int | None = None
@@ -226,87 +229,139 @@ class ExactRun:
 
     def _fall_back(self, goal: LeastLoss) -> Finding:
         """What is asked for was not found: come near, then the least loss as near as that."""
-        negligible, loss = self.problem.negligible_spread, self.problem.measured.weights
+        negligible = self.problem.negligible_spread
         after = goal.nearest()
         proof = settle_dual(self.space, after)
         nearest = self.search.best(self.space, after, proof)
         least = max(goal.miss(nearest.measures), 0.0)
+        exactly, allowed = goal.loosened(least), goal.loosened(least + negligible / 2)
+        proven = after.value(nearest.measures) <= after.enough(proof.value, self.effort.gap)
+        alone = proven and not proof.is_tied
+        ascents = self._edge_ascents(exactly, allowed, proof.weights, alone=alone)
+        known = edge_weights(self.space, exactly, proof.weights)
+        if alone or self._is_isolated(after, nearest):
+            # No other subspace comes so near.
+            others = chain(known[1:], (dual.weights for dual in ascents))
+            found = self._best_proof(goal, nearest, known[:1], others, proof.weights)
+            return self._compared(found)
+        dual = next(ascents)
+        local = self._least_loss_at_edge(goal, least, nearest, dual)
+        others = chain(known, (dual.weights for dual in ascents))
+        return self._finish(goal, local, dual, others, proof.weights)
+
+    def _is_isolated(self, goal: Goal, nearest: LocalResult) -> bool:
+        """Whether none beside it comes so near; only looked at where searches are expensive."""
+        if not is_expensive(self.problem):
+            return False
+        basis = self.space.lower(nearest.basis)
+        return is_isolated(self.space.forms, goal.criterion, basis, nearest.weights)
+
+    def _least_loss_at_edge(
+        self, goal: LeastLoss, least: float, nearest: LocalResult, dual: DualResult
+    ) -> LocalResult:
+        """The least loss of several searches that come as near as what is nearest."""
+        negligible, loss = self.problem.negligible_spread, self.problem.measured.weights
         allowed = goal.loosened(least + negligible / 2)
-        # Where the edge is proven, and no eigenvalues are tied, one subspace alone reaches it.
-        alone = after.value(nearest.measures) <= after.enough(proof.value) and not proof.is_tied
-        dual, others = self._edge_proofs(goal.loosened(least), allowed, proof.weights, alone=alone)
         # A search along the edge creeps; one with more room does not, and ends near the same place.
         roomier = goal.loosened(least + _EDGE_ROOM * negligible)
         unweighted = goal.weights(np.zeros(self.problem.n_groups))
         near = refine_in(self.space, roomier, nearest.basis, unweighted)
-        most, first = 1 if alone else _EDGE_STARTS, [near.basis, nearest.basis]
-        local = self.search.best(self.space, allowed, dual, most=most, first=first)
+        first = [near.basis, nearest.basis]
+        local = self.search.best(self.space, allowed, dual, most=_EDGE_STARTS, first=first)
         unfair = allowed.miss(local.measures) > negligible / 2
         # At the edge the loss can fall with the root of the room. What the little that is allowed
         # here brings is no better subspace, and rounding would decide how much of it is found.
         room_gain = max(float(loss @ (nearest.measures - near.measures)), 0.0)
         gain = float(loss @ (nearest.measures - local.measures))
         if unfair or gain <= _ROOM_GAINS * room_gain / np.sqrt(_EDGE_ROOM):
-            local = nearest
-        return self._finish(goal, local, dual, proof.weights, others)
+            return nearest
+        return local
 
-    def _edge_proofs(
+    def _edge_ascents(
         self, exactly: LeastLoss, allowed: LeastLoss, proof: Array, *, alone: bool
-    ) -> tuple[DualResult, Iterator[Array]]:
-        """A dual solution at the edge of what is possible, and weights for more proofs.
+    ) -> Iterator[DualResult]:
+        """Dual solutions at the edge of what is possible, one after the other.
 
         There the weights grow without bound, towards those that are the `proof` of where it is. So
-        ascents begin with many times these, and others far away: rounding decides how far they
-        come, and the best one counts.
+        ascents begin with many times these; unless one subspace is `alone` there, other weights
+        matter as well, and they first begin far away, and with some times these. Rounding decides
+        how far they come, and the best one counts.
         """
-        edge = {goal: edge_weights(self.space, goal, proof) for goal in (exactly, allowed)}
+        plain = self.space.forms.weights
         cold: list[Any] = [(allowed, None, mu) for mu in _EDGE_MUS]
+        part = [(allowed, plain + times * proof, _NEAR_EDGE_MU) for times in _EDGE_TIMES]
         warm = [
             (goal, weights, mu)
-            for goal, best in edge.items()
+            for goal in (exactly, allowed)
+            for best in [edge_weights(self.space, goal, proof)[:2]]
             for mu in (_KNOWN_EDGE_MU, WARM_MU)
-            for weights in sorted(best[:2], key=lambda one: -float(np.abs(one).sum()))
+            for weights in sorted(best, key=lambda one: -float(np.abs(one).sum()))
         ]
-        ways = [*warm, *cold] if alone else [*cold, *warm]
-        if self.problem.is_large:
-            del ways[_LARGE_EDGE_WAYS:]
-        ascents = (settle_dual(self.space, goal, near=near, first_mu=mu) for goal, near, mu in ways)
-        return next(ascents), chain(edge[exactly], (dual.weights for dual in ascents))
+        ways = [*warm, *cold] if alone else [*cold, *part, *warm]
+        if is_expensive(self.problem):
+            del ways[_EXPENSIVE_EDGE_WAYS:]
+        best: DualResult | None = None
+        for goal, near, mu in ways:
+            dual = settle_dual(self.space, goal, near=near, first_mu=mu)
+            if goal is allowed and (best is None or dual.value > best.value):
+                best = dual
+            yield dual
+        if best is not None and not is_expensive(self.problem):
+            yield settle_dual(self.space, allowed, near=best.weights)
 
     def _finish(
         self,
         goal: LeastLoss,
         local: LocalResult,
         dual: DualResult,
-        proof: Array | None = None,
         others: Iterable[Array] = (),
+        proof: Array | None = None,
     ) -> Finding:
-        return self._compared(self._best_proof(goal, local, dual, proof, others))
+        return self._compared(self._proven(goal, local, dual, others, proof))
+
+    def _proven(
+        self,
+        goal: Goal,
+        local: LocalResult,
+        dual: DualResult,
+        others: Iterable[Array] = (),
+        proof: Array | None = None,
+    ) -> Finding:
+        # Between the two, a bound is no worse than the worse of theirs, up to rounding.
+        between = (dual.weights + local.weights) / 2
+        known = [dual.weights, local.weights, between]
+        return self._best_proof(goal, local, known, others, proof)
 
     def _best_proof(
         self,
         goal: Goal,
         local: LocalResult,
-        dual: DualResult,
-        proof: Array | None = None,
+        known: Sequence[Array],
         others: Iterable[Array] = (),
+        proof: Array | None = None,
     ) -> Finding:
-        # Several proofs are at hand: that of the dual search, that of the local one, and others.
-        # Further ones are only worth their eigenproblems where those before leave a gap.
+        """The best of several proofs: further ones only where those before leave a gap.
+
+        Each of the `others` takes a search, which serves to reach the gap that is small enough.
+        """
+
         def judged(weights: Array) -> Finding:
             multipliers = goal.multipliers(weights)
             return self._certified(local.basis, multipliers, self._searched(), proof)
 
-        found = judged(dual.weights)
-        enough = CLOSED_GAP
-        # Between the two, a bound is no worse than the worse of theirs, up to rounding.
-        between = (dual.weights + local.weights) / 2
-        for weights in chain([local.weights, between], others):
-            if found.certificate.gap <= enough * found.certificate.value:
-                break
-            more = judged(weights)
-            found = max(found, more, key=lambda finding: finding.certificate.lower_bound)
-            enough = OPTIMAL_GAP / 2
+        found = judged(known[0])
+        for proofs, enough in (
+            (known[1:2], CLOSED_GAP),
+            (known[2:], OPTIMAL_GAP / 2),
+            (others, max(OPTIMAL_GAP / 2, self.effort.gap)),
+        ):
+            left = iter(proofs)
+            while found.certificate.gap > enough * found.certificate.value:
+                weights = next(left, None)
+                if weights is None:
+                    break
+                more = judged(weights)
+                found = max(found, more, key=lambda finding: finding.certificate.lower_bound)
         return found
 
     def _compared(self, found: Finding) -> Finding:

@@ -13,10 +13,10 @@ from fairpca._linalg.kept_bounds import KeptBounds
 from fairpca._linalg.krylov import Pairs, all_pairs, confirmed_pairs, found_pairs, proven_pairs
 from fairpca._linalg.types import Array
 from fairpca.problem import Problem, group_matrices
-from fairpca.solvers._exact.effort import Effort
+from fairpca.solvers._exact.effort import EXPENSIVE, Effort
 from fairpca.solvers._exact.forms import Dual, Forms, Weighted, WholeSpace
 
-WHOLE_LIMIT = 120
+WHOLE_LIMIT = EXPENSIVE
 """Up to this many columns nothing is gained by searching in a subspace."""
 
 _MORE_VECTORS = 8
