@@ -41,7 +41,7 @@ class ExactSolver:
     n_starts : int, default=40
         The most starts of the local search, for more than two groups. It ends before that when
         most likely no other end is left to be found, and with more than 120 columns after four
-        starts in a row that bring nothing.
+        starts in a row that bring nothing (with more than 300 after two).
     random_state : int or None, default=None
         Seed of the starts. None is a fixed seed too: an exact solver should repeat itself.
     gap : float or None, default=None

@@ -13,8 +13,8 @@ from fairpca.solvers._exact.forms import Forms
 WARM_MU = 1e-3
 """Where mu begins near the solution, relative to `mu_unit`: what is left to move is small."""
 
-SMALL_MU = 1e-6
-"""Where it begins if next to nothing is left to move."""
+RESUMED_MU = 1e-5
+"""Where it begins when the search space has grown, and the solution hardly moves."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -196,8 +196,13 @@ class WholeSpace:
         """Let more directions in, for searches that leave a gap; returns whether there are any."""
         return False
 
-    def settle(self, solve: Callable[[Forms], Dual]) -> Dual:
-        """Solve a dual problem so that its solution is exact in the whole space."""
+    def settle(
+        self, solve: Callable[[Forms], Dual], suffices: Callable[[Dual], bool] | None = None
+    ) -> Dual:
+        """Solve a dual problem so that its solution is exact in the whole space.
+
+        Or, in a part of it, so that it `suffices`.
+        """
         dual = solve(self.forms)
         self.n_eigen += dual.n_eigen
         return dual

@@ -84,6 +84,9 @@ class Goal(ABC):
 class LeastLoss(Goal):
     """Least total loss under some condition; values are ``loss_weights . e`` of `Measured`."""
 
+    allowance = 0.0
+    """The value of what is nearest up to which the condition is met."""
+
     @property
     def scale(self) -> float:
         return self.problem.stake / self.measured.loss_unit
@@ -120,6 +123,10 @@ class LeastLoss(Goal):
     def nearest(self) -> Goal:
         """To come as near to what is asked for as can be."""
 
+    def is_impossible(self, bound: float) -> bool:
+        """Whether a bound on the value of what is nearest proves that nothing is near enough."""
+        return bound - self.allowance > self.problem.negligible_spread
+
     @abstractmethod
     def loosened(self, miss: float) -> "LeastLoss":
         """The same where so much may be missing."""
@@ -143,7 +150,7 @@ class EqualGoal(LeastLoss):
 
     def __init__(self, problem: Problem, tolerance: float) -> None:
         super().__init__(problem)
-        self.tolerance = tolerance
+        self.tolerance = self.allowance = tolerance
         self.criterion = Equal(self.measured.loss_weights, tolerance)
 
     def domain(self, forms: Forms, near: Array | None = None, mu: float = WARM_MU) -> Domain:

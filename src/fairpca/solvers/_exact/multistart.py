@@ -19,9 +19,9 @@ from fairpca.solvers._exact.forms import WholeSpace
 from fairpca.solvers._exact.goals import Goal, goal_of
 from fairpca.solvers._exact.local import LocalResult, refine
 
-_PATIENCE, _WIDE_PATIENCE = 4, 2
+_PATIENCE, _LITTLE_PATIENCE = 4, 2
 """Where starts are expensive, how many in a row bring nothing before the search gives up; and the
-same once the search space is wide, to see whether that brings anything."""
+same in large problems, and once the search space is wide, to see whether that brings anything."""
 
 _SAME_END = 1e-7
 """Difference of values, relative to tr(A), of searches that end in the same place."""
@@ -101,11 +101,12 @@ class MultiStart:
         grows.
         """
         starts = self._all_starts(space, dual, most, first, then)
-        best = self._best_of(starts, space, goal, dual, _PATIENCE)
+        patience = _LITTLE_PATIENCE if self.problem.is_large else _PATIENCE
+        best = self._best_of(starts, space, goal, dual, patience)
         left = goal.value(best.measures) > goal.enough(dual.value, space.effort.gap)
         if left and not space.effort.is_over() and space.widen():
             starts = self._all_starts(space, dual, most, [best.basis], ())
-            wide = self._best_of(starts, space, goal, dual, _WIDE_PATIENCE)
+            wide = self._best_of(starts, space, goal, dual, _LITTLE_PATIENCE)
             best = min(best, wide, key=lambda local: goal.value(local.measures))
         return best
 

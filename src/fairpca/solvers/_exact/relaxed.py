@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca.solvers._exact.domains import SMALL_MU, WARM_MU
+from fairpca.solvers._exact.domains import RESUMED_MU, WARM_MU
 from fairpca.solvers._exact.dual import SUM_ROUNDING, DualResult, maximise_dual
 from fairpca.solvers._exact.forms import Forms, WholeSpace
 from fairpca.solvers._exact.goals import Goal, LeastLoss
@@ -33,17 +33,21 @@ def settle_dual(
     limit: float = np.inf,
     near: Array | None = None,
     first_mu: float | None = None,
+    *,
+    suspected: bool = False,
 ) -> DualResult:
-    """The dual solution of a goal; `near` are weights that are thought to be nearly best."""
+    """The dual solution of a goal; `near` are weights that are thought to be nearly best.
+
+    If `suspected`, a value above the limit is not brought down by letting the search space grow.
+    """
     first_mu = WARM_MU if near is not None and first_mu is None else first_mu
     last: DualResult | None = None
-    resumed = False
 
     def slack(value: float) -> float:
         return _SLACK * (goal.enough(value, space.effort.gap) - value)
 
     def solve(forms: Forms) -> DualResult:
-        nonlocal last, resumed
+        nonlocal last
         # Of several rounds the first is rarely the last: it need not be exact.
         how: dict[str, Any] = {
             "polish": space.is_whole or last is not None,
@@ -59,18 +63,15 @@ def settle_dual(
                 return last
             spent = last.n_eigen
         elif last is not None and goal.resumes and not last.is_tied:
-            # The first time the space grows the solution moves, and after that hardly any more.
-            mu = SMALL_MU if resumed else WARM_MU
-            domain = goal.domain(forms, last.weights, mu)
-            last = maximise_dual(forms, domain, limit, first_mu=mu, **how)
-            resumed = True
+            domain = goal.domain(forms, last.weights, RESUMED_MU)
+            last = maximise_dual(forms, domain, limit, first_mu=RESUMED_MU, **how)
             return last
         # Where eigenvalues are tied, solutions jump from one space to the next.
         domain = goal.domain(forms, near)
         last = maximise_dual(forms, domain, limit, first_mu=first_mu, **how)
         return replace(last, n_eigen=last.n_eigen + spent)
 
-    found = space.settle(solve)
+    found = space.settle(solve, (lambda dual: dual.above_limit) if suspected else None)
     return space.settle(solve) if found.is_rough and not space.effort.is_over() else found
 
 

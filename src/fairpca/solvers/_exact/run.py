@@ -61,7 +61,7 @@ _EDGE_ROOM = 1000.0
 _ROOM_GAINS = 2.0
 """How many times what a negligible spread can bring has to be gained for another subspace."""
 
-_COMPARED_STARTS = 10
+_COMPARED_STARTS, _EXPENSIVE_COMPARED_STARTS = 10, 1
 """Starts of the min-max search that an equal solution is compared with."""
 
 _CLEAR_GAIN = 10.0
@@ -176,7 +176,14 @@ class ExactRun:
             near = self._weights_of(goal, neighbours[0])
             if (found := self._beside(goal, neighbours[0].basis, near)) is not None:
                 return found
-        dual = settle_dual(self.space, goal, goal.limit, near)
+        dual = settle_dual(self.space, goal, goal.limit, near, suspected=True)
+        proof = None
+        if dual.above_limit:
+            # In a part of the space it can be where in all of it it is not: how near any comes
+            # decides, and takes a far smaller part.
+            proof = settle_dual(self.space, goal.nearest())
+            if not (self.space.is_whole or goal.is_impossible(proof.value)):
+                dual = settle_dual(self.space, goal, goal.limit, near)
         if not dual.above_limit:
             known = [neighbour.basis for neighbour in neighbours]
             local = self.search.best(self.space, goal, dual, first=known)
@@ -184,7 +191,7 @@ class ExactRun:
                 local = self._from_stricter(goal, local)
             if goal.is_met(local.measures):
                 return self._finish(goal, local, dual)
-        return self._fall_back(goal)
+        return self._fall_back(goal, proof)
 
     def _from_stricter(self, goal: LeastLoss, found: LocalResult) -> LocalResult:
         """The best of what was found, of equal measures, and of a search that begins there."""
@@ -227,11 +234,14 @@ class ExactRun:
         settled = status == "optimal" or (status == "bounded" and gap <= self.effort.gap)
         return self._compared(found) if settled else None
 
-    def _fall_back(self, goal: LeastLoss) -> Finding:
-        """What is asked for was not found: come near, then the least loss as near as that."""
+    def _fall_back(self, goal: LeastLoss, proof: DualResult | None) -> Finding:
+        """What is asked for was not found: come near, then the least loss as near as that.
+
+        What is proven of how near any subspace comes may be known.
+        """
         negligible = self.problem.negligible_spread
         after = goal.nearest()
-        proof = settle_dual(self.space, after)
+        proof = settle_dual(self.space, after) if proof is None else proof
         nearest = self.search.best(self.space, after, proof)
         least = max(goal.miss(nearest.measures), 0.0)
         exactly, allowed = goal.loosened(least), goal.loosened(least + negligible / 2)
@@ -375,8 +385,8 @@ class ExactRun:
             return found
         better = self.work.minmax_measures
         if better is None and not self.effort.is_over():
-            goal = MinMaxGoal(self.problem)
-            better = self._search_largest(goal, _COMPARED_STARTS)[1].measures
+            most = _EXPENSIVE_COMPARED_STARTS if is_expensive(self.problem) else _COMPARED_STARTS
+            better = self._search_largest(MinMaxGoal(self.problem), most)[1].measures
             self.work.minmax_measures = better
         return replace(found, certificate=with_minmax(self.problem, certificate, better))
 

@@ -22,8 +22,9 @@ WHOLE_LIMIT = EXPENSIVE
 _MORE_VECTORS = 8
 """Vectors beside the r leading ones that the eigensolver begins with."""
 
-_NEW = 1e-10
-"""Distance from the span of others at which a vector is a direction of its own."""
+_NEW, _NEW_DIGITS = 1e-10, 1e-9
+"""Distance from the span of others at which a vector is a direction of its own, and at which one
+brings digits that are worth a round."""
 
 _MISSING = 1e-13
 """What the eigenvalues in the search space may lack, relative to what is weighed: rounding."""
@@ -75,12 +76,14 @@ class SearchSpace(WholeSpace):
         """As it is: the basis is made of eigenvectors already."""
         return noise
 
-    def settle(self, solve: Callable[[Forms], Dual]) -> Dual:
-        """Solve a dual problem so that its solution is exact in the whole space."""
+    def settle(
+        self, solve: Callable[[Forms], Dual], suffices: Callable[[Dual], bool] | None = None
+    ) -> Dual:
+        """Solve a dual problem so that its solution is exact in the whole space, or `suffices`."""
         polishing = _POLISHING_ROUNDS
         for left in reversed(range(_MAX_ROUNDS)):
             dual = super().settle(solve)
-            if self.effort.is_over():
+            if self.effort.is_over() or (suffices is not None and suffices(dual)):
                 break
             polished = self._grow(dual, may_polish=polishing > 0) if left else None
             if polished is None:
@@ -121,7 +124,7 @@ class SearchSpace(WholeSpace):
             found = all_pairs(matrix, r)
         short = self._falls_short(weights, found)
         polish = may_polish and not (short or confirmed is not None or dual.is_tied)
-        grown = (short or polish) and self._add(found.vectors)
+        grown = (short or polish) and self._add(found.vectors, _NEW if short else _NEW_DIGITS)
         if short and dual.is_tied:
             # Tied eigenvectors trade places from round to round: let the next ones in as well.
             grown = self._add(found.beside) or grown
@@ -142,15 +145,15 @@ class SearchSpace(WholeSpace):
         inside = self.forms.spectrum(weights).values[: self._problem.n_components]
         return float(inside.sum()) + _MISSING * self._scale * max(1.0, float(np.abs(weights).sum()))
 
-    def _add(self, vectors: Any) -> bool:
-        """Let the basis span the vectors as well; returns whether it did not before."""
+    def _add(self, vectors: Any, least: float = _NEW) -> bool:
+        """Let the basis span what of the vectors is at `least` so far; returns if there is any."""
         for _ in range(2):  # twice is enough for orthogonality to rounding
             vectors = vectors - self._basis @ (self._basis.T @ vectors)
         columns, triangle = self._backend.qr(vectors)
-        if np.abs(np.diag(triangle)).min() <= _NEW:
+        if np.abs(np.diag(triangle)).min() <= least:
             # A direction that is nearly in the span already is mostly rounding: keep the others.
             turn, sizes, _ = scipy.linalg.qr(triangle, pivoting=True, check_finite=False)
-            columns = columns @ self._backend.put(turn[:, np.abs(np.diag(sizes)) > _NEW])
+            columns = columns @ self._backend.put(turn[:, np.abs(np.diag(sizes)) > least])
         if columns.shape[1] == 0:
             return False
         new = self._backend.qr(columns - self._basis @ (self._basis.T @ columns))[0]
