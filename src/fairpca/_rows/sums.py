@@ -39,6 +39,13 @@ _MOST_ROWS, _FEW_COLUMNS = 0.5, 32
 """The sums of a group with more than this share of the rows are found by subtraction, if there are
 at most so many columns; with more the products take longer than gathering rows."""
 
+_SMALL_PRODUCT = 10**6
+"""Multiplications up to which OpenBLAS computes a product of matrices without packing them first,
+which takes as long as the product itself where there are few columns."""
+
+_MOST_AT_ONCE = 2**13
+"""Rows of few columns in a block: for sums of more numbers OpenBLAS would wake its threads."""
+
 
 def group_sums(
     X: Any, codes: Codes, k: int, weights: Array | None
@@ -186,27 +193,32 @@ def _sum_rows(
     """Sum the rows from start to stop; those of all groups in the place of one, if it is given."""
     sums = _Sums.empty(shift)
     k, d = shift.shape
-    step = max(_BLOCK_BYTES // (8 * d), 3 * d)
-    shifted = bool(shift.any())
-    sparse = scipy.sparse.issparse(X)
+    all_at_once = k == 1 or everyone is not None
+    step = _block_rows(d, all_at_once)
+    shifted, sparse = bool(shift.any()), scipy.sparse.issparse(X)
+    by_columns = not sparse and bool(X.flags.f_contiguous and d <= _FEW_COLUMNS) and all_at_once
     product = np.empty((d, d))
-    buffer = np.empty((min(step, stop - start), d))
-    ordered, ones = np.empty_like(buffer) if k > 1 else buffer, np.ones(len(buffer))
+    n_most = min(step, stop - start)
+    memory, ones = np.empty((2 if k > 1 else 1, n_most * d)), np.ones(n_most)
     for begin in range(start, stop, step):
         rows = slice(begin, min(begin + step, stop))
         part = X[rows].toarray() if sparse else X[rows]
-        if k > 1 and not (part.flags.c_contiguous and part.dtype == np.float64):
+        lie_well = part.T.flags.c_contiguous if by_columns else part.flags.c_contiguous
+        if k > 1 and not (lie_well and part.dtype == np.float64):
             # Rows that do not lie together are gathered much faster from a copy in which they do.
-            ordered[: len(part)] = part
-            part = ordered[: len(part)]
+            ordered = _laid_out(memory[1], len(part), d, by_columns)
+            ordered[...] = part
+            part = ordered
         part_codes = codes[rows]
         for group in range(k):
             whole = k == 1 or group == everyone
             members = None if whole else np.flatnonzero(part_codes == group)
             if members is not None and len(members) == 0:
                 continue
-            change = shifted or weights is not None
-            block = _take(part, members, buffer if change or not whole else None)
+            block = part.astype(np.float64, copy=False)
+            if members is not None or shifted or weights is not None:
+                n_members = len(part) if members is None else len(members)
+                block = _taken(part, members, _laid_out(memory[0], n_members, d, by_columns))
             if shifted:
                 block -= shift[group]
             if weights is None:
@@ -219,22 +231,45 @@ def _sum_rows(
                 sums.weight[group] += w.sum()
                 sums.first[group] += w @ block
                 block *= np.sqrt(w)[:, None]
-            np.matmul(block.T, block, out=product)
-            sums.second[group] += product
+            sums.second[group] += _products(block, product)
     return sums
 
 
-def _take(part: Any, members: NDArray[np.intp] | None, buffer: Array | None) -> Array:
-    """Some rows as float64, all if members is None: in the buffer, or without one as they are."""
-    if buffer is None:
-        rows: Array = part.astype(np.float64, copy=False)
-        return rows
+def _block_rows(d: int, all_at_once: bool) -> int:
+    """Rows in a block; where groups are multiplied one by one each has only some of them."""
+    if d > _FEW_COLUMNS:
+        return max(_BLOCK_BYTES // (8 * d), 3 * d)
+    return min((1 if all_at_once else 2) * _SMALL_PRODUCT // (d * d), _MOST_AT_ONCE)
+
+
+def _products(block: Array, out: Array) -> Array:
+    """Sums of the products of columns."""
+    d = block.shape[1]
+    if d > _FEW_COLUMNS:
+        return np.matmul(block.T, block, out=out)
+    # A product of different matrices: of one with itself NumPy lets another routine compute half,
+    # which takes longer where there are few columns.
+    np.matmul(block[:, 1:].T, block, out=out[1:])
+    out[0, 0], out[0, 1:] = block[:, 0] @ block[:, 0], out[1:, 0]
+    return out
+
+
+def _laid_out(memory: Array, n: int, d: int, by_columns: bool) -> Array:
+    """The beginning of some memory as n rows of d numbers, one after the other or by columns."""
+    found = memory[: n * d]
+    return found.reshape(d, n).T if by_columns else found.reshape(n, d)
+
+
+def _taken(part: Array, members: NDArray[np.intp] | None, block: Array) -> Array:
+    """Some rows, all if members is None, copied into a block that is laid out as they are."""
     if members is None:
-        block = buffer[: len(part)]
         block[...] = part
-        return block
     # The members are positions in the part; "clip" only spares NumPy a second buffer.
-    return part.take(members, axis=0, out=buffer[: len(members)], mode="clip")  # type: ignore[no-any-return]
+    elif block.flags.c_contiguous:
+        part.take(members, axis=0, out=block, mode="clip")
+    else:
+        part.T.take(members, axis=1, out=block.T, mode="clip")
+    return block
 
 
 def worker_threads(d: int) -> int:
