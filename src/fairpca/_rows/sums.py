@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from fairpca._linalg.products import FEW_COLUMNS, SMALL_PRODUCT, column_products
 from fairpca._linalg.threads import blas_threads, one_blas_thread
 from fairpca._linalg.types import Array
 from fairpca._rows.codes import Codes
@@ -35,13 +36,9 @@ NEAR, _FAR = 1e4, 1e5
 The relative error of a variance is about this ratio times the rounding unit: 1e-11 at most. The
 same holds for what was subtracted to find it."""
 
-_MOST_ROWS, _FEW_COLUMNS = 0.5, 32
+_MOST_ROWS = 0.5
 """The sums of a group with more than this share of the rows are found by subtraction, if there are
-at most so many columns; with more the products take longer than gathering rows."""
-
-_SMALL_PRODUCT = 10**6
-"""Multiplications up to which OpenBLAS computes a product of matrices without packing them first,
-which takes as long as the product itself where there are few columns."""
+few columns; with more the products take longer than gathering rows."""
 
 _MOST_AT_ONCE = 2**13
 """Rows of few columns in a block: for sums of more numbers OpenBLAS would wake its threads."""
@@ -127,7 +124,7 @@ class _Sums:
 
 def _largest(X: Any, codes: Codes, k: int) -> int | None:
     """The group that has most rows, if it pays to subtract and every row is in a group."""
-    if k == 1 or X.shape[1] > _FEW_COLUMNS or X.shape[0] == 0 or codes.min() < 0:
+    if k == 1 or X.shape[1] > FEW_COLUMNS or X.shape[0] == 0 or codes.min() < 0:
         return None
     counts = np.bincount(codes, minlength=k)
     group = int(counts.argmax())
@@ -196,7 +193,7 @@ def _sum_rows(
     all_at_once = k == 1 or everyone is not None
     step = _block_rows(d, all_at_once)
     shifted, sparse = bool(shift.any()), scipy.sparse.issparse(X)
-    by_columns = not sparse and bool(X.flags.f_contiguous and d <= _FEW_COLUMNS) and all_at_once
+    by_columns = not sparse and bool(X.flags.f_contiguous and d <= FEW_COLUMNS) and all_at_once
     product = np.empty((d, d))
     n_most = min(step, stop - start)
     memory, ones = np.empty((2 if k > 1 else 1, n_most * d)), np.ones(n_most)
@@ -231,27 +228,15 @@ def _sum_rows(
                 sums.weight[group] += w.sum()
                 sums.first[group] += w @ block
                 block *= np.sqrt(w)[:, None]
-            sums.second[group] += _products(block, product)
+            sums.second[group] += column_products(block, product)
     return sums
 
 
 def _block_rows(d: int, all_at_once: bool) -> int:
     """Rows in a block; where groups are multiplied one by one each has only some of them."""
-    if d > _FEW_COLUMNS:
+    if d > FEW_COLUMNS:
         return max(_BLOCK_BYTES // (8 * d), 3 * d)
-    return min((1 if all_at_once else 2) * _SMALL_PRODUCT // (d * d), _MOST_AT_ONCE)
-
-
-def _products(block: Array, out: Array) -> Array:
-    """Sums of the products of columns."""
-    d = block.shape[1]
-    if d > _FEW_COLUMNS:
-        return np.matmul(block.T, block, out=out)
-    # A product of different matrices: of one with itself NumPy lets another routine compute half,
-    # which takes longer where there are few columns.
-    np.matmul(block[:, 1:].T, block, out=out[1:])
-    out[0, 0], out[0, 1:] = block[:, 0] @ block[:, 0], out[1:, 0]
-    return out
+    return min((1 if all_at_once else 2) * SMALL_PRODUCT // (d * d), _MOST_AT_ONCE)
 
 
 def _laid_out(memory: Array, n: int, d: int, by_columns: bool) -> Array:
