@@ -21,7 +21,11 @@ def column_products(rows: Array, out: Array | None = None) -> Array:
         return np.matmul(turned, rows, out=out)
     # All columns but the first with all: of a matrix with itself NumPy lets a routine compute the
     # half, which packs its blocks and so takes longer.
-    np.matmul(turned[..., 1:, :], rows, out=out[..., 1:, :])
+    n, step = rows.shape[-2], SMALL_PRODUCT // (d * d)
+    np.matmul(turned[..., 1:, :step], rows[..., :step, :], out=out[..., 1:, :])
+    for start in range(step, n, step):
+        part = slice(start, start + step)
+        out[..., 1:, :] += turned[..., 1:, part] @ rows[..., part, :]
     out[..., 0, 1:] = out[..., 1:, 0]
     out[..., 0, 0] = np.einsum("...i,...i", rows[..., 0], rows[..., 0])
     return out

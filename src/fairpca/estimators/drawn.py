@@ -35,9 +35,8 @@ _LEAST_NOISE = 0.125
 """Noise t in units of one over the number of rows that are asked: for less, groups with so much are
 drawn, and what chance makes of them is scaled, as next to no rows would be left out."""
 
-FEW_ROWS = 2**12
-"""How many rows are asked at most; and of more rows, how many at once, so that they stay in the
-cache."""
+FEW_ROWS, _BLOCK = 2**12, 2**14
+"""How many rows are asked at most; and of more rows, how many are looked at at once."""
 
 _MANY_ROUNDINGS = 1e3
 """Errors of a sum of squares, in units of its rounding, that are more than it has."""
@@ -88,7 +87,7 @@ class SomeRows:
             yield self.few
             return
         step = self.every(n_rows)
-        for start in range(0, self._rows.shape[0], step * FEW_ROWS):
+        for start in range(0, self._rows.shape[0], step * FEW_ROWS):  # they stay in the cache
             yield self._centred(slice(start, start + step * FEW_ROWS, step))
 
     def _centred(self, part: slice | NDArray[np.intp]) -> tuple[Array, Array]:
@@ -117,7 +116,7 @@ class SomeRows:
     def beyond(self, square: float) -> tuple[Array, Array]:
         """Of all rows those whose squared norm is larger, weighted."""
         found, weighing = [], []
-        for start in range(0, self._rows.shape[0], FEW_ROWS):
+        for start in range(0, self._rows.shape[0], _BLOCK):
             rows, weights = self._centred(self._perhaps_beyond(start, square))
             far = weights * np.einsum("ij,ij->i", rows, rows) > square
             found.append(rows[far] * np.sqrt(weights[far])[:, None])
@@ -126,15 +125,18 @@ class SomeRows:
 
     def _perhaps_beyond(self, start: int, square: float) -> NDArray[np.intp]:
         """Of a block of rows at least those whose squared norm is larger, without a copy of all."""
-        part = slice(start, min(start + FEW_ROWS, self._rows.shape[0]))
+        part = slice(start, min(start + _BLOCK, self._rows.shape[0]))
         if scipy.sparse.issparse(self._rows) or self.problem.centering == "group":
             return np.arange(part.start, part.stop)
         rows, mean, weights = self._rows[part], self._mean, self.gathered.weights
         with np.errstate(over="ignore", invalid="ignore"):
-            squares = np.einsum("ij,ij->i", rows, rows) + mean @ mean
-            squares += _MANY_ROUNDINGS * np.finfo(rows.dtype).eps * squares - 2.0 * (rows @ mean)
-            near = squares * (1.0 if weights is None else weights[part]) <= square * self.unit
-        return start + np.flatnonzero(~near)
+            squares = np.einsum("ij,ij->i", rows, rows)
+            squares += float(mean @ mean)
+            squares *= 1.0 + _MANY_ROUNDINGS * float(np.finfo(rows.dtype).eps)
+            squares -= 2.0 * (rows @ mean)
+            if weights is not None:
+                squares = squares * weights[part]
+            return start + np.flatnonzero(~(squares <= square * self.unit))
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +188,7 @@ class RandomGroups:
         Of N rows ``1 / (t + 1 / N)`` have this noise; with weights N is the effective number.
         """
         # One for each, so that what is drawn does not depend on the lots.
-        rng, rng_of_far = np.random.default_rng(1), np.random.default_rng(2)
+        rng, rng_of_far = np.random.default_rng(6), np.random.default_rng(7)
         noise = max(t * self.effective, _LEAST_NOISE)
         parts, sums, n_parts = _parts(self.rows, self.weights, 1.0 / (1.0 + noise))
         d, r = self.basis.shape

@@ -92,10 +92,9 @@ def tails_of(
 def squared_coordinates(
     some: SomeRows, basis: Array, n_rows: int = _MORE_ROWS
 ) -> Iterator[tuple[Array, Array, Array]]:
-    """Squares of some rows in a basis, their sums in all directions, and weights."""
+    """Squares of some rows in a basis, the rows themselves, and weights."""
     for block, weights in some.blocks(n_rows):
-        inside = (block @ basis[: block.shape[1]]) ** 2
-        yield inside, np.einsum("ij,ij->i", block, block), weights
+        yield np.square(block @ basis[: block.shape[1]]), block, weights
 
 
 def _tails(
@@ -105,9 +104,12 @@ def _tails(
     whole = m == len(values)
     fourth, squares = np.zeros((m if whole else m + 1,) * 2), np.zeros(m)
     weight = plain = 0.0
-    for inside, total, weights in squared_coordinates(some, directions[:, :m], n_rows):
+    for inside, rows, weights in squared_coordinates(some, directions[:, :m], n_rows):
         squares += weights @ inside
-        weighted = inside if whole else np.column_stack([inside, total - inside.sum(axis=1)])
+        weighted = inside
+        if not whole:
+            total = np.einsum("ij,ij->i", rows, rows)
+            weighted = np.column_stack([inside, total - inside.sum(axis=1)])
         if some.gathered.weights is not None:
             weighted = weighted * weights[:, None]
         fourth += column_products(weighted)
