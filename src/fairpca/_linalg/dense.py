@@ -75,8 +75,12 @@ class DenseMatrices:
         return traces
 
     def own_pairs(self, r: int, near: Array) -> list[tuple[Array, Array]]:
-        pairs = [_all_or_some(matrix, r) for matrix in self.stack]
-        return [(values[:r], vectors[:, :r]) for values, vectors in pairs]
+        if self.stack.shape[1] > krylov.FEW_COLUMNS:
+            pairs = [_all_or_some(matrix, r) for matrix in self.stack]
+            return [(values[:r], vectors[:, :r]) for values, vectors in pairs]
+        values, vectors = np.linalg.eigh(self.stack)  # all at once: of small ones calls cost most
+        leading = np.ascontiguousarray(vectors[:, :, : -r - 1 : -1])
+        return list(zip(values[:, : -r - 1 : -1], leading, strict=True))
 
     def leading(self, weights: Array, r: int) -> tuple[Array, Array]:
         return _all_or_some(self.dense(weights), r)

@@ -140,10 +140,11 @@ def _constant(X: Any, codes: Codes, asked: NDArray[np.bool_]) -> NDArray[np.bool
     if scipy.sparse.issparse(X):
         return constant
     for group in np.flatnonzero(asked.any(axis=1)):
-        members = np.flatnonzero(codes == group)
+        members = codes == group
         for column in np.flatnonzero(asked[group]):
-            values = X[:, column][members]
-            constant[group, column] = bool((values == values[0]).all()) if len(values) else False
+            values = X[:, column]
+            others = (values != values[members.argmax()]) & members
+            constant[group, column] = bool(members.any()) and not others.any()
             if not constant[group, column]:
                 return constant  # all rows will be summed again anyway
     return constant

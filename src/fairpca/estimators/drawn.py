@@ -93,8 +93,7 @@ class SomeRows:
     def _centred(self, part: slice | NDArray[np.intp]) -> tuple[Array, Array]:
         rows, weights = self._rows, self.gathered.weights
         found = rows[part].toarray() if scipy.sparse.issparse(rows) else rows[part]
-        # By rows, whatever their order was, as they are taken one by one.
-        block = np.subtract(found, self._mean, out=np.empty(found.shape))
+        block: Array = np.subtract(found, self._mean, dtype=np.float64)
         if self.problem.centering == "group":
             codes = np.asarray(self.gathered.codes)
             block -= self.problem.moments.offsets[codes[part], : block.shape[1]]
@@ -108,7 +107,8 @@ class SomeRows:
         """
         rows, weights = self.few
         some = np.random.default_rng(0).permutation(np.flatnonzero(weights))
-        rows, weights = rows[some], weights[some]
+        # By rows, whatever their order was, as they are taken one by one.
+        rows, weights = np.ascontiguousarray(rows)[some], weights[some]
         if self.gathered.weights is not None:
             rows *= np.sqrt(weights)[:, None]
         return rows, weights
