@@ -191,32 +191,27 @@ def _sum_rows(
     """Sum the rows from start to stop; those of all groups in the place of one, if it is given."""
     sums = _Sums.empty(shift)
     k, d = shift.shape
-    all_at_once = k == 1 or everyone is not None
-    step = _block_rows(d, all_at_once)
+    step = _block_rows(d, all_at_once=k == 1 or everyone is not None)
     shifted, sparse = bool(shift.any()), scipy.sparse.issparse(X)
-    by_columns = not sparse and bool(X.flags.f_contiguous and d <= FEW_COLUMNS) and all_at_once
     product = np.empty((d, d))
-    n_most = min(step, stop - start)
-    memory, ones = np.empty((2 if k > 1 else 1, n_most * d)), np.ones(n_most)
+    buffer = np.empty((min(step, stop - start), d))
+    ordered, ones = np.empty_like(buffer) if k > 1 else buffer, np.ones(len(buffer))
     for begin in range(start, stop, step):
         rows = slice(begin, min(begin + step, stop))
         part = X[rows].toarray() if sparse else X[rows]
-        lie_well = part.T.flags.c_contiguous if by_columns else part.flags.c_contiguous
-        if k > 1 and not (lie_well and part.dtype == np.float64):
-            # Rows that do not lie together are gathered much faster from a copy in which they do.
-            ordered = _laid_out(memory[1], len(part), d, by_columns)
-            ordered[...] = part
-            part = ordered
+        if k > 1 and not (part.flags.c_contiguous and part.dtype == np.float64):
+            # Rows that do not lie together are gathered much faster from a copy in which they do;
+            # and in any order they give the same sums, to the last digit.
+            ordered[: len(part)] = part
+            part = ordered[: len(part)]
         part_codes = codes[rows]
         for group in range(k):
             whole = k == 1 or group == everyone
             members = None if whole else np.flatnonzero(part_codes == group)
             if members is not None and len(members) == 0:
                 continue
-            block = part.astype(np.float64, copy=False)
-            if members is not None or shifted or weights is not None:
-                n_members = len(part) if members is None else len(members)
-                block = _taken(part, members, _laid_out(memory[0], n_members, d, by_columns))
+            change = shifted or weights is not None
+            block = _take(part, members, buffer if change or not whole else None)
             if shifted:
                 block -= shift[group]
             if weights is None:
@@ -233,29 +228,24 @@ def _sum_rows(
     return sums
 
 
-def _block_rows(d: int, all_at_once: bool) -> int:
+def _block_rows(d: int, *, all_at_once: bool) -> int:
     """Rows in a block; where groups are multiplied one by one each has only some of them."""
     if d > FEW_COLUMNS:
         return max(_BLOCK_BYTES // (8 * d), 3 * d)
     return min((1 if all_at_once else 2) * SMALL_PRODUCT // (d * d), _MOST_AT_ONCE)
 
 
-def _laid_out(memory: Array, n: int, d: int, by_columns: bool) -> Array:
-    """The beginning of some memory as n rows of d numbers, one after the other or by columns."""
-    found = memory[: n * d]
-    return found.reshape(d, n).T if by_columns else found.reshape(n, d)
-
-
-def _taken(part: Array, members: NDArray[np.intp] | None, block: Array) -> Array:
-    """Some rows, all if members is None, copied into a block that is laid out as they are."""
+def _take(part: Any, members: NDArray[np.intp] | None, buffer: Array | None) -> Array:
+    """Some rows as float64, all if members is None: in the buffer, or without one as they are."""
+    if buffer is None:
+        rows: Array = part.astype(np.float64, copy=False)
+        return rows
     if members is None:
+        block = buffer[: len(part)]
         block[...] = part
+        return block
     # The members are positions in the part; "clip" only spares NumPy a second buffer.
-    elif block.flags.c_contiguous:
-        part.take(members, axis=0, out=block, mode="clip")
-    else:
-        part.T.take(members, axis=1, out=block.T, mode="clip")
-    return block
+    return part.take(members, axis=0, out=buffer[: len(members)], mode="clip")  # type: ignore[no-any-return]
 
 
 def worker_threads(d: int) -> int:
