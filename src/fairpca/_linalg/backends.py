@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairpca._linalg.threads import threads_for
+
 DEVICE_LIBRARIES = ("torch", "cupy")
 """Modules whose arrays may live on a GPU."""
 
@@ -86,7 +88,8 @@ class Backend:
     def qr(self, block: Any) -> tuple[Any, NDArray[Any]]:
         """Orthonormal columns, and the triangle as a NumPy array."""
         # NumPy's QR, not SciPy's: each has its own threads, and taking turns makes both wait.
-        columns, triangle = self.xp.linalg.qr(block)
+        with threads_for(block.shape[1]):
+            columns, triangle = self.xp.linalg.qr(block)
         return columns, self.host(triangle)
 
     def complement(self, basis: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

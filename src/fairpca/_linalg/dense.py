@@ -1,6 +1,7 @@
 """Linear algebra with NumPy's arrays: matrices that are whole, paths between subspaces, signs."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +13,7 @@ from scipy.optimize import nnls
 
 from fairpca._linalg import krylov
 from fairpca._linalg.backends import NUMPY
+from fairpca._linalg.threads import one_blas_thread
 from fairpca._linalg.types import Array
 
 _SAME_SIZE = 1e-9
@@ -22,6 +24,9 @@ _NEARLY_ORTHONORMAL = 1e-6
 
 _WELL_CONDITIONED = 0.1
 """Smallest eigenvalue of the products of columns, relative to the largest, that loses no digits."""
+
+_QUICK_FACTOR = 2048
+"""Up to so many rows a matrix is factorised by one thread: in less than a tenth of a second."""
 
 _LONG_VECTORS = 2000
 """Length from which the min-norm point is found from products, which halves its digits."""
@@ -75,8 +80,12 @@ class DenseMatrices:
         return traces
 
     def own_pairs(self, r: int, near: Array) -> list[tuple[Array, Array]]:
-        pairs = [_all_or_some(matrix, r) for matrix in self.stack]
-        return [(values[:r], vectors[:, :r]) for values, vectors in pairs]
+        if self.stack.shape[1] > krylov.FEW_COLUMNS:
+            pairs = [_all_or_some(matrix, r) for matrix in self.stack]
+            return [(values[:r], vectors[:, :r]) for values, vectors in pairs]
+        values, vectors = np.linalg.eigh(self.stack)  # all at once: of small ones calls cost most
+        leading = np.ascontiguousarray(vectors[:, :, : -r - 1 : -1])
+        return list(zip(values[:, : -r - 1 : -1], leading, strict=True))
 
     def leading(self, weights: Array, r: int) -> tuple[Array, Array]:
         return _all_or_some(self.dense(weights), r)
@@ -137,9 +146,11 @@ def failed_pivot(rest: Array, vectors: Array, drops: Array, level: float) -> Arr
     the rows before the one that fails, and l the next row of the factor, ``x = (-L^-T l, 1)``. Only
     the lower triangle of rest is used; it has to be in the order of Fortran.
     """
-    dsyrk(1.0, vectors * np.sqrt(drops), beta=1.0, c=rest, lower=1, overwrite_c=1)
-    rest[np.diag_indices_from(rest)] += level
-    factor, failed = dpotrf(rest, lower=1, clean=0, overwrite_a=1)
+    # SciPy's threads would wait for NumPy's, for longer than they save.
+    with one_blas_thread() if len(rest) <= _QUICK_FACTOR else nullcontext():
+        dsyrk(1.0, vectors * np.sqrt(drops), beta=1.0, c=rest, lower=1, overwrite_c=1)
+        rest[np.diag_indices_from(rest)] += level
+        factor, failed = dpotrf(rest, lower=1, clean=0, overwrite_a=1)
     if failed == 0:
         return None
     p = failed - 1

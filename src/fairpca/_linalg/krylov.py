@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fairpca._linalg.threads import one_blas_thread
 from fairpca._linalg.types import Array, Matrix, Tall
 
 FEW_COLUMNS = 300
@@ -268,14 +269,20 @@ class _Iteration:
     def _rotate(self, keep: int) -> tuple[Array, Tall, Tall]:
         """The leading Ritz values and vectors, and the image of the vectors."""
         basis, image = self._basis[:, : self._used], self._image[:, : self._used]
-        inner = basis.T @ image
-        values, turn = self._backend.eigh((inner + inner.T) / 2)
-        self._largest = max(abs(values[0]), abs(values[-1]))
-        leading = turn[:, :keep]
-        return values[:keep], basis @ leading, image @ leading
+        with one_blas_thread():
+            inner = basis.T @ image
+            values, turn = self._backend.eigh((inner + inner.T) / 2)
+            self._largest = max(abs(values[0]), abs(values[-1]))
+            leading = turn[:, :keep]
+            return values[:keep], basis @ leading, image @ leading
 
     def _orthonormal(self, block: Tall) -> Tall:
         """Orthonormal to the basis and in itself; what is in the span already becomes random."""
+        # Of few columns: threads would save next to nothing, and wait for each other.
+        with one_blas_thread():
+            return self._orthonormal_columns(block)
+
+    def _orthonormal_columns(self, block: Tall) -> Tall:
         basis = self._basis[:, : self._used]
         size = 0.0
         for _ in range(4):

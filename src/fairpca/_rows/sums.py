@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from fairpca._linalg.products import FEW_COLUMNS, SMALL_PRODUCT, column_products
 from fairpca._linalg.threads import blas_threads, one_blas_thread
 from fairpca._linalg.types import Array
 from fairpca._rows.codes import Codes
@@ -35,9 +36,12 @@ NEAR, _FAR = 1e4, 1e5
 The relative error of a variance is about this ratio times the rounding unit: 1e-11 at most. The
 same holds for what was subtracted to find it."""
 
-_MOST_ROWS, _FEW_COLUMNS = 0.5, 32
+_MOST_ROWS = 0.5
 """The sums of a group with more than this share of the rows are found by subtraction, if there are
-at most so many columns; with more the products take longer than gathering rows."""
+few columns; with more the products take longer than gathering rows."""
+
+_MOST_AT_ONCE = 2**13
+"""Rows of few columns in a block: for sums of more numbers OpenBLAS would wake its threads."""
 
 
 def group_sums(
@@ -120,7 +124,7 @@ class _Sums:
 
 def _largest(X: Any, codes: Codes, k: int) -> int | None:
     """The group that has most rows, if it pays to subtract and every row is in a group."""
-    if k == 1 or X.shape[1] > _FEW_COLUMNS or X.shape[0] == 0 or codes.min() < 0:
+    if k == 1 or X.shape[1] > FEW_COLUMNS or X.shape[0] == 0 or codes.min() < 0:
         return None
     counts = np.bincount(codes, minlength=k)
     group = int(counts.argmax())
@@ -136,10 +140,11 @@ def _constant(X: Any, codes: Codes, asked: NDArray[np.bool_]) -> NDArray[np.bool
     if scipy.sparse.issparse(X):
         return constant
     for group in np.flatnonzero(asked.any(axis=1)):
-        members = np.flatnonzero(codes == group)
+        members = codes == group
         for column in np.flatnonzero(asked[group]):
-            values = X[:, column][members]
-            constant[group, column] = bool((values == values[0]).all()) if len(values) else False
+            values = X[:, column]
+            others = (values != values[members.argmax()]) & members
+            constant[group, column] = bool(members.any()) and not others.any()
             if not constant[group, column]:
                 return constant  # all rows will be summed again anyway
     return constant
@@ -186,9 +191,8 @@ def _sum_rows(
     """Sum the rows from start to stop; those of all groups in the place of one, if it is given."""
     sums = _Sums.empty(shift)
     k, d = shift.shape
-    step = max(_BLOCK_BYTES // (8 * d), 3 * d)
-    shifted = bool(shift.any())
-    sparse = scipy.sparse.issparse(X)
+    step = _block_rows(d, all_at_once=k == 1 or everyone is not None)
+    shifted, sparse = bool(shift.any()), scipy.sparse.issparse(X)
     product = np.empty((d, d))
     buffer = np.empty((min(step, stop - start), d))
     ordered, ones = np.empty_like(buffer) if k > 1 else buffer, np.ones(len(buffer))
@@ -196,7 +200,8 @@ def _sum_rows(
         rows = slice(begin, min(begin + step, stop))
         part = X[rows].toarray() if sparse else X[rows]
         if k > 1 and not (part.flags.c_contiguous and part.dtype == np.float64):
-            # Rows that do not lie together are gathered much faster from a copy in which they do.
+            # Rows that do not lie together are gathered much faster from a copy in which they do;
+            # and in any order they give the same sums, to the last digit.
             ordered[: len(part)] = part
             part = ordered[: len(part)]
         part_codes = codes[rows]
@@ -219,9 +224,15 @@ def _sum_rows(
                 sums.weight[group] += w.sum()
                 sums.first[group] += w @ block
                 block *= np.sqrt(w)[:, None]
-            np.matmul(block.T, block, out=product)
-            sums.second[group] += product
+            sums.second[group] += column_products(block, product)
     return sums
+
+
+def _block_rows(d: int, *, all_at_once: bool) -> int:
+    """Rows in a block; where groups are multiplied one by one each has only some of them."""
+    if d > FEW_COLUMNS:
+        return max(_BLOCK_BYTES // (8 * d), 3 * d)
+    return min((1 if all_at_once else 2) * SMALL_PRODUCT // (d * d), _MOST_AT_ONCE)
 
 
 def _take(part: Any, members: NDArray[np.intp] | None, buffer: Array | None) -> Array:

@@ -171,8 +171,8 @@ class _Groups:
         """The variance of a sum of what is kept and what is lost of a row, over the normal one."""
         squares, weight = 0.0, 0.0
         some, basis = self._some_rows, self.problem.pca_basis
-        for inside, total, weights in () if some is None else squared_coordinates(some, basis):
-            kept = inside.sum(axis=1)
+        for inside, block, weights in () if some is None else squared_coordinates(some, basis):
+            kept, total = inside.sum(axis=1), np.einsum("ij,ij->i", block, block)
             asked = on_kept * kept + on_lost * (total - kept)
             squares += float(weights**2 @ (asked - mean) ** 2)
             weight += float(weights @ weights)

@@ -1,24 +1,26 @@
 """Groups that are drawn at random from rows, and the disparities that chance gives them.
 
 A permutation test: what groups are compared with that may differ from each other by chance alone.
-Of many rows only some are looked at, every tenth, say. Where their tails are heavy a few rows far
-out decide, which would be missing among these, so they are looked for among all.
+Of many rows only some are looked at, every tenth, say: how the matrix of a part of them differs
+from that of all these is what chance adds to the matrix of all rows. Where tails are heavy, a few
+rows far out decide. They would be missing among some, so they are looked for among all.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from fairpca._linalg.dense import eigh_descending
+from fairpca._linalg.products import column_products
 from fairpca._linalg.types import Array
 from fairpca.estimators.gather import Gathered
 from fairpca.problem import Problem
 
-_DRAWS, _ENOUGH = (4, 8, 27, 40), 4
+_DRAWS, _ENOUGH = (4, 4, 8, 8, 15, 40), 4
 """How many groups are drawn, one lot after the other, until so many have a larger disparity. Among
 80 that are drawn at random one has one of the four largest disparities once in 20 times."""
 
@@ -29,10 +31,17 @@ _PARTS, _MOST_NUMBERS = 64, 2**24
 """A group that is drawn is put together from so many parts, each of which serves many draws; fewer
 where their matrices would have more numbers."""
 
-_ROWS, _BLOCK = 2**15, 2**12
-"""How many rows are asked at most, and how many at once, so that they stay in the cache."""
+_LEAST_NOISE = 0.125
+"""Noise t in units of one over the number of rows that are asked: for less, groups with so much are
+drawn, and what chance makes of them is scaled, as next to no rows would be left out."""
 
-_FAR = 2**10
+FEW_ROWS, _BLOCK = 2**12, 2**14
+"""How many rows are asked at most; and of more rows, how many are looked at at once."""
+
+_MANY_ROUNDINGS = 1e3
+"""Errors of a sum of squares, in units of its rounding, that are more than it has."""
+
+_FAR = 2**8
 """About how many rows far out are looked for."""
 
 _TAIL, _LIGHT = 50, 8.0
@@ -51,7 +60,7 @@ class SomeRows:
     @property
     def step(self) -> int:
         """Every so many-th row is asked."""
-        return self.every(_ROWS)
+        return self.every(FEW_ROWS)
 
     def every(self, n: int) -> int:
         """The step at which there are at most n rows."""
@@ -62,56 +71,80 @@ class SomeRows:
         space = self.gathered.space
         return self.gathered.rows if space is None else space.rows
 
-    def blocks(self, step: int | None = None) -> Iterator[tuple[Array, Array]]:
-        """Rows and their weights, a block at a time."""
-        rows, step = self._rows, self.step if step is None else step
-        n, d = rows.shape
+    @cached_property
+    def _mean(self) -> Array:
         # In the space of wide rows, columns of zeros follow.
-        mean = self.problem.moments.total_mean[:d]
-        weights, root = self.gathered.weights, np.sqrt(self.unit)
-        for start in range(0, n, step * _BLOCK):
-            part = slice(start, start + step * _BLOCK, step)
-            found = rows[part].toarray() if scipy.sparse.issparse(rows) else rows[part]
-            # By rows, whatever their order was, as they are taken one by one.
-            block = np.subtract(found, mean, out=np.empty(found.shape))
-            if self.problem.centering == "group":
-                codes = np.asarray(self.gathered.codes)
-                block -= self.problem.moments.offsets[codes[part], :d]
-            block /= root
-            yield block, np.ones(len(block)) if weights is None else weights[part]
+        return self.problem.moments.total_mean[: self._rows.shape[1]]
+
+    @cached_property
+    def few(self) -> tuple[Array, Array]:
+        """The rows that are asked, and their weights."""
+        return self._centred(slice(None, None, self.step))
+
+    def blocks(self, n_rows: int) -> Iterator[tuple[Array, Array]]:
+        """At most so many rows and their weights, a block at a time."""
+        if n_rows == FEW_ROWS:
+            yield self.few
+            return
+        step = self.every(n_rows)
+        for start in range(0, self._rows.shape[0], step * FEW_ROWS):  # they stay in the cache
+            yield self._centred(slice(start, start + step * FEW_ROWS, step))
+
+    def _centred(self, part: slice | NDArray[np.intp]) -> tuple[Array, Array]:
+        rows, weights = self._rows, self.gathered.weights
+        found = rows[part].toarray() if scipy.sparse.issparse(rows) else rows[part]
+        block: Array = np.subtract(found, self._mean, dtype=np.float64)
+        if self.problem.centering == "group":
+            codes = np.asarray(self.gathered.codes)
+            block -= self.problem.moments.offsets[codes[part], : block.shape[1]]
+        block /= np.sqrt(self.unit)
+        return block, np.ones(len(block)) if weights is None else weights[part]
 
     def shuffled(self) -> tuple[Array, Array]:
-        """Rows times the roots of their weights, and these; those without weight are left out.
+        """The rows that are asked, times the roots of their weights, and these.
 
-        The rows of each block are in random order, which is much faster than to shuffle all.
+        They are in random order, and those without weight are left out.
         """
-        rng = np.random.default_rng(0)
-        shuffled = []
-        for block, weights in self.blocks():
-            some = rng.permutation(np.flatnonzero(weights))
-            rows, chosen = block[some], weights[some]
-            if self.gathered.weights is not None:
-                rows *= np.sqrt(chosen)[:, None]
-            shuffled.append((rows, chosen))
-        rows, weights = (np.concatenate(parts) for parts in zip(*shuffled, strict=True))
+        rows, weights = self.few
+        some = np.random.default_rng(0).permutation(np.flatnonzero(weights))
+        # By rows, whatever their order was, as they are taken one by one.
+        rows, weights = np.ascontiguousarray(rows)[some], weights[some]
+        if self.gathered.weights is not None:
+            rows *= np.sqrt(weights)[:, None]
         return rows, weights
 
     def beyond(self, square: float) -> tuple[Array, Array]:
         """Of all rows those whose squared norm is larger, weighted."""
         found, weighing = [], []
-        for block, weights in self.blocks(step=1):
-            far = weights * np.einsum("ij,ij->i", block, block) > square
-            if far.any():
-                found.append(block[far] * np.sqrt(weights[far])[:, None])
-                weighing.append(weights[far])
+        for start in range(0, self._rows.shape[0], _BLOCK):
+            rows, weights = self._centred(self._perhaps_beyond(start, square))
+            far = weights * np.einsum("ij,ij->i", rows, rows) > square
+            found.append(rows[far] * np.sqrt(weights[far])[:, None])
+            weighing.append(weights[far])
         return np.concatenate(found), np.concatenate(weighing)
+
+    def _perhaps_beyond(self, start: int, square: float) -> NDArray[np.intp]:
+        """Of a block of rows at least those whose squared norm is larger, without a copy of all."""
+        part = slice(start, min(start + _BLOCK, self._rows.shape[0]))
+        if scipy.sparse.issparse(self._rows) or self.problem.centering == "group":
+            return np.arange(part.start, part.stop)
+        rows, mean, weights = self._rows[part], self._mean, self.gathered.weights
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = np.einsum("ij,ij->i", rows, rows)
+            squares += float(mean @ mean)
+            squares *= 1.0 + _MANY_ROUNDINGS * float(np.finfo(rows.dtype).eps)
+            squares -= 2.0 * (rows @ mean)
+            if weights is not None:
+                squares = squares * weights[part]
+            return start + np.flatnonzero(~(squares <= square * self.unit))
 
 
 @dataclass(frozen=True, eq=False)
 class RandomGroups:
-    """Rows that groups are drawn from, shuffled by blocks, and what ordinary PCA keeps of them.
+    """Rows that groups are drawn from, in random order, and what ordinary PCA keeps of them.
 
-    Each of the rows stands for `step` rows, one that is far out for itself alone.
+    Each of the rows stands for `step` rows, one that is far out for itself alone. `mean` is the
+    matrix of the former, `missing` what all these rows lack to have the matrix of all rows.
     """
 
     rows: Array
@@ -121,6 +154,8 @@ class RandomGroups:
     step: int
     effective: float
     all_weight: float
+    mean: Array
+    missing: Array
     basis: Array
 
     @classmethod
@@ -129,40 +164,50 @@ class RandomGroups:
         rows, weights = some.shuffled()
         if not len(rows):
             return None
+        d, step = rows.shape[1], some.step
         effective = float(weights.sum() ** 2 / (weights @ weights))
         far, of_far = rows[:0], weights[:0]
-        basis = some.problem.pca_basis[: rows.shape[1]]
-        all_weight = float(weights.sum())
-        if some.step > 1:
+        if step > 1:
             squares = np.einsum("ij,ij->i", rows, rows)
-            limit = _far_out(squares, some.step)
+            limit = _far_out(squares, step)
             if limit is not None:
                 far, of_far = some.beyond(limit)
                 rows, weights = rows[squares <= limit], weights[squares <= limit]
-            all_weight = float(some.step * weights.sum() + of_far.sum())
-            total = (some.step * (rows.T @ rows) + far.T @ far) / all_weight
-            basis = eigh_descending(total)[1][:, :r]
-        return cls(rows, weights, far, of_far, some.step, effective, all_weight, basis)
+        near_weight = float(step * weights.sum())
+        all_weight = near_weight + float(of_far.sum())
+        mean = column_products(rows) / weights.sum()
+        total = some.problem.total_matrix[:d, :d]
+        missing = total / np.trace(total) - (near_weight * mean + column_products(far)) / all_weight
+        basis = some.problem.pca_basis[:d, :r]
+        given = rows, weights, far, of_far, step, effective, all_weight
+        return cls(*given, mean, missing, basis)
 
     def disparities(self, t: float) -> Iterator[Array]:
         """Disparities of groups with the noise t, one lot after the other.
 
         Of N rows ``1 / (t + 1 / N)`` have this noise; with weights N is the effective number.
         """
-        rng = np.random.default_rng(1)
-        parts, sums, n_parts = _parts(self.rows, self.weights, 1.0 / (1.0 + t * self.effective))
+        # One for each, so that what is drawn does not depend on the lots.
+        rng, rng_of_far = np.random.default_rng(6), np.random.default_rng(7)
+        noise = max(t * self.effective, _LEAST_NOISE)
+        parts, sums, n_parts = _parts(self.rows, self.weights, 1.0 / (1.0 + noise))
         d, r = self.basis.shape
+        scale = np.sqrt(t * self.effective / noise)
         share = 1.0 / (1.0 + t * self.step * self.effective)
         for n_draws in _DRAWS:
             some = np.tile(np.arange(len(parts)) < n_parts, (n_draws, 1))
             chosen = rng.permuted(some, axis=1).astype(np.float64)
-            matrices = (chosen @ parts / (chosen @ sums)[:, None]).reshape(-1, d, d)
+            matrices = (chosen / (chosen @ sums)[:, None] @ parts.reshape(-1, d * d)).reshape(
+                -1, d, d
+            )
+            matrices = self.mean + scale * (matrices - self.mean)
             if len(self.far):
-                drawn = rng.random((n_draws, len(self.far))) < share
+                drawn = rng_of_far.random((n_draws, len(self.far))) < share
                 group_weight = self.all_weight * share
                 matrices *= np.maximum(1.0 - drawn @ self.of_far / group_weight, 0.0)[:, None, None]
                 for matrix, them in zip(matrices, drawn, strict=True):
-                    matrix += self.far[them].T @ self.far[them] / group_weight
+                    matrix += column_products(self.far[them]) / group_weight
+            matrices += self.missing
             own = np.linalg.eigvalsh(matrices)[:, -r:].sum(axis=1)
             yield own - np.einsum("nar,ar->n", matrices @ self.basis, self.basis)
 
@@ -193,11 +238,8 @@ def _parts(rows: Array, weights: Array, share: float) -> tuple[Array, Array, int
     size = max(n // most_parts, 1)
     n_parts = round(n / size)
     n_all = min(len(rows) // size, n_parts * sum(_DRAWS))
-    # Each part has rows of all blocks, so that their order does not matter.
-    apart = len(rows) // (n_all * size)
-    parts = rows[::apart][: n_all * size].reshape(size, n_all, d)
-    products = (parts.transpose(1, 2, 0) @ parts.transpose(1, 0, 2)).reshape(n_all, -1)
-    return products, weights[::apart][: n_all * size].reshape(size, n_all).sum(axis=0), n_parts
+    products = column_products(rows[: n_all * size].reshape(n_all, size, d))
+    return products, weights[: n_all * size].reshape(n_all, size).sum(axis=1), n_parts
 
 
 def _far_out(squares: Array, step: int) -> float | None:

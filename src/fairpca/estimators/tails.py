@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairpca._linalg.products import column_products
 from fairpca._linalg.types import Array
-from fairpca.estimators.drawn import SomeRows
+from fairpca.estimators.drawn import FEW_ROWS, SomeRows
 
-_FEW_ROWS, _MORE_ROWS = 2**12, 2**15
-"""How many rows are asked at most; and how many where those are not like all others."""
+_MORE_ROWS = 2**15
+"""How many rows are asked at most where few are not like all others."""
 
 _NEAR = 10
 """Of many columns so many directions beyond the first r are looked at one by one."""
@@ -82,7 +83,7 @@ def tails_of(
     With `near`, directions far beyond the first r are taken together, and more rows are asked
     where a few are not typical.
     """
-    found = _tails(some, values, directions, r, near, _FEW_ROWS)
+    found = _tails(some, values, directions, r, near, FEW_ROWS)
     if near and (found is None or not found.typical):
         found = _tails(some, values, directions, r, near, _MORE_ROWS)
     return found
@@ -91,39 +92,45 @@ def tails_of(
 def squared_coordinates(
     some: SomeRows, basis: Array, n_rows: int = _MORE_ROWS
 ) -> Iterator[tuple[Array, Array, Array]]:
-    """Squares of some rows in a basis, their sums in all directions, and weights."""
-    for block, weights in some.blocks(some.every(n_rows)):
-        inside = (block @ basis[: block.shape[1]]) ** 2
-        yield inside, np.einsum("ij,ij->i", block, block), weights
+    """Squares of some rows in a basis, the rows themselves, and weights."""
+    for block, weights in some.blocks(n_rows):
+        yield np.square(block @ basis[: block.shape[1]]), block, weights
 
 
 def _tails(
     some: SomeRows, values: Array, directions: Array, r: int, near: bool, n_rows: int
 ) -> Tails | None:
     m = min(directions.shape[1], r + _NEAR) if near else directions.shape[1]
-    products, squares, fourth = np.zeros((r, m - r + 1)), np.zeros(m), np.zeros(m)
+    whole = m == len(values)
+    fourth, squares = np.zeros((m if whole else m + 1,) * 2), np.zeros(m)
     weight = plain = 0.0
-    for inside, total, weights in squared_coordinates(some, directions[:, :m], n_rows):
-        others = np.column_stack([inside[:, r:], total - inside.sum(axis=1)])
-        twice = weights**2
-        products += (inside[:, :r] * twice[:, None]).T @ others
-        fourth += twice @ inside**2
+    for inside, rows, weights in squared_coordinates(some, directions[:, :m], n_rows):
         squares += weights @ inside
-        weight += float(twice.sum())
+        weighted = inside
+        if not whole:
+            total = np.einsum("ij,ij->i", rows, rows)
+            weighted = np.column_stack([inside, total - inside.sum(axis=1)])
+        if some.gathered.weights is not None:
+            weighted = weighted * weights[:, None]
+        fourth += column_products(weighted)
+        weight += float(weights @ weights)
         plain += float(weights.sum())
     if weight == 0.0:
         return None
+    # What is beyond m directions is taken together, and stands for each of them.
     rest = max(float(values[m:].sum()), _NOTHING)
-    normal = values[:r, None] * np.append(values[r:m], rest)
-    pairs = np.ones_like(products)
-    np.divide(products, weight * normal, out=pairs, where=normal > 0.0)
-    times = np.ones(m - r + 1, dtype=int)
-    times[-1] = len(values) - m
+    normal = values[:r, None] * (values[r:] if whole else np.append(values[r:m], rest))
+    pairs = np.ones_like(normal)
+    np.divide(fourth[:r, r:], weight * normal, out=pairs, where=normal > 0.0)
+    if not whole:
+        times = np.ones(m - r + 1, dtype=int)
+        times[-1] = len(values) - m
+        pairs = np.repeat(pairs, times, axis=1)
     some_variance = values[:m] > _NOTHING
     ratios = squares[some_variance] / plain / values[:m][some_variance]
     return Tails(
         values,
-        np.maximum(np.repeat(pairs, times, axis=1), 1.0),
-        np.maximum(fourth / weight - values[:m] ** 2, 0.0),
+        np.maximum(pairs, 1.0),
+        np.maximum(np.diag(fourth)[:m] / weight - values[:m] ** 2, 0.0),
         bool(ratios.min() >= _TYPICAL[0] and ratios.max() <= _TYPICAL[1]),
     )

@@ -16,6 +16,7 @@ from fairpca._linalg.dense import DenseMatrices, checked_bases, complement
 from fairpca._linalg.device import scatter_matrices
 from fairpca._linalg.graded import LostParts
 from fairpca._linalg.kept_bounds import KeptBounds
+from fairpca._linalg.last_kept import LastKept
 from fairpca._linalg.measured import EPS, Measured, measured
 from fairpca._linalg.types import Array, GroupMatrices
 from fairpca._rows.checks import check_choice, check_number
@@ -189,8 +190,8 @@ class Problem:
         """What tolerances of the total loss are relative to: tr(A), or what PCA loses if tiny."""
         return self.scale if self.lost_parts is None else self.total_loss(self.least_loss_basis)
 
-    def _losses(self, basis: Array, retention: Array | None = None) -> Array:
-        """What each group loses, with the digits that it has, not less than nothing; (k,)."""
+    def group_losses(self, basis: Array, retention: Array | None = None) -> Array:
+        """Reconstruction loss of each group, with the digits that it has; (k,)."""
         if self.lost_parts is None or retention is not None:
             return np.maximum(self.traces - self.kept(basis, retention), 0.0)
         return self.lost_parts.losses(complement(basis)[1])
@@ -238,7 +239,7 @@ class Problem:
         pairs, parts = self._total_pairs, self.lost_parts
         return pairs if parts is None else parts.eigenpairs(self.weights, pairs[1])
 
-    @property
+    @cached_property
     def least_loss_basis(self) -> Array:
         """Basis with the least total loss of all; (d, r)."""
         return self.total_eigenpairs[1][:, : self.n_components]
@@ -290,20 +291,20 @@ class Problem:
 
         With `retention`, P is the relaxed projector ``basis @ diag(retention) @ basis.T``.
         """
-        return self._matrices.kept(basis, basis if retention is None else basis * retention)
+        return self._last_kept(basis, retention)
 
-    def group_losses(self, basis: Array, retention: Array | None = None) -> Array:
-        """Reconstruction loss of each group; (k,)."""
-        return self._losses(basis, retention)
+    @cached_property
+    def _last_kept(self) -> LastKept:
+        return LastKept(self._matrices)
 
     def total_loss(self, basis: Array, retention: Array | None = None) -> float:
         """Weighted sum of the groups' losses."""
-        return float(self.weights @ self._losses(basis, retention))
+        return float(self.weights @ self.group_losses(basis, retention))
 
     def disparities(self, basis: Array, retention: Array | None = None) -> Array:
         """What each group loses beyond its own best subspace, E_i; (k,)."""
         if self.lost_parts is not None and retention is None:
-            return np.asarray(self._losses(basis) - self.own_losses)
+            return np.asarray(self.group_losses(basis) - self.own_losses)
         return np.asarray(self.own_gains - self.kept(basis, retention))
 
     def pairwise_disparities(self, basis: Array) -> Array:
@@ -316,13 +317,13 @@ class Problem:
         own, rest = (self.own_gains, self.own_errors), (self.weights, self.measured_by)
         lost = None
         if self.lost_parts is not None:
-            lost = (self.own_losses, self._losses(self.least_loss_basis))
+            lost = (self.own_losses, self.group_losses(self.least_loss_basis))
         return measured(self.measure, self.relative, self.traces, *own, *rest, lost)
 
     def measures(self, basis: Array, retention: Array | None = None) -> Array:
         """The measure of each group, e_i; (k,)."""
         if self.lost_parts is not None and retention is None:
-            return self.measured.of_losses(self._losses(basis))
+            return self.measured.of_losses(self.group_losses(basis))
         return self.measured.values(self.kept(basis, retention))
 
     def spread(self, basis: Array, retention: Array | None = None) -> float:
@@ -347,8 +348,7 @@ class Problem:
     @property
     def caps(self) -> Array:
         """`bounds` as what no measure may exceed; (k,)."""
-        # No measure exceeds its constant, for nobody keeps less than nothing; a number replaces an
-        # infinite bound.
+        # Nobody keeps less than nothing: no measure exceeds this, which replaces infinite bounds.
         caps = -self.bounds if self.measure == "variance" else self.bounds
         return np.asarray(np.minimum(caps, self.measured.constants + self.measured.scale))
 

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fairpca._linalg.dense import Geodesic
+from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
 from fairpca.problem import Problem
 from fairpca.solvers._exact.dual import VALUE_ROUNDING
@@ -106,7 +107,8 @@ def settle_two_groups(
     def solve(forms: Forms) -> TwoGroupResult:
         first, second = problem.own_subspaces
         own = (space.lower(first), space.lower(second))
-        return solve_two_groups(forms, problem.tolerance, own, total, seen)
+        with threads_for(forms.d):
+            return solve_two_groups(forms, problem.tolerance, own, total, seen)
 
     return space.settle(solve)
 
@@ -152,16 +154,19 @@ def solve_two_groups(
     low, high = bracket
     small = _SLOPE_TOLERANCE * forms.scale
     last_width = 2.0
+    tried = [low, high]
     for step in range(_MAX_STEPS):
         best = min((low, high), key=lambda point: abs(point.slope - target))
         if abs(best.slope - target) <= small or _is_kink(low, high, target, forms.scale):
             break
-        w = _next_weight(low, high, best, target)
+        other = next(point for point in reversed(tried) if point is not best)
+        w = _next_weight(low, high, best, other, target)
         if step % _CHECKED_STEPS == _CHECKED_STEPS - 1:
             if high.w - low.w > last_width / 2:
                 w = (low.w + high.w) / 2
             last_width = high.w - low.w
         point = _evaluate(forms, w)
+        tried.append(point)
         seen.add(point)
         n_eigen += 1
         low, high = (point, high) if point.slope > target else (low, point)
@@ -179,8 +184,9 @@ def _evaluate(forms: Forms, w: float, known: tuple[Array, Array] | None = None) 
         known = spectrum.values, forms.backend.host(spectrum.vectors)
     values, vectors = known
     basis, rest = vectors[:, : forms.r], vectors[:, forms.r :]
-    first, second = forms.measures(basis)
-    difference = rest.T @ ((forms.matrices[0] - forms.matrices[1]) @ basis)
+    images = forms.images(basis)
+    first, second = forms.measures(basis, images)
+    difference = rest.T @ forms.backend.host(images[0] - images[1])
     gaps = values[None, : forms.r] - values[forms.r :, None]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         terms = difference**2 / gaps
@@ -201,14 +207,29 @@ def _at_end(forms: Forms, w: float, basis: Array) -> _Point:
     return _Point(w, basis, dual, float(first - second), 0.0)
 
 
-def _next_weight(low: _Point, high: _Point, best: _Point, target: float) -> float:
-    """Newton's step where it stays inside the bracket, else where the two tangents meet."""
+def _next_weight(low: _Point, high: _Point, best: _Point, other: _Point, target: float) -> float:
+    """The first of these that stays inside the bracket.
+
+    From the best and the last other point, the weight as a cubic polynomial of the slope; Newton's
+    step; where the tangents of the bracket's ends meet; its middle.
+    """
     if best.curvature < 0:
-        w = best.w - (best.slope - target) / best.curvature
-        if low.w < w < high.w:
-            return w
+        steps = [best.w - (best.slope - target) / best.curvature]
+        if other.curvature < 0 and other.slope != best.slope:
+            steps.insert(0, _cubic(best, other, target))
+        for w in steps:
+            if low.w < w < high.w:
+                return w
     w = _tangents_meet(low, high, target)
     return w if low.w < w < high.w else (low.w + high.w) / 2
+
+
+def _cubic(best: _Point, other: _Point, target: float) -> float:
+    """The weight for a slope, by the polynomial with the weights and derivatives of two points."""
+    width, secant = other.slope - best.slope, other.w - best.w
+    t = (target - best.slope) / width
+    here, there = width / best.curvature - secant, width / other.curvature - secant
+    return best.w + t * secant + t * (1.0 - t) * ((1.0 - t) * here - t * there)
 
 
 def _tangents_meet(low: _Point, high: _Point, target: float) -> float:
