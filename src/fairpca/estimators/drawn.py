@@ -188,7 +188,7 @@ class RandomGroups:
         Of N rows ``1 / (t + 1 / N)`` have this noise; with weights N is the effective number.
         """
         # One for each, so that what is drawn does not depend on the lots.
-        rng, rng_of_far = np.random.default_rng(6), np.random.default_rng(7)
+        rng, rng_of_far = np.random.default_rng(1), np.random.default_rng(2)
         noise = max(t * self.effective, _LEAST_NOISE)
         parts, sums, n_parts = _parts(self.rows, self.weights, 1.0 / (1.0 + noise))
         d, r = self.basis.shape
