@@ -207,10 +207,10 @@ def main() -> None:
     above = [inside - whole for one, inside, other, whole in pairs if one == other]
     page.append(
         f"{N_WIDE} problems of 121 to 310 columns: 4 to 6 that matter, all others isotropic with "
-        f"a level for each\ngroup; {N_WIDE_STARTS} starts and no gap that is small enough, in the search space and in "
-        f"the whole space. The same ending: {same}.\nThe search space ends more than {NO_WORSE:g} of the "
-        f"scale above the whole one in {sum(a > NO_WORSE for a in above)} cases, and below it in "
-        f"{sum(a < -NO_WORSE for a in above)}.\n"
+        f"a level for each\ngroup; {N_WIDE_STARTS} starts and `gap=0`, in the search space and in "
+        f"the whole space. The same ending: {same}.\nThe search space ends more than "
+        f"{NO_WORSE:g} of the scale above the whole one in {sum(a > NO_WORSE for a in above)} "
+        f"cases, and below it in {sum(a < -NO_WORSE for a in above)}.\n"
     )
     page += [
         f"- seed {seed}: {one} {inside:.8g}, whole {other} {whole:.8g}"

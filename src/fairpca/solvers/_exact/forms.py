@@ -11,6 +11,7 @@ import numpy as np
 
 from fairpca._linalg.backends import NUMPY, Backend
 from fairpca._linalg.kept_bounds import KeptBounds
+from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
 from fairpca.problem import Problem, group_matrices
 from fairpca.solvers._exact.effort import Effort
@@ -203,6 +204,7 @@ class WholeSpace:
 
         Or, in a part of it, so that it `suffices`.
         """
-        dual = solve(self.forms)
+        with threads_for(self.forms.d):
+            dual = solve(self.forms)
         self.n_eigen += dual.n_eigen
         return dual

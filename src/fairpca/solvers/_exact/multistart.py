@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.dense import eigh_descending
+from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
 from fairpca.problem import Problem
 from fairpca.solvers._exact.dual import DualResult
@@ -49,7 +50,8 @@ def refine_in(
 ) -> LocalResult:
     """A local search inside the space, from and to coordinates of the whole space."""
     below = space.lower(start)
-    inside = refine(space.forms, goal.criterion, below, weights, firmness, space.effort)
+    with threads_for(space.forms.d):
+        inside = refine(space.forms, goal.criterion, below, weights, firmness, space.effort)
     return replace(inside, basis=space.lift(inside.basis))
 
 

@@ -19,7 +19,6 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fairpca._linalg.dense import Geodesic
-from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
 from fairpca.problem import Problem
 from fairpca.solvers._exact.dual import VALUE_ROUNDING
@@ -107,8 +106,7 @@ def settle_two_groups(
     def solve(forms: Forms) -> TwoGroupResult:
         first, second = problem.own_subspaces
         own = (space.lower(first), space.lower(second))
-        with threads_for(forms.d):
-            return solve_two_groups(forms, problem.tolerance, own, total, seen)
+        return solve_two_groups(forms, problem.tolerance, own, total, seen)
 
     return space.settle(solve)
 
