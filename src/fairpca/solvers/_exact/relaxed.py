@@ -10,9 +10,9 @@ import numpy as np
 
 from fairpca._linalg.types import Array
 from fairpca.solvers._exact.domains import RESUMED_MU, WARM_MU
-from fairpca.solvers._exact.dual import SUM_ROUNDING, DualResult, maximise_dual
+from fairpca.solvers._exact.dual import DualResult, maximise_dual
 from fairpca.solvers._exact.forms import Forms, WholeSpace
-from fairpca.solvers._exact.goals import Goal, LeastLoss
+from fairpca.solvers._exact.goals import Goal
 
 _SMOOTH = 1e-6
 """A mu from which on nothing depends on it, up to rounding, where no eigenvalues are tied."""
@@ -20,11 +20,6 @@ _SMOOTH = 1e-6
 
 _SLACK = 0.1
 """Share of the gap that is small enough that the dual may leave."""
-
-
-_TIMES, _TRIED = 10.0 ** np.arange(0.0, 8.5, 0.5), 4
-"""How many times the weights that prove the edge of what is possible are tried, and how many of
-these are worth a proof."""
 
 
 def settle_dual(
@@ -73,19 +68,3 @@ def settle_dual(
 
     found = space.settle(solve, (lambda dual: dual.above_limit) if suspected else None)
     return space.settle(solve) if found.is_rough and not space.effort.is_over() else found
-
-
-def edge_weights(space: WholeSpace, goal: LeastLoss, proof: Array) -> list[Array]:
-    """Weights for the total loss with several times those that prove the edge, the best first.
-
-    Larger ones leave less of a gap, and lose more to rounding.
-    """
-
-    def value(weights: Array) -> float:
-        kept = float(space.forms.spectrum(weights).values[: space.forms.r].sum())
-        noise = SUM_ROUNDING * space.forms.scale * float(np.abs(weights).sum())
-        return float(weights @ space.forms.constants) - goal.cost(weights) - kept - noise
-
-    ahead = [space.forms.weights + times * proof for times in _TIMES]
-    space.n_eigen += len(ahead)
-    return sorted(ahead, key=value, reverse=True)[:_TRIED]

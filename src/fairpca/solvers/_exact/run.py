@@ -5,7 +5,7 @@ docs/exact_solver.md, sections 11 and 13.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -19,8 +19,8 @@ from fairpca.certificate import OPTIMAL_GAP, Certificate, certify
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._exact import space as subspaces
-from fairpca.solvers._exact.domains import WARM_MU
 from fairpca.solvers._exact.dual import DualResult
+from fairpca.solvers._exact.edge import edge_ascents, edge_weights
 from fairpca.solvers._exact.effort import CLOSED_GAP, Effort, is_expensive
 from fairpca.solvers._exact.forms import Forms, WholeSpace
 from fairpca.solvers._exact.goals import (
@@ -35,22 +35,12 @@ from fairpca.solvers._exact.left_out import LeftOutSpace
 from fairpca.solvers._exact.local import LocalResult, is_isolated, refine
 from fairpca.solvers._exact.multistart import MultiStart, refine_in
 from fairpca.solvers._exact.plain import plain_multipliers, plain_proof, without_search
-from fairpca.solvers._exact.relaxed import edge_weights, settle_dual
+from fairpca.solvers._exact.relaxed import settle_dual
 from fairpca.solvers._exact.two_groups import (
     SeenWeights,
     settle_two_groups,
     two_group_multipliers,
 )
-
-_EDGE_MUS, _NEAR_EDGE_MU, _KNOWN_EDGE_MU = (0.3, 0.1), 0.01, 1e-7
-"""Where mu begins, in turn, at a tolerance that is only just possible; where the weights are known
-in part; and where they nearly are."""
-
-_EDGE_TIMES = (10.0, 100.0, 1000.0)
-"""How many times the weights that prove the edge make the part that is known."""
-
-_EXPENSIVE_EDGE_WAYS = 2
-"""How many ascents are worth it there if they are expensive."""
 
 _EDGE_STARTS = 5
 """Starts for the least loss at the smallest spread, which leaves little room to search."""
@@ -247,7 +237,9 @@ class ExactRun:
         exactly, allowed = goal.loosened(least), goal.loosened(least + negligible / 2)
         proven = after.value(nearest.measures) <= after.enough(proof.value, self.effort.gap)
         alone = proven and not proof.is_tied
-        ascents = self._edge_ascents(exactly, allowed, proof.weights, alone=alone)
+        ascents = edge_ascents(
+            self.space, exactly, allowed, proof.weights, alone=alone, few=is_expensive(self.problem)
+        )
         known = edge_weights(self.space, exactly, proof.weights)
         if alone or self._is_isolated(after, nearest):
             # No other subspace comes so near.
@@ -286,38 +278,6 @@ class ExactRun:
         if unfair or gain <= _ROOM_GAINS * room_gain / np.sqrt(_EDGE_ROOM):
             return nearest
         return local
-
-    def _edge_ascents(
-        self, exactly: LeastLoss, allowed: LeastLoss, proof: Array, *, alone: bool
-    ) -> Iterator[DualResult]:
-        """Dual solutions at the edge of what is possible, one after the other.
-
-        There the weights grow without bound, towards those that are the `proof` of where it is. So
-        ascents begin with many times these; unless one subspace is `alone` there, other weights
-        matter as well, and they first begin far away, and with some times these. Rounding decides
-        how far they come, and the best one counts.
-        """
-        plain = self.space.forms.weights
-        cold: list[Any] = [(allowed, None, mu) for mu in _EDGE_MUS]
-        part = [(allowed, plain + times * proof, _NEAR_EDGE_MU) for times in _EDGE_TIMES]
-        warm = [
-            (goal, weights, mu)
-            for goal in (exactly, allowed)
-            for best in [edge_weights(self.space, goal, proof)[:2]]
-            for mu in (_KNOWN_EDGE_MU, WARM_MU)
-            for weights in sorted(best, key=lambda one: -float(np.abs(one).sum()))
-        ]
-        ways = [*warm, *cold] if alone else [*cold, *part, *warm]
-        if is_expensive(self.problem):
-            del ways[_EXPENSIVE_EDGE_WAYS:]
-        best: DualResult | None = None
-        for goal, near, mu in ways:
-            dual = settle_dual(self.space, goal, near=near, first_mu=mu)
-            if goal is allowed and (best is None or dual.value > best.value):
-                best = dual
-            yield dual
-        if best is not None and not is_expensive(self.problem):
-            yield settle_dual(self.space, allowed, near=best.weights)
 
     def _finish(
         self,
