@@ -11,6 +11,8 @@ from fairpca import ExactSolver, GroupMoments, Problem
 from fairpca._linalg.graded import LostParts, graded_eigh
 from fairpca.datasets import load_adult, load_credit
 
+from problems import problem_of, random_matrices
+
 TEN_EACH = np.repeat(np.arange(5), 10)
 
 
@@ -166,6 +168,32 @@ def test_the_least_weighted_loss_is_never_beaten():
             np.abs(weights) @ parts.rounding(rest),
         )
         assert reached - least <= 1e-8 * size + 2.0 * rounding
+
+
+@pytest.mark.parametrize("measure", ["disparity", "loss", "variance"])
+@pytest.mark.parametrize("relative", [False, True])
+def test_where_ordinary_pca_loses_nothing(measure, relative):
+    # Then losses have no size that anything could be relative to.
+    rng = np.random.default_rng(0)
+    matrices = np.zeros((4, 6, 6))
+    for matrix in matrices:
+        half = rng.standard_normal((2, 2))
+        matrix[:2, :2] = half @ half.T
+    choices = {"criterion": "minmax", "measure": measure, "relative": relative}
+    found = ExactSolver().solve(problem_of(matrices, 3, **choices))
+    assert found.certificate.status == "optimal"
+    assert found.total_loss == pytest.approx(0.0, abs=1e-14)
+
+
+def test_weights_of_the_local_search_keep_their_digits():
+    # Here they alone prove the bound, and a penalty that grows to the end costs them digits.
+    rng = np.random.default_rng([355, 5])
+    k, d, r = int(rng.integers(3, 13)), int(rng.integers(3, 13)), 8
+    rng.integers(1, d)
+    matrices = random_matrices(rng, "integer diagonal", k, d)
+    sizes = 10.0 ** rng.uniform(-2, 2, d)
+    problem = problem_of(matrices * sizes[:, None] * sizes, r, criterion="equal")
+    assert ExactSolver(n_starts=10).solve(problem).certificate.status == "optimal"
 
 
 def test_multipliers_do_not_run_away():

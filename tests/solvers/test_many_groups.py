@@ -240,3 +240,20 @@ def test_the_unit_of_the_columns_does_not_matter(factor):
         solution = ExactSolver(n_starts=4).solve(problem_of(factor * matrices, 3))
         assert solution.certificate.status == reference.certificate.status
         assert solution.total_loss / factor == pytest.approx(reference.total_loss, rel=1e-9)
+
+
+def test_no_steps_are_taken_for_what_large_weights_are_rounded_by():
+    # At the edge of what is possible weights of 1e6 are: each step was halved to the end, 16,000
+    # eigenproblems in all.
+    rng = np.random.default_rng([14, 99])
+    k, d, r = int(rng.integers(3, 30)), int(rng.integers(40, 110)), int(rng.integers(2, 13))
+    matrices = []
+    for _ in range(k):
+        n = int(rng.integers(r + 1, 2 * d))
+        X = rng.standard_normal((n, d))
+        X *= rng.permutation(np.arange(1, d + 1)) ** -rng.uniform(0, 1)
+        matrices.append(X.T @ X / n)
+    solution = ExactSolver().solve(problem_of(matrices, r))
+    assert solution.certificate.status == "infeasible"
+    assert solution.certificate.relative_gap <= 2e-7
+    assert solution.n_eigen <= 2000

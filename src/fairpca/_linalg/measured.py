@@ -121,7 +121,8 @@ def measured(
     scale = float(weights @ (traces / units))
     if lost is not None:
         offsets = lost[0] if plain else offsets
-        scale = float((lost[1] / units).max())
+        # Where nobody loses anything, what rounding makes of the variance is left.
+        scale = max(float((lost[1] / units).max()), np.finfo(float).eps * scale)
     floor = (constants - own_gains - own_errors - _ROUNDING * traces) / units
     return Measured(
         constants=constants / units,

@@ -20,9 +20,9 @@ _TIMES, _TRIED = 10.0 ** np.arange(0.0, 8.5, 0.5), 4
 """How many times the weights that prove the edge of what is possible are tried, and how many of
 these are worth a proof."""
 
-_FAR_MUS, _PART_MU, _KNOWN_MU = (0.3, 0.1), 0.01, 1e-7
-"""Where mu begins, in turn, at a tolerance that is only just possible; where the weights are known
-in part; and where they nearly are."""
+_FAR_MUS, _PART_MUS, _KNOWN_MU = (0.3, 0.1), (0.01, 0.1, 0.001), 1e-7
+"""Where mu begins, in turn, if nothing is known of the weights or a part of them, and where if they
+nearly are."""
 
 _PART_TIMES = (10.0, 100.0, 1000.0)
 """How many times the weights that prove the edge make the part that is known."""
@@ -65,7 +65,7 @@ def edge_ascents(
     """
     plain = space.forms.weights
     cold: list[Any] = [(allowed, None, mu) for mu in _FAR_MUS]
-    part = [(allowed, plain + times * proof, _PART_MU) for times in _PART_TIMES]
+    part = [(allowed, plain + t * proof, mu) for mu in _PART_MUS for t in _PART_TIMES]
     warm = [
         (goal, weights, mu)
         for goal in (exactly, allowed)
