@@ -24,8 +24,9 @@ _PATIENCE, _LITTLE_PATIENCE = 4, 2
 """Where starts are expensive, how many in a row bring nothing before the search gives up; and the
 same in large problems, and once the search space is wide, to see whether that brings anything."""
 
-_SAME_END = 1e-7
-"""Difference of values, relative to tr(A), of searches that end in the same place."""
+_SAME_END, _SAME_ROUNDED = 1e-7, 1e-12
+"""Difference of values, relative to them, of searches that end in the same place; and relative to
+tr(A), if that is more: rounding."""
 
 _GAIN = 1e-9
 """Improvement, relative to tr(A), that a start has to bring to bring something."""
@@ -133,7 +134,8 @@ class MultiStart:
             in_vain = 0 if reached < lowest - _GAIN * goal.scale else in_vain + 1
             if best is None or reached < lowest:
                 best, lowest = local, reached
-            if not any(abs(reached - end) <= _SAME_END * goal.scale for end in ends):
+            same = max(_SAME_END * abs(reached), _SAME_ROUNDED * goal.scale)
+            if reached == np.inf or not any(abs(reached - end) <= same for end in ends):
                 ends.append(reached)
             space.effort.tell(**self._told(goal, dual.value, lowest))
             given_up = is_expensive(self.problem) and lowest < np.inf and in_vain >= patience
