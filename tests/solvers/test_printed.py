@@ -97,10 +97,21 @@ def run_both(table, start, r, **choices):
     ],
 )
 def test_the_path_is_that_of_a_second_implementation(tables, name, start, r, choices):
-    _, run, path, values = run_both(tables[name], start, r, **{"loss": "mean", **choices})
+    X, labels = tables[name]
+    choices = {"loss": "mean", **choices}
+    _, run, path, values = run_both((X, labels), start, r, **choices)
     assert len(run.steps) == STEPS
-    assert_allclose(run.values, values, rtol=1e-10, atol=1e-10 * np.abs(values).max())
-    assert_allclose(run.point, path[-1], rtol=0, atol=1e-10)
+    # A path can be sensitive: the second implementation's own differs by so much if the last digit
+    # of the rows is another.
+    rng = np.random.default_rng(0)
+    rounded = X * (1.0 + np.finfo(float).eps * rng.integers(-1, 2, X.shape))
+    _, _, path_of_rounded, values_of_rounded = run_both((rounded, labels), start, r, **choices)
+    least = 1e-10 * np.abs(values).max()
+    moved = 10 * np.abs(np.array(values_of_rounded) - values).max()
+    assert moved <= 1e-8 * np.abs(values).max()
+    assert_allclose(run.values, values, rtol=1e-10, atol=max(least, moved))
+    moved = 10 * np.abs(path_of_rounded[-1] - path[-1]).max()
+    assert_allclose(run.point, path[-1], rtol=0, atol=max(1e-10, moved))
 
 
 def test_as_printed_takes_exactly_as_many_steps_and_says_nothing():

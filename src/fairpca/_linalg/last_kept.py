@@ -22,6 +22,8 @@ class LastKept:
         for known, kept in self._last:
             if np.array_equal(known, basis):
                 return kept.copy()
-        kept = self._matrices.kept(basis, basis)
-        self._last = ((basis.copy(), kept.copy()), *self._last)[:_REMEMBERED]
+        # A copy has one order in memory, so that the same numbers keep the same to the last digit.
+        known = np.array(basis, order="C")
+        kept = self._matrices.kept(known, known)
+        self._last = ((known, kept.copy()), *self._last)[:_REMEMBERED]
         return kept

@@ -3,7 +3,8 @@
 Each criterion is ``phi(E) = max_w w . E - phi*(w)``. The augmented Lagrangian replaces it by
 ``max_w w . E - phi*(w) - |w - w0|^2 / (2 rho)``, which is smooth, exact at w0 = the optimal
 weights, and solved in closed form: docs/exact_solver.md, section 9. `smooth` returns the maximiser,
-the value, and a factor R of the derivative ``R R^T`` of the maximiser by E.
+the value, and a factor R of the derivative ``R R^T`` of the maximiser by E. Where only differences
+of measures matter, these are what a large rho is multiplied with: it would cost digits else.
 """
 
 from abc import ABC, abstractmethod
@@ -53,7 +54,7 @@ class Equal(Criterion):
 
     def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
         """Soft-threshold the shifted multipliers so that they sum to zero."""
-        target = state - self.weights + rho * measures
+        target = state - self.weights + rho * (measures - measures.mean())
         dead = rho * self.tolerance
         level = target.mean() if dead == 0.0 else _balance(target, dead)
         over, under = np.maximum(target - level - dead, 0.0), np.minimum(target - level, 0.0)
@@ -100,7 +101,7 @@ class MinMax(Criterion):
     def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
         """Project on the simplex."""
         excess = measures - self.bounds
-        moved = project_on_simplex(state + rho * excess)
+        moved = project_on_simplex(state + rho * (excess - excess.max()))
         value = float(moved @ excess - _square(moved - state) / (2 * rho))
         return moved, value, _centred(moved > 0, rho)
 
@@ -129,7 +130,8 @@ class Budget(Criterion):
         """Project on the simplex; the price grows with what is over the budget."""
         over = float(self.weights @ measures) - self.budget
         moved = np.append(
-            project_on_simplex(state[:-1] + rho * measures), max(state[-1] + rho * over, 0.0)
+            project_on_simplex(state[:-1] + rho * (measures - measures.max())),
+            max(state[-1] + rho * over, 0.0),
         )
         value = float(moved[:-1] @ measures) + moved[-1] * over
         value -= _square(moved - state) / (2 * rho)
@@ -154,8 +156,8 @@ class Spread(Criterion):
 
     def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
         """Project both points on the simplex."""
-        largest = project_on_simplex(state[0] + rho * measures)
-        smallest = project_on_simplex(state[1] - rho * measures)
+        largest = project_on_simplex(state[0] + rho * (measures - measures.max()))
+        smallest = project_on_simplex(state[1] - rho * (measures - measures.min()))
         moved = np.array([largest, smallest])
         value = float((largest - smallest) @ measures - _square(moved - state) / (2 * rho))
         return moved, value, np.hstack([_centred(largest > 0, rho), _centred(smallest > 0, rho)])

@@ -21,9 +21,8 @@ from fairpca.solvers._exact.forms import Forms
 _MAX_STEPS = 150
 """The most steps of a search: those that converge take 10 to 50."""
 
-_FIRST_RHO, _RHO_FACTOR, _QUICK_RHO, _LAST_RHO = 10.0, 5.0, 1e3, 1e9
-"""Where the penalty rho begins, how it grows, up to where only to be quicker, as large ones cost
-the weights digits, and where it ends; times 1 / the largest trace."""
+_FIRST_RHO, _RHO_FACTOR, _LAST_RHO = 10.0, 5.0, 1e9
+"""Where the penalty rho begins, how it grows, and where it ends; times 1 / the largest trace."""
 
 _RESIDUAL, _SLOPE = 1e-13, 1e-12
 """Residual of the criterion, and norm of the slope, that count as zero, relative to the largest
@@ -40,7 +39,7 @@ _FALLS_WELL, _HARDLY_FALLS = 0.25, 0.9
 """Share of the residual that a move of the weights may leave without a larger rho; and the share
 from which, at the largest rho, it is of no use to go on."""
 
-_STALLED, _CLOSING_STEPS = 1e-3, 400
+_STALLED, _CLOSING_STEPS = 1e-3, 1000
 """What is missed, relative to the largest trace, at the end of a search that has stalled, not gone
 elsewhere; and the most steps that close it, which are cheap, and few unless slopes are dependent.
 """
@@ -93,8 +92,7 @@ def refine(
     if settled is not None:
         return settled
     search = _SubspaceDescent(forms, criterion, basis, criterion.start(weights), firmness)
-    soft_rho, quick_rho, last_rho = np.array([_FIRST_RHO, _QUICK_RHO, _LAST_RHO]) / forms.scale
-    residual = np.inf
+    residual, soft_rho, last_rho = np.inf, _FIRST_RHO / forms.scale, _LAST_RHO / forms.scale
     steps = inner_steps = 0
     while steps < _MAX_STEPS and not (effort is not None and effort.is_over()):
         steps += 1
@@ -112,7 +110,7 @@ def refine(
         if search.rho >= last_rho and now > _HARDLY_FALLS * residual:
             break
         # Near the end, where one step solves it, a larger rho makes the residual fall faster.
-        if now > _FALLS_WELL * residual or (inner_steps <= 1 and search.rho < quick_rho):
+        if now > _FALLS_WELL * residual or inner_steps <= 1:
             search.rho = min(_RHO_FACTOR * search.rho, last_rho)
         residual, inner_steps = now, 0
         search.move_weights(search.moved)

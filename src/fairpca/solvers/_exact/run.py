@@ -54,6 +54,9 @@ _ROOM_GAINS = 2.0
 _COMPARED_STARTS, _EXPENSIVE_COMPARED_STARTS = 10, 1
 """Starts of the min-max search that an equal solution is compared with."""
 
+_NEARLY_CLOSED = 1e-4
+"""A gap, relative to the value, that better weights may close."""
+
 _CLEAR_GAIN = 10.0
 """By how many negligible spreads somebody has to gain for a subspace to be called better."""
 
@@ -300,7 +303,14 @@ class ExactRun:
         # Between the two, a bound is no worse than the worse of theirs, up to rounding.
         between = (dual.weights + local.weights) / 2
         known = [dual.weights, local.weights, between]
-        return self._best_proof(goal, local, known, others, proof)
+        found = self._best_proof(goal, local, known, others, proof)
+        left = found.certificate.relative_gap
+        if is_expensive(self.problem) or not OPTIMAL_GAP < left <= _NEARLY_CLOSED:
+            return found
+        # The weights may only lack digits, of which an ascent near them brings some.
+        nearer = settle_dual(self.space, goal, near=local.weights)
+        more = self._best_proof(goal, local, [nearer.weights], (), proof)
+        return max(found, more, key=lambda finding: finding.certificate.lower_bound)
 
     def _best_proof(
         self,
