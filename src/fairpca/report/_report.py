@@ -173,11 +173,13 @@ class Report:
     def _repr_html_(self) -> str:
         # A frame, so that neither the page nor the notebook changes the other's style.
         page = html.escape(self.html(), quote=True)
-        return (
+        frame = (
             f'<iframe srcdoc="{page}" title="{html.escape(self.title, quote=True)}" '
             f'sandbox="allow-scripts" style="width: 100%; height: {_FRAME_HEIGHT}px; border: 0">'
             "</iframe>"
         )
+        # Letters by their numbers: a page that does not say how it is encoded is guessed at.
+        return frame.encode("ascii", "xmlcharrefreplace").decode("ascii")
 
 
 def report(
