@@ -22,10 +22,12 @@ def column_products(rows: Array, out: Array | None = None) -> Array:
     # All columns but the first with all: of a matrix with itself NumPy lets a routine compute the
     # half, which packs its blocks and so takes longer.
     n, step = rows.shape[-2], SMALL_PRODUCT // (d * d)
-    np.matmul(turned[..., 1:, :step], rows[..., :step, :], out=out[..., 1:, :])
-    for start in range(step, n, step):
-        part = slice(start, start + step)
-        out[..., 1:, :] += turned[..., 1:, part] @ rows[..., part, :]
+    whole = n - n % step if n > step else 0
+    np.matmul(turned[..., 1:, whole:], rows[..., whole:, :], out=out[..., 1:, :])
+    if whole:  # many small products in one call
+        parts = rows[..., :whole, :].reshape(*rows.shape[:-2], -1, step, d)
+        products = np.swapaxes(parts, -1, -2)[..., 1:, :] @ parts
+        out[..., 1:, :] += products.sum(axis=-3)
     out[..., 0, 1:] = out[..., 1:, 0]
     out[..., 0, 0] = np.einsum("...i,...i", rows[..., 0], rows[..., 0])
     return out

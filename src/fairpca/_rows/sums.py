@@ -11,6 +11,7 @@ that has most rows are not gathered: its sums are those of all rows minus those 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,7 +20,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from fairpca._linalg.products import FEW_COLUMNS, SMALL_PRODUCT, column_products
+from fairpca._linalg.products import FEW_COLUMNS, column_products
 from fairpca._linalg.threads import blas_threads, one_blas_thread
 from fairpca._linalg.types import Array
 from fairpca._rows.codes import Codes
@@ -40,8 +41,9 @@ _MOST_ROWS = 0.5
 """The sums of a group with more than this share of the rows are found by subtraction, if there are
 few columns; with more the products take longer than gathering rows."""
 
-_MOST_AT_ONCE = 2**13
-"""Rows of few columns in a block: for sums of more numbers OpenBLAS would wake its threads."""
+_FEW_COLUMNS_BYTES = 2**22
+"""Their size where there are few columns: with less in a block the calls of NumPy take as long as
+what they do, and threads wait for each other between them."""
 
 
 def group_sums(
@@ -137,16 +139,18 @@ def _constant(X: Any, codes: Codes, asked: NDArray[np.bool_]) -> NDArray[np.bool
     Nothing varies there, so that no digits were lost either.
     """
     constant = np.zeros_like(asked)
-    if scipy.sparse.issparse(X):
+    groups = np.flatnonzero(asked.any(axis=1))
+    if scipy.sparse.issparse(X) or not len(groups):
         return constant
-    for group in np.flatnonzero(asked.any(axis=1)):
-        members = codes == group
-        for column in np.flatnonzero(asked[group]):
-            values = X[:, column]
-            others = (values != values[members.argmax()]) & members
-            constant[group, column] = bool(members.any()) and not others.any()
-            if not constant[group, column]:
-                return constant  # all rows will be summed again anyway
+    first = np.zeros(len(asked), dtype=np.intp)
+    first[groups] = [int((codes == group).argmax()) for group in groups]
+    for column in np.flatnonzero(asked.any(axis=0)):
+        values = X[:, column]
+        varying = np.unique(codes[values != values[first][codes]])
+        constant[:, column] = asked[:, column]
+        constant[varying[varying >= 0], column] = False
+        if (constant[:, column] != asked[:, column]).any():
+            break  # all rows will be summed again anyway
     return constant
 
 
@@ -167,7 +171,8 @@ def _pass(
     n_threads = worker_threads(d) if n * d >= _THREADED_VALUES else 1
     summed = partial(_sum_rows, X, codes, weights, shift, largest)
     if n_threads == 1:
-        sums = summed(0, n)
+        with one_blas_thread() if d <= FEW_COLUMNS else nullcontext():
+            sums = summed(0, n)
     else:
         ends = np.linspace(0, n, n_threads + 1).astype(int).tolist()
         with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
@@ -191,7 +196,7 @@ def _sum_rows(
     """Sum the rows from start to stop; those of all groups in the place of one, if it is given."""
     sums = _Sums.empty(shift)
     k, d = shift.shape
-    step = _block_rows(d, all_at_once=k == 1 or everyone is not None)
+    step = max((_FEW_COLUMNS_BYTES if d <= FEW_COLUMNS else _BLOCK_BYTES) // (8 * d), 3 * d)
     shifted, sparse = bool(shift.any()), scipy.sparse.issparse(X)
     product = np.empty((d, d))
     buffer = np.empty((min(step, stop - start), d))
@@ -226,13 +231,6 @@ def _sum_rows(
                 block *= np.sqrt(w)[:, None]
             sums.second[group] += column_products(block, product)
     return sums
-
-
-def _block_rows(d: int, *, all_at_once: bool) -> int:
-    """Rows in a block; where groups are multiplied one by one each has only some of them."""
-    if d > FEW_COLUMNS:
-        return max(_BLOCK_BYTES // (8 * d), 3 * d)
-    return min((1 if all_at_once else 2) * SMALL_PRODUCT // (d * d), _MOST_AT_ONCE)
 
 
 def _take(part: Any, members: NDArray[np.intp] | None, buffer: Array | None) -> Array:
