@@ -92,6 +92,10 @@ class Backend:
             columns, triangle = self.xp.linalg.qr(block)
         return columns, self.host(triangle)
 
+    def orthonormal(self, block: NDArray[Any]) -> NDArray[Any]:
+        """An orthonormal basis, as a NumPy array, of the columns' span."""
+        return self.host(self.xp.linalg.qr(self.put(block))[0])
+
     def complement(self, basis: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Orthonormal bases, as NumPy arrays, of the columns' span and of what is orthogonal."""
         columns = self.host(self.xp.linalg.qr(self.put(basis), mode="complete")[0])

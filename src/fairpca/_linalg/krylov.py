@@ -301,4 +301,5 @@ class _Iteration:
         return block
 
     def _random(self, width: int) -> Tall:
-        return self._backend.put(self._rng.standard_normal((self._matrix.d, width)))
+        # Any will do, and these take a quarter of the time of normal ones.
+        return self._backend.put(self._rng.random((self._matrix.d, width)) - 0.5)

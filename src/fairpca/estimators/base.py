@@ -15,6 +15,7 @@ from sklearn.utils.validation import assert_all_finite, check_array, check_is_fi
 from fairpca._linalg.backends import device_library, to_device
 from fairpca._linalg.dense import eigh_descending, fix_signs
 from fairpca._linalg.device import scatter_matrices
+from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import (
     check_device_rows,
@@ -338,7 +339,8 @@ def axes_of_products(
         along = variances = np.maximum(np.diag(inner), 0.0)
         factors = None
     elif retention is None:
-        variances, turn = eigh_descending((inner + inner.T) / 2)
+        with threads_for(len(inner)):
+            variances, turn = eigh_descending((inner + inner.T) / 2)
         along = variances = np.maximum(variances, 0.0)
         basis, factors = basis @ turn, None
     else:

@@ -9,6 +9,7 @@ docs/exact_solver.md, section 10.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +29,9 @@ _RESIDUAL, _SLOPE = 1e-13, 1e-12
 """Residual of the criterion, and norm of the slope, that count as zero, relative to the largest
 trace: what rounding allows."""
 
-_CREEPING = 50
-"""Steps on the first inner problem after which a firm penalty hinders the search, as it does where
-many groups have nearly the largest measure, and is made soft."""
+_CREEPING = 40
+"""How often steps on the first inner problem have been halved when a firm penalty hinders the
+search, as it does where many groups have nearly the largest measure, and is made soft."""
 
 _INNER_SHARE = 0.03
 """The slope is small enough to move the weights when it is this share of the residual."""
@@ -100,7 +101,8 @@ def refine(
         small = max(_SLOPE * forms.scale, _INNER_SHARE * min(now, residual))
         if search.slope() > small and search.newton_step():
             inner_steps += 1
-            if inner_steps == _CREEPING and residual == np.inf and search.rho > soft_rho:
+            creeps = search.n_halved >= _CREEPING and residual == np.inf
+            if creeps and search.rho > soft_rho:
                 search.rho = soft_rho
                 search.move_weights(search.state)
             continue
@@ -148,7 +150,8 @@ class _SubspaceDescent:
     ) -> None:
         self.forms, self.criterion = forms, criterion
         self.rho = firmness * _FIRST_RHO / forms.scale
-        self.basis, self.rest = forms.backend.complement(basis)
+        self.n_halved = 0
+        self.basis = forms.backend.orthonormal(basis)
         self.images = forms.images(self.basis)
         self.measures = forms.measures(self.basis, self.images)
         self.move_weights(state)
@@ -170,23 +173,28 @@ class _SubspaceDescent:
             self.diagonalise()
             return float(np.linalg.norm(self.gradient / np.sqrt(self.metric)))
         # No eigenproblem is needed to see it.
-        backend, net = self.forms.backend, self.criterion.net(self.moved)
-        flat = backend.put(net) @ self.images.reshape(len(net), -1)
-        image = backend.host(flat).reshape(self.basis.shape)
+        image = self.forms.backend.host(self._image(self.criterion.net(self.moved)))
         return 2.0 * float(np.linalg.norm(image - self.basis @ (self.basis.T @ image)))
 
+    def _image(self, net: Array) -> Any:
+        """What the weighted sum of the matrices makes of the basis, in their library."""
+        flat = self.forms.backend.put(net) @ self.images.reshape(len(net), -1)
+        return flat.reshape(self.basis.shape)
+
     def diagonalise(self) -> None:
-        """Rotate both bases so that the second derivative is diagonal."""
-        net = self.criterion.net(self.moved)
-        backend = self.forms.backend
-        matrix = backend.host(self.forms.weighted_sum(net))
-        # Smallest first: the order decides how sums are rounded, and by that which of several
-        # equally good subspaces is found. The tables in the documentation were made with this one.
-        inside, turn = np.linalg.eigh(self.basis.T @ matrix @ self.basis)
-        outside, turn_rest = backend.eigh(backend.put(self.rest.T @ matrix @ self.rest))
-        outside = outside[::-1]
-        self.basis, self.rest = self.basis @ turn, self.rest @ backend.host(turn_rest)[:, ::-1]
-        self.images = self.images @ backend.put(turn)
+        """Find bases of the subspace and its complement in which the curvature is diagonal."""
+        net, backend = self.criterion.net(self.moved), self.forms.backend
+        image = self._image(net)
+        inside, turn = np.linalg.eigh(self.basis.T @ backend.host(image))
+        self.basis, self.images = self.basis @ turn, self.images @ backend.put(turn)
+        basis, image = backend.put(self.basis), image @ backend.put(turn)
+        matrix = self.forms.weighted_sum(net)
+        # What is orthogonal to the basis has its eigenvectors in the place of a basis of its own:
+        # those of the matrix there, and of a large negative multiple of U U^T, which come last.
+        below = 2.0 * float(backend.xp.linalg.norm(matrix)) or self.forms.scale
+        half = image - basis * backend.put((inside - below) / 2.0)
+        outside, vectors = backend.eigh(matrix - basis @ half.T - half @ basis.T)
+        outside, self.rest = outside[: -len(inside)], backend.host(vectors)[:, : -len(inside)]
         self.jacobian = self.forms.slopes(self.rest, self.images)
         self.curvature = 2.0 * (inside[None, :] - outside[:, None]).ravel()
         self.gradient = net @ self.jacobian
@@ -216,18 +224,17 @@ class _SubspaceDescent:
         # A change that is promised, but smaller than the value's own rounding, cannot be seen.
         unseen = max(rounding, np.finfo(float).eps * abs(self.value))
         while length > SHORTEST_STEP:
-            basis, rest = self.forms.backend.complement(
-                self.basis + self.rest @ (length * step).reshape(shape)
-            )
+            moved = self.basis + self.rest @ (length * step).reshape(shape)
+            basis = self.forms.backend.orthonormal(moved)
             images = self.forms.images(basis)
             measures = self.forms.measures(basis, images)
             smooth = self.criterion.smooth(measures, self.state, self.rho)
             if smooth[1] <= self.value + ARMIJO * length * slope + rounding:
-                self.basis, self.rest = basis, rest
-                self.images, self.measures = images, measures
+                self.basis, self.images, self.measures = basis, images, measures
                 self.moved, self.value, self.factor = smooth
                 return True
             length /= 2
+            self.n_halved += 1
             if -length * slope <= unseen:
                 break
         return False
@@ -250,9 +257,8 @@ class _SubspaceDescent:
                 slopes -= slopes.mean(axis=0)
             inner = slopes @ slopes.T + damping * left * scale * np.eye(len(missed))
             step = slopes.T @ np.linalg.lstsq(inner, -missed, rcond=None)[0] / np.sqrt(self.metric)
-            basis, rest = self.forms.backend.complement(
-                self.basis + self.rest @ step.reshape(shape)
-            )
+            moved = self.basis + self.rest @ step.reshape(shape)
+            basis = self.forms.backend.orthonormal(moved)
             images = self.forms.images(basis)
             measures = self.forms.measures(basis, images)
             now = self.criterion.missed(measures)
@@ -263,8 +269,7 @@ class _SubspaceDescent:
                 continue
             damping /= _DAMPED
             missed, left = now, float(np.linalg.norm(now))
-            self.basis, self.rest = basis, rest
-            self.images, self.measures = images, measures
+            self.basis, self.images, self.measures = basis, images, measures
             if left <= _RESIDUAL * scale:
                 break
             self.diagonalise()

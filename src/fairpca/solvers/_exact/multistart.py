@@ -24,6 +24,9 @@ _PATIENCE, _LITTLE_PATIENCE = 4, 2
 """Where starts are expensive, how many in a row bring nothing before the search gives up; and the
 same in large problems, and once the search space is wide, to see whether that brings anything."""
 
+_LITTLE_LEFT, _LEAST_PATIENCE = 1e-4, 1
+"""A gap, relative to the value, that is hardly worth further starts; and the patience with them."""
+
 _SAME_END, _SAME_ROUNDED = 1e-7, 1e-12
 """Difference of values, relative to them, of searches that end in the same place; and relative to
 tr(A), if that is more: rounding."""
@@ -124,6 +127,7 @@ class MultiStart:
         best, lowest, in_vain = None, np.inf, 0
         ends: list[float] = []  # those of unmet conditions, which are infinite, count one by one
         enough = goal.enough(dual.value, space.effort.gap)
+        nearly = goal.enough(dual.value, _LITTLE_LEFT)
         for number, start in enumerate(starts):
             weights = dual.weights
             if number % 2:
@@ -138,7 +142,8 @@ class MultiStart:
             if reached == np.inf or not any(abs(reached - end) <= same for end in ends):
                 ends.append(reached)
             space.effort.tell(**self._told(goal, dual.value, lowest))
-            given_up = is_expensive(self.problem) and lowest < np.inf and in_vain >= patience
+            most = _LEAST_PATIENCE if lowest <= nearly else patience
+            given_up = is_expensive(self.problem) and lowest < np.inf and in_vain >= most
             at_last = given_up or _all_seen(len(ends), number + 1)
             if lowest <= enough or at_last or space.effort.is_over():
                 break

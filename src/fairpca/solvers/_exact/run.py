@@ -51,8 +51,12 @@ _EDGE_ROOM = 1000.0
 _ROOM_GAINS = 2.0
 """How many times what a negligible spread can bring has to be gained for another subspace."""
 
-_COMPARED_STARTS, _EXPENSIVE_COMPARED_STARTS = 10, 1
-"""Starts of the min-max search that an equal solution is compared with."""
+_COMPARED_STARTS = 10
+"""Starts of the min-max search that an equal solution is compared with; only the relaxed solution
+where they are expensive, or little can be gained."""
+
+_LITTLE_GAIN = 1e-3
+"""The gap, relative to the value, up to which that is so."""
 
 _NEARLY_CLOSED = 1e-4
 """A gap, relative to the value, that better weights may close."""
@@ -157,7 +161,8 @@ class ExactRun:
         dual, plain = settle_dual(self.space, goal), [self.problem.pca_basis]
         if self.problem.centering == "group":
             plain.append(self.problem.least_loss_basis)
-        best = self.search.best(self.space, goal, dual, most=most, then=plain)
+        then = [] if most == 1 else plain
+        best = self.search.best(self.space, goal, dual, most=most, then=then)
         # Whatever the searches end with, the worst-off group is no worse off than with PCA, and the
         # total loss is within its limit.
         ends = [LocalResult(one, dual.weights, self.problem.measures(one), 0) for one in plain]
@@ -355,7 +360,9 @@ class ExactRun:
             return found
         better = self.work.minmax_measures
         if better is None and not self.effort.is_over():
-            most = _EXPENSIVE_COMPARED_STARTS if is_expensive(self.problem) else _COMPARED_STARTS
+            # Weights that are positive prove what all groups can gain together.
+            little = positive and certificate.relative_gap <= _LITTLE_GAIN
+            most = 1 if little or is_expensive(self.problem) else _COMPARED_STARTS
             better = self._search_largest(MinMaxGoal(self.problem), most)[1].measures
             self.work.minmax_measures = better
         return replace(found, certificate=with_minmax(self.problem, certificate, better))
