@@ -15,7 +15,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController  # comes with scikit-learn
 
-_FEW_COLUMNS = 512
+_FEW_COLUMNS = 1024
 """Matrices of at most so many rows and columns are small: their eigenproblems take two thirds of
 the time with two threads on two idle cores, and many times as long beside a busy process."""
 

@@ -24,8 +24,9 @@ _PATIENCE, _LITTLE_PATIENCE = 4, 2
 """Where starts are expensive, how many in a row bring nothing before the search gives up; and the
 same in large problems, and once the search space is wide, to see whether that brings anything."""
 
-_LITTLE_LEFT, _LEAST_PATIENCE = 1e-4, 1
-"""A gap, relative to the value, that is hardly worth further starts; and the patience with them."""
+_LITTLE_LEFT, _LEAST_PATIENCE = 10.0, 1
+"""How many times the gap that is small enough is hardly worth further starts, and not worth a wider
+search space; and the patience with such starts."""
 
 _SAME_END, _SAME_ROUNDED = 1e-7, 1e-12
 """Difference of values, relative to them, of searches that end in the same place; and relative to
@@ -109,7 +110,7 @@ class MultiStart:
         starts = self._all_starts(space, dual, most, first, then)
         patience = _LITTLE_PATIENCE if self.problem.is_large else _PATIENCE
         best = self._best_of(starts, space, goal, dual, patience)
-        left = goal.value(best.measures) > goal.enough(dual.value, space.effort.gap)
+        left = goal.value(best.measures) > goal.enough(dual.value, _LITTLE_LEFT * space.effort.gap)
         if left and not space.effort.is_over() and space.widen():
             starts = self._all_starts(space, dual, most, [best.basis], ())
             wide = self._best_of(starts, space, goal, dual, _LITTLE_PATIENCE)
@@ -127,7 +128,7 @@ class MultiStart:
         best, lowest, in_vain = None, np.inf, 0
         ends: list[float] = []  # those of unmet conditions, which are infinite, count one by one
         enough = goal.enough(dual.value, space.effort.gap)
-        nearly = goal.enough(dual.value, _LITTLE_LEFT)
+        nearly = goal.enough(dual.value, _LITTLE_LEFT * space.effort.gap)
         for number, start in enumerate(starts):
             weights = dual.weights
             if number % 2:

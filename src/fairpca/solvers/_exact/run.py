@@ -52,11 +52,10 @@ _ROOM_GAINS = 2.0
 """How many times what a negligible spread can bring has to be gained for another subspace."""
 
 _COMPARED_STARTS = 10
-"""Starts of the min-max search that an equal solution is compared with; only the relaxed solution
-where they are expensive, or little can be gained."""
+"""Starts of the min-max search that an equal solution is compared with."""
 
 _LITTLE_GAIN = 1e-3
-"""The gap, relative to the value, up to which that is so."""
+"""The gap, relative to the value, up to which that search begins at the equal solution alone."""
 
 _NEARLY_CLOSED = 1e-4
 """A gap, relative to the value, that better weights may close."""
@@ -161,8 +160,7 @@ class ExactRun:
         dual, plain = settle_dual(self.space, goal), [self.problem.pca_basis]
         if self.problem.centering == "group":
             plain.append(self.problem.least_loss_basis)
-        then = [] if most == 1 else plain
-        best = self.search.best(self.space, goal, dual, most=most, then=then)
+        best = self.search.best(self.space, goal, dual, most=most, then=plain)
         # Whatever the searches end with, the worst-off group is no worse off than with PCA, and the
         # total loss is within its limit.
         ends = [LocalResult(one, dual.weights, self.problem.measures(one), 0) for one in plain]
@@ -360,11 +358,16 @@ class ExactRun:
             return found
         better = self.work.minmax_measures
         if better is None and not self.effort.is_over():
+            goal = MinMaxGoal(self.problem)
             # Weights that are positive prove what all groups can gain together.
             little = positive and certificate.relative_gap <= _LITTLE_GAIN
-            most = 1 if little or is_expensive(self.problem) else _COMPARED_STARTS
-            better = self._search_largest(MinMaxGoal(self.problem), most)[1].measures
-            self.work.minmax_measures = better
+            if little or is_expensive(self.problem):
+                start = goal.weights_at(certificate.measures, certificate.multipliers)
+                local = refine_in(self.space, goal, found.basis, start)
+                self.search.record(goal, local)
+            else:
+                local = self._search_largest(goal, _COMPARED_STARTS)[1]
+            self.work.minmax_measures = better = local.measures
         return replace(found, certificate=with_minmax(self.problem, certificate, better))
 
     def _searched(self) -> str:
