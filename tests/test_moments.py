@@ -442,6 +442,27 @@ def test_a_column_that_is_constant_in_each_group_costs_no_second_pass(monkeypatc
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11 * expected.max())
 
 
+@pytest.mark.parametrize("varying", [0, 1, 2])
+def test_a_column_that_is_constant_in_all_groups_but_one(varying):
+    # Far from all others, so that a shift common to all groups costs digits.
+    rng = np.random.default_rng(1)
+    X, codes = rng.normal(size=(3000, 3)), rng.integers(-1, 3, 3000)
+    X[:, 1] = np.array([1e7, -1e7, 0.0, 5.0])[codes]
+    X[codes == varying, 1] += 1e-3 * rng.normal(size=int((codes == varying).sum()))
+    count, _, mean, scatter = sums.group_sums(X, codes, 3, None)
+    for group in range(3):
+        rows = X[codes == group]
+        assert count[group] == len(rows)
+        columns = [0, 1, 2] if group == varying else [0, 2]
+        exact = exact_variances(rows[:, columns])
+        found = np.diag(scatter[group])[columns] / len(rows)
+        assert max(relative_errors(found, exact)) <= 1e-10
+        if group == varying:
+            continue
+        assert scatter[group, 1, 1] <= 1e-12 * len(rows)
+        assert mean[group, 1] == pytest.approx(rows[0, 1], rel=1e-15)
+
+
 # --- Large tables, which may be shared out to threads --------------------------
 
 

@@ -142,6 +142,29 @@ def test_slope_and_curvature_on_the_manifold():
     assert second == pytest.approx((search.curvature * step) @ step, rel=1e-4)
 
 
+@pytest.mark.parametrize("kind", ["general", "integer diagonal"])
+@pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("weights", [[0.4, 0.3, 0.2, 0.1], [2.0, -1.0, 1.0, -3.0], [0.0] * 4])
+def test_the_bases_of_a_search_diagonalise_both_blocks(kind, size, weights):
+    rng = np.random.default_rng(13)
+    matrices = size * random_problem(rng, kind, 4, 7, 3).matrices
+    forms = Forms.from_problem(problem_of(matrices, 3))
+    search = _SubspaceDescent(forms, MinMax(), random_basis(rng, 7, 3), np.full(4, 0.25))
+    search.moved = np.array(weights)
+    span = search.basis @ search.basis.T
+    search.diagonalise()
+    both = np.column_stack([search.basis, search.rest])
+    np.testing.assert_allclose(both.T @ both, np.eye(7), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(search.basis @ search.basis.T, span, rtol=0, atol=1e-13)
+    matrix = np.tensordot(search.moved, matrices, 1)
+    inside, outside = (part.T @ matrix @ part for part in (search.basis, search.rest))
+    curvature = 2.0 * (np.diag(inside)[None, :] - np.diag(outside)[:, None])
+    rounding = 1e-12 * float(np.abs(matrices).max())
+    np.testing.assert_allclose(search.curvature, curvature.ravel(), rtol=0, atol=rounding)
+    for block in (inside, outside):
+        np.testing.assert_allclose(block, np.diag(np.diag(block)), rtol=0, atol=rounding)
+
+
 def test_a_local_search_ends_at_a_fair_and_stationary_point():
     rng = np.random.default_rng(7)
     fair = 0

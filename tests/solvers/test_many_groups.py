@@ -195,6 +195,26 @@ def test_minmax_value_agrees_with_an_sdp():
         assert found.value == pytest.approx(sdp_value(problem, "minmax")[0], abs=1e-6)
 
 
+def test_equality_that_levels_down_is_reported_with_many_columns():
+    # There the search for a subspace in which nobody is worse off begins at the equal one.
+    rng = np.random.default_rng(0)
+    reported = 0
+    for _ in range(10):
+        matrices = np.zeros((3, 125, 125))
+        matrices[:, :5, :5] = random_problem(rng, "general", 3, 5, 2).matrices
+        matrices[:, range(5, 125), range(5, 125)] = rng.uniform(0.01, 0.1, 3)[:, None]
+        problem = problem_of(matrices, 2, criterion="equal")
+        certificate = ExactSolver(n_starts=8).solve(problem).certificate
+        least = ExactSolver(n_starts=8).solve(problem_of(matrices, 2, criterion="minmax"))
+        if (certificate.measures - least.certificate.measures).min() < 1e-6 * problem.scale:
+            continue
+        reported += 1
+        found = certificate.minmax_measures
+        assert (found < certificate.measures).all()
+        assert found.max() == pytest.approx(least.certificate.measures.max(), rel=1e-6)
+    assert reported >= 3
+
+
 def test_equality_that_levels_down_is_reported():
     # Serving the third group costs the others; equality makes them all as badly off as it is.
     rng = np.random.default_rng(0)

@@ -34,8 +34,8 @@ columns; with more columns the matrix product uses all cores well by itself."""
 
 NEAR, _FAR = 1e4, 1e5
 """Squared mean over variance, up to which no shift is needed and from which it was a bad one.
-The relative error of a variance is about this ratio times the rounding unit: 1e-11 at most. The
-same holds for what was subtracted to find it."""
+The relative error of a variance is a few times this ratio times the rounding unit, some 1e-10 at
+most. The same holds for what was subtracted to find it."""
 
 _MOST_ROWS = 0.5
 """The sums of a group with more than this share of the rows are found by subtraction, if there are
