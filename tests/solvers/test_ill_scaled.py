@@ -233,3 +233,21 @@ def test_endings_do_not_depend_on_the_unit_of_ill_scaled_rows(factor):
         assert scaled.certificate.status == plain.certificate.status
         assert_allclose(scaled.disparities / factor / factor, plain.disparities, rtol=1e-6)
         assert scaled.certificate.lower_bound <= scaled.certificate.value
+
+
+@pytest.mark.parametrize("criterion", ["equal", "minmax"])
+@pytest.mark.parametrize("last", [1e-7, 1e-3, 1.0])
+def test_groups_that_are_alike_are_served_by_ordinary_pca(criterion, last):
+    # Their disparities are rounding, which weights of 1e14 would make a bound of.
+    rng = np.random.default_rng(434)
+    for _ in range(20):
+        turn = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+        matrix = (turn * [16.5, 2.8, 0.34, 0.12, last * 0.1]) @ turn.T
+        noise = rng.standard_normal((4, 5, 5)) * 1e-16
+        alike = [(matrix + matrix.T + wrong + wrong.T) / 2 for wrong in noise]
+        problem = problem_of(alike, 4, rng.uniform(10, 70, 4), criterion=criterion)
+        solution = ExactSolver().solve(problem)
+        least = problem.total_loss(problem.pca_basis)
+        assert problem.total_loss(solution.basis) == pytest.approx(least, rel=1e-6)
+        assert solution.certificate.measures.max() <= 10 * problem.rounding
+        assert solution.certificate.gap <= 10 * problem.rounding

@@ -9,10 +9,10 @@ from fairpca._linalg.types import Array
 from fairpca.problem import Problem
 from fairpca.solvers._exact.goals import LeastLoss, goal_of
 
-_SURELY_FAIR = 1e-2
-"""Share of the negligible spread by which the least total loss of all may miss what is asked for.
-
-It is far below 1, so that what is taken without a search is clearly fair.
+_SURELY_FAIR, _NOBODY_GAINS = 1e-2, 0.5
+"""Share of the negligible spread by which the least total loss of all may miss what is asked for:
+far below 1, so that what is taken without a search is clearly fair; and where no group can gain as
+much as half of it, so that there is nothing to search for but rounding.
 """
 
 
@@ -26,7 +26,9 @@ def without_search(problem: Problem) -> tuple[Array, str] | None:
         return basis, "one group: ordinary PCA"
     if not problem.traces.any():
         return basis, "no group has any variance"
-    measures, slack = problem.measures(basis), _SURELY_FAIR * problem.negligible_spread
+    measures, negligible = problem.measures(basis), problem.negligible_spread
+    at_best = (measures <= problem.measured.floor + _NOBODY_GAINS * negligible).all()
+    slack = (_NOBODY_GAINS if at_best else _SURELY_FAIR) * negligible
     if problem.goal == "equal" and np.ptp(measures) <= problem.tolerance + slack:
         return basis, "the least total loss of all meets the criterion"
     if problem.goal == "bounds" and (measures <= problem.caps + slack).all():
