@@ -20,9 +20,11 @@ from fairpca._linalg.types import Array
 from fairpca.estimators.gather import Gathered
 from fairpca.problem import Problem
 
-_DRAWS, _ENOUGH = (4, 4, 8, 8, 15, 40), 4
+_DRAWS, _ENOUGH = (4, 4, 8, 8, 15, 40), (2, 3, 3, 4, 4, 4)
 """How many groups are drawn, one lot after the other, until so many have a larger disparity. Among
-80 that are drawn at random one has one of the four largest disparities once in 20 times."""
+80 that are drawn at random one has one of the four largest disparities once in 20 times. Where two
+or three of the first have one, so will four of all: to stop there decides otherwise three times in
+a thousand, if every 25th group has one, and more rarely if fewer or more have."""
 
 _HOPELESS = 39
 """After so many of which none has a larger disparity, four of all will hardly have one."""
@@ -222,12 +224,14 @@ def often_drawn(some: SomeRows, r: int, noise: Array, levels: Array) -> NDArray[
 
 def _reached(groups: RandomGroups, t: float, level: float) -> bool:
     n_above = n_drawn = 0
-    for disparities in groups.disparities(t):
+    for disparities, enough in zip(groups.disparities(t), _ENOUGH, strict=True):
         n_above += int((disparities >= level).sum())
         n_drawn += len(disparities)
-        if n_above >= _ENOUGH or (n_above == 0 and n_drawn >= _HOPELESS):
+        if n_above >= enough:
+            return True
+        if n_above == 0 and n_drawn >= _HOPELESS:
             break
-    return n_above >= _ENOUGH
+    return False
 
 
 def _parts(rows: Array, weights: Array, share: float) -> tuple[Array, Array, int]:
