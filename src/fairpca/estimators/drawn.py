@@ -179,10 +179,10 @@ class RandomGroups:
         all_weight = near_weight + float(of_far.sum())
         mean = column_products(rows) / weights.sum()
         total = some.problem.total_matrix[:d, :d]
-        products = far[:, :, None] * far[:, None, :]
-        missing = total / np.trace(total) - (near_weight * mean + products.sum(axis=0)) / all_weight
+        missing = total / np.trace(total) - (near_weight * mean + far.T @ far) / all_weight
         basis = some.problem.pca_basis[:d, :r]
-        given = rows, weights, products.reshape(-1, d * d), of_far, step, effective, all_weight
+        products = np.einsum("na,nb->nab", far, far).reshape(-1, d * d)
+        given = rows, weights, products, of_far, step, effective, all_weight
         return cls(*given, mean, missing, basis)
 
     def disparities(self, t: float) -> Iterator[Array]:
