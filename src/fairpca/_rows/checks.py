@@ -91,13 +91,15 @@ def check_rows(
     if getattr(X, "shape", None) == (0, 0):
         raise ValueError("X is empty: it has no rows and no columns.")
     accept = {"ensure_min_samples": ensure_min_samples, **_ACCEPT}
-    rows = X.to_numpy() if _is_frame_of_floats(X) and column_names(X) else X
+    frame = _is_frame_of_floats(X)
+    names = column_names(X) if frame else None
+    rows = X.to_numpy() if names else X
     if reset and _is_plain(rows) and len(rows) >= ensure_min_samples:
         # scikit-learn has nothing to find fault with, and takes a twentieth of a fit to see that.
         if estimator is not None:
-            set_columns(estimator, rows.shape[1], column_names(X))
+            set_columns(estimator, rows.shape[1], names)
         return rows
-    if _is_frame_of_floats(X):
+    if frame:
         # Of the frame scikit-learn only sees names: it takes ten times as long to find the numbers.
         if estimator is not None:
             validate_data(estimator, X, reset=reset, skip_check_array=True)
