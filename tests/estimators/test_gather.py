@@ -4,9 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from sklearn.utils.validation import validate_data
 
 from fairpca import ExactSolver, FairPCA, GroupMoments, Problem
 from fairpca._rows import row_space
+from fairpca._rows.checks import check_rows
 from fairpca.estimators.gather import Gathered, gather
 
 from devices import import_torch
@@ -50,6 +52,38 @@ def test_columns_are_recorded_on_the_estimator_or_nowhere():
         gather(X[:, :3], GROUPS, estimator=estimator, reset=False)
     with pytest.raises(TypeError, match="string"):
         gather(frame.rename(columns={"w": 0}), GROUPS)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        X,
+        np.asfortranarray(X),
+        X.astype(">f8"),
+        X.astype(np.float32),
+        np.ma.array(X),
+        pd.DataFrame(X, columns=list("wxyz")),
+        pd.DataFrame(X),
+        X[:1],
+        X[:, :0],
+        X[0],
+        X + 0j,
+    ],
+)
+def test_rows_are_checked_as_scikit_learn_checks_them(given):
+    # Of plain tables it is not asked: what is taken, refused and recorded is the same.
+    def outcome(check):
+        estimator = FairPCA(2).fit(pd.DataFrame(X, columns=list("abcd")), sensitive_features=GROUPS)
+        try:
+            rows = check(estimator)
+        except ValueError as error:
+            return str(error)
+        names = getattr(estimator, "feature_names_in_", np.array([])).tolist()
+        return type(rows), rows.dtype, rows.tolist(), estimator.n_features_in_, names
+
+    kinds = {"dtype": [np.float64, np.float32], "ensure_min_samples": 2}
+    expected = outcome(lambda estimator: validate_data(estimator, given, **kinds))
+    assert outcome(lambda estimator: check_rows(given, estimator, ensure_min_samples=2)) == expected
 
 
 def test_far_more_columns_than_rows(monkeypatch):

@@ -91,7 +91,15 @@ def check_rows(
     if getattr(X, "shape", None) == (0, 0):
         raise ValueError("X is empty: it has no rows and no columns.")
     accept = {"ensure_min_samples": ensure_min_samples, **_ACCEPT}
-    if _is_frame_of_floats(X):
+    frame = _is_frame_of_floats(X)
+    names = column_names(X) if frame else None
+    rows = X.to_numpy() if names else X
+    if reset and _is_plain(rows) and len(rows) >= ensure_min_samples:
+        # scikit-learn has nothing to find fault with, and takes a twentieth of a fit to see that.
+        if estimator is not None:
+            set_columns(estimator, rows.shape[1], names)
+        return rows
+    if frame:
         # Of the frame scikit-learn only sees names: it takes ten times as long to find the numbers.
         if estimator is not None:
             validate_data(estimator, X, reset=reset, skip_check_array=True)
@@ -199,6 +207,20 @@ def refuse_distributed(X: Any) -> None:
             "and fit_transform of FairPCA leave where it is: bring its rows here first if they are "
             "few."
         )
+
+
+def set_columns(estimator: Any, n_features: int, names: Sequence[str] | None) -> None:
+    """Set number and names of an estimator's columns, as scikit-learn does."""
+    estimator.n_features_in_ = n_features
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def _is_plain(X: Any) -> bool:
+    """Whether this is a table of float64, and no other kind of array."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.dtype == np.float64 and X.shape[1] > 0
 
 
 def _is_frame_of_floats(X: Any) -> bool:

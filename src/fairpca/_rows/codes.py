@@ -83,7 +83,9 @@ def _encode_integers(array: NDArray[Any]) -> Encoded:
             offset = (array - array.dtype.type(low)).view(f"u{array.dtype.itemsize}")
         if offset.dtype == np.uint64:  # which old versions of bincount refuse
             offset = offset.astype(np.int64)
-        present = np.flatnonzero(np.bincount(offset, minlength=1))
+        # The least and the largest are there: of two values, as of two groups, both.
+        counts = np.bincount(offset) if high - low > 1 else np.ones(high - low + 1)
+        present = np.flatnonzero(counts)
         if len(present) == high - low + 1:
             codes: Codes = offset
         else:

@@ -247,7 +247,7 @@ def _as_array(values: Any) -> NDArray[Any]:
 
 def _name_missing(labels: tuple[Hashable, ...], codes: Codes) -> Encoded:
     """Give the codes -1 a label; one of that name in the data is the same group."""
-    if not (codes < 0).any():
+    if not _some_missing(codes):
         return labels, codes
     if MISSING not in labels:
         labels = (*labels, MISSING)
@@ -271,14 +271,18 @@ def _check_missing(
     encoded: list[Encoded], n_rows: int, missing_labels: str
 ) -> NDArray[np.bool_] | None:
     """Which rows are kept, where some are left out; raises ValueError if they must not be."""
-    if missing_labels == "group":
+    if missing_labels == "group" or not any(_some_missing(codes) for _, codes in encoded):
         return None
-    missing = np.any([codes < 0 for _, codes in encoded], axis=0)
+    missing: NDArray[np.bool_] = np.any([codes < 0 for _, codes in encoded], axis=0)
     n_missing = np.count_nonzero(missing)
-    if n_missing and missing_labels == "error":
+    if missing_labels == "error":
         raise ValueError(
             f"sensitive_features has {n_missing:,} missing values in {n_rows:,} rows: leave those "
             "rows out with missing_labels='drop', or make them a group of their own with "
             "missing_labels='group'."
         )
-    return ~missing if n_missing else None
+    return ~missing
+
+
+def _some_missing(codes: Codes) -> bool:
+    return bool(codes.min(initial=0) < 0)

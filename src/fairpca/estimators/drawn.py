@@ -20,9 +20,11 @@ from fairpca._linalg.types import Array
 from fairpca.estimators.gather import Gathered
 from fairpca.problem import Problem
 
-_DRAWS, _ENOUGH = (4, 4, 8, 8, 15, 40), 4
+_DRAWS, _ENOUGH = (4, 4, 8, 8, 15, 40), (2, 3, 3, 4, 4, 4)
 """How many groups are drawn, one lot after the other, until so many have a larger disparity. Among
-80 that are drawn at random one has one of the four largest disparities once in 20 times."""
+80 that are drawn at random one has one of the four largest disparities once in 20 times. Where two
+or three of the first have one, so will four of all: to stop there decides otherwise three times in
+a thousand, if every 25th group has one, and more rarely if fewer or more have."""
 
 _HOPELESS = 39
 """After so many of which none has a larger disparity, four of all will hardly have one."""
@@ -40,6 +42,10 @@ FEW_ROWS, _BLOCK = 2**12, 2**14
 
 _MANY_ROUNDINGS = 1e3
 """Errors of a sum of squares, in units of its rounding, that are more than it has."""
+
+_NO_MEAN = 1e-3
+"""Mean of all rows, relative to their deviation, that is left out where far rows are looked for, as
+what it can add is small enough to be allowed for."""
 
 _FAR = 2**8
 """About how many rows far out are looked for."""
@@ -100,19 +106,6 @@ class SomeRows:
         block /= np.sqrt(self.unit)
         return block, np.ones(len(block)) if weights is None else weights[part]
 
-    def shuffled(self) -> tuple[Array, Array]:
-        """The rows that are asked, times the roots of their weights, and these.
-
-        They are in random order, and those without weight are left out.
-        """
-        rows, weights = self.few
-        some = np.random.default_rng(0).permutation(np.flatnonzero(weights))
-        # By rows, whatever their order was, as they are taken one by one.
-        rows, weights = np.ascontiguousarray(rows)[some], weights[some]
-        if self.gathered.weights is not None:
-            rows *= np.sqrt(weights)[:, None]
-        return rows, weights
-
     def beyond(self, square: float) -> tuple[Array, Array]:
         """Of all rows those whose squared norm is larger, weighted."""
         found, weighing = [], []
@@ -130,10 +123,14 @@ class SomeRows:
             return np.arange(part.start, part.stop)
         rows, mean, weights = self._rows[part], self._mean, self.gathered.weights
         with np.errstate(over="ignore", invalid="ignore"):
-            squares = np.einsum("ij,ij->i", rows, rows)
-            squares += float(mean @ mean)
-            squares *= 1.0 + _MANY_ROUNDINGS * float(np.finfo(rows.dtype).eps)
-            squares -= 2.0 * (rows @ mean)
+            squares, of_mean = np.einsum("ij,ij->i", rows, rows), float(mean @ mean)
+            if of_mean < _NO_MEAN**2 * self.unit:  # 2 |x| |m| <= _NO_MEAN * (|x|^2 + unit)
+                squares *= 1.0 + _NO_MEAN
+                squares += of_mean + _NO_MEAN * self.unit
+            else:
+                squares += of_mean
+                squares *= 1.0 + _MANY_ROUNDINGS * float(np.finfo(rows.dtype).eps)
+                squares -= 2.0 * (rows @ mean)
             if weights is not None:
                 squares = squares * weights[part]
             return start + np.flatnonzero(~(squares <= square * self.unit))
@@ -143,8 +140,9 @@ class SomeRows:
 class RandomGroups:
     """Rows that groups are drawn from, in random order, and what ordinary PCA keeps of them.
 
-    Each of the rows stands for `step` rows, one that is far out for itself alone. `mean` is the
-    matrix of the former, `missing` what all these rows lack to have the matrix of all rows.
+    Each of the rows stands for `step` rows, one that is far out for itself alone: `far` has the
+    products of its numbers. `mean` is the matrix of the former, `missing` what all these rows lack
+    to have the matrix of all rows.
     """
 
     rows: Array
@@ -161,25 +159,30 @@ class RandomGroups:
     @classmethod
     def from_rows(cls, some: SomeRows, r: int) -> "RandomGroups | None":
         """Groups of some rows; None where none of them has weight."""
-        rows, weights = some.shuffled()
-        if not len(rows):
+        rows, weights = some.few
+        order = np.random.default_rng(0).permutation(np.flatnonzero(weights))
+        if not len(order):
             return None
         d, step = rows.shape[1], some.step
         effective = float(weights.sum() ** 2 / (weights @ weights))
         far, of_far = rows[:0], weights[:0]
         if step > 1:
-            squares = np.einsum("ij,ij->i", rows, rows)
+            squares = (weights * np.einsum("ij,ij->i", rows, rows))[order]
             limit = _far_out(squares, step)
             if limit is not None:
                 far, of_far = some.beyond(limit)
-                rows, weights = rows[squares <= limit], weights[squares <= limit]
+                order = order[squares <= limit]
+        rows, weights = rows.take(order, axis=0), weights[order]
+        if some.gathered.weights is not None:
+            rows *= np.sqrt(weights)[:, None]
         near_weight = float(step * weights.sum())
         all_weight = near_weight + float(of_far.sum())
         mean = column_products(rows) / weights.sum()
         total = some.problem.total_matrix[:d, :d]
-        missing = total / np.trace(total) - (near_weight * mean + column_products(far)) / all_weight
+        missing = total / np.trace(total) - (near_weight * mean + far.T @ far) / all_weight
         basis = some.problem.pca_basis[:d, :r]
-        given = rows, weights, far, of_far, step, effective, all_weight
+        products = np.einsum("na,nb->nab", far, far).reshape(-1, d * d)
+        given = rows, weights, products, of_far, step, effective, all_weight
         return cls(*given, mean, missing, basis)
 
     def disparities(self, t: float) -> Iterator[Array]:
@@ -205,8 +208,7 @@ class RandomGroups:
                 drawn = rng_of_far.random((n_draws, len(self.far))) < share
                 group_weight = self.all_weight * share
                 matrices *= np.maximum(1.0 - drawn @ self.of_far / group_weight, 0.0)[:, None, None]
-                for matrix, them in zip(matrices, drawn, strict=True):
-                    matrix += column_products(self.far[them]) / group_weight
+                matrices += (drawn @ self.far / group_weight).reshape(-1, d, d)
             matrices += self.missing
             own = np.linalg.eigvalsh(matrices)[:, -r:].sum(axis=1)
             yield own - np.einsum("nar,ar->n", matrices @ self.basis, self.basis)
@@ -222,12 +224,14 @@ def often_drawn(some: SomeRows, r: int, noise: Array, levels: Array) -> NDArray[
 
 def _reached(groups: RandomGroups, t: float, level: float) -> bool:
     n_above = n_drawn = 0
-    for disparities in groups.disparities(t):
+    for disparities, enough in zip(groups.disparities(t), _ENOUGH, strict=True):
         n_above += int((disparities >= level).sum())
         n_drawn += len(disparities)
-        if n_above >= _ENOUGH or (n_above == 0 and n_drawn >= _HOPELESS):
+        if n_above >= enough:
+            return True
+        if n_above == 0 and n_drawn >= _HOPELESS:
             break
-    return n_above >= _ENOUGH
+    return False
 
 
 def _parts(rows: Array, weights: Array, share: float) -> tuple[Array, Array, int]:
@@ -254,4 +258,5 @@ def _far_out(squares: Array, step: int) -> float | None:
     largest = np.sort(np.partition(squares, -tail - 1)[-tail - 1 :])
     if not largest[0] > 0.0 or 2.0 / np.log(largest[1:] / largest[0]).mean() > _LIGHT:
         return None
-    return float(largest[-beyond])
+    # A little more, so that wherever its norm is computed this row is not beyond it.
+    return float(largest[-beyond]) * (1.0 + _MANY_ROUNDINGS * float(np.finfo(float).eps))

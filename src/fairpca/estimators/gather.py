@@ -14,7 +14,13 @@ from sklearn.utils.validation import _get_feature_names
 from fairpca._linalg.backends import cluster_library, device_library, to_host
 from fairpca._linalg.dense import eigh_descending
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_device_rows, check_rows, check_weights, explain_not_finite
+from fairpca._rows.checks import (
+    check_device_rows,
+    check_rows,
+    check_weights,
+    explain_not_finite,
+    set_columns,
+)
 from fairpca._rows.codes import Codes
 from fairpca._rows.folds import in_folds, in_needed_folds
 from fairpca._rows.groups import encode_groups, warn_of_dropped
@@ -241,13 +247,9 @@ def check_moments(moments: GroupMoments, n_components: object) -> None:
 
 def record_columns(estimator: Any, source: GroupMoments | Gathered) -> None:
     """Set number and names of an estimator's columns, as scikit-learn does for rows."""
-    estimator.n_features_in_ = source.n_features
+    set_columns(estimator, source.n_features, source.feature_names)
     moments = source.moments if isinstance(source, Gathered) else source
     estimator.sensitive_names_ = moments.group_names or ()
-    if source.feature_names is not None:
-        estimator.feature_names_in_ = np.array(source.feature_names, dtype=object)
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
 
 
 def warn_of_no_groups(y: Any, way_out: str) -> None:
