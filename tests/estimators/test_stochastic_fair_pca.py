@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
@@ -155,13 +156,31 @@ def direction(matrices, problem, basis):
     kept = np.array([np.trace(part) for part in inner])
     found = noisy_step(products, problem.own_gains - kept, problem.weights, 1e-6)
     step = sum(c * part for c, part in zip(found.direction, tangents, strict=True)) @ turn
-    return step / np.linalg.norm(step)
+    size = np.linalg.norm(step)
+    return step / size if size > 1e-12 else np.zeros_like(step)  # which is rounding
+
+
+def steepest_common_slope(objectives, problem, basis):
+    """How steeply all objectives can fall together, by finite differences and a linear program."""
+    d, r = basis.shape
+    rest, h, slopes = np.linalg.qr(basis, mode="complete")[0][:, r:], 1e-6, []
+    for part in np.eye((d - r) * r).reshape(-1, d - r, r):
+        ahead, behind = (np.linalg.qr(basis + t * rest @ part)[0] for t in (h, -h))
+        rise = objectives.values(problem, ahead) - objectives.values(problem, behind)
+        slopes.append(rise / (2 * h))
+    slopes = np.array(slopes).T
+    slopes /= np.linalg.norm(slopes, axis=1)[:, None]
+    m, n = slopes.shape
+    bounds = [(-1.0, 1.0)] * n + [(0.0, 1.0)]
+    conditions = np.column_stack([slopes, np.ones(m)])
+    return -linprog(np.eye(n + 1)[-1] * -1.0, conditions, np.zeros(m), bounds=bounds).fun
 
 
 # The step
 
 
 @settings(max_examples=30, deadline=None)
+@example(131, 6, 1)
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 4))
 def test_all_objectives_fall_along_the_direction(seed, k, r):
     X, groups = grouped_rows(n=40 * k, d=6, k=k, seed=seed)
@@ -169,10 +188,14 @@ def test_all_objectives_fall_along_the_direction(seed, k, r):
     basis = np.linalg.qr(np.random.default_rng(seed).normal(size=(6, r)))[0]
     step = direction(problem.matrices, problem, basis)
     objectives = PaperObjectives()
+    if not step.any():
+        # With more groups than directions to go in there may be none in which all fall.
+        assert steepest_common_slope(objectives, problem, basis) <= 1e-6
+        return
     before = objectives.values(problem, basis)
     after = objectives.values(problem, np.linalg.qr(basis + 1e-6 * step)[0])
     assert (after - before <= 1e-9 * (1.0 + np.abs(before))).all()
-    assert after[0] < before[0] or np.isclose(np.linalg.norm(step), 0.0)
+    assert after[0] < before[0]
 
 
 def test_a_difference_within_reach_is_held_at_zero():
