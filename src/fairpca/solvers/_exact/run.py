@@ -57,8 +57,9 @@ _COMPARED_STARTS = 10
 _LITTLE_GAIN = 1e-3
 """The gap, relative to the value, up to which that search begins at the equal solution alone."""
 
-_NEARLY_CLOSED = 1e-4
-"""A gap, relative to the value, that better weights may close."""
+_NEARLY_CLOSED, _PERHAPS_CLOSED = 1e-4, 1e-2
+"""A gap, relative to the value, that better weights may close; and where the local search has found
+better ones than the ascent, which then has not come to its end."""
 
 _CLEAR_GAIN = 10.0
 """By how many negligible spreads somebody has to gain for a subspace to be called better."""
@@ -186,7 +187,7 @@ class ExactRun:
             if not neighbours and goal.value(local.measures) > goal.enough(dual.value):
                 local = self._from_stricter(goal, local)
             if goal.is_met(local.measures):
-                return self._finish(goal, local, dual)
+                return self._compared(self._proven(goal, local, dual))
         return self._fall_back(goal, proof)
 
     def _from_stricter(self, goal: LeastLoss, found: LocalResult) -> LocalResult:
@@ -255,7 +256,7 @@ class ExactRun:
         dual = next(ascents)
         local = self._least_loss_at_edge(goal, least, nearest, dual)
         others = chain(known, (dual.weights for dual in ascents))
-        return self._finish(goal, local, dual, others, proof.weights)
+        return self._compared(self._proven(goal, local, dual, others, proof.weights))
 
     def _is_isolated(self, goal: Goal, nearest: LocalResult) -> bool:
         """Whether none beside it comes so near; only looked at where searches are expensive."""
@@ -285,16 +286,6 @@ class ExactRun:
             return nearest
         return local
 
-    def _finish(
-        self,
-        goal: LeastLoss,
-        local: LocalResult,
-        dual: DualResult,
-        others: Iterable[Array] = (),
-        proof: Array | None = None,
-    ) -> Finding:
-        return self._compared(self._proven(goal, local, dual, others, proof))
-
     def _proven(
         self,
         goal: Goal,
@@ -307,8 +298,10 @@ class ExactRun:
         between = (dual.weights + local.weights) / 2
         known = [dual.weights, local.weights, between]
         found = self._best_proof(goal, local, known, others, proof)
-        left = found.certificate.relative_gap
-        if is_expensive(self.problem) or not OPTIMAL_GAP < left <= _NEARLY_CLOSED:
+        left, proof_of_dual = found.certificate.relative_gap, goal.multipliers(dual.weights)
+        ended = np.array_equal(found.certificate.multipliers, proof_of_dual)
+        most = _NEARLY_CLOSED if ended else _PERHAPS_CLOSED
+        if is_expensive(self.problem) or not OPTIMAL_GAP < left <= most:
             return found
         # The weights may only lack digits, of which an ascent near them brings some.
         nearer = settle_dual(self.space, goal, near=local.weights)
