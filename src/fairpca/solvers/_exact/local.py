@@ -29,9 +29,10 @@ _RESIDUAL, _SLOPE = 1e-13, 1e-12
 """Residual of the criterion, and norm of the slope, that count as zero, relative to the largest
 trace: what rounding allows."""
 
-_CREEPING = 40
+_CREEPING, _PATIENCE = 40, 200
 """How often steps on the first inner problem have been halved when a firm penalty hinders the
-search, as it does where many groups have nearly the largest measure, and is made soft."""
+search, as it does where many groups have nearly the largest measure, and is made soft; and the same
+for a patient search, which may come to an end of its own."""
 
 _INNER_SHARE = 0.03
 """The slope is small enough to move the weights when it is this share of the residual."""
@@ -83,11 +84,13 @@ def refine(
     weights: Array,
     firmness: float = 1.0,
     effort: Effort | None = None,
+    *,
+    patient: bool = False,
 ) -> LocalResult:
     """Minimise the criterion from a basis and weights nearby.
 
     The penalty begins as many times as large as `firmness` says: a firm one stays near the basis,
-    a soft one goes where the weights lead.
+    a soft one goes where the weights lead. If `patient`, it stays firm for longer.
     """
     settled = _settled(forms, criterion, basis, weights)
     if settled is not None:
@@ -101,7 +104,8 @@ def refine(
         small = max(_SLOPE * forms.scale, _INNER_SHARE * min(now, residual))
         if search.slope() > small and search.newton_step():
             inner_steps += 1
-            creeps = search.n_halved >= _CREEPING and residual == np.inf
+            creeps = search.n_halved >= (_PATIENCE if patient else _CREEPING)
+            creeps &= residual == np.inf
             if creeps and search.rho > soft_rho:
                 search.rho = soft_rho
                 search.move_weights(search.state)

@@ -28,6 +28,10 @@ _LITTLE_LEFT, _LEAST_PATIENCE = 10.0, 1
 """How many times the gap that is small enough is hardly worth further starts, and not worth a wider
 search space; and the patience with such starts."""
 
+_NEAR = 1e-2
+"""A gap, relative to the value, up to which searches need not be patient: beyond it every start
+counts, and every end that a firm search may come to."""
+
 _SAME_END, _SAME_ROUNDED = 1e-7, 1e-12
 """Difference of values, relative to them, of searches that end in the same place; and relative to
 tr(A), if that is more: rounding."""
@@ -51,12 +55,19 @@ most 1."""
 
 
 def refine_in(
-    space: WholeSpace, goal: Goal, start: Array, weights: Array, firmness: float = 1.0
+    space: WholeSpace,
+    goal: Goal,
+    start: Array,
+    weights: Array,
+    firmness: float = 1.0,
+    *,
+    patient: bool = False,
 ) -> LocalResult:
     """A local search inside the space, from and to coordinates of the whole space."""
+    how: dict[str, Any] = {"firmness": firmness, "effort": space.effort, "patient": patient}
     below = space.lower(start)
     with threads_for(space.forms.d):
-        inside = refine(space.forms, goal.criterion, below, weights, firmness, space.effort)
+        inside = refine(space.forms, goal.criterion, below, weights, **how)
     return replace(inside, basis=space.lift(inside.basis))
 
 
@@ -129,12 +140,15 @@ class MultiStart:
         ends: list[float] = []  # those of unmet conditions, which are infinite, count one by one
         enough = goal.enough(dual.value, space.effort.gap)
         nearly = goal.enough(dual.value, _LITTLE_LEFT * space.effort.gap)
+        near, expensive = goal.enough(dual.value, _NEAR), is_expensive(self.problem)
         for number, start in enumerate(starts):
             weights = dual.weights
             if number % 2:
                 # The weights of the relaxed solution draw all starts to the same few ends.
                 weights = goal.weights_at(space.forms.measures(space.lower(start)), weights)
-            local = refine_in(space, goal, start, weights, _FIRMNESS[number // 2 % 2])
+            patient = not (expensive or lowest <= near)
+            firmness = _FIRMNESS[number // 2 % 2]
+            local = refine_in(space, goal, start, weights, firmness, patient=patient)
             reached = self.record(goal, local)
             in_vain = 0 if reached < lowest - _GAIN * goal.scale else in_vain + 1
             if best is None or reached < lowest:
@@ -144,9 +158,9 @@ class MultiStart:
                 ends.append(reached)
             space.effort.tell(**self._told(goal, dual.value, lowest))
             most = _LEAST_PATIENCE if lowest <= nearly else patience
-            given_up = is_expensive(self.problem) and lowest < np.inf and in_vain >= most
-            at_last = given_up or _all_seen(len(ends), number + 1)
-            if lowest <= enough or at_last or space.effort.is_over():
+            given_up = expensive and lowest < np.inf and in_vain >= most
+            seen = (expensive or lowest <= near) and _all_seen(len(ends), number + 1)
+            if lowest <= enough or given_up or seen or space.effort.is_over():
                 break
         assert best is not None
         return best
