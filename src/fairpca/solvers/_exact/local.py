@@ -193,8 +193,8 @@ class _SubspaceDescent:
         self.basis, self.images = self.basis @ turn, self.images @ backend.put(turn)
         basis, image = backend.put(self.basis), image @ backend.put(turn)
         matrix = self.forms.weighted_sum(net)
-        # What is orthogonal to the basis has its eigenvectors in the place of a basis of its own:
-        # those of the matrix there, and of a large negative multiple of U U^T, which come last.
+        # The eigenvectors of the matrix in what is orthogonal to U are a basis of that as well; a
+        # large negative multiple of U U^T makes U come last.
         below = 2.0 * float(backend.xp.linalg.norm(matrix)) or self.forms.scale
         half = image - basis * backend.put((inside - below) / 2.0)
         outside, vectors = backend.eigh(matrix - basis @ half.T - half @ basis.T)
