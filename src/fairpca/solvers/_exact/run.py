@@ -240,6 +240,10 @@ class ExactRun:
         after = goal.nearest()
         proof = settle_dual(self.space, after) if proof is None else proof
         nearest = self.search.best(self.space, after, proof)
+        if not goal.is_impossible(proof.value) and not self.effort.is_over():
+            # Neither found nor impossible: other starts may come nearer.
+            again = self.search.best(self.space, after, proof, first=[nearest.basis])
+            nearest = min(nearest, again, key=lambda local: after.value(local.measures))
         least = max(goal.miss(nearest.measures), 0.0)
         exactly, allowed = goal.loosened(least), goal.loosened(least + negligible / 2)
         proven = after.value(nearest.measures) <= after.enough(proof.value, self.effort.gap)
