@@ -299,16 +299,16 @@ class ExactRun:
         proof: Array | None = None,
     ) -> Finding:
         # Between the two, a bound is no worse than the worse of theirs, up to rounding.
-        between = (dual.weights + local.weights) / 2
-        known = [dual.weights, local.weights, between]
+        known = [dual.weights, local.weights, (dual.weights + local.weights) / 2]
         found = self._best_proof(goal, local, known, others, proof)
         left, proof_of_dual = found.certificate.relative_gap, goal.multipliers(dual.weights)
         ended = np.array_equal(found.certificate.multipliers, proof_of_dual)
-        most = _NEARLY_CLOSED if ended else _PERHAPS_CLOSED
+        # What is impossible has no best weights: they grow without bound.
+        most = _NEARLY_CLOSED if ended or proof is not None else _PERHAPS_CLOSED
         if is_expensive(self.problem) or not OPTIMAL_GAP < left <= most:
             return found
         # The weights may only lack digits, of which an ascent near them brings some.
-        nearer = settle_dual(self.space, goal, near=local.weights)
+        nearer = settle_dual(self.space, goal, goal.limit, local.weights)
         more = self._best_proof(goal, local, [nearer.weights], (), proof)
         return max(found, more, key=lambda finding: finding.certificate.lower_bound)
 
