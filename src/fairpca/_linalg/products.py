@@ -7,6 +7,9 @@ from fairpca._linalg.types import Array
 FEW_COLUMNS = 32
 """Up to so many columns a product of different matrices is quicker than one with itself."""
 
+_LANES = 8
+"""Numbers that a processor computes with at once: blocks of so many columns take the least time."""
+
 SMALL_PRODUCT = 10**6
 """Multiplications up to which OpenBLAS computes a product of matrices without packing them first,
 which takes as long as the product itself where there are few columns."""
@@ -19,15 +22,20 @@ def column_products(rows: Array, out: Array | None = None) -> Array:
     turned = np.swapaxes(rows, -1, -2)
     if d > FEW_COLUMNS:
         return np.matmul(turned, rows, out=out)
-    # All columns but the first with all: of a matrix with itself NumPy lets a routine compute the
-    # half, which packs its blocks and so takes longer.
+    # Some columns with all, then the others with each other: nearly the half, as a matrix that is
+    # symmetric needs. Of a matrix with itself NumPy lets a routine compute the half, which packs
+    # its blocks and so takes longer; without the last column it is not one with itself.
+    first = _LANES * -(-d // (2 * _LANES)) if d > _LANES else d // 2
     n, step = rows.shape[-2], SMALL_PRODUCT // (d * d)
     whole = n - n % step if n > step else 0
-    np.matmul(turned[..., 1:, whole:], rows[..., whole:, :], out=out[..., 1:, :])
-    if whole:  # many small products in one call
-        parts = rows[..., :whole, :].reshape(*rows.shape[:-2], -1, step, d)
-        products = np.swapaxes(parts, -1, -2)[..., 1:, :] @ parts
-        out[..., 1:, :] += products.sum(axis=-3)
-    out[..., 0, 1:] = out[..., 1:, 0]
-    out[..., 0, 0] = np.einsum("...i,...i", rows[..., 0], rows[..., 0])
+    parts = rows[..., :whole, :].reshape(*rows.shape[:-2], -1, step, d)
+    for these, those in (slice(first), slice(None)), (slice(first, d - 1), slice(first, None)):
+        part = out[..., these, those]
+        np.matmul(turned[..., these, whole:], rows[..., whole:, those], out=part)
+        if whole:  # many small products in one call
+            products = np.swapaxes(parts[..., these], -1, -2) @ parts[..., those]
+            part += products.sum(axis=-3)
+    out[..., first:, :first] = np.swapaxes(out[..., :first, first:], -1, -2)
+    out[..., -1, first:-1] = out[..., first:-1, -1]
+    out[..., -1, -1] = np.einsum("...i,...i", rows[..., -1], rows[..., -1])
     return out

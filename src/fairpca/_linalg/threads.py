@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar
 
 from threadpoolctl import ThreadpoolController  # comes with scikit-learn
 
@@ -31,11 +31,14 @@ def threads_for(n_columns: int) -> AbstractContextManager[None]:
 
 
 class _Limit:
-    """How many bodies of `one_blas_thread` are being run, and what ends the limit."""
+    """How many bodies of `one_blas_thread` are being run, and the threads that there were before.
+
+    The controller has a limit of its own, which takes as long as a small eigenproblem.
+    """
 
     lock = Lock()
     users = 0
-    current: Any = None
+    before: ClassVar[list[tuple[Any, int]]] = []
 
 
 @contextmanager
@@ -46,7 +49,9 @@ def one_blas_thread() -> Iterator[None]:
     """
     with _Limit.lock:
         if _Limit.users == 0:
-            _Limit.current = _blas().limit(limits=1, user_api="blas")
+            _Limit.before = [(blas, blas.num_threads) for blas in _blas().lib_controllers]
+            for blas, _ in _Limit.before:
+                blas.set_num_threads(1)
         _Limit.users += 1
     try:
         yield
@@ -54,7 +59,8 @@ def one_blas_thread() -> Iterator[None]:
         with _Limit.lock:
             _Limit.users -= 1
             if _Limit.users == 0:
-                _Limit.current.restore_original_limits()
+                for blas, n_threads in _Limit.before:
+                    blas.set_num_threads(n_threads)
 
 
 @cache

@@ -57,14 +57,15 @@ def group_sums(
     Groups without weight have a mean and a scatter of zero.
     """
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        sums = _pass(X, codes, weights, np.tile(_sample_shift(X), (k, 1)), _largest(X, codes, k))
+        shift = np.repeat(_sample_shift(X)[None], k, axis=0)
+        sums = _pass(X, codes, weights, shift, _largest(X, codes, k))
         lost = sums.lost_digits()
-        constant = _constant(X, codes, lost)
+        values, constant = _constant(X, codes, lost) if lost.any() else (lost, lost)
         if (lost & ~constant).any():
             sums, constant = _pass(X, codes, weights, sums.means()), np.zeros_like(lost)
         means, scatters = sums.means(), sums.scatters()
-        for group, column in np.argwhere(constant):
-            means[group, column] = X[np.argmax(codes == group), column]
+        for group, column in zip(*constant.nonzero(), strict=True):
+            means[group, column] = values[group, column]
             scatters[group, column] = scatters[group, :, column] = 0.0
         return sums.count, sums.weight, means, scatters
 
@@ -129,43 +130,53 @@ class _Sums:
 
 def _largest(X: Any, codes: Codes, k: int) -> int | None:
     """The group that has most rows, if it pays to subtract and every row is in a group."""
-    if k == 1 or X.shape[1] > FEW_COLUMNS or X.shape[0] == 0 or codes.min() < 0:
+    if k == 1 or X.shape[1] > FEW_COLUMNS or X.shape[0] == 0:
         return None
     if k <= _FEW_GROUPS:
         counts = [np.count_nonzero(codes == group) for group in range(k)]
+        if sum(counts) < len(codes):
+            return None
+    elif codes.min() < 0:
+        return None
     else:
         counts = np.bincount(codes, minlength=k).tolist()
     most = max(counts)
     return counts.index(most) if most > _MOST_ROWS * len(codes) else None
 
 
-def _constant(X: Any, codes: Codes, asked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _constant(
+    X: Any, codes: Codes, asked: NDArray[np.bool_]
+) -> tuple[Array, NDArray[np.bool_]]:
     """Which of these columns have the same value in all rows of a group, as a sensitive one has.
 
-    Nothing varies there, so that no digits were lost either.
+    Nothing varies there, so that no digits were lost either. Returns the values, too.
     """
-    constant = np.zeros_like(asked)
-    groups = np.flatnonzero(asked.any(axis=1))
-    if scipy.sparse.issparse(X) or not len(groups):
-        return constant
-    first = np.zeros(len(asked), dtype=np.intp)
-    first[groups] = [int((codes == group).argmax()) for group in groups]
+    first, constant = np.zeros(asked.shape), np.zeros_like(asked)
+    if scipy.sparse.issparse(X):
+        return first, constant
+    start = np.zeros(len(asked), dtype=np.intp)
+    for group in np.flatnonzero(asked.any(axis=1)):
+        start[group] = (codes == group).argmax()
     for column in np.flatnonzero(asked.any(axis=0)):
         values = X[:, column]
-        varying = np.unique(codes[values != values[first].take(codes)])
+        first[:, column] = values[start]
+        differ = values != values[start].take(codes)
         constant[:, column] = asked[:, column]
-        constant[varying[varying >= 0], column] = False
+        if differ.any():
+            varying = np.unique(codes[differ])
+            constant[varying[varying >= 0], column] = False
         if (constant[:, column] != asked[:, column]).any():
             break  # all rows will be summed again anyway
-    return constant
+    return first, constant
 
 
 def _sample_shift(X: Any) -> Array:
     """Column means of some rows, or zeros where the data lies around zero as it is."""
     sample = X[:: max(1, X.shape[0] // 256)]
     rows = np.asarray(sample.toarray() if scipy.sparse.issparse(X) else sample, dtype=np.float64)
-    mean = rows.mean(axis=0)
-    needed = mean**2 > NEAR * rows.var(axis=0)
+    mean = rows.sum(axis=0) / len(rows)
+    deviations = rows - mean
+    needed = mean**2 > NEAR / len(rows) * np.einsum("ij,ij->j", deviations, deviations)
     return mean if needed.any() and np.isfinite(mean).all() else np.zeros(X.shape[1])
 
 
@@ -205,14 +216,15 @@ def _sum_rows(
     step = max((_FEW_COLUMNS_BYTES if d <= FEW_COLUMNS else _BLOCK_BYTES) // (8 * d), 3 * d)
     shifted, sparse = bool(shift.any()), scipy.sparse.issparse(X)
     product = np.empty((d, d))
-    buffer = np.empty((min(step, stop - start), d))
+    by_columns = not sparse and d <= FEW_COLUMNS and X.flags.fnc and X.dtype == np.float64
+    buffer = np.empty((min(step, stop - start), d), order="F" if by_columns else "C")
     ordered, ones = np.empty_like(buffer) if k > 1 else buffer, np.ones(len(buffer))
     for begin in range(start, stop, step):
         rows = slice(begin, min(begin + step, stop))
         part = X[rows].toarray() if sparse else X[rows]
-        if k > 1 and not (part.flags.c_contiguous and part.dtype == np.float64):
-            # Rows that do not lie together are gathered much faster from a copy in which they do;
-            # and in any order they give the same sums, to the last digit.
+        in_order = by_columns or (part.flags.c_contiguous and part.dtype == np.float64)
+        if k > 1 and not in_order:
+            # Rows that do not lie together are gathered much faster from a copy in which they do.
             ordered[: len(part)] = part
             part = ordered[: len(part)]
         part_codes = codes[rows]
@@ -249,7 +261,12 @@ def _take(part: Any, members: NDArray[np.intp] | None, buffer: Array | None) -> 
         block[...] = part
         return block
     # The members are positions in the part; "clip" only spares NumPy a second buffer.
-    return part.take(members, axis=0, out=buffer[: len(members)], mode="clip")  # type: ignore[no-any-return]
+    if buffer.flags.c_contiguous:
+        return part.take(members, axis=0, out=buffer[: len(members)], mode="clip")  # type: ignore[no-any-return]
+    block = buffer.T.reshape(-1)[: len(members) * len(buffer.T)].reshape(-1, len(members)).T
+    for values, taken in zip(part.T, block.T, strict=True):
+        values.take(members, out=taken, mode="clip")
+    return block
 
 
 def worker_threads(d: int) -> int:
