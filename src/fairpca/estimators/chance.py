@@ -132,7 +132,7 @@ class _Groups:
             expected, terms = _by_chance(self.values, r, self.noise, pairs)
             most = sizes * expected * _upper(terms)
             return np.asarray((disparities <= most) & (most >= least))
-        if tails is not None and tails.typical:
+        if tails is not None:
             unsettled &= disparities <= np.maximum(sizes, 1.0) * tails.most_by_chance(self.noise)
         if unsettled.any():
             levels = np.maximum(disparities, least)[unsettled]

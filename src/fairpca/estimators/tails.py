@@ -48,14 +48,11 @@ class Tails:
         How many times what is normal the products of squares are, at least once, for a <= r < b.
     squares : array of shape (d,)
         Variances of the squares; of many columns those of the directions that are looked at.
-    typical : bool
-        Whether these rows have the variances of all.
     """
 
     values: Array
     pairs: Array
     squares: Array
-    typical: bool
 
     def most_by_chance(self, noise: Array) -> Array:
         """What is above the disparity of any random group, where all directions are looked at.
@@ -78,13 +75,13 @@ class Tails:
 def tails_of(
     some: SomeRows, values: Array, directions: Array, r: int, *, near: bool
 ) -> Tails | None:
-    """The tails of some rows; None where none of them has weight.
+    """The tails of a few rows, if these are typical: they have the variances of all.
 
-    With `near`, directions far beyond the first r are taken together, and more rows are asked
-    where a few are not typical.
+    With `near`, directions far beyond the first r are taken together, and otherwise more rows are
+    asked. None where nothing is known.
     """
     found = _tails(some, values, directions, r, near, FEW_ROWS)
-    if near and (found is None or not found.typical):
+    if found is None and near:
         found = _tails(some, values, directions, r, near, _MORE_ROWS)
     return found
 
@@ -100,12 +97,13 @@ def squared_coordinates(
 def _tails(
     some: SomeRows, values: Array, directions: Array, r: int, near: bool, n_rows: int
 ) -> Tails | None:
+    """The tails of so many rows; None where none has weight, or a few are not typical."""
     m = min(directions.shape[1], r + _NEAR) if near else directions.shape[1]
     whole = m == len(values)
-    fourth, squares = np.zeros((m if whole else m + 1,) * 2), np.zeros(m)
-    weight = plain = 0.0
+    fourth, weight = np.zeros((m if whole else m + 1,) * 2), 0.0
     for inside, rows, weights in squared_coordinates(some, directions[:, :m], n_rows):
-        squares += weights @ inside
+        if n_rows == FEW_ROWS and not _are_typical(weights, inside, values[:m]):
+            return None
         weighted = inside
         if not whole:
             total = np.einsum("ij,ij->i", rows, rows)
@@ -114,7 +112,6 @@ def _tails(
             weighted = weighted * weights[:, None]
         fourth += column_products(weighted)
         weight += float(weights @ weights)
-        plain += float(weights.sum())
     if weight == 0.0:
         return None
     # What is beyond m directions is taken together, and stands for each of them.
@@ -126,11 +123,14 @@ def _tails(
         times = np.ones(m - r + 1, dtype=int)
         times[-1] = len(values) - m
         pairs = np.repeat(pairs, times, axis=1)
-    some_variance = values[:m] > _NOTHING
-    ratios = squares[some_variance] / plain / values[:m][some_variance]
-    return Tails(
-        values,
-        np.maximum(pairs, 1.0),
-        np.maximum(np.diag(fourth)[:m] / weight - values[:m] ** 2, 0.0),
-        bool(ratios.min() >= _TYPICAL[0] and ratios.max() <= _TYPICAL[1]),
-    )
+    squares = np.maximum(np.diag(fourth)[:m] / weight - values[:m] ** 2, 0.0)
+    return Tails(values, np.maximum(pairs, 1.0), squares)
+
+
+def _are_typical(weights: Array, squares: Array, values: Array) -> bool:
+    """Whether rows with these squared coordinates have nearly the variances of all rows."""
+    some, weight = values > _NOTHING, float(weights.sum())
+    if weight == 0.0:
+        return False
+    ratios = (weights @ squares)[some] / (weight * values[some])
+    return bool(ratios.min() >= _TYPICAL[0] and ratios.max() <= _TYPICAL[1])
