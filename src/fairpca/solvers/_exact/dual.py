@@ -63,8 +63,9 @@ _NEGLIGIBLE_GAIN = 1e-3
 """Rise of the smoothed value, relative to mu, that is not worth a step: smoothing itself changes
 the value by about mu."""
 
-_SLOPE_TOLERANCE, _GOOD_SLOPE = 2e-15, 2e-13
-"""Slopes, relative to the largest trace, that count as zero, and that are good enough."""
+_SLOPE_TOLERANCE, _EXPENSIVE_SLOPE, _GOOD_SLOPE = 2e-15, 5e-14, 2e-13
+"""Slopes, relative to the largest trace, that count as zero, the same where evaluations are
+expensive, and that are good enough."""
 
 _POLISHING_FACTOR = 0.5
 """A step of polishing that leaves more of the slope than this has met rounding, or a tie."""
@@ -96,6 +97,8 @@ class DualResult:
     """The mu, relative to `mu_unit`, from which nothing depended on it; or None."""
     is_rough: bool
     """Whether it could have been polished, and was not."""
+    is_polished: bool
+    """Whether it is exact, and inside of the domain."""
 
     @property
     def is_tied(self) -> bool:
@@ -115,14 +118,16 @@ def maximise_dual(
     *,
     first_mu: float | None = None,
     polish: bool = True,
+    at_end: bool = False,
     effort: Effort | None = None,
     slack: Callable[[float], float] | None = None,
 ) -> DualResult:
     """Maximise over the domain; stop as soon as the value is above the limit.
 
-    A start that is near the solution allows for a small mu to begin with: see `WARM_MU`. Without
-    `polish` the value is as good, and the subspace has fewer digits. In many dimensions the search
-    also ends where no more than the `slack` at a value seems to be missing.
+    A start that is near the solution allows for a small mu to begin with: see `WARM_MU`; if it is
+    thought to be `at_end`, polishing may be all that it takes. Without `polish` the value is as
+    good, and the subspace has fewer digits. In many dimensions the search also ends where no more
+    than the `slack` at a value seems to be missing.
     """
     search = _DualAscent(forms, domain, Effort() if effort is None else effort, slack)
     expensive = forms.d > EXPENSIVE
@@ -130,7 +135,9 @@ def maximise_dual(
     if expensive and not domain.bounded:
         usual, factor = _FREE_FIRST_MU, _FREE_MU_FACTOR
     first_mu = usual if first_mu is None else first_mu
-    smooth_at = search.follow(first_mu, factor, limit, polish=polish)
+    smooth_at = None
+    if not (at_end and search.polish_inside(domain.start)):
+        smooth_at = search.follow(first_mu, factor, limit, polish=polish)
     return DualResult(
         search.best_weights,
         search.best,
@@ -140,6 +147,7 @@ def maximise_dual(
         search.best > limit,
         smooth_at,
         smooth_at is not None and not polish,
+        search.is_polished,
     )
 
 
@@ -157,7 +165,7 @@ class _DualAscent:
         self.slack = slack if forms.d > EXPENSIVE else None
         self.best = -np.inf
         self.best_weights = domain.weights(domain.start)
-        self.n_eigen = 0
+        self.n_eigen, self.is_polished = 0, False
         self._unbalanced = np.linalg.pinv(domain.balance) @ domain.balance
         self._spectrum: Spectrum | None = None
 
@@ -196,8 +204,20 @@ class _DualAscent:
                 if not polish or self.polish(z, mu * unit) or mu <= last:
                     return mu
             elif mu <= last or (converged and self._suffices(mu * unit)):
+                if polish and expensive:
+                    self.polish_inside(z)
                 return None
             mu = max(mu * factor, last)
+
+    def polish_inside(self, z: Array) -> bool:
+        """Polish as if there were no barrier: that holds where it ends inside of the domain."""
+        mu = _EXPENSIVE_LAST_MU * mu_unit(self.forms)
+        self.smoothed = self._value(z, mu)[1]
+        before = self.best, self.best_weights, self.smoothed
+        self.is_polished = self.polish(z, mu)
+        if not self.is_polished:
+            self.best, self.best_weights, self.smoothed = before
+        return self.is_polished
 
     def _suffices(self, mu: float) -> bool:
         """Whether what smoothing and barrier take from the value is less than has to be known.
@@ -257,15 +277,16 @@ class _DualAscent:
         For a z at which no eigenvalues are tied, and without a barrier (section 8). Returns whether
         it ended where rounding allows no better.
         """
-        gradient, hessian = self._derivatives(z, mu, self._value(z, mu)[1])
-        left = float(np.linalg.norm(gradient))
+        gradient, hessian, left = self._slope(z, self._value(z, mu)[1])
+        zero = _EXPENSIVE_SLOPE if self.domain.bounded else _SLOPE_TOLERANCE
         for _ in range(_POLISHING_STEPS):
-            if left <= _SLOPE_TOLERANCE * self.forms.scale or self._is_lost(gradient, hessian):
+            if left <= zero * self.forms.scale or self._is_lost(gradient, hessian):
                 break
             trial = z + self._newton_step(gradient, hessian)
+            if self.domain.bounded and trial.min() <= 0.0:
+                break
             smoothed = self._value(trial, mu)[1]
-            gradient, hessian = self._derivatives(trial, mu, smoothed)
-            smaller = float(np.linalg.norm(gradient))
+            gradient, hessian, smaller = self._slope(trial, smoothed)
             if not (smaller < _POLISHING_FACTOR * left and smoothed.is_saturated):
                 break
             z, left = trial, smaller
@@ -276,6 +297,11 @@ class _DualAscent:
         kept = float(spectrum.values[: self.forms.r].sum())
         self.best = float(self.best_weights @ self.forms.constants) - kept
         return left <= _GOOD_SLOPE * self.forms.scale
+
+    def _slope(self, z: Array, smoothed: SmoothedSum) -> tuple[Array, Array, float]:
+        """Derivatives without the barrier, and the norm of the slope that the balance leaves."""
+        gradient, hessian = self._derivatives(z, 0.0, smoothed)
+        return gradient, hessian, float(np.linalg.norm(gradient - self._unbalanced @ gradient))
 
     def _value(self, z: Array, mu: float) -> tuple[float, SmoothedSum]:
         weights = self.domain.weights(z)

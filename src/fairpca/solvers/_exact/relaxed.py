@@ -58,7 +58,8 @@ def settle_dual(
                 return last
             spent = last.n_eigen
         elif last is not None and goal.resumes and not last.is_tied:
-            domain = goal.domain(forms, last.weights, RESUMED_MU)
+            domain = goal.domain(forms, last.weights, 0.0 if last.is_polished else RESUMED_MU)
+            how["at_end"] = last.is_polished
             last = maximise_dual(forms, domain, limit, first_mu=RESUMED_MU, **how)
             return last
         # Where eigenvalues are tied, solutions jump from one space to the next.
