@@ -22,7 +22,7 @@ WHOLE_LIMIT = EXPENSIVE
 _MORE_VECTORS = 8
 """Vectors beside the r leading ones that the eigensolver begins with."""
 
-_NEW, _NEW_DIGITS = 1e-10, 1e-9
+_NEW, _NEW_DIGITS = 1e-10, 1e-8
 """Distance from the span of others at which a vector is a direction of its own, and at which one
 brings digits that are worth a round."""
 
