@@ -12,7 +12,7 @@ from fairpca.solvers._exact.criteria import (
     Spread,
     project_on_simplex,
 )
-from fairpca.solvers._exact.domains import equal_domain
+from fairpca.solvers._exact.domains import equal_domain, minmax_domain, spread_domain
 from fairpca.solvers._exact.dual import maximise_dual
 from fairpca.solvers._exact.forms import Forms
 from fairpca.solvers._exact.local import _SubspaceDescent, is_isolated, refine
@@ -257,3 +257,54 @@ def test_polished_weights_make_the_disparities_equal(k, d, r):
             searched.basis @ searched.basis.T, settled.basis @ settled.basis.T, atol=1e-7
         )
     assert smooth >= 3
+
+
+def permuted_forms(k, d, r, seed=0):
+    """Groups with the same spectrum, each along other axes, and a little beside them."""
+    rng = np.random.default_rng(seed)
+    falling = np.arange(1, d + 1) ** -0.4
+    sizes = np.array([rng.permutation(falling) for _ in range(k)])
+    noise = rng.standard_normal((k, d, d)) / 300
+    matrices = (np.eye(d) + noise + noise.transpose(0, 2, 1)) * sizes[:, :, None] * sizes[:, None]
+    return Forms.from_problem(problem_of(matrices, r))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_with_a_barrier_polishing_ends_where_all_measures_are_equal(seed):
+    # Inside of the simplex the maximum has no slope: all measures are equal there, to rounding, and
+    # a local search has nothing left to do.
+    forms = permuted_forms(4, 130, 20, seed)
+    rough, dual = (maximise_dual(forms, minmax_domain(forms), polish=p) for p in (False, True))
+    assert dual.is_polished
+    assert dual.weights.min() > 0.01
+    assert dual.weights.sum() == pytest.approx(1.0, abs=1e-12)
+    assert dual.value == pytest.approx(rough.value, abs=1e-6 * forms.scale)
+    basis = dual.vectors[:, : forms.r]
+    assert np.ptp(forms.measures(basis)) <= 1e-12 * forms.scale
+    assert dual.value == pytest.approx(forms.measures(basis).max(), abs=1e-12 * forms.scale)
+    assert refine(forms, MinMax(np.zeros(4)), basis, dual.weights).n_iter == 0
+
+
+def test_a_start_at_the_end_is_polished_only():
+    forms = permuted_forms(4, 130, 20)
+    dual = maximise_dual(forms, minmax_domain(forms))
+    again = maximise_dual(forms, minmax_domain(forms, near=dual.weights, mu=0.0), at_end=True)
+    assert again.n_eigen <= 2
+    np.testing.assert_allclose(again.weights, dual.weights, atol=1e-9)
+    # A start that is far from the end is no worse than any other.
+    far = np.array([0.7, 0.1, 0.1, 0.1])
+    again = maximise_dual(forms, minmax_domain(forms, near=far, mu=0.0), at_end=True)
+    assert again.value == pytest.approx(dual.value, abs=1e-9 * forms.scale)
+
+
+def test_what_cannot_be_polished_stays_as_it_was():
+    # The least spread is not inside of its domain: in vain, and eigenvalues that are tied stay so.
+    forms = permuted_forms(8, 130, 5)
+    how = {"slack": lambda _: 1e-5 * forms.scale}
+    rough, dual = (
+        maximise_dual(forms, spread_domain(forms), polish=p, **how) for p in (False, True)
+    )
+    assert not dual.is_polished
+    assert rough.is_tied
+    np.testing.assert_array_equal(dual.occupation, rough.occupation)
+    np.testing.assert_array_equal(dual.weights, rough.weights)

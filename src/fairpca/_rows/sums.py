@@ -144,9 +144,7 @@ def _largest(X: Any, codes: Codes, k: int) -> int | None:
     return counts.index(most) if most > _MOST_ROWS * len(codes) else None
 
 
-def _constant(
-    X: Any, codes: Codes, asked: NDArray[np.bool_]
-) -> tuple[Array, NDArray[np.bool_]]:
+def _constant(X: Any, codes: Codes, asked: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
     """Which of these columns have the same value in all rows of a group, as a sensitive one has.
 
     Nothing varies there, so that no digits were lost either. Returns the values, too.

@@ -211,12 +211,10 @@ class _DualAscent:
 
     def polish_inside(self, z: Array) -> bool:
         """Polish as if there were no barrier: that holds where it ends inside of the domain."""
-        mu = _EXPENSIVE_LAST_MU * mu_unit(self.forms)
-        self.smoothed = self._value(z, mu)[1]
-        before = self.best, self.best_weights, self.smoothed
-        self.is_polished = self.polish(z, mu)
-        if not self.is_polished:
-            self.best, self.best_weights, self.smoothed = before
+        polished, smoothed, left = self._polished(z, _EXPENSIVE_LAST_MU * mu_unit(self.forms))
+        self.is_polished = left <= _GOOD_SLOPE * self.forms.scale
+        if self.is_polished:
+            self._take(polished, smoothed)
         return self.is_polished
 
     def _suffices(self, mu: float) -> bool:
@@ -272,12 +270,19 @@ class _DualAscent:
         return z, converged
 
     def polish(self, z: Array, mu: float) -> bool:
+        """Polish where nothing depends on mu; returns whether rounding allows no better."""
+        z, smoothed, left = self._polished(z, mu)
+        self._take(z, smoothed)
+        return left <= _GOOD_SLOPE * self.forms.scale
+
+    def _polished(self, z: Array, mu: float) -> tuple[Array, SmoothedSum, float]:
         """Newton's method for a slope of zero, which still falls when the value no longer rises.
 
-        For a z at which no eigenvalues are tied, and without a barrier (section 8). Returns whether
-        it ended where rounding allows no better.
+        For a z at which no eigenvalues are tied, and without a barrier (section 8). Returns where
+        it ended, and the norm of the slope that is left.
         """
-        gradient, hessian, left = self._slope(z, self._value(z, mu)[1])
+        smoothed = self._value(z, mu)[1]
+        gradient, hessian, left = self._slope(z, smoothed)
         zero = _EXPENSIVE_SLOPE if self.domain.bounded else _SLOPE_TOLERANCE
         for _ in range(_POLISHING_STEPS):
             if left <= zero * self.forms.scale or self._is_lost(gradient, hessian):
@@ -285,18 +290,19 @@ class _DualAscent:
             trial = z + self._newton_step(gradient, hessian)
             if self.domain.bounded and trial.min() <= 0.0:
                 break
-            smoothed = self._value(trial, mu)[1]
-            gradient, hessian, smaller = self._slope(trial, smoothed)
-            if not (smaller < _POLISHING_FACTOR * left and smoothed.is_saturated):
+            there = self._value(trial, mu)[1]
+            gradient, hessian, smaller = self._slope(trial, there)
+            if not (smaller < _POLISHING_FACTOR * left and there.is_saturated):
                 break
-            z, left = trial, smaller
-            self.smoothed = smoothed
-        # Values differ by rounding only; those of the last z belong to the vectors.
-        self.best_weights = self.domain.weights(z)
+            z, smoothed, left = trial, there, smaller
+        return z, smoothed, left
+
+    def _take(self, z: Array, smoothed: SmoothedSum) -> None:
+        """End at z: values differ by rounding only, those of z belong to the vectors."""
+        self.smoothed, self.best_weights = smoothed, self.domain.weights(z)
         spectrum = self.forms.spectrum(self.best_weights)
         kept = float(spectrum.values[: self.forms.r].sum())
         self.best = float(self.best_weights @ self.forms.constants) - kept
-        return left <= _GOOD_SLOPE * self.forms.scale
 
     def _slope(self, z: Array, smoothed: SmoothedSum) -> tuple[Array, Array, float]:
         """Derivatives without the barrier, and the norm of the slope that the balance leaves."""
