@@ -85,6 +85,11 @@ class Backend:
         """A tall array to be written into."""
         return np.empty((d, width), order="F")
 
+    def image(self, matrix: Any, block: Any) -> Any:
+        """The product of a symmetric matrix with a tall block."""
+        # Transposed it takes two thirds of the time: then BLAS does not copy the matrix first.
+        return (block.T @ matrix).T
+
     def qr(self, block: Any) -> tuple[Any, NDArray[Any]]:
         """Orthonormal columns, and the triangle as a NumPy array."""
         # NumPy's QR, not SciPy's: each has its own threads, and taking turns makes both wait.

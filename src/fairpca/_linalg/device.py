@@ -173,6 +173,9 @@ class DeviceBackend(Backend):
     def empty(self, d: int, width: int) -> Any:
         return self.xp.empty((d, width), dtype=self.xp.float64, device=self._device)
 
+    def image(self, matrix: Any, block: Any) -> Any:
+        return matrix @ block
+
     def eigh(self, matrix: Any) -> tuple[Array, Any]:
         values, vectors = self.xp.linalg.eigh(matrix)
         return self.host(values)[::-1].copy(), self.xp.flip(vectors, axis=1)

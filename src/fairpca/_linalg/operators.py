@@ -71,7 +71,8 @@ class ScatterMatrices:
     def kept(self, basis: Array, weighted: Array) -> Array:
         backend, xp = self.backend, self.backend.xp
         block, other = backend.put(basis), backend.put(weighted)
-        sums = backend.host(xp.stack([xp.sum((part @ block) * other) for part in self.scatter]))
+        images = (backend.image(part, block) for part in self.scatter)
+        sums = backend.host(xp.stack([xp.sum(image * other) for image in images]))
         sides = [backend.host(self.offsets @ side) for side in (block, other)]
         kept: Array = sums * self.scales + np.einsum("ka,ka->k", *sides) * self.shares
         return kept
@@ -96,12 +97,12 @@ class ScatterSum:
         groups, some = self._groups, np.flatnonzero(self._weights)
         if len(some) == 1:
             only = int(some[0])
-            image = groups.scatter[only] @ block
+            image = self.backend.image(groups.scatter[only], block)
             image *= float(self._weights[only] * groups.scales[only])
         else:
             if self._sum is None:
                 self._sum = self._combined(self._weights)
-            image = self._sum @ block
+            image = self.backend.image(self._sum, block)
         image += groups.offsets.T @ (self._shares * (groups.offsets @ block))
         return image
 
