@@ -463,6 +463,12 @@ def test_a_column_that_is_constant_in_all_groups_but_one(varying):
         assert mean[group, 1] == pytest.approx(rows[0, 1], rel=1e-15)
 
 
+def test_the_sums_of_no_rows_are_zero():
+    count, weight, mean, scatter = sums.group_sums(np.zeros((0, 3)), np.zeros(0, int), 2, None)
+    for found in (count, weight, mean, scatter):
+        assert not found.any()
+
+
 # --- Large tables, which may be shared out to threads --------------------------
 
 

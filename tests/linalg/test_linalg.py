@@ -145,6 +145,10 @@ def test_products_of_columns_in_any_number_of_parts(d, parts, order):
         assert (np.abs(found - exact) <= 1e-13 * sizes).all()
 
 
+def test_products_of_columns_of_an_empty_stack():
+    assert column_products(np.zeros((0, 5, 3))).shape == (0, 3, 3)
+
+
 def test_products_of_columns_of_a_stack():
     step = SMALL_PRODUCT // 30**2
     stack = np.random.default_rng(0).standard_normal((3, 2 * step + 5, 30))

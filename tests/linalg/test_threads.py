@@ -1,5 +1,7 @@
 """Threads of BLAS: one for small matrices, and as many as before for all else."""
 
+from threading import Event, Thread
+
 import numpy as np
 import pytest
 
@@ -39,4 +41,39 @@ def test_a_fit_solves_with_one_thread_and_leaves_the_others(usual, monkeypatch):
     X = np.random.default_rng(0).normal(size=(200, 6))
     FairPCA(2).fit(X, sensitive_features=np.arange(200) % 2)
     assert set(seen) == {1}
+    assert blas_threads() == usual
+
+
+def test_the_last_of_several_threads_ends_the_limit(usual):
+    entered, leave, seen = Event(), Event(), []
+
+    def other():
+        with one_blas_thread():
+            entered.set()
+            leave.wait(10)
+            seen.append(blas_threads())
+
+    thread = Thread(target=other)
+    with one_blas_thread():
+        thread.start()
+        assert entered.wait(10)
+    leave.set()
+    thread.join()
+    assert seen == [1]
+    assert blas_threads() == usual
+
+
+def test_a_thread_limits_after_another_did(usual):
+    with one_blas_thread():
+        pass
+    seen = []
+
+    def other():
+        with one_blas_thread():
+            seen.append(blas_threads())
+
+    thread = Thread(target=other)
+    thread.start()
+    thread.join()
+    assert seen == [1]
     assert blas_threads() == usual

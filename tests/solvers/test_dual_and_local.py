@@ -12,7 +12,12 @@ from fairpca.solvers._exact.criteria import (
     Spread,
     project_on_simplex,
 )
-from fairpca.solvers._exact.domains import equal_domain, minmax_domain, spread_domain
+from fairpca.solvers._exact.domains import (
+    ceiling_domain,
+    equal_domain,
+    minmax_domain,
+    spread_domain,
+)
 from fairpca.solvers._exact.dual import maximise_dual
 from fairpca.solvers._exact.forms import Forms
 from fairpca.solvers._exact.local import _SubspaceDescent, is_isolated, refine
@@ -308,3 +313,24 @@ def test_what_cannot_be_polished_stays_as_it_was():
     assert rough.is_tied
     np.testing.assert_array_equal(dual.occupation, rough.occupation)
     np.testing.assert_array_equal(dual.weights, rough.weights)
+
+
+def test_polishing_counts_what_bounds_cost():
+    forms, bounds = permuted_forms(4, 130, 20), np.array([1.1, 1.11, 1.09, 1.1])
+    dual = maximise_dual(forms, minmax_domain(forms, bounds))
+    assert dual.is_polished
+    kept = np.linalg.eigvalsh(forms.weighted_sum(dual.weights))[-forms.r :].sum()
+    expected = dual.weights @ (forms.constants - bounds) - kept
+    assert dual.value == pytest.approx(expected, abs=1e-12 * forms.scale)
+
+
+def test_weights_that_could_grow_without_bound_are_not_polished():
+    # Bounds that one subspace just attains: its loss is the optimum, and no bound may exceed it.
+    forms = permuted_forms(4, 130, 20)
+    weights = np.array([0.27, 0.30, 0.35, 0.29])
+    basis = np.linalg.eigh(forms.weighted_sum(weights))[1][:, -forms.r :]
+    caps = forms.measures(basis)
+    dual = maximise_dual(forms, ceiling_domain(forms, caps))
+    assert not dual.is_polished
+    assert dual.value <= forms.weights @ caps + 1e-12 * forms.scale
+    assert dual.value == pytest.approx(forms.weights @ caps, rel=1e-6)

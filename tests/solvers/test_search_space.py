@@ -98,3 +98,17 @@ def test_impossible_equality_in_many_columns():
         assert certificate.spread >= certificate.miss_bound
         assert certificate.value >= certificate.lower_bound
     assert "infeasible" in endings
+
+
+def test_bounds_that_are_just_attainable_in_many_columns():
+    rng = np.random.default_rng(1)
+    sizes = np.array([rng.permutation(np.arange(1, 331) ** -0.4) for _ in range(3)])
+    noise = rng.standard_normal((3, 330, 330)) / 40
+    matrices = np.eye(330) + noise + noise.transpose(0, 2, 1)
+    matrices = matrices * sizes[:, :, None] * sizes[:, None]
+    fair = ExactSolver().solve(problem_of(matrices, 32, criterion="minmax")).certificate
+    caps = fair.measures * (1 + 1e-4)
+    problem = problem_of(matrices, 32, criterion="minmax", bounds=caps)
+    certificate = ExactSolver().solve(problem).certificate
+    assert certificate.status == "optimal"
+    assert (certificate.measures <= caps * (1 + 1e-9)).all()

@@ -22,13 +22,13 @@ def column_products(rows: Array, out: Array | None = None) -> Array:
     turned = np.swapaxes(rows, -1, -2)
     if d > FEW_COLUMNS:
         return np.matmul(turned, rows, out=out)
-    # Some columns with all, then the others with each other: nearly the half, as a matrix that is
-    # symmetric needs. Of a matrix with itself NumPy lets a routine compute the half, which packs
-    # its blocks and so takes longer; without the last column it is not one with itself.
+    # Some columns with all, then the others with each other: little more than half of a symmetric
+    # matrix. NumPy leaves the product of a matrix with itself to a routine that computes the half
+    # but packs its blocks first, which takes longer: so the last column is left out on one side.
     first = _LANES * -(-d // (2 * _LANES)) if d > _LANES else d // 2
     n, step = rows.shape[-2], SMALL_PRODUCT // (d * d)
     whole = n - n % step if n > step else 0
-    parts = rows[..., :whole, :].reshape(*rows.shape[:-2], -1, step, d)
+    parts = rows[..., :whole, :].reshape(*rows.shape[:-2], whole // step, step, d)
     for these, those in (slice(first), slice(None)), (slice(first, d - 1), slice(first, None)):
         part = out[..., these, those]
         np.matmul(turned[..., these, whole:], rows[..., whole:, those], out=part)

@@ -51,7 +51,7 @@ def one_blas_thread() -> Iterator[None]:
         if _Limit.users == 0:
             _Limit.before = [(blas, blas.num_threads) for blas in _blas().lib_controllers]
             for blas, _ in _Limit.before:
-                blas.set_num_threads(1)
+                _set_threads(blas, 1)
         _Limit.users += 1
     try:
         yield
@@ -60,7 +60,21 @@ def one_blas_thread() -> Iterator[None]:
             _Limit.users -= 1
             if _Limit.users == 0:
                 for blas, n_threads in _Limit.before:
-                    blas.set_num_threads(n_threads)
+                    _set_threads(blas, n_threads)
+
+
+def _set_threads(blas: Any, n_threads: int) -> None:
+    """Set the number of a library's threads, from whatever thread of Python.
+
+    Recent controllers of OpenBLAS listen to the first thread that sets a number only, so that a
+    limit that another thread ends would stay.
+    """
+    release = getattr(blas, "clear_controlling_thread", None)
+    if release is not None:
+        release(force=True)
+    blas.set_num_threads(n_threads)
+    if release is not None:
+        release(force=True)
 
 
 @cache

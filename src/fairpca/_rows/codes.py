@@ -60,7 +60,7 @@ def _encode_few_strings(array: NDArray[Any]) -> tuple[list[Any], Codes] | None:
             return None
         try:
             same = np.asarray(rest == label, dtype=bool)
-        except TypeError:  # pandas' NA has no truth value
+        except (TypeError, ValueError):  # pandas' NA has no truth value, nor has an array
             return None
         here = np.flatnonzero(same)
         codes[here if places is None else places[here]] = len(labels)

@@ -151,7 +151,7 @@ def _largest(X: Any, codes: Codes, k: int) -> int | None:
 def _constant(X: Any, codes: Codes, asked: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
     """Which of these columns have the same value in all rows of a group, as a sensitive one has.
 
-    Nothing varies there, so that no digits were lost either. Returns the values, too.
+    Nothing varies there, so that no digits were lost either. Returns the values, too, of those.
     """
     first, constant = np.zeros(asked.shape), np.zeros_like(asked)
     if scipy.sparse.issparse(X):
@@ -174,6 +174,8 @@ def _constant(X: Any, codes: Codes, asked: NDArray[np.bool_]) -> tuple[Array, ND
 
 def _sample_shift(X: Any) -> Array:
     """Column means of some rows, or zeros where the data lies around zero as it is."""
+    if X.shape[0] == 0:
+        return np.zeros(X.shape[1])
     sample = X[:: max(1, X.shape[0] // 256)]
     rows = np.asarray(sample.toarray() if scipy.sparse.issparse(X) else sample, dtype=np.float64)
     mean = rows.sum(axis=0) / len(rows)

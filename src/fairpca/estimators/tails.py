@@ -75,10 +75,10 @@ class Tails:
 def tails_of(
     some: SomeRows, values: Array, directions: Array, r: int, *, near: bool
 ) -> Tails | None:
-    """The tails of a few rows, if these are typical: they have the variances of all.
+    """The tails of a few rows, if these are typical, that is, have the variances of all rows.
 
-    With `near`, directions far beyond the first r are taken together, and otherwise more rows are
-    asked. None where nothing is known.
+    With `near`, directions far beyond the first r are taken together, and where a few rows are not
+    typical, more are asked, whatever they are like. None where nothing is known.
     """
     found = _tails(some, values, directions, r, near, FEW_ROWS)
     if found is None and near:

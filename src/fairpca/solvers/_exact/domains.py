@@ -22,7 +22,8 @@ class Domain:
     """Weights ``offset + directions @ z`` at ``cost . z``.
 
     If bounded, z is not negative and ``balance @ z`` stays as it is at the start. If signed, z is
-    a positive and a negative part, of which only the first has a cost.
+    a positive and a negative part, of which only the first has a cost. If it is a simplex, z are
+    the weights, and sum to 1.
     """
 
     offset: Array
@@ -32,6 +33,7 @@ class Domain:
     start: Array
     bounded: bool = True
     signed: bool = False
+    simplex: bool = False
 
     def weights(self, z: Array) -> Array:
         """The weights of the groups' matrices."""
@@ -80,7 +82,7 @@ def minmax_domain(
     cost, start = np.zeros(k) if bounds is None else bounds, np.full(k, 1.0 / k)
     if near is not None:
         start = (1.0 - mu) * near / near.sum() + mu * start
-    return Domain(np.zeros(k), np.eye(k), cost, np.ones((1, k)), start)
+    return Domain(np.zeros(k), np.eye(k), cost, np.ones((1, k)), start, simplex=True)
 
 
 def ceiling_domain(forms: Forms, bounds: Array, near: Array | None = None) -> Domain:

@@ -64,8 +64,8 @@ _NEGLIGIBLE_GAIN = 1e-3
 the value by about mu."""
 
 _SLOPE_TOLERANCE, _EXPENSIVE_SLOPE, _GOOD_SLOPE = 2e-15, 5e-14, 2e-13
-"""Slopes, relative to the largest trace, that count as zero, the same where evaluations are
-expensive, and that are good enough."""
+"""Slopes, relative to the largest trace, that count as zero, the same on a simplex, and that are
+good enough."""
 
 _POLISHING_FACTOR = 0.5
 """A step of polishing that leaves more of the slope than this has met rounding, or a tie."""
@@ -98,7 +98,7 @@ class DualResult:
     is_rough: bool
     """Whether it could have been polished, and was not."""
     is_polished: bool
-    """Whether it is exact, and inside of the domain."""
+    """Whether it has no slope, and lies inside of a simplex."""
 
     @property
     def is_tied(self) -> bool:
@@ -204,13 +204,16 @@ class _DualAscent:
                 if not polish or self.polish(z, mu * unit) or mu <= last:
                     return mu
             elif mu <= last or (converged and self._suffices(mu * unit)):
-                if polish and expensive:
+                if polish and expensive and self.domain.simplex:
                     self.polish_inside(z)
                 return None
             mu = max(mu * factor, last)
 
     def polish_inside(self, z: Array) -> bool:
-        """Polish as if there were no barrier: that holds where it ends inside of the domain."""
+        """Polish on a simplex as if it had no barrier; returns whether the slope is gone then.
+
+        Without one there is no maximum where weights can grow without bound, as elsewhere.
+        """
         polished, smoothed, left = self._polished(z, _EXPENSIVE_LAST_MU * mu_unit(self.forms))
         self.is_polished = left <= _GOOD_SLOPE * self.forms.scale
         if self.is_polished:
@@ -278,8 +281,8 @@ class _DualAscent:
     def _polished(self, z: Array, mu: float) -> tuple[Array, SmoothedSum, float]:
         """Newton's method for a slope of zero, which still falls when the value no longer rises.
 
-        For a z at which no eigenvalues are tied, and without a barrier (section 8). Returns where
-        it ended, and the norm of the slope that is left.
+        For a z at which no eigenvalues are tied; a barrier is left out, but no step goes beyond it
+        (section 8). Returns where it ended, and the norm of the slope that is left.
         """
         smoothed = self._value(z, mu)[1]
         gradient, hessian, left = self._slope(z, smoothed)
@@ -288,7 +291,7 @@ class _DualAscent:
             if left <= zero * self.forms.scale or self._is_lost(gradient, hessian):
                 break
             trial = z + self._newton_step(gradient, hessian)
-            if self.domain.bounded and trial.min() <= 0.0:
+            if (self.domain.bounded and trial.min() <= 0.0) or self.effort.is_over():
                 break
             there = self._value(trial, mu)[1]
             gradient, hessian, smaller = self._slope(trial, there)
@@ -298,11 +301,12 @@ class _DualAscent:
         return z, smoothed, left
 
     def _take(self, z: Array, smoothed: SmoothedSum) -> None:
-        """End at z: values differ by rounding only, those of z belong to the vectors."""
+        """End at z, to which the vectors belong, though another value may be larger by rounding."""
         self.smoothed, self.best_weights = smoothed, self.domain.weights(z)
         spectrum = self.forms.spectrum(self.best_weights)
         kept = float(spectrum.values[: self.forms.r].sum())
-        self.best = float(self.best_weights @ self.forms.constants) - kept
+        linear = float(self.best_weights @ self.forms.constants - self.domain.least_cost(z))
+        self.best = linear - kept
 
     def _slope(self, z: Array, smoothed: SmoothedSum) -> tuple[Array, Array, float]:
         """Derivatives without the barrier, and the norm of the slope that the balance leaves."""

@@ -118,7 +118,7 @@ class SearchSpace(WholeSpace):
         matrix = self._matrices.weighted_sum(weights / self._problem.measured.units)
         start = self._basis @ self.forms.spectrum(weights).vectors[:, : r + _MORE_VECTORS]
         self.n_eigen += 1
-        # To see whether the vectors are exact saves something where all at once take longer.
+        # Where all eigenvectors at once are quick, it takes longer to see whether these are exact.
         confirmed = None if matrix.at_once else confirmed_pairs(matrix, r, start)
         if self._problem.is_large:
             found = confirmed or found_pairs(matrix, r, start, beyond=self._enough(weights))
