@@ -64,7 +64,7 @@ def group_sums(
         shift = np.repeat(_sample_shift(X)[None], k, axis=0)
         sums = _pass(X, codes, weights, shift, _largest(X, codes, k))
         lost = sums.lost_digits()
-        values, constant = _constant(X, codes, lost) if lost.any() else (lost, lost)
+        values, constant = _constant(X, codes, lost)
         if (lost & ~constant).any():
             sums, constant = _pass(X, codes, weights, sums.means()), np.zeros_like(lost)
         means, scatters = sums.means(), sums.scatters()
@@ -222,7 +222,7 @@ def _sum_rows(
     product = np.empty((d, d))
     by_columns = not sparse and _lies_by_columns(X)
     buffer = np.empty((min(step, stop - start), d), order="F" if by_columns else "C")
-    ordered, ones = np.empty_like(buffer) if k > 1 else buffer, np.ones(len(buffer))
+    ordered, ones = buffer if k == 1 or by_columns else np.empty_like(buffer), np.ones(len(buffer))
     for begin in range(start, stop, step):
         rows = slice(begin, min(begin + step, stop))
         part = X[rows].toarray() if sparse else X[rows]

@@ -63,7 +63,7 @@ _NEGLIGIBLE_GAIN = 1e-3
 """Rise of the smoothed value, relative to mu, that is not worth a step: smoothing itself changes
 the value by about mu."""
 
-_SLOPE_TOLERANCE, _EXPENSIVE_SLOPE, _GOOD_SLOPE = 2e-15, 5e-14, 2e-13
+_SLOPE_TOLERANCE, _SIMPLEX_SLOPE, _GOOD_SLOPE = 2e-15, 5e-14, 2e-13
 """Slopes, relative to the largest trace, that count as zero, the same on a simplex, and that are
 good enough."""
 
@@ -286,7 +286,7 @@ class _DualAscent:
         """
         smoothed = self._value(z, mu)[1]
         gradient, hessian, left = self._slope(z, smoothed)
-        zero = _EXPENSIVE_SLOPE if self.domain.bounded else _SLOPE_TOLERANCE
+        zero = _SIMPLEX_SLOPE if self.domain.bounded else _SLOPE_TOLERANCE
         for _ in range(_POLISHING_STEPS):
             if left <= zero * self.forms.scale or self._is_lost(gradient, hessian):
                 break
@@ -303,8 +303,7 @@ class _DualAscent:
     def _take(self, z: Array, smoothed: SmoothedSum) -> None:
         """End at z, to which the vectors belong, though another value may be larger by rounding."""
         self.smoothed, self.best_weights = smoothed, self.domain.weights(z)
-        spectrum = self.forms.spectrum(self.best_weights)
-        kept = float(spectrum.values[: self.forms.r].sum())
+        kept = float(smoothed.spectrum.values[: self.forms.r].sum())
         linear = float(self.best_weights @ self.forms.constants - self.domain.least_cost(z))
         self.best = linear - kept
 

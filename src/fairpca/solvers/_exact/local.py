@@ -29,7 +29,7 @@ _RESIDUAL, _SLOPE = 1e-13, 1e-12
 """Residual of the criterion, and norm of the slope, that count as zero, relative to the largest
 trace: what rounding allows."""
 
-_CREEPING, _PATIENCE = 40, 200
+_CREEPING, _CREEPING_PATIENTLY = 40, 200
 """How often steps on the first inner problem have been halved when a firm penalty hinders the
 search, as it does where many groups have nearly the largest measure, and is made soft; and the same
 for a patient search, which may come to an end of its own."""
@@ -104,7 +104,7 @@ def refine(
         small = max(_SLOPE * forms.scale, _INNER_SHARE * min(now, residual))
         if search.slope() > small and search.newton_step():
             inner_steps += 1
-            creeps = search.n_halved >= (_PATIENCE if patient else _CREEPING)
+            creeps = search.n_halved >= (_CREEPING_PATIENTLY if patient else _CREEPING)
             creeps &= residual == np.inf
             if creeps and search.rho > soft_rho:
                 search.rho = soft_rho
