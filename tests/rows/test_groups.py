@@ -331,6 +331,7 @@ def test_wrong_dimensions(labels):
         ([["a"], ["b", "c"], ["d"], ["e"], ["f"]], "same number of labels in each row"),
         (np.array([["a"], {}, 1, 2, 3], dtype=object), "plain labels"),
         (pd.Series([*"aaaa", np.array(["a", "b"])], dtype=object), "plain labels"),
+        (pd.Series([*"aaaa", np.array(["a"])], dtype=object), "plain labels"),
     ],
 )
 def test_what_is_no_list_of_labels(labels, words):

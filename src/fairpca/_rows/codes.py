@@ -22,9 +22,6 @@ _TEXT_OF_POLARS = ("String", "Categorical", "Enum")
 def encode_column(column: Any) -> Encoded:
     """Return the sorted labels of one column and the codes, -1 where the label is missing."""
     if hasattr(column, "factorize"):  # pandas
-        peeled = _encode_few_strings(column.to_numpy()) if column.dtype == object else None
-        if peeled is not None:
-            return in_order(*peeled)
         codes, uniques = column.factorize()
         return in_order([_plain(label) for label in uniques.tolist()], codes, column_order(column))
     if is_quick(column):  # text of Polars
