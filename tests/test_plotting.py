@@ -509,8 +509,9 @@ def test_shrinkage_shows_every_group_at_every_amount():
     display = ShrinkageDisplay.from_estimator(fair)
     judged = fair.cross_fit_
     labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert labels[:3] == ["large \\$x\\$ (130 rows)", "small (20 rows)", "chosen"]
-    assert labels[3].startswith("largest disparity, ± 2")
+    assert labels[:2] == ["large \\$x\\$ (130 rows)", "small (20 rows)"]
+    assert "chosen" in labels
+    assert sum(label.startswith("largest disparity, ± 2") for label in labels) == 1
     names = [tick.get_text() for tick in display.ax_.get_xticklabels()]
     assert names == ["0", "10", "30", "100", "300", "1000", "ordinary\nPCA"]
     curves = np.array([line.get_ydata() for line in display.ax_.get_lines()[:3]])

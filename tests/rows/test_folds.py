@@ -82,6 +82,70 @@ def test_folds_are_of_nearly_the_same_size(rows):
     assert sizes.max() < 0.215
 
 
+def tables(n_tables):
+    """Tables of 30 to 3,000 rows: continuous, whole, binary, of mixed scales, sparse."""
+    for seed in range(n_tables):
+        rng = np.random.default_rng(seed)
+        n, d = int(np.exp(rng.uniform(np.log(30), np.log(3000)))), int(rng.integers(2, 30))
+        X = rng.normal(size=(n, d)) * np.exp(rng.normal(size=d))
+        kind = seed % 5
+        if kind == 1:
+            X = np.round(5 * X)
+        elif kind == 2:
+            X = (X > 0).astype(float)
+        elif kind == 3:
+            X *= 10.0 ** rng.integers(-6, 7, size=d)
+        elif kind == 4:
+            X[np.abs(X) < 1.5] = 0.0
+        yield seed, X
+
+
+def test_neither_rounding_nor_the_unit_of_the_table_moves_rows():
+    for seed, X in tables(60):
+        rng, expected = np.random.default_rng(seed), row_folds(X)
+        same = [2.0 * X, X * 2.0**-400]
+        same += [X * (1.0 + 1e-15 * rng.normal(size=X.shape)) for _ in range(2)]
+        for other in same:
+            assert np.array_equal(row_folds(other), expected)
+        several = np.count_nonzero(X, axis=1) > 1  # others have nothing to be measured against
+        for other in (X / 7.0, 2.54 * X, 1e-200 * X, 1e200 * X):
+            assert np.array_equal(row_folds(other)[several], expected[several])
+
+
+def test_rows_with_a_single_value_are_spread_over_all_folds():
+    values = np.random.default_rng(5).normal(size=5000)
+    for rows in (values[:, None], np.column_stack([values, np.zeros(5000), 1e-16 * values])):
+        sizes = np.bincount(row_folds(rows), minlength=N_FOLDS) / len(rows)
+        assert sizes.min() > 0.17
+        assert sizes.max() < 0.23
+        assert np.array_equal(row_folds(4.0 * rows), row_folds(rows))
+
+
+def test_what_rounding_leaves_of_zero_is_zero():
+    whole = np.random.default_rng(1).integers(0, 5, size=(3000, 6)).astype(np.float64)
+    whole[0] += 12.0 - whole.sum(axis=0) % 3000  # means that have no exact difference
+    first = (whole - whole.mean(axis=0)) / whole.std(axis=0)
+    means = whole.sum(axis=0) / len(whole) * (1.0 + 4e-16)
+    second = (whole - means) * (1.0 / whole.std(axis=0))
+    assert not np.array_equal(first, second)
+    assert np.array_equal(row_folds(first), row_folds(second))
+    first = first[np.abs(first).max(axis=1) > 0.5]
+    zero = np.where(np.abs(first) < 0.5, 0.0, first)
+    tiny = np.where(np.abs(first) < 0.5, 1e-16 * first, first)
+    assert np.array_equal(row_folds(zero), row_folds(tiny))
+
+
+def test_values_that_are_far_from_zero_or_small_beside_others_count():
+    rng = np.random.default_rng(7)
+    for rows in (
+        2020.0 + rng.normal(size=(5000, 3)),
+        np.column_stack([np.full(5000, 1e8), rng.normal(size=(5000, 2))]),
+    ):
+        sizes = np.bincount(row_folds(rows), minlength=N_FOLDS) / len(rows)
+        assert sizes.min() > 0.17
+        assert sizes.max() < 0.23
+
+
 def test_columns_are_told_apart():
     # One-hot rows have the same values in different columns.
     assert len(set(row_folds(np.eye(60)).tolist())) == N_FOLDS

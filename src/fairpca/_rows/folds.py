@@ -1,8 +1,15 @@
 """Folds of rows, by what the rows hold: wherever rows come from, the same row is in the same fold.
 
-A row's number is the sum of the bits of its values, each times an odd constant of its column,
-modulo 2^64. Zeros add nothing, so sparse rows need not be filled. Rows that are the same are in one
-fold: a row that is there twice is as good as one of twice the weight.
+A row's fold is a hash of its values, each divided by the largest of the row and rounded to 20 bits.
+So neither rounding errors nor the unit of the table move a row to another fold, and neither does
+the order of the rows. (The order of the columns does: rows of zeros and ones could not be told
+apart without it.) A row with a single value other than zero has no other to be divided by: it is
+divided by a power of two, and only units that differ by such a factor leave it in its fold. Rows
+that are the same are in one fold: a row that is there twice is as good as one of twice the weight,
+and never judged by its copy.
+
+The hash is the sum over the columns of the bits of a value times an odd constant of its column,
+modulo 2^64. Zeros add nothing, so sparse rows need not be filled.
 """
 
 from __future__ import annotations
@@ -30,6 +37,24 @@ _BLOCK_VALUES = 2**17
 
 _WHOLE = -1
 """The fold of groups that are not divided into folds."""
+
+_DROPPED_BITS = 32
+"""Bits of the 52 after the point of a value's mantissa that its fold does not depend on."""
+
+_GRID_SHIFT = 0x9E3779B9
+"""Where between two neighbours of 20 bits the rounding changes, in units of the last bit of all: a
+place where no short number is. Halfway would be 2^31, and many numbers are."""
+
+_COARSE = 1.5 * 2.0**12
+"""A number that numbers from -1 to 1 lose all multiples of less than 2^-40 by being added to. So
+much of a row's largest value may be left by rounding where a mean is taken from its equal."""
+
+_NEGLIGIBLE = 2.0**-41
+"""The same as a share of the row's largest value: smaller ones count as zero."""
+
+_EXPONENT, _UNEVEN = 0x7FF0000000000000, 0.7236067977499789
+"""The bits of a number that are left of the power of two below it; and what it is multiplied by
+before, so that 1 is not at the edge between two powers, nor is any other short number."""
 
 Bits = NDArray[np.uint64]
 
@@ -109,23 +134,29 @@ def as_tuple(label: Hashable) -> tuple[Hashable, ...]:
 
 def row_folds(rows: Any, chosen: NDArray[np.intp] | None = None) -> NDArray[np.int64]:
     """The fold of each row, or of the chosen ones; (n,)."""
-    bits = row_numbers(rows, chosen)
+    bits = row_numbers(rows, chosen, rounded=True)
     bits ^= bits >> np.uint64(32)
     bits *= _constants(1, first=-1)[0]
     return np.asarray((bits >> np.uint64(33)) % np.uint64(N_FOLDS), dtype=np.int64)
 
 
-def row_numbers(rows: Any, chosen: NDArray[np.intp] | None = None) -> Bits:
-    """The number of each row, or of the chosen ones: the same where all values are; (n,)."""
+def row_numbers(
+    rows: Any, chosen: NDArray[np.intp] | None = None, *, rounded: bool = False
+) -> Bits:
+    """The number of each row, or of the chosen ones: the same where all values are; (n,).
+
+    Those of rounded values are the same where values differ by a few units in the last place, or
+    all by one factor.
+    """
     if isinstance(rows, list):
-        bits = _of_columns(rows)
+        bits = _of_columns(rows, rounded)
         bits = bits if chosen is None else bits[chosen]
     elif device_library(rows) is not None:
-        bits = _of_device(rows, chosen)
+        bits = _of_device(rows, chosen, rounded)
     elif scipy.sparse.issparse(rows):
-        bits = _of_sparse(rows if chosen is None else rows[chosen])
+        bits = _of_sparse(rows if chosen is None else rows[chosen], rounded)
     else:
-        bits = _of_rows(rows, chosen)
+        bits = _of_rows(rows, chosen, rounded)
     return bits
 
 
@@ -134,7 +165,7 @@ def column_numbers(column: Any, j: int) -> Bits:
     return np.asarray(_bits(column) * _constants(1, first=j)[0])
 
 
-def _of_rows(rows: Any, chosen: NDArray[np.intp] | None) -> Bits:
+def _of_rows(rows: Any, chosen: NDArray[np.intp] | None, rounded: bool) -> Bits:
     n = rows.shape[0] if chosen is None else len(chosen)
     constants = _constants(rows.shape[1])
     bits = np.empty(n, dtype=np.uint64)
@@ -142,26 +173,48 @@ def _of_rows(rows: Any, chosen: NDArray[np.intp] | None) -> Bits:
     for begin in range(0, n, step):
         part = slice(begin, begin + step)
         block = rows[part] if chosen is None else rows[chosen[part]]
-        bits[part] = np.einsum("ij,j->i", _bits(block), constants)
+        if rounded:
+            sizes = np.abs(np.asarray(block, dtype=np.float64))
+            largest = sizes.max(axis=1)
+            several = (sizes > _NEGLIGIBLE * largest[:, None]).sum(axis=1) > 1
+            numbers = _rounded_bits(block, _divisors(largest, several, np)[:, None])
+        else:
+            numbers = _bits(block)
+        bits[part] = np.einsum("ij,j->i", numbers, constants)
     return bits
 
 
-def _of_columns(columns: Sequence[Any]) -> Bits:
+def _of_columns(columns: Sequence[Any], rounded: bool) -> Bits:
     bits = np.zeros(len(columns[0]), dtype=np.uint64)
+    largest, second = np.zeros(len(bits)), np.zeros(len(bits))
+    for column in columns if rounded else ():
+        size = np.abs(np.asarray(column, dtype=np.float64))
+        np.maximum(second, np.minimum(largest, size), out=second)
+        np.maximum(largest, size, out=largest)
+    divisors = _divisors(largest, second > _NEGLIGIBLE * largest, np)
     for column, constant in zip(columns, _constants(len(columns)), strict=True):
-        bits += _bits(column) * constant
+        bits += (_rounded_bits(column, divisors) if rounded else _bits(column)) * constant
     return bits
 
 
-def _of_sparse(rows: Any) -> Bits:
+def _of_sparse(rows: Any, rounded: bool) -> Bits:
     rows = rows.tocsr(copy=False)
-    products = _bits(rows.data) * _constants(rows.shape[1])[rows.indices]
+    if rounded:
+        row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        sizes = np.abs(rows.data.astype(np.float64))
+        largest = abs(rows).max(axis=1).toarray().ravel().astype(np.float64)
+        some = sizes > _NEGLIGIBLE * largest[row]
+        several = np.bincount(row[some], minlength=rows.shape[0]) > 1
+        numbers = _rounded_bits(rows.data, _divisors(largest, several, np)[row])
+    else:
+        numbers = _bits(rows.data)
+    products = numbers * _constants(rows.shape[1])[rows.indices]
     totals = np.concatenate([np.zeros(1, np.uint64), np.cumsum(products, dtype=np.uint64)])
     bits: Bits = np.diff(totals[rows.indptr])  # wraps around as the sums do
     return bits
 
 
-def _of_device(rows: Any, chosen: NDArray[np.intp] | None) -> Bits:
+def _of_device(rows: Any, chosen: NDArray[np.intp] | None, rounded: bool) -> Bits:
     """The same on the rows' device, where 64-bit integers have a sign but wrap around as well."""
     xp = namespace(rows)
     constants = xp.asarray(_constants(rows.shape[1]).view(np.int64), device=rows.device)
@@ -174,15 +227,46 @@ def _of_device(rows: Any, chosen: NDArray[np.intp] | None) -> Bits:
         else:
             members = xp.asarray(chosen[begin : begin + step], device=rows.device)
             block = xp.take(rows, members, axis=0)
-        block = xp.astype(block, xp.float64) + 0.0
-        products = block.view(xp.int64) * constants
-        parts.append(to_host(xp.sum(products, axis=1, dtype=xp.int64)).view(np.uint64))
+        block = xp.astype(block, xp.float64)
+        if rounded:
+            sizes = xp.abs(block)
+            largest = xp.max(sizes, axis=1)
+            some = xp.astype(sizes > _NEGLIGIBLE * largest[:, None], xp.int64)
+            divisors = _divisors(largest, xp.sum(some, axis=1) > 1, xp)
+            block = (block / divisors[:, None] + _COARSE) - _COARSE
+        numbers = (block + 0.0).view(xp.int64)
+        numbers = _mixed(numbers) if rounded else numbers
+        parts.append(to_host(xp.sum(numbers * constants, axis=1, dtype=xp.int64)).view(np.uint64))
     return np.concatenate(parts)
 
 
 def _bits(values: Any) -> Bits:
     """The bits of numbers as float64, of which there is one zero."""
     return np.ascontiguousarray(np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
+
+
+def _divisors(largest: Any, several: Any, xp: Any) -> Any:
+    """What rows are divided by: their largest value, or a power of two near it; (n,).
+
+    The largest where `several` values of the row are not zero.
+    """
+    powers = ((_UNEVEN * largest).view(xp.int64) & _EXPONENT).view(xp.float64)
+    divisors = xp.where(several, largest, powers)
+    return xp.where(divisors > 0.0, divisors, xp.ones_like(divisors))
+
+
+def _rounded_bits(values: Any, divisors: NDArray[np.float64]) -> Bits:
+    """The bits of values after the division, rounded; of zeros, none."""
+    parts = np.asarray(values, dtype=np.float64) / divisors
+    parts += _COARSE
+    parts -= _COARSE
+    return np.asarray(_mixed(_bits(parts).view(np.int64))).view(np.uint64)
+
+
+def _mixed(bits: Any) -> Any:
+    """Signed bits rounded, on any device, those at the top spread over all of the number."""
+    high = (bits + _GRID_SHIFT) >> _DROPPED_BITS
+    return (high << _DROPPED_BITS) ^ (high & (2**_DROPPED_BITS - 1))
 
 
 def _constants(n: int, first: int = 0) -> Bits:
