@@ -6,10 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.decomposition import PCA
 
 from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments, Problem
+from fairpca._rows import folds as rows_folds
 from fairpca._rows.folds import N_FOLDS, row_folds
 from fairpca.datasets import load_adult
 from fairpca.estimators import cross_fit
@@ -136,6 +139,20 @@ def held_out_traces(X, labels, weights=None):
     return sums / np.array([weights[labels == name].sum() for name in np.unique(labels)])
 
 
+def own_basis(mine, rows, r):
+    """Components of a group's rows; where they have fewer than r, also of what all rows have left.
+
+    All rows count as far as r components have them.
+    """
+    own = np.linalg.svd(mine, full_matrices=False)[2][:r]
+    if len(own) < r:
+        _, sizes, components = np.linalg.svd(rows, full_matrices=False)
+        reduced = (components[:r].T * sizes[:r]) @ components[:r]  # a root of their second moments
+        left = reduced - reduced @ own.T @ own
+        own = np.vstack([own, np.linalg.svd(left)[2][: r - len(own)]])
+    return own
+
+
 def by_hand(X, labels, r, weights=None, **choices):
     """Scores and losses of `CrossFit`, by fits to rows and projections of rows."""
     folds, names = row_folds(X), np.unique(labels)
@@ -163,13 +180,13 @@ def by_hand(X, labels, r, weights=None, **choices):
             )
             for i, name in enumerate(names):
                 kept[j, i] += squares(fair.components_, test & (labels == name))
+        rows = (X[train] - center) * np.sqrt(weights[train])[:, None]
         for i, name in enumerate(names):
             mine = train & (labels == name)
             if not mine.any():
                 mine = train
             centred = (X[mine] - center) * np.sqrt(weights[mine])[:, None]
-            own = np.linalg.svd(centred, full_matrices=False)[2][:r]
-            own_kept[i] += squares(own, test & (labels == name))
+            own_kept[i] += squares(own_basis(centred, rows, r), test & (labels == name))
     total = np.array([weights[labels == name].sum() for name in names])
     square = np.array([(weights[labels == name] ** 2).sum() for name in names])
     kept, own_kept = kept / total, own_kept / total
@@ -193,6 +210,36 @@ def test_moments_of_folds_give_what_fits_to_rows_give(sizes):
     chosen = CANDIDATES.index(fair.shrinkage_)
     assert_allclose(found.loss, losses[chosen], atol=scale)
     assert_allclose(found.disparity, (losses - own)[chosen], atol=scale)
+
+
+@settings(
+    deadline=None,
+    max_examples=30,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    sizes=st.sampled_from([(30, 6, 3, 1), (33, 5, 1, 1), (28, 4, 4, 4)]),
+    r=st.integers(1, 3),
+)
+def test_so_they_do_however_rows_fall_into_folds(few, monkeypatch, seed, sizes, r):
+    X, labels = drawn(4, sizes, d=4)
+    folds = np.random.default_rng(seed).integers(N_FOLDS, size=40)
+    fold_of = {row.tobytes(): fold for row, fold in zip(X, folds, strict=True)}
+
+    def chosen_folds(rows, chosen=None):
+        rows = rows if chosen is None else rows[chosen]
+        return np.array([fold_of[row.tobytes()] for row in rows])
+
+    with monkeypatch.context() as patched:
+        patched.setattr(rows_folds, "row_folds", chosen_folds)
+        patched.setitem(globals(), "row_folds", chosen_folds)
+        fair = FairPCA(r, shrinkage="auto").fit(X, sensitive_features=labels)
+        losses, own_held_out, own, traces, _ = by_hand(X, labels, r)
+    found, scale = fair.cross_fit_, 1e-10 * traces.max()
+    assert_allclose(found.own_loss_held_out, own_held_out, rtol=0, atol=scale)
+    assert_allclose(found.pca_loss, losses[-1], rtol=0, atol=scale)
+    assert_allclose(found.measures[-1], losses[-1] - own, rtol=0, atol=scale)
 
 
 def test_weights_count_by_their_effective_rows(few):
@@ -535,7 +582,7 @@ def test_models_keep_what_shrinkage_did(few, tmp_path):
 
 
 def test_one_warning_of_the_choice_however_many_dimensions_are_tried(few):
-    X = np.random.default_rng(0).normal(size=(12, 200))
+    X = np.random.default_rng(2).normal(size=(12, 200))
     with pytest.warns(FairnessWarning) as caught:
         FairPCA(0.9, shrinkage="auto").fit(X, sensitive_features=["a"] * 8 + ["b"] * 4)
     assert ["was chosen" in str(each.message) for each in caught] == [True]

@@ -275,6 +275,17 @@ def fix_signs(basis: Array) -> Array:
     return turned
 
 
+def completed(basis: Array, others: Array) -> Array:
+    """Orthonormal columns, as many as `others` has: the basis, and what the others have most of.
+
+    That is, the leading left singular vectors of the others without their part in the basis.
+    """
+    rest = others - basis @ (basis.T @ others)
+    rest -= basis @ (basis.T @ rest)
+    more = np.linalg.svd(rest, full_matrices=False)[0][:, : others.shape[1] - basis.shape[1]]
+    return np.asarray(np.linalg.qr(np.hstack([basis, more]))[0])
+
+
 def checked_bases(given: Sequence[Array], shape: tuple[int, int, int]) -> tuple[Array, ...]:
     """Each group's own basis, orthonormal to rounding; ValueError unless they nearly are."""
     k, d, r = shape

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairpca._linalg import krylov
-from fairpca._linalg.dense import DenseMatrices, checked_bases, complement
+from fairpca._linalg.dense import DenseMatrices, checked_bases, complement, completed
 from fairpca._linalg.device import scatter_matrices
 from fairpca._linalg.graded import LostParts
 from fairpca._linalg.kept_bounds import KeptBounds
@@ -26,6 +26,9 @@ from fairpca.problem import bounds
 
 _NO_SPREAD, _NO_GROUP_SPREAD = 1e-10, 1e-13
 """Spread, relative to tr(A) and to the largest trace of a group, that counts as none."""
+
+_NO_VARIANCE = 1e-13
+"""Share of a group's trace that an eigenvalue may have by rounding alone."""
 
 _GRADED, _MOST_GRADED = 1e-3, 120
 """Share of the largest trace below which losses are computed by themselves; the most columns."""
@@ -198,12 +201,29 @@ class Problem:
 
     @cached_property
     def own_subspaces(self) -> tuple[Array, ...]:
-        """Each group's own best basis, (d, r)."""
+        """Each group's own best basis, (d, r).
+
+        A group that varies in fewer than r dimensions, as one of fewer rows does, keeps everything
+        in many subspaces: of these, its own is the one that has most of the total matrix, as far as
+        r dimensions have it.
+        """
         if self.own_bases is not None:
             return self.own_bases
+        r = self.n_components
+        ranks = np.minimum(self.moments.count, r)
         if self.lost_parts is not None:
-            return self.lost_parts.own[1]
-        return tuple(vectors for _, vectors in self._own_pairs)
+            own: tuple[Array, ...] = self.lost_parts.own[1]
+        else:
+            own = tuple(vectors for _, vectors in self._own_pairs)
+            least = _NO_VARIANCE * self.traces
+            pairs = zip(self._own_pairs, least, strict=True)
+            ranks = np.minimum(ranks, [int((values > low).sum()) for (values, _), low in pairs])
+        if (ranks == r).all():
+            return own
+        values, vectors = self.total_eigenpairs
+        leading = vectors[:, :r] * np.sqrt(np.maximum(values[:r], 0.0))
+        found = zip(own, ranks, strict=True)
+        return tuple(b if rank == r else completed(b[:, :rank], leading) for b, rank in found)
 
     @cached_property
     def own_gains(self) -> Array:
