@@ -12,7 +12,12 @@ from sklearn.utils import _safe_indexing, check_array, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_choice, check_flag, check_whole_number
+from fairpca._rows.checks import (
+    check_choice,
+    check_flag,
+    check_same_index,
+    check_whole_number,
+)
 from fairpca._rows.labels import GROUPINGS
 from fairpca._rows.named import chosen_columns, named_columns, without_columns
 from fairpca.estimators.audited import BASELINES, Judge
@@ -109,6 +114,7 @@ def audit(
     check_choice("baseline", baseline, BASELINES)
     check_whole_number("random_state", random_state, least=0, optional=True)
     n_resamples = check_resamples(n_resamples)
+    check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
     # Labels are those of the table that is given, whatever a pipeline makes of it.
     names = named_columns(X, sensitive_features)
     sensitive_features = chosen_columns(X, names) if names else sensitive_features

@@ -13,7 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from fairpca._linalg.backends import device_library
 from fairpca._linalg.device import DeviceStack, diagonals, rescaled, united_scatters
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_rows, check_weights, column_names, explain_not_finite
+from fairpca._rows.checks import (
+    check_rows,
+    check_same_index,
+    check_weights,
+    column_names,
+    explain_not_finite,
+)
 from fairpca._rows.device_sums import device_sums
 from fairpca._rows.folds import (
     has_folds,
@@ -130,6 +136,7 @@ class GroupMoments:
             groups, sums = device_sums(*given, missing_labels=missing_labels, folds=folds)
             warn_of_dropped(groups.n_dropped, X.shape[0])
             return cls(*sums, **groups.about)
+        check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
         rows = check_rows(X)
         groups = encode_groups(sensitive_features, rows.shape[0], missing_labels)
         warn_of_dropped(groups.n_dropped, rows.shape[0])

@@ -164,6 +164,36 @@ def explain_not_finite(X: Any, estimator: Any = None) -> None:
     raise ValueError("X has values that are too large to be squared: rescale its columns.")
 
 
+def check_same_index(X: Any, **others: Any) -> None:
+    """Raise ValueError if two of pandas' objects have rows of different names, or another order.
+
+    What is taken by position would silently belong to other rows.
+    """
+    index = _row_index(X)
+    if index is None:
+        return
+    for name, given in others.items():
+        for part in given.values() if isinstance(given, dict) else (given,):
+            other = _row_index(part)
+            if other is None or len(other) != len(index) or index.equals(other):
+                continue  # lengths that differ are refused with all others
+            unordered = len(index.intersection(other)) == len(index)
+            raise ValueError(
+                f"X and {name} have different pandas indexes: "
+                + (
+                    f"the same labels in another order; pass {name}.loc[X.index]."
+                    if unordered
+                    else f"if their rows are in the same order, pass {name}.to_numpy(); otherwise "
+                    "bring both to the same rows first."
+                )
+            )
+
+
+def _row_index(given: Any) -> Any:
+    """The index of a data frame or series of pandas, else None."""
+    return given.index if hasattr(given, "iloc") and hasattr(given, "reindex") else None
+
+
 def check_weights(
     sample_weight: ArrayLike | None, n_rows: int, *, may_be_zero: bool = False
 ) -> Array | None:

@@ -20,6 +20,7 @@ from fairpca._linalg.types import Array
 from fairpca._rows.checks import (
     check_device_rows,
     check_rows,
+    check_same_index,
     check_weights,
     explain_not_finite,
     refuse_distributed,
@@ -195,6 +196,7 @@ class LinearReduction(Reduction):
         """
         check_is_fitted(self)
         if device_library(X) is None:
+            check_same_index(X, sample_weight=sample_weight)
             rows = check_rows(self._without_sensitive(X), self, reset=False)
             return -self._mean_error(rows, check_weights(sample_weight, rows.shape[0]))
         moments = GroupMoments.from_rows(self._check_device_rows(X), sample_weight=sample_weight)

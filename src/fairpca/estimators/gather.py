@@ -17,6 +17,7 @@ from fairpca._linalg.types import Array
 from fairpca._rows.checks import (
     check_device_rows,
     check_rows,
+    check_same_index,
     check_weights,
     explain_not_finite,
     set_columns,
@@ -176,6 +177,8 @@ def gather(
     Gathered
     """
     on_device, on_cluster = device_library(X) is not None, cluster_library(X) is not None
+    if not on_cluster:
+        check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
     names = named_columns(X, sensitive_features)
     if names and not on_cluster:
         sensitive_features = chosen_columns(X, names)

@@ -26,7 +26,13 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
 from fairpca._linalg.dense import eigh_descending
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_choice, check_number, check_rows, explain_not_finite
+from fairpca._rows.checks import (
+    check_choice,
+    check_number,
+    check_rows,
+    check_same_index,
+    explain_not_finite,
+)
 from fairpca._rows.codes import Codes
 from fairpca._rows.groups import Groups, encode_groups, warn_of_dropped
 from fairpca._rows.named import chosen_columns, named_columns, without_columns
@@ -104,6 +110,7 @@ class KernelReduction(Reduction):
 
     def _read(self, X: Any, sensitive_features: Any) -> tuple[Any, Groups]:
         """Checked rows and their groups, without the rows that are left out."""
+        check_same_index(X, sensitive_features=sensitive_features)
         names = named_columns(X, sensitive_features)
         if names:
             sensitive_features = chosen_columns(X, names)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import assert_all_finite
 from fairpca._linalg.backends import NUMPY, device_library, to_host
 from fairpca._linalg.device import DeviceBackend
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_device_rows, check_rows
+from fairpca._rows.checks import check_device_rows, check_rows, check_same_index
 from fairpca._rows.codes import Codes
 from fairpca._rows.groups import Groups, encode_groups, warn_of_dropped
 from fairpca._rows.labels import sorted_labels
@@ -232,6 +232,7 @@ def checked_rows(
     estimator: Any, X: Any, sensitive_features: Any, *, reset: bool, least_rows: int = 1
 ) -> tuple[Any, Groups]:
     """Rows, finite and with the estimator's columns, and their groups."""
+    check_same_index(X, sensitive_features=sensitive_features)
     names = named_columns(X, sensitive_features)
     if names:
         sensitive_features = chosen_columns(X, names)

@@ -7,7 +7,7 @@ from sklearn.utils import check_array, check_consistent_length
 
 from fairpca._linalg.dense import leading_eigenpairs
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_weights
+from fairpca._rows.checks import check_same_index, check_weights
 
 
 def reconstruction_error(
@@ -36,6 +36,7 @@ def reconstruction_error(
     >>> reconstruction_error([[1.0, 2.0], [3.0, 4.0]], [[1.0, 0.0], [3.0, 4.0]])
     2.0
     """
+    check_same_index(y_true, y_pred=y_pred, sample_weight=sample_weight)
     true, pred = _checked(y_true, y_pred)
     errors = np.square(true - pred).sum(axis=1)
     return float(np.average(errors, weights=check_weights(sample_weight, len(true))))
@@ -78,6 +79,7 @@ def disparity_error(
     >>> disparity_error(rows, [[0.0, 0.0], [0.0, 1.0]], n_components=1, mean=[0.0, 0.0])
     4.0
     """
+    check_same_index(y_true, y_pred=y_pred, sample_weight=sample_weight)
     true, _ = _checked(y_true, y_pred)
     if not 1 <= n_components <= true.shape[1]:
         raise ValueError(

@@ -21,6 +21,7 @@ from fairpca._rows.cells import TextTable, laid_out
 from fairpca._rows.checks import (
     check_choice,
     check_flag,
+    check_same_index,
     check_seed,
     check_weights,
     check_whole_number,
@@ -258,6 +259,7 @@ def held_out_losses(
         relative = getattr(reduction, "relative", False)
     check_flag("relative", relative)
     check_seed(random_state)
+    check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
     n = _num_samples(X)
     weights = check_weights(sample_weight, n)
     names = named_columns(X, sensitive_features)

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from fairpca._rows.checks import check_flag, check_weights
+from fairpca._rows.checks import check_flag, check_same_index, check_weights
 from fairpca._rows.named import chosen_columns, named_columns, table_names
 from fairpca._rows.text import label_text, listed
 from fairpca.audit import entering
@@ -106,6 +106,7 @@ class WorstGroupScorer(BaseEstimator):
         check_is_fitted(step.reduction)
         if sensitive_features is None:
             sensitive_features = _fitted_names(step.reduction, X)
+        check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
         names = named_columns(X, sensitive_features)
         given = chosen_columns(X, names) if names else sensitive_features
         rows = entering(step.rows(entering(X, estimator, names)), step.reduction, names)

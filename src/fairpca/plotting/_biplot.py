@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_whole_number
+from fairpca._rows.checks import check_same_index, check_whole_number
 from fairpca._rows.codes import Codes
 from fairpca._rows.groups import encode_groups
 from fairpca._rows.named import chosen_columns, named_columns
@@ -126,6 +126,7 @@ class BiplotDisplay(Display):
             raise ValueError(
                 f"components must be two integers from 0 to {n - 1}, got {components!r}."
             )
+        check_same_index(X, sensitive_features=sensitive_features)
         names = named_columns(X, sensitive_features)
         given = chosen_columns(X, names) if names else sensitive_features
         scores = np.asarray(reduction.transform(step.rows(X)), dtype=float)[:, list(components)]

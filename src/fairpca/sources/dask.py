@@ -15,6 +15,7 @@ from sklearn.utils import assert_all_finite
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import (
     check_rows,
+    check_same_index,
     check_weights,
     column_names,
     explain_not_finite,
@@ -107,6 +108,7 @@ def partition_moments(
 ) -> GroupMoments:
     """Moments of one partition, which may have no rows, or none with weight."""
     try:
+        check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
         n, d = X.shape
         groups = encode_groups(sensitive_features, n, missing_labels, may_be_empty=True)
         groups = replace(groups, names=group_names or groups.names)
