@@ -1,15 +1,18 @@
 """encode_groups: every kind of label, intersections, missing values and errors."""
 
 import datetime
+import unicodedata
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairpca import FairnessWarning, GroupMoments, Problem
 from fairpca._rows.groups import encode_groups
 from fairpca._rows.labels import MISSING, sorted_labels
 from fairpca._rows.text import label_text
@@ -114,9 +117,11 @@ def test_any_integers(values):
 
 @repeatable
 @given(st.lists(st.text(max_size=5), min_size=1, max_size=30))
+@pytest.mark.filterwarnings("ignore:Group names differ only:fairpca.FairnessWarning")
 def test_any_words(values):
-    assert_encodes(values, values)
-    assert_encodes(pd.Series(values, dtype=object), values)
+    expected = [unicodedata.normalize("NFC", value) for value in values]
+    assert_encodes(values, expected)
+    assert_encodes(pd.Series(values, dtype=object), expected)
 
 
 def test_booleans():
@@ -366,3 +371,84 @@ def test_more_than_a_thousand_intersections():
     columns = np.array([(i, j) for i in range(40) for j in range(40)])
     with pytest.raises(ValueError, match="1,600 different values"):
         encode(columns, 1600)
+
+
+# --- Spellings and types of one label -----------------------------------------
+
+COMPOSED, DECOMPOSED = "Andr\N{LATIN SMALL LETTER E WITH ACUTE}", "Andre\N{COMBINING ACUTE ACCENT}"
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        list,
+        np.array,
+        lambda words: np.array(words, dtype=object),
+        pd.Series,
+        pd.Categorical,
+        lambda words: pd.Categorical(words, ["Zoe", DECOMPOSED, COMPOSED], ordered=True),
+        pl.Series,
+        pa.array,
+        lambda words: pa.array(words).dictionary_encode(),
+        lambda words: {"name": words},
+    ],
+)
+def test_encodings_of_an_accent_are_one_group(convert):
+    words = [COMPOSED, DECOMPOSED, "Zoe", DECOMPOSED]
+    labels, codes = encode(convert(words), 4)
+    assert [labels[code] for code in codes] == [COMPOSED, COMPOSED, "Zoe", COMPOSED]
+    assert set(labels) == {COMPOSED, "Zoe"}
+
+
+def test_parts_of_a_stream_agree_on_an_accent():
+    parts = [GroupMoments.from_rows(np.eye(2), [word, "Zoe"]) for word in (COMPOSED, DECOMPOSED)]
+    assert (parts[0] + parts[1]).labels == (COMPOSED, "Zoe")
+
+
+def test_bounds_are_found_by_either_spelling():
+    moments = GroupMoments.from_rows(np.eye(4), [DECOMPOSED, "Zoe"] * 2)
+    for spelled in (COMPOSED, DECOMPOSED):
+        problem = Problem(moments, 1, bounds={spelled: 0.25})
+        assert problem.bounds.tolist() == [0.25, np.inf]
+
+
+MIXED = [[1, "1", 1], [True, "True", False], [1.5, "1.5", 2]]
+
+
+@pytest.mark.parametrize("labels", MIXED, ids=str)
+def test_types_of_one_text_are_refused(labels):
+    for column in (labels, np.array(labels, dtype=object), pd.Series(labels, dtype=object)):
+        with pytest.raises(ValueError, match=r"two groups of the same name.*astype\(str\)"):
+            encode(column, 3)
+
+
+def test_types_of_one_text_are_refused_in_parts_of_a_stream():
+    parts = [GroupMoments.from_rows(np.eye(2), [label, "a"]) for label in (1, "1")]
+    with pytest.raises(ValueError, match="two groups of the same name"):
+        parts[0] + parts[1]
+
+
+@pytest.mark.parametrize("labels", [[True, 1, 2], [0.0, False, 2.0], [1, 2, True, None]], ids=str)
+def test_truth_values_are_no_numbers(labels):
+    for column in (labels, np.array(labels, dtype=object), pd.Series(labels, dtype=object)):
+        with pytest.raises(ValueError, match="convert the column to one type"):
+            encode(column, len(labels), "group")
+
+
+def test_truth_values_and_numbers_in_different_columns():
+    labels, _ = encode([[1, True], [0, False]], 2)
+    assert repr(labels) == "((0, False), (1, True))"
+
+
+def test_large_whole_numbers_beside_fractions_are_exact():
+    labels, codes = encode([2**53, 2**53 + 1, 0.5], 3)
+    assert labels == (0.5, 2**53, 2**53 + 1)
+    assert codes.tolist() == [1, 2, 0]
+
+
+def test_names_that_differ_in_case_or_spaces_are_named():
+    with pytest.warns(FairnessWarning, match="'Female' and 'female '") as caught:
+        labels, _ = encode(["Female", "female ", "Male"], 3)
+    assert len(labels) == 3
+    assert len(caught) == 1
+    encode({"sex": ["f", "m"], "mark": ["F", "A"]}, 2)  # in different columns: no warning

@@ -1,12 +1,13 @@
 """From one column to codes: its labels in order, and for each row the position of its label."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._rows.labels import Labels, sorted_labels
+from fairpca._rows.labels import Labels, canonical, sorted_labels
 
 Codes = NDArray[np.integer[Any]]
 
@@ -23,6 +24,8 @@ def encode_column(column: Any) -> Encoded:
     """Return the sorted labels of one column and the codes, -1 where the label is missing."""
     if hasattr(column, "factorize"):  # pandas
         codes, uniques = column.factorize()
+        if column.dtype == object:
+            refuse_mixed_types(column, uniques)
         return in_order([_plain(label) for label in uniques.tolist()], codes, column_order(column))
     if is_quick(column):  # text of Polars
         texts = column.cast(str)
@@ -37,10 +40,27 @@ def encode_column(column: Any) -> Encoded:
         return in_order(*peeled)
     values = array.tolist()
     found = set(values)
+    refuse_mixed_types(values, found)
     distinct = [v for v in found if not _is_missing(v)]
     lookup = dict.fromkeys(found, -1) | {v: i for i, v in enumerate(distinct)}
     codes = np.fromiter(map(lookup.__getitem__, values), dtype=np.int32, count=len(values))
     return in_order(distinct, codes)
+
+
+def refuse_mixed_types(values: Iterable[Any], labels: Iterable[Any]) -> None:
+    """Raise ValueError if True and 1, or False and 0, are among the values: they are equal.
+
+    The labels are the values, each once, of any type that they are equal in.
+    """
+    if not any(isinstance(label, Real) and label in (0, 1) for label in labels):
+        return
+    kinds = {type(value) for value in values}
+    truths = {kind for kind in kinds if issubclass(kind, bool | np.bool_)}
+    if truths and any(issubclass(kind, Real) for kind in kinds - truths):
+        raise ValueError(
+            "sensitive_features has both numbers and True or False in one column, of which 1 and "
+            "True would be the same group: convert the column to one type."
+        )
 
 
 def _encode_few_strings(array: NDArray[Any]) -> tuple[list[Any], Codes] | None:
@@ -98,8 +118,10 @@ def _encode_integers(array: NDArray[Any]) -> Encoded:
 
 
 def in_order(values: list[Any], codes: Codes, order: Labels | None = None) -> Encoded:
-    """Renumber codes so that the labels are sorted; -1 stays."""
-    labels = sorted_labels(values, None if order is None else (order,))
+    """Renumber codes so that the labels are sorted; -1 stays. Spellings of one text are merged."""
+    if not all(isinstance(value, str) and value.isascii() for value in values):
+        values = [canonical(value) for value in values]
+    labels = sorted_labels(dict.fromkeys(values), None if order is None else (order,))
     if list(labels) == values:
         return labels, codes
     rank = {label: i for i, label in enumerate(labels)}
@@ -119,10 +141,14 @@ def column_order(column: Any) -> Labels | None:
     if hasattr(kind, "index_type") and kind.ordered:  # of pyarrow
         whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
         whole = whole.chunk(0) if hasattr(whole, "num_chunks") and whole.num_chunks else whole
-        return tuple(whole.dictionary.to_pylist()) if hasattr(whole, "dictionary") else None
+        return _ordered(whole.dictionary.to_pylist()) if hasattr(whole, "dictionary") else None
     if getattr(kind, "ordered", False) or type(kind).__name__ == "Enum":  # of pandas, of Polars
-        return tuple(map(_plain, kind.categories.to_list()))
+        return _ordered(map(_plain, kind.categories.to_list()))
     return None
+
+
+def _ordered(categories: Iterable[Any]) -> Labels:
+    return tuple(dict.fromkeys(map(canonical, categories)))
 
 
 def _plain(label: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,18 +11,30 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from fairpca._rows.checks import check_choice
-from fairpca._rows.codes import Codes, Encoded, column_order, encode_column, in_order, is_quick
+from fairpca._rows.codes import (
+    Codes,
+    Encoded,
+    column_order,
+    encode_column,
+    in_order,
+    is_quick,
+)
 from fairpca._rows.labels import (
     MISSING,
     UNGROUPED,
     Labels,
     Orders,
+    alike,
     check_number_of_groups,
     refuse_all_label,
+    refuse_ambiguous,
     refuse_measurements,
 )
 from fairpca._rows.words import MISSING_LABELS as MISSING_LABELS
 from fairpca.exceptions import warn_user
+
+_INEXACT = 2.0**53
+"""From here on, different whole numbers are the same as floats."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +144,8 @@ def encode_groups(
     )
     if n_rows and not groups.labels and not may_be_empty:
         raise ValueError(f"sensitive_features is missing in all of the {n_rows:,} rows.")
+    if not may_be_empty:
+        warn_of_alike(labels for labels, _ in encoded)
     return groups
 
 
@@ -143,6 +157,8 @@ def combine_encoded(
     orders: Sequence[Labels | None] = (),
 ) -> Groups:
     """Groups from one or several columns as `encode_column` gives them."""
+    for column, _ in encoded:
+        refuse_ambiguous(column)
     kept = _check_missing(encoded, n_rows, missing_labels)
     # Of rows that are left out the labels do not count, even if other columns have some.
     dense = encoded if kept is None else [(labels, codes[kept]) for labels, codes in encoded]
@@ -169,6 +185,18 @@ def warn_of_dropped(n_dropped: int, n_rows: int) -> None:
         warn_user(
             f"{n_dropped:,} of {n_rows:,} rows are left out, because their sensitive features are "
             "missing."
+        )
+
+
+def warn_of_alike(columns: Iterable[Iterable[Hashable]]) -> None:
+    """Warn of labels in a sensitive column that may be one, spelled in several ways."""
+    found = [texts for labels in columns for texts in alike(labels)]
+    if found:
+        more = f", and {len(found) - 2} more" if len(found) > 2 else ""
+        named = "; ".join(" and ".join(map(repr, texts)) for texts in found[:2])
+        warn_user(
+            f"Group names differ only in case or spaces: {named}{more}. They are separate groups; "
+            "if that is not intended, give them one spelling."
         )
 
 
@@ -242,7 +270,11 @@ def _as_array(values: Any) -> NDArray[Any]:
         raise ValueError(
             "sensitive_features must have the same number of labels in each row."
         ) from error
-    return np.asarray(values, dtype=object) if array.dtype.kind in "US" else array
+    objects = np.asarray(values, dtype=object)
+    if array.dtype.kind in "iuf":
+        exact = array.dtype.kind != "f" or not (np.abs(array) >= _INEXACT).any()
+        return array if exact and bool not in set(map(type, objects.ravel())) else objects
+    return objects if array.dtype.kind in "US" else array
 
 
 def _name_missing(labels: tuple[Hashable, ...], codes: Codes) -> Encoded:

@@ -1,5 +1,6 @@
 """Labels of groups: their order, those of missing values, and those of groups that overlap."""
 
+import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from decimal import Decimal
 from graphlib import CycleError, TopologicalSorter
@@ -57,6 +58,35 @@ def refuse_measurements(labels: Sequence[Hashable], name: str | None = None) -> 
             "groups: bin them, for example with pandas.qcut(column, 4), or, if they are codes, "
             "pass them as text, for example with astype(str)."
         )
+
+
+def canonical(label: Hashable) -> Hashable:
+    """The label; text in Unicode's composed form, so that an accented letter is one character."""
+    if isinstance(label, tuple):
+        return tuple(map(canonical, label))
+    return unicodedata.normalize("NFC", label) if isinstance(label, str) else label
+
+
+def refuse_ambiguous(labels: Iterable[Hashable]) -> None:
+    """Raise ValueError for different labels with the same text, such as 1 and "1"."""
+    seen: dict[Hashable, Hashable] = {}
+    for label in labels:
+        text = tuple(map(str, label)) if isinstance(label, tuple) else str(label)
+        other = seen.setdefault(text, label)
+        if other != label:
+            raise ValueError(
+                f"sensitive_features has the labels {other!r} and {label!r}, which are of "
+                "different types and would be two groups of the same name: convert the column to "
+                "one type, for example with astype(str)."
+            )
+
+
+def alike(labels: Iterable[Hashable]) -> list[list[str]]:
+    """Text labels that differ only in upper and lower case, spaces or accents' encoding."""
+    found: dict[str, list[str]] = {}
+    for text in sorted({label for label in labels if isinstance(label, str)}):
+        found.setdefault(" ".join(str(canonical(text)).split()).casefold(), []).append(text)
+    return [texts for texts in found.values() if len(texts) > 1]
 
 
 def sorted_labels(labels: Iterable[Hashable], orders: Orders | None = None) -> Labels:

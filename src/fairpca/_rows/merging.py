@@ -8,7 +8,13 @@ import numpy as np
 
 from fairpca._linalg.types import Array
 from fairpca._rows.folds import has_folds, labels_without_folds
-from fairpca._rows.labels import Orders, merged_orders, n_partitions, sorted_labels
+from fairpca._rows.labels import (
+    Orders,
+    merged_orders,
+    n_partitions,
+    refuse_ambiguous,
+    sorted_labels,
+)
 
 
 class GroupSum:
@@ -83,6 +89,7 @@ class GroupSum:
         if self._n_features is None:
             raise ValueError("There are no moments to merge: the list of parts is empty.")
         labels = sorted_labels(self._groups, self._orders)
+        refuse_ambiguous(labels)
         groups = [self._groups[label] for label in labels]
         shape = (len(groups), self._n_features, self._n_features)
         return {

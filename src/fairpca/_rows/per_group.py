@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
+from fairpca._rows.labels import canonical
 from fairpca._rows.text import label_text, listed
 
 
@@ -24,8 +25,9 @@ def per_group(
     if hasattr(given, "to_dict") and hasattr(given, "index"):
         given = given.to_dict()
     if isinstance(given, Mapping):
-        shown = {label_text(label, names): label for label in labels}
-        given = {key if key in labels else shown.get(key, key): given[key] for key in given}
+        shown: dict[Hashable, Hashable] = {label_text(label, names): label for label in labels}
+        known = ((canonical(key), number) for key, number in given.items())
+        given = {key if key in labels else shown.get(key, key): number for key, number in known}
         if others is not None:
             given = dict.fromkeys(labels, others) | given
         if set(given) != set(labels):

@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from fairpca._linalg.backends import cluster_library
 from fairpca._linalg.threads import one_blas_thread
 from fairpca._rows.checks import Progress, check_choice
-from fairpca._rows.groups import MISSING_LABELS, warn_of_dropped
+from fairpca._rows.folds import as_tuple
+from fairpca._rows.groups import MISSING_LABELS, warn_of_alike, warn_of_dropped
 from fairpca._rows.labels import check_number_of_groups
 from fairpca._rows.sums import worker_threads
 from fairpca.moments import GroupMoments, MomentSum
@@ -135,6 +136,7 @@ def read_moments(
     if total.n_groups == 0:
         raise ValueError("There are no rows, or none with a positive weight and a label.")
     moments = total.moments()
+    warn_of_alike(zip(*map(as_tuple, moments.labels), strict=True))
     if moments.n_dropped:
         warn_of_dropped(moments.n_dropped, moments.n_dropped + moments.n_rows)
     return moments

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca._rows.codes import Codes, column_order, encode_column
+from fairpca._rows.codes import Codes, column_order, encode_column, in_order
 from fairpca._rows.groups import Groups, combine_encoded, encode_groups
 from fairpca._rows.labels import check_number_of_groups, refuse_measurements
 from fairpca._rows.text import listed, short_text
@@ -321,7 +321,8 @@ def encode_labels(table: Any, names: Sequence[str]) -> list[Encoded]:
     encoded = []
     for name in names:
         try:
-            encoded.append(encode_arrow(table.column(name)))
+            labels, codes = encode_arrow(table.column(name))
+            encoded.append(in_order(list(labels), codes))
         except TypeError as error:
             raise TypeError(f"Column {name!r} {error}") from error
         if any(isinstance(label, str) and "\0" in label for label in encoded[-1][0]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from fairpca._rows.labels import alike
 from fairpca.tables.columns import MISSING_WORDS
 from fairpca.tables.encoding import InputColumn, Tally
 from fairpca.tables.refusals import typed
@@ -62,16 +63,13 @@ def notes_on(texts: Iterable[str], kept: Collection[str], what: str = "category"
     what : {"category", "group"}, default="category"
         What each of them is.
     """
-    alike: dict[str, list[str]] = {}
-    for text in sorted(texts):
-        alike.setdefault(" ".join(text.split()).casefold(), []).append(text)
     notes = [
         f"{text!r} is a {what}, not a missing value (in CSV files, "
         f"{typed('--missing-values', [text])} makes it one)"
         for text in MISSING_WORDS
         if text in kept
     ]
-    same = [found for found in alike.values() if len(found) > 1 and not {*kept}.isdisjoint(found)]
+    same = [found for found in alike(texts) if not {*kept}.isdisjoint(found)]
     if same:
         named = [" and ".join(map(repr, found)) for found in same[:_MOST_ALIKE]]
         more = [f"{len(same) - _MOST_ALIKE} more"] if len(same) > _MOST_ALIKE else []
