@@ -1,4 +1,4 @@
-"""Print two kinds of OpenBLAS kernels, other than the machine's own, that this processor can run."""
+"""Print two kinds of OpenBLAS kernels that this processor can run, other than its own."""
 
 from pathlib import Path
 
