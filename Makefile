@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint docs package bench bench-large cases reproduce clean
+.PHONY: demo test lint docs package bench bench-large studies reproduce clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -51,20 +51,20 @@ bench: $(READY)
 bench-large: $(READY)
 	$(BIN)/python benchmarks/streaming.py
 
-cases: $(READY)
-	$(BIN)/python benchmarks/exact_cases.py
-	$(BIN)/python benchmarks/pareto_variants.py
-	$(BIN)/python benchmarks/rivals.py
-	$(BIN)/python benchmarks/fairness_of_criteria.py
-	$(BIN)/python benchmarks/price_of_nesting.py
-	$(BIN)/python benchmarks/attack_bounds.py
-	$(BIN)/python benchmarks/fuzz_files.py
-	$(BIN)/python benchmarks/worst_case_pca.py
-	$(BIN)/python benchmarks/interval_coverage.py
-	$(BIN)/python benchmarks/raw_columns.py
-	$(BIN)/python benchmarks/hard_problems.py
-	$(BIN)/python benchmarks/second_search.py
-	$(BIN)/python benchmarks/kernel.py
+studies: $(READY)
+	$(BIN)/python -m studies.exact_cases
+	$(BIN)/python -m studies.pareto_variants
+	$(BIN)/python -m studies.rivals
+	$(BIN)/python -m studies.fairness_of_criteria
+	$(BIN)/python -m studies.price_of_nesting
+	$(BIN)/python -m studies.attack_bounds
+	$(BIN)/python -m studies.fuzz_files
+	$(BIN)/python -m studies.worst_case_pca
+	$(BIN)/python -m studies.interval_coverage
+	$(BIN)/python -m studies.raw_columns
+	$(BIN)/python -m studies.hard_problems
+	$(BIN)/python -m studies.second_search
+	$(BIN)/python -m studies.kernel
 
 reproduce: $(READY)
 	$(BIN)/python -m experiments
@@ -77,4 +77,4 @@ $(READY): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) dist .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .experiments-cache demo-output docs/_build docs/gallery docs/api/generated
+	rm -rf $(VENV) dist .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .experiments-cache demo-output docs/_build docs/gallery docs/studies docs/api/generated

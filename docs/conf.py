@@ -5,6 +5,7 @@ projects, and formulas are MathML.
 """
 
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -94,10 +95,24 @@ copybutton_prompt_is_regexp = True
 
 def setup(app: Sphinx) -> None:
     """Leave out what other libraries' classes bring along, and say what is meant."""
+    _copy_studies(Path(app.srcdir))
+    app.connect("source-read", _link_studies)
     app.connect("source-read", _name_pages)
     app.connect("html-page-context", _leave_corners_empty)
     app.connect("autodoc-skip-member", _is_of_another_library)
     app.connect("autodoc-process-docstring", _escape_shapes, priority=100)  # before numpydoc
+
+
+def _copy_studies(docs: Path) -> None:
+    """Pages of the studies lie beside their scripts, and the site reads them in docs/studies."""
+    shutil.rmtree(docs / "studies", ignore_errors=True)
+    unread = shutil.ignore_patterns("*.py", "*.json", "__pycache__")
+    shutil.copytree(docs.parent / "studies", docs / "studies", ignore=unread)
+
+
+def _link_studies(app: Sphinx, name: str, source: list[str]) -> None:
+    """In the repository the studies lie beside docs, in the site inside it."""
+    source[0] = source[0].replace("../studies/", "studies/").replace("../docs/", "../")
 
 
 def _name_pages(app: Sphinx, name: str, source: list[str]) -> None:

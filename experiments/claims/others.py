@@ -128,7 +128,7 @@ def complexity(evidence: Evidence) -> Claim:
         "the exponents in n, on which no solver depends, show how noisy the others are. The paper's "
         "count leaves out the d²r of the products A_i U, so its d cannot be linear for dense moments. "
         "A method appears in the figure where it reached the target in some problem. How many steps a "
-        "short direction takes is in [pareto_variants.md](../pareto_variants.md): as printed it never "
+        "short direction takes is in [pareto_variants.md](../../studies/pareto_variants.md): as printed it never "
         "becomes short; with tangent gradients far fewer than 1/ε² suffice.",
         ("times",),
     )
@@ -181,7 +181,7 @@ def exact_dimension(evidence: Evidence) -> Claim:
         f"{span(worse, '.2g')} times the exact one, and the group that keeps least keeps "
         f"{span(100 * loses, '.2g', ' %')} less than with the exact optimum, within the factor s/r in "
         f"{share(loses <= allowed)} cases. Cut to exactly r, relaxations stay close "
-        "([rivals.md](../rivals.md)).",
+        "([rivals.md](../../studies/rivals.md)).",
     )
 
 

@@ -22,13 +22,14 @@ import fairpca.sources
 from browser import Visit, running_browser
 
 DOCS = Path(__file__).parents[2] / "docs"
+STUDIES = DOCS.parent / "studies"
 SITE = DOCS / "_build" / "html"
 REQUIRED = "FAIRPCA_REQUIRE_SITE"
 
 PAGES = ("index.html", "guide/index.html", "gallery/index.html", "api/generated/fairpca.audit.html")
 """One of each kind, to be opened in both widths and both themes."""
 
-OTHERS = ("api/index.html", "criteria.html", "exact_solver.html", "search.html")
+OTHERS = ("api/index.html", "studies/criteria.html", "exact_solver.html", "search.html")
 """To be opened once, with the pages of the guide and an example."""
 
 
@@ -124,6 +125,7 @@ def test_broken_links_are_found(tmp_path):
 
 def test_every_page_of_the_repository_is_one_of_the_site(site):
     written = {path.relative_to(DOCS).with_suffix("") for path in DOCS.rglob("*.md")}
+    written |= {path.relative_to(DOCS.parent).with_suffix("") for path in STUDIES.rglob("*.md")}
     assert [str(page) for page in written if not (site / f"{page}.html").exists()] == []
 
 
@@ -173,5 +175,6 @@ def test_the_reference_has_every_public_name(name):
 def test_every_page_with_code_is_run_by_a_test():
     """Those of the guide are, all together."""
     tests = "".join(path.read_text("utf-8") for path in DOCS.parent.glob("tests/**/test_*.py"))
-    pages = [path for path in DOCS.glob("*.md") if "```python" in path.read_text("utf-8")]
+    written = [*DOCS.glob("*.md"), *STUDIES.rglob("*.md")]
+    pages = [path for path in written if "```python" in path.read_text("utf-8")]
     assert [page.name for page in pages if f'"{page.name}"' not in tests] == []

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-import beyond_the_sample
+from studies import beyond_the_sample
 
 DATA = json.loads(beyond_the_sample.DATA.read_text(encoding="utf-8"))
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-import interval_coverage
 from fairpca import GroupMoments, Problem
 from fairpca.estimators import resampling
 from fairpca.estimators.gather import Gathered
 from fairpca.estimators.resampling import Pieces, measure_intervals
+from studies import interval_coverage
 
 
 def two_groups(n):

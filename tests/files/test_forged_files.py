@@ -12,8 +12,8 @@ from fairpca import FairnessWarning, FairPCA, GroupMoments
 from fairpca.estimators.model_file import load_model, save_model
 from fairpca.files.scatters import check_scatters
 from fairpca.sources.checkpoint import Pass
-from file_mutations import archive_of, members_of, npy, twice, with_sums
-from fuzz_files import KINDS
+from studies.file_mutations import archive_of, members_of, npy, twice, with_sums
+from studies.fuzz_files import KINDS
 
 
 def test_a_load_takes_little_more_than_the_arrays(tmp_path):

@@ -2,11 +2,11 @@
 
 import pytest
 
-from file_mutations import ATTACKS
-from fuzz_files import KINDS, attack, fuzz
+from studies.file_mutations import ATTACKS
+from studies.fuzz_files import KINDS, attack, fuzz
 
 N_FUZZED = 240
-"""Files of each kind; docs/fuzzed_files.md has 10,000 of each."""
+"""Files of each kind; studies/fuzzed_files.md has 10,000 of each."""
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import attack_bounds
-from subspace_attack import attack, largest_measures, random_bases
+from studies import attack_bounds
+from studies.subspace_attack import attack, largest_measures, random_bases
 
 PAGE = attack_bounds.TARGET.read_text(encoding="utf-8")
 

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-import exact_cases
 from fairpca import ExactSolver, FairnessWarning, GroupMoments, Problem
 from fairpca.datasets import load_adult
 from fairpca.solvers import EpsilonConstraint, Lagrangian, PelegrinaFPCA
+from studies import exact_cases
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
 

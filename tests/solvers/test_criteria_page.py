@@ -5,8 +5,8 @@ import pytest
 from sklearn.model_selection import ShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
-import fairness_of_criteria as criteria
 from fairpca import FairPCA
+from studies import fairness_of_criteria as criteria
 
 PAGE = criteria.TARGET.read_text(encoding="utf-8")
 

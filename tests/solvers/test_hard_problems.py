@@ -1,13 +1,13 @@
-"""Problems on which searches stalled, or all ended in the same place: docs/hard_problems.md."""
+"""Problems on which searches stalled, or all ended in the same place: studies/hard_problems.md."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-import hard_problems
 from fairpca import ExactSolver
 from fairpca.solvers._exact import space
+from studies import hard_problems
 
 from problems import padded_problem, planted_problem, problem_of, random_matrices
 

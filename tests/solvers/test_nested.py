@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.preprocessing import StandardScaler
 
-import price_of_nesting
 from fairpca import ExactSolver, FairPCA, GroupMoments, Problem
 from fairpca.datasets import load_adult, load_credit
 from fairpca.solvers import Nested
+from studies import price_of_nesting
 
 MEASURES = [(m, relative) for m in ("disparity", "loss", "variance") for relative in (False, True)]
 

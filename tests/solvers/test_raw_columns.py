@@ -2,8 +2,8 @@
 
 import pytest
 
-import raw_columns
-from beyond_the_sample import GROUPINGS
+from studies import raw_columns
+from studies.beyond_the_sample import GROUPINGS
 
 LINES = [
     [cell.strip() for cell in line.strip("|").split("|")]

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-import exact_cases
-import second_search
+from studies import exact_cases, second_search
 
 # Relative gaps that rough prototypes left; in every other feasible case they left none.
 PROTOTYPES = {

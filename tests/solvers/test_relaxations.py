@@ -12,7 +12,6 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
-import exact_cases
 from fairpca import FairPCA, GroupMoments, Problem
 from fairpca.datasets import load_adult, load_credit
 from fairpca.solvers import MultiplicativeWeights, SDPRelaxation
@@ -21,6 +20,7 @@ from fairpca.solvers._exact.dual import maximise_dual
 from fairpca.solvers._exact.forms import Forms
 from fairpca.solvers._rounding import project_on_fantope, round_relaxed
 from fairpca.solvers.exact import best_multipliers
+from studies import exact_cases
 
 from problems import KINDS, problem_of, random_basis, random_problem
 

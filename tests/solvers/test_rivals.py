@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import rivals
 from fairpca import parity
 from fairpca.solvers import SOLVERS
+from studies import rivals
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -15,7 +15,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 def committed():
     """Section title -> method -> criterion, dimensions, largest, spread, total, mean gap, ratio."""
     sections, section = {}, None
-    for line in (DOCS / "rivals.md").read_text(encoding="utf-8").splitlines():
+    for line in rivals.TARGET.read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
             section = sections.setdefault(line[3:], {})
         elif line.startswith("| ") and not line.startswith("| method"):

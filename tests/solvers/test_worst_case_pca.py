@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import worst_case_pca
+from studies import worst_case_pca
 
 PAGE = worst_case_pca.TARGET.read_text(encoding="utf-8")
 

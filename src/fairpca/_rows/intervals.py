@@ -12,7 +12,7 @@ class GroupIntervals:
     The rows of each group are drawn anew (bootstrap) with the reduction held as it is. Each array
     has a low and a high end for each group, nan for groups that have too few rows. A disparity can
     lie off the middle of its interval, which allows for the own PCA of a small group fitting it too
-    well. docs/interval_coverage.md says how often intervals hold the truth.
+    well. studies/interval_coverage.md says how often intervals hold the truth.
 
     Attributes
     ----------

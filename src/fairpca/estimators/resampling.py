@@ -9,7 +9,7 @@ many rows as there are. A loss is a mean of squares, which a few rows can domina
 sample without them understates it: its interval is one of its logarithm, and reaches further
 upwards where the draws are skewed (after Johnson, 1978, but on that side alone). Means of
 differences between losses, which nothing was fitted to, reach further on the side of their skew.
-docs/interval_coverage.md says how often they hold the truth.
+studies/interval_coverage.md says how often they hold the truth.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ _LEVEL = 0.975
 
 _SKEW, _LOG_SKEW = 3.0, 2.6
 """How much more skewed than the draws of a small sample rows with heavy tails are, so that 92 % of
-the intervals hold the truth (docs/interval_coverage.md); on the scale of logarithms less is enough.
-"""
+the intervals hold the truth (studies/interval_coverage.md); on the scale of logarithms less is
+enough."""
 
 
 def few_rows(n_components: int) -> int:

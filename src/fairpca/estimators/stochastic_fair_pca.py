@@ -132,7 +132,7 @@ class StochasticFairPCA(LinearReduction):
     Notes
     -----
     Noisy gradients make the direction of multi-objective descent wrong on average. The remedy is to
-    track the groups' images; docs/stochastic.md measures it. Rows have no weights.
+    track the groups' images; studies/stochastic.md measures it. Rows have no weights.
 
     Examples
     --------

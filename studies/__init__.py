@@ -1,0 +1,5 @@
+"""Studies: scripts that write a page of figures, each beside its page.
+
+``python -m studies.exact_cases`` runs one of them, ``make studies`` all but the longest.
+`file_mutations` and `subspace_attack` are what several studies and tests share.
+"""
