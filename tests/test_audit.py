@@ -17,6 +17,8 @@ from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairPCA, audit
 
+pytestmark = pytest.mark.contract
+
 
 def rows_and_groups(n=90, d=5, seed=0):
     rng = np.random.default_rng(seed)

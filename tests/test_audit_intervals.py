@@ -12,6 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from fairpca import FairPCA, audit
 from fairpca._rows import row_space
 
+pytestmark = pytest.mark.untraced
+
 
 def people(n=240, d=5, seed=0):
     rng = np.random.default_rng(seed)

@@ -12,6 +12,8 @@ from fairpca.solvers import SOLVERS
 
 from problems import problem_of, random_basis, random_matrices, random_problem
 
+pytestmark = pytest.mark.untraced
+
 LINES_AT_ODDS = [np.diag([2.0, 1.0]), [[1.5, 0.5], [0.5, 1.5]], [[1.5, -0.5], [-0.5, 1.5]]]
 
 

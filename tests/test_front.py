@@ -24,6 +24,8 @@ from said import piped
 from devices import import_torch
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
 
+pytestmark = pytest.mark.untraced
+
 spread_front = partial(ParetoFront.from_problem, over="spread")
 spread_front_of_rows = partial(pareto_front, over="spread")
 

@@ -9,6 +9,8 @@ from fairpca.datasets import load_adult
 
 from problems import KINDS, problem_of, random_basis, random_problem
 
+pytestmark = pytest.mark.untraced
+
 MEASURES = [
     (measure, relative) for measure in ("disparity", "loss", "variance") for relative in (0, 1)
 ]

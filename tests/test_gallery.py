@@ -8,6 +8,8 @@ import pytest
 import sklearn
 from matplotlib import pyplot as plt
 
+pytestmark = pytest.mark.untraced
+
 GALLERY = Path(__file__).parents[1] / "examples" / "gallery"
 EXAMPLES = sorted(GALLERY.glob("plot_*.py"))
 

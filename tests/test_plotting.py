@@ -31,6 +31,8 @@ from fairpca.plotting import (
     _style,
 )
 
+pytestmark = pytest.mark.contract  # matplotlib
+
 mpl.use("Agg")
 
 HOSTILE = ["$x^{2$", "<script>alert(1)</script>", "=1+1", "a\nb" * 5000, "עברית", "🙂", "%s %d"]

@@ -18,6 +18,8 @@ import fairpca
 from fairpca.datasets import load_adult
 from said import piped
 
+pytestmark = pytest.mark.untraced
+
 ROOT = Path(__file__).parents[1]
 
 

@@ -20,6 +20,8 @@ from said import piped
 
 from people import BAD, FIT, ON, nameless_groups, people, prepared_by_hand, read_table
 
+pytestmark = [pytest.mark.contract, pytest.mark.untraced]  # typer, rich, pyarrow
+
 
 def proof(fair):
     """What is printed of a certificate below a table that says who is better and worse off."""

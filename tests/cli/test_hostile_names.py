@@ -6,12 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from fairpca.cli import main
 from fairpca.estimators.model_file import load_model
 from said import without_cautions
 
 from hostile import HOSTILE
+
+pytestmark = pytest.mark.untraced
 
 
 def test_names_and_labels_that_would_do_harm(folder, capsys):

@@ -12,6 +12,8 @@ import pytest
 from fairpca.cli import main
 from fairpca.tables import csv_files, reading
 
+pytestmark = pytest.mark.untraced
+
 COLUMNS, FEW, MANY = [*"abcdefghijklmnop"], 5, 40
 
 

@@ -42,6 +42,7 @@ def program(*arguments, command=(sys.executable, "-m", "fairpca"), **options):
     )
 
 
+@pytest.mark.contract
 def test_fit_transform_and_audit_are_what_python_gives(folder, capsys):
     """Each step is started in another way, from and to another format; the last ones in here."""
     frame, new = people(), people(seed=1)

@@ -21,6 +21,8 @@ import fairpca.sources
 
 from browser import Visit, running_browser
 
+pytestmark = pytest.mark.untraced
+
 DOCS = Path(__file__).parents[2] / "docs"
 STUDIES = DOCS.parent / "studies"
 SITE = DOCS / "_build" / "html"

@@ -6,6 +6,8 @@ import pytest
 
 from studies import beyond_the_sample
 
+pytestmark = pytest.mark.untraced
+
 DATA = json.loads(beyond_the_sample.DATA.read_text(encoding="utf-8"))
 
 

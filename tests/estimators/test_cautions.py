@@ -27,6 +27,8 @@ from fairpca.estimators.gather import gather
 from fairpca.report import report
 from fairpca.table import GroupTable
 
+pytestmark = pytest.mark.untraced
+
 
 def said(run):
     """The cautions that a call gives, of which there is one warning at the most."""

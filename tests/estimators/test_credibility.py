@@ -13,6 +13,8 @@ from fairpca.estimators.fold_problems import FoldProblems
 
 from devices import import_torch
 
+pytestmark = pytest.mark.untraced
+
 
 def credible(X, labels, **choices):
     cells = GroupMoments.from_rows(X, labels, folds=True)

@@ -21,6 +21,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments
 from fairpca.datasets import load_credit
 
+pytestmark = pytest.mark.contract  # scikit-learn: its checks, pipelines, routing, callbacks
+
 
 def impossible_checks(estimator):
     """Checks that a whitened fit cannot pass, and why."""

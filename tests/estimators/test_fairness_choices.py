@@ -18,6 +18,8 @@ from fairpca import FairnessWarning, FairPCA
 from fairpca.datasets import load_adult
 from fairpca.estimators.model_file import load_model, save_model
 
+pytestmark = pytest.mark.untraced
+
 
 @pytest.fixture(scope="module")
 def by_race():

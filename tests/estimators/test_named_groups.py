@@ -21,6 +21,8 @@ from fairpca import FairnessWarning, FairPCA, GroupMoments, audit, pareto_front
 from fairpca.estimators.model_file import load_model, save_model
 from fairpca.report import report
 
+pytestmark = pytest.mark.untraced
+
 FEATURES = ["u", "v", "w", "x"]
 KINDS = {
     "pandas": lambda frame: frame,

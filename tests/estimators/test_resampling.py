@@ -9,6 +9,8 @@ from fairpca.estimators.gather import Gathered
 from fairpca.estimators.resampling import Pieces, measure_intervals
 from studies import interval_coverage
 
+pytestmark = pytest.mark.untraced
+
 
 def two_groups(n):
     rng = np.random.default_rng(0)

@@ -24,6 +24,8 @@ from fairpca.sources import read_moments
 from devices import import_torch
 from same_fit import assert_same_choice
 
+pytestmark = pytest.mark.untraced
+
 SIZES = (150, 60, 25, 12)
 
 

@@ -14,6 +14,8 @@ from experiments.figures.style import only
 from fairpca import ParetoDescent
 from fairpca.solvers import SOLVERS, ExactSolver
 
+pytestmark = [pytest.mark.untraced, pytest.mark.long]
+
 # On one worker, because they share one small run.
 COMMITTED = Path(__file__).parents[2] / "docs" / "reproduction"
 

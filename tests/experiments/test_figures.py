@@ -7,6 +7,8 @@ from sklearn.preprocessing import StandardScaler
 from fairpca import FairPCA
 from fairpca.datasets import load_adult, load_credit
 
+pytestmark = pytest.mark.contract  # the solver on NumPy and SciPy, against published figures
+
 # Disparity of every group and total loss: standardised integer codes, all rows, global mean.
 EQUAL = [
     (load_adult, "sex", 2, 0.401589, 10.520611),

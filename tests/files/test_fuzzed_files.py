@@ -5,6 +5,8 @@ import pytest
 from studies.file_mutations import ATTACKS
 from studies.fuzz_files import KINDS, attack, fuzz
 
+pytestmark = pytest.mark.untraced
+
 N_FUZZED = 240
 """Files of each kind; studies/fuzzed_files.md has 10,000 of each."""
 

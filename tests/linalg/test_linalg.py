@@ -16,6 +16,8 @@ from fairpca._linalg.products import SMALL_PRODUCT, column_products
 
 from problems import random_basis
 
+pytestmark = pytest.mark.contract  # LAPACK as SciPy wraps it
+
 
 def spectrum_matrix(rng, spectrum):
     turn = np.linalg.qr(rng.standard_normal((len(spectrum), len(spectrum))))[0]

@@ -16,6 +16,8 @@ from fairpca._linalg.operators import ScatterSum
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
 
+pytestmark = pytest.mark.untraced
+
 D = 130
 
 

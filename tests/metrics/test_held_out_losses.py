@@ -15,6 +15,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from fairpca import FairnessWarning, FairPCA
 from fairpca.metrics import held_out_losses
 
+pytestmark = pytest.mark.untraced
+
 FOLDS = KFold(4, shuffle=True, random_state=0)
 
 

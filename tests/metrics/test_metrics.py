@@ -16,6 +16,8 @@ from fairpca.metrics import (
     reconstruction_error,
 )
 
+pytestmark = pytest.mark.contract  # fairlearn
+
 # What old releases of fairlearn call in pandas is not for these tests to judge.
 old_pandas_calls = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 

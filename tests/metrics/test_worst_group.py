@@ -22,6 +22,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from fairpca import FairnessWarning, FairPCA
 from fairpca.metrics import WorstGroupScorer
 
+pytestmark = pytest.mark.contract  # scikit-learn: scorers and routing
+
 FOLDS = KFold(3, shuffle=True, random_state=0)
 
 

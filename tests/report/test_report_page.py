@@ -13,6 +13,8 @@ from fairpca.report._text import shown_names
 from browser import Visit, running_browser
 from hostile import HOSTILE
 
+pytestmark = [pytest.mark.untraced, pytest.mark.long]
+
 CHARTS = ("#glance", "#measures", "#front", "#dimensions", "#losses", "#components")
 """Those that the slider moves; the picture of the rows shows both its ends."""
 
@@ -36,6 +38,7 @@ def path(tmp_path_factory):
     return path
 
 
+@pytest.mark.contract  # jinja2, a browser
 @pytest.mark.parametrize(
     ("width", "scheme"), [(1280, "light"), (1000, "dark"), (400, "light"), (400, "dark")]
 )
@@ -244,6 +247,7 @@ def test_printed_page_has_no_controls(browser, path):
     visit.context.close()
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize("labels", [HOSTILE[:4], HOSTILE[4:]])
 def test_hostile_names_are_only_text(browser, tmp_path, labels):
     rng = np.random.default_rng(1)

@@ -12,6 +12,8 @@ from fairpca.report import report
 from browser import Visit, running_browser
 from hostile import HOSTILE
 
+pytestmark = [pytest.mark.untraced, pytest.mark.long]
+
 SHEET = 1009  # pixels of A4 between margins of 15 mm
 
 

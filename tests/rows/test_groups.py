@@ -17,6 +17,8 @@ from fairpca._rows.groups import encode_groups
 from fairpca._rows.labels import MISSING, sorted_labels
 from fairpca._rows.text import label_text
 
+pytestmark = [pytest.mark.contract, pytest.mark.untraced]  # labels of pandas, Polars and NumPy
+
 repeatable = settings(max_examples=100, derandomize=True, deadline=None)
 WORDS = ["north", "south", "east", "south", "north"]
 

@@ -15,6 +15,8 @@ from fairpca.estimators.gather import gather
 from fairpca.exceptions import FairnessWarning
 from fairpca.vrpca import VRPCA
 
+pytestmark = pytest.mark.untraced
+
 
 def wide_rows(rng, n, d, k=2):
     codes = np.arange(n) % k

@@ -12,6 +12,8 @@ from studies import exact_cases
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
 
+pytestmark = pytest.mark.untraced
+
 
 def all_lines(d):
     """Directions that are everywhere near any other, for d = 2 or 3."""

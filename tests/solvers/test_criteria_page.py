@@ -8,6 +8,8 @@ from sklearn.preprocessing import StandardScaler
 from fairpca import FairPCA
 from studies import fairness_of_criteria as criteria
 
+pytestmark = pytest.mark.untraced
+
 PAGE = criteria.TARGET.read_text(encoding="utf-8")
 
 # Measured independently of this library, to two digits: ordinary PCA, "equal", "minmax".

@@ -19,6 +19,8 @@ from measured import (
 )
 from problems import random_matrices
 
+pytestmark = pytest.mark.untraced
+
 CLOSED_GAP = 1e-8
 """Where the search ends, relative to values of at most 1."""
 

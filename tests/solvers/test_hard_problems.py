@@ -11,6 +11,8 @@ from studies import hard_problems
 
 from problems import padded_problem, planted_problem, problem_of, random_matrices
 
+pytestmark = pytest.mark.untraced
+
 PAGE = hard_problems.TARGET.read_text(encoding="utf-8")
 
 

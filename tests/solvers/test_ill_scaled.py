@@ -13,6 +13,8 @@ from fairpca.datasets import load_adult, load_credit
 
 from problems import problem_of, random_matrices
 
+pytestmark = pytest.mark.untraced
+
 TEN_EACH = np.repeat(np.arange(5), 10)
 
 

@@ -13,6 +13,8 @@ from fairpca.solvers._exact.forms import Forms
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
 
+pytestmark = [pytest.mark.untraced, pytest.mark.long]
+
 
 def check_valid(problem, solution, rng):
     """What must hold for every ending."""

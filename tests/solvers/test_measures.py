@@ -18,6 +18,8 @@ from measured import (
 )
 from problems import random_basis, random_matrices
 
+pytestmark = pytest.mark.untraced
+
 # Definitions
 
 

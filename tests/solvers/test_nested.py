@@ -10,6 +10,8 @@ from fairpca.datasets import load_adult, load_credit
 from fairpca.solvers import Nested
 from studies import price_of_nesting
 
+pytestmark = pytest.mark.untraced
+
 MEASURES = [(m, relative) for m in ("disparity", "loss", "variance") for relative in (False, True)]
 
 

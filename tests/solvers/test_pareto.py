@@ -21,6 +21,8 @@ from fairpca.solvers.pareto import non_dominated
 
 from problems import KINDS, problem_of, random_basis, random_problem
 
+pytestmark = pytest.mark.untraced
+
 
 def unwarned(solver, problem):
     """The solution of a run that may end less fair than ordinary PCA, which does not matter."""

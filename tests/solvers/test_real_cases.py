@@ -5,6 +5,8 @@ import pytest
 
 from studies import exact_cases, second_search
 
+pytestmark = pytest.mark.untraced
+
 # Relative gaps that rough prototypes left; in every other feasible case they left none.
 PROTOTYPES = {
     "Adult, race": {3: 3.3e-4, 7: 3.2e-4, 12: 5.0e-3, 13: 1.8e-2},

@@ -24,6 +24,8 @@ from studies import exact_cases
 
 from problems import KINDS, problem_of, random_basis, random_problem
 
+pytestmark = pytest.mark.untraced
+
 
 def proven_bound(problem):
     return problem.dual_bound(best_multipliers(problem))
@@ -37,6 +39,7 @@ def relaxed_value(problem, projector):
 # The value of the relaxation
 
 
+@pytest.mark.contract  # cvxpy, Clarabel
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_sdp_attains_the_bound_of_the_dual(kind):
     rng = np.random.default_rng(KINDS.index(kind))
@@ -53,6 +56,7 @@ def test_the_sdp_attains_the_bound_of_the_dual(kind):
         )
 
 
+@pytest.mark.contract  # SCS
 @pytest.mark.parametrize(("d", "backend", "used"), [(8, "scs", "scs"), (61, "auto", "scs")])
 def test_the_other_backend(d, backend, used):
     rng = np.random.default_rng(d)
@@ -238,6 +242,7 @@ def equiangular_matrices(d):
     return 3 * np.eye(d) + lines[:, :, None] * lines[:, None, :]
 
 
+@pytest.mark.contract  # HiGHS
 @pytest.mark.parametrize("d", [2, 3])
 @pytest.mark.parametrize("rounding", ["lp", "iterative"])
 def test_equiangular_lines_need_every_extra_dimension(d, rounding):
@@ -362,6 +367,7 @@ def test_without_cvxpy_only_the_sdp_is_refused(monkeypatch):
     assert fair.solution_.solver == "mw"
 
 
+@pytest.mark.contract
 def test_a_failing_backend_is_reported_in_one_sentence(monkeypatch):
     problem = random_problem(np.random.default_rng(4), "general", 3, 4, 2)
 

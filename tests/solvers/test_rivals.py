@@ -9,6 +9,8 @@ from fairpca import parity
 from fairpca.solvers import SOLVERS
 from studies import rivals
 
+pytestmark = pytest.mark.untraced
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 

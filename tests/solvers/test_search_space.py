@@ -9,6 +9,8 @@ from fairpca.solvers.exact import best_multipliers
 
 from problems import problem_of, random_matrices
 
+pytestmark = pytest.mark.untraced
+
 
 @pytest.mark.parametrize("k", [2, 3, 5])
 @pytest.mark.parametrize("criterion", ["equal", "minmax"])

@@ -9,6 +9,8 @@ from fairpca._linalg.dense import Geodesic
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
 
+pytestmark = pytest.mark.untraced
+
 
 def check_optimal(problem):
     """Feasible and certified to 1e-9 of tr(A), from an orthonormal basis."""

@@ -13,6 +13,8 @@ from fairpca.solvers import SOLVERS, NashWelfare
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
 
+pytestmark = pytest.mark.untraced
+
 
 def variances(problem, basis):
     return np.einsum("kij,ia,ja->k", problem.matrices, basis, basis)

@@ -5,6 +5,8 @@ import pytest
 
 from studies import worst_case_pca
 
+pytestmark = pytest.mark.untraced
+
 PAGE = worst_case_pca.TARGET.read_text(encoding="utf-8")
 
 

@@ -9,6 +9,8 @@ from fairpca.sources import transform_distributed
 
 from clusters import NAMES, people
 
+pytestmark = pytest.mark.contract  # Dask and Spark
+
 FRAME = people()
 
 

@@ -101,6 +101,7 @@ def test_arrays_in_any_chunks(chunks, threads):
     assert not hasattr(fair, "feature_names_in_")
 
 
+@pytest.mark.contract
 def test_a_cluster_gives_the_fit_on_all_rows(client):
     frame = spread()
     reference = FairPCA(2).fit(FRAME[NAMES], sensitive_features=AGE, sample_weight=FRAME["w"])
@@ -198,6 +199,7 @@ def test_a_worker_that_is_killed_changes_nothing(client, tmp_path):
     assert set(client.run(os.getpid).values()) != before
 
 
+@pytest.mark.contract
 def test_a_refusal_on_a_worker_is_one_sentence_here(client):
     broken = X.copy()
     broken[700, 2] = np.nan
@@ -223,6 +225,7 @@ def test_lengths_that_are_not_known_and_partitions_without_rows(threads):
     assert len(FairPCA(2, groups=None).fit_transform(frame[NAMES]).compute()) == kept.sum()
 
 
+@pytest.mark.contract
 def test_frames_and_arrays_together(threads):
     reference = FairPCA(2).fit(X, sensitive_features=AGE, sample_weight=FRAME["w"])
     frame = spread(6)

@@ -28,7 +28,10 @@ from moments_of import (
 from moments_of import small_batches as small_batches
 from same_fit import assert_same_fit
 
-pytestmark = pytest.mark.usefixtures("small_batches")
+pytestmark = [
+    pytest.mark.contract,  # pyarrow, Polars, DuckDB
+    pytest.mark.usefixtures("small_batches"),
+]
 
 
 @pytest.mark.parametrize("name", WRITERS)

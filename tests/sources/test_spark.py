@@ -24,11 +24,14 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
     pytest.mark.filterwarnings("ignore:Failed to set spark:UserWarning"),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+    pytest.mark.long,
 ]
 
 REQUIRED = "FAIRPCA_REQUIRE_JAVA"
 FRAME = people()
 AGE = FRAME["age"]
+CLASSIC = pytest.param("classic", marks=pytest.mark.contract)
+CONNECT = pytest.param("connect", marks=pytest.mark.contract)
 
 
 @pytest.fixture(scope="module", params=["classic", "connect"])
@@ -74,6 +77,7 @@ def frame(spark, folder):
     return spark.read.parquet(folder)
 
 
+@pytest.mark.parametrize("spark", [CLASSIC, "connect"], indirect=True)
 def test_the_fit_is_that_on_all_rows(frame, monkeypatch):
     monkeypatch.setattr(cross_fit, "CANDIDATES", (0.0, np.inf))
     reference = FairPCA(2).fit(FRAME[NAMES], sensitive_features=AGE, sample_weight=FRAME["w"])
@@ -118,6 +122,7 @@ def test_many_partitions_are_merged_before_the_driver_gets_them(frame, monkeypat
     assert all(len(row.moments) <= 6 * 8 * (6 * 6 + 6 + 2) + 2500 for row in got)
 
 
+@pytest.mark.parametrize("spark", ["classic", CONNECT], indirect=True)
 def test_transform_is_lazy_and_keeps_what_it_is_told(frame):
     fair = FairPCA(2, whiten=True).fit(FRAME[NAMES], sensitive_features=AGE)
     reduced = transform_distributed(fair, frame.repartition(3), keep=["id", "c"])
@@ -155,6 +160,7 @@ def test_refusals_of_rows_are_one_sentence(frame):
         read_moments(frame.where("c > 1e9"), features=["c"])
 
 
+@pytest.mark.contract
 def test_refusals_before_any_work(frame, monkeypatch):
     monkeypatch.setattr(type(frame), "collect", lambda _: pytest.fail("something was computed"))
     fair = FairPCA(2, groups=None).fit(FRAME[NAMES])

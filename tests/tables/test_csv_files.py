@@ -10,6 +10,8 @@ from fairpca.tables.batches import Table
 
 from people import people, read_table
 
+pytestmark = pytest.mark.contract
+
 HUGE = "99999999999999999999"
 TOKENS = {
     "int64": [["1", "2", "3", "4"], ["1", "", "3", "4"], ["1", "2", "3", "NA"], [" 1", "2 ", "-0"]],
