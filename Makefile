@@ -67,7 +67,7 @@ studies: $(READY)
 	$(BIN)/python -m studies.kernel
 
 reproduce: $(READY)
-	$(BIN)/python -m experiments
+	$(BIN)/python -m studies.reproduction
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("fairpca needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'

@@ -106,7 +106,7 @@ def setup(app: Sphinx) -> None:
 def _copy_studies(docs: Path) -> None:
     """Pages of the studies lie beside their scripts, and the site reads them in docs/studies."""
     shutil.rmtree(docs / "studies", ignore_errors=True)
-    unread = shutil.ignore_patterns("*.py", "*.json", "__pycache__")
+    unread = shutil.ignore_patterns("*.py", "*.json", "*.csv", "*.svg", "__pycache__")
     shutil.copytree(docs.parent / "studies", docs / "studies", ignore=unread)
 
 

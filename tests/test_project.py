@@ -260,7 +260,7 @@ def test_what_the_readme_says_of_equality():
 
 
 def test_the_claims_are_counted():
-    page = (ROOT / "docs" / "reproduction" / "claims.md").read_text(encoding="utf-8")
+    page = (ROOT / "studies" / "reproduction" / "claims.md").read_text(encoding="utf-8")
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     assert "at most 2 % of it are left on Adult in all 34 cases" in readme
     assert "| at most 2 % | 34 of 34 |" in page[page.index("| difference left |") :]

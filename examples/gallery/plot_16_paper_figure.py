@@ -54,4 +54,4 @@ plt.show()
 # %%
 # In a thousand steps the paper's algorithm leaves at most 3 % of the difference up to eleven
 # dimensions, at about the price of the exact solution, which leaves none; at nine it costs
-# noticeably more. :doc:`/reproduction/claims` has every claim of the paper with a verdict.
+# noticeably more. :doc:`/studies/reproduction/claims` has every claim of the paper with a verdict.

@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.figures.style import curve, legend_below, only, panels, present
-from experiments.methods import MAIN, PCA, look
-from experiments.sweep import by_setting
+from studies.reproduction.methods import MAIN, PCA, look
+from studies.reproduction.plots.style import curve, legend_below, only, panels, present
+from studies.reproduction.sweep import by_setting
 
 BINARY = (("Adult", "sex"), ("Credit", "sex"))
 

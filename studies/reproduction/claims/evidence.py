@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.data import REFERENCE
-from experiments.figures.style import only
-from experiments.methods import EXACT, PARETO, PCA, PRINTED
-from experiments.sweep import THIRD, by_setting
+from studies.reproduction.data import REFERENCE
+from studies.reproduction.methods import EXACT, PARETO, PCA, PRINTED
+from studies.reproduction.plots.style import only
+from studies.reproduction.sweep import THIRD, by_setting
 
 SETTING = ["data", "sensitive", "preprocessing", "loss", "r"]
 VALUES = ("total loss", "mean disparity", "mean pairwise", "largest disparity", "spread")

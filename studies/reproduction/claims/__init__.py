@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from experiments.claims.evidence import COLUMNS, Evidence
-from experiments.claims.many_groups import marriage, race
-from experiments.claims.others import (
+from studies.reproduction.claims.evidence import COLUMNS, Evidence
+from studies.reproduction.claims.many_groups import marriage, race
+from studies.reproduction.claims.others import (
     complexity,
     downstream,
     exact_dimension,
     frontier,
     step_rule,
 )
-from experiments.claims.parts import HOLDS, NOT, PART, Claim, cell, escaped, verdict
-from experiments.claims.two_groups import (
+from studies.reproduction.claims.parts import HOLDS, NOT, PART, Claim, cell, escaped, verdict
+from studies.reproduction.claims.two_groups import (
     average_gap,
     better_than_sdp,
     cheap_equality,
@@ -23,7 +23,7 @@ from experiments.claims.two_groups import (
     price_against_sdp,
     who_pays,
 )
-from experiments.data import PREPROCESSINGS, REFERENCE, moments_of
+from studies.reproduction.data import PREPROCESSINGS, REFERENCE, moments_of
 
 __all__ = ["HOLDS", "JUDGES", "NOT", "PART", "Claim", "Evidence", "page", "verdict"]
 
@@ -101,10 +101,10 @@ def _rest() -> str:
     return (
         "\n## How it was done\n\nThe paper does not state its preprocessing, its starting points, its "
         f"number of steps, or which average it means. Preprocessings tried: {names}. The figures show "
-        f"{REFERENCE}. Every number is in the CSV files beside the figures: `data/methods.csv` (every "
-        "method, dimension and group), `data/preprocessings.csv`, `data/printed.csv` (the printed form with "
-        "every start, number of steps and regularisation), `data/heldout.csv`, `data/remedy.csv`, "
-        "`data/classifiers.csv`, `data/times.csv`, `data/exponents.csv`, `data/starts.csv`. The third data "
+        f"{REFERENCE}. Every number is in the CSV files beside the figures: `tables/methods.csv` (every "
+        "method, dimension and group), `tables/preprocessings.csv`, `tables/printed.csv` (the printed form with "
+        "every start, number of steps and regularisation), `tables/heldout.csv`, `tables/remedy.csv`, "
+        "`tables/classifiers.csv`, `tables/times.csv`, `tables/exponents.csv`, `tables/starts.csv`. The third data "
         "set is scikit-learn's of 442 patients with diabetes, in two groups by sex. `make reproduce` makes "
         "all of this anew."
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from experiments.claims.evidence import Evidence, share, span
-from experiments.claims.parts import Claim, Part
-from experiments.data import REFERENCE
-from experiments.figures.style import only
-from experiments.methods import EXACT, PARETO, PCA, PRINTED, SDP, WEIGHTS, look
-from experiments.sweep import by_setting
+from studies.reproduction.claims.evidence import Evidence, share, span
+from studies.reproduction.claims.parts import Claim, Part
+from studies.reproduction.data import REFERENCE
+from studies.reproduction.methods import EXACT, PARETO, PCA, PRINTED, SDP, WEIGHTS, look
+from studies.reproduction.plots.style import only
+from studies.reproduction.sweep import by_setting
 
 
 def downstream(evidence: Evidence) -> Claim:
@@ -128,7 +128,7 @@ def complexity(evidence: Evidence) -> Claim:
         "the exponents in n, on which no solver depends, show how noisy the others are. The paper's "
         "count leaves out the d²r of the products A_i U, so its d cannot be linear for dense moments. "
         "A method appears in the figure where it reached the target in some problem. How many steps a "
-        "short direction takes is in [pareto_variants.md](../../studies/pareto_variants.md): as printed it never "
+        "short direction takes is in [pareto_variants.md](../pareto_variants.md): as printed it never "
         "becomes short; with tangent gradients far fewer than 1/ε² suffice.",
         ("times",),
     )
@@ -181,7 +181,7 @@ def exact_dimension(evidence: Evidence) -> Claim:
         f"{span(worse, '.2g')} times the exact one, and the group that keeps least keeps "
         f"{span(100 * loses, '.2g', ' %')} less than with the exact optimum, within the factor s/r in "
         f"{share(loses <= allowed)} cases. Cut to exactly r, relaxations stay close "
-        "([rivals.md](../../studies/rivals.md)).",
+        "([rivals.md](../rivals.md)).",
     )
 
 
@@ -230,5 +230,5 @@ def step_rule(evidence: Evidence) -> Claim:
         "The condition asks every objective to fall at every step. In the first 1,000 steps of "
         f"{len(fell)} printed runs from random starts, all fall in {span(fell, '.2g', ' %')} of the steps. "
         "It is no blemish: the steps that break the condition carry the search past the first fair "
-        "subspaces, at which backtracking stops ([pareto_differences.md](../pareto_differences.md)).",
+        "subspaces, at which backtracking stops ([pareto_differences.md](../../docs/pareto_differences.md)).",
     )

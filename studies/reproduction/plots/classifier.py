@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.data import REFERENCE
-from experiments.downstream import DATA, REDUCTIONS
-from experiments.figures.style import only, panels
-from experiments.methods import look
+from studies.reproduction.data import REFERENCE
+from studies.reproduction.downstream import DATA, REDUCTIONS
+from studies.reproduction.methods import look
+from studies.reproduction.plots.style import only, panels
 
 _NAMES = {
     "none": "all columns",

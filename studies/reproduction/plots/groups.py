@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.figures.style import curve, legend_below, only, panels, present
-from experiments.methods import EXACT, OWN, PARETO, PCA, PRINTED
-from experiments.sweep import by_setting
+from studies.reproduction.methods import EXACT, OWN, PARETO, PCA, PRINTED
+from studies.reproduction.plots.style import curve, legend_below, only, panels, present
+from studies.reproduction.sweep import by_setting
 
 _SHOWN = (PCA, PRINTED, PARETO, EXACT)
 

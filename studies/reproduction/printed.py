@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments import methods
-from experiments.data import PREPROCESSINGS, REFERENCE
-from experiments.runner import Task, remembered
-from experiments.sweep import TASKS, Setting, solve
 from fairpca.metrics import mean_disparity, mean_pairwise_disparity
+from studies.reproduction import methods
+from studies.reproduction.data import PREPROCESSINGS, REFERENCE
+from studies.reproduction.runner import Task, remembered
+from studies.reproduction.sweep import TASKS, Setting, solve
 
 SEEDS = range(2)
 """Of random starts."""

@@ -14,10 +14,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from experiments import methods
-from experiments.data import PREPROCESSINGS, REFERENCE, prepared
-from experiments.runner import Task, remembered
 from fairpca import FairPCA, ParetoDescent
+from studies.reproduction import methods
+from studies.reproduction.data import PREPROCESSINGS, REFERENCE, prepared
+from studies.reproduction.runner import Task, remembered
 
 DIMENSION = 10
 DATA = ("Adult", "Credit", "Diabetes")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.figures.style import legend_below, only, panels
-from experiments.methods import EXACT, PARETO, PCA, PRINTED, look
+from studies.reproduction.methods import EXACT, PARETO, PCA, PRINTED, look
+from studies.reproduction.plots.style import legend_below, only, panels
 
 
 def draw(frame: pd.DataFrame) -> Figure:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.data import REFERENCE, moments_of
-from experiments.methods import QUICK, methods
-from experiments.runner import Task, remembered
 from fairpca import Problem, Solution
 from fairpca.metrics import mean_disparity, mean_pairwise_disparity
+from studies.reproduction.data import REFERENCE, moments_of
+from studies.reproduction.methods import QUICK, methods
+from studies.reproduction.runner import Task, remembered
 
 TASKS = (("Adult", "sex"), ("Credit", "sex"), ("Adult", "race"), ("Credit", "marriage"))
 THIRD = ("Diabetes", "sex")
@@ -119,7 +119,7 @@ def reference_tasks(small: bool) -> list[Task]:
 
 def preprocessing_tasks(small: bool) -> list[Task]:
     """The main methods on every preprocessing, with means and sums, for three dimensions."""
-    from experiments.data import PREPROCESSINGS
+    from studies.reproduction.data import PREPROCESSINGS
 
     settings = [
         Setting(*task, preprocessing=name, loss=loss, n_rows=1500 if small else None)

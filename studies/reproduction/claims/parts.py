@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from experiments.claims.evidence import (
+from studies.reproduction.claims.evidence import (
     COLUMNS,
     SETTING,
     Condition,
@@ -17,8 +17,8 @@ from experiments.claims.evidence import (
     numbers,
     share,
 )
-from experiments.figures.style import only
-from experiments.methods import PCA, PRINTED
+from studies.reproduction.methods import PCA, PRINTED
+from studies.reproduction.plots.style import only
 
 HOLDS, PART, NOT = "holds", "holds in part", "does not hold"
 

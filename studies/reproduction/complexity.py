@@ -10,11 +10,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.methods import PCA, PRINTED, PRINTED_SINGLE, WEIGHTS_EARLY, methods, printed
-from experiments.runner import Task, remembered
 from fairpca import ExactSolver, GroupMoments, Problem, Solution
 from fairpca.solvers import SOLVERS
 from fairpca.solvers.conclude import conclude
+from studies.reproduction.methods import (
+    PCA,
+    PRINTED,
+    PRINTED_SINGLE,
+    WEIGHTS_EARLY,
+    methods,
+    printed,
+)
+from studies.reproduction.runner import Task, remembered
 
 BASE = {"d": 20, "r": 4, "k": 2, "n": 20_000}
 RANGES = {

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.complexity import SHARE
-from experiments.figures.style import panels
-from experiments.methods import look
+from studies.reproduction.complexity import SHARE
+from studies.reproduction.methods import look
+from studies.reproduction.plots.style import panels
 
 _WORDS = {"d": "columns d", "r": "dimensions r", "k": "groups k", "n": "rows n"}
 

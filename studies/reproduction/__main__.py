@@ -1,4 +1,4 @@
-"""Run every experiment and write figures, numbers and claims: ``python -m experiments``."""
+"""Run every experiment and write figures, tables and claims: ``python -m studies.reproduction``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,28 @@ from typing import Any
 import matplotlib as mpl
 import pandas as pd
 
-from experiments import claims, complexity, downstream, heldout, printed, remedy, starts, sweep
-from experiments.figures import averages, classifier, frontier, groups, preprocessings, scaling
-from experiments.figures.style import save
-from experiments.runner import ROOT, run_all
+from studies.reproduction import (
+    claims,
+    complexity,
+    downstream,
+    heldout,
+    printed,
+    remedy,
+    starts,
+    sweep,
+)
+from studies.reproduction.plots import (
+    averages,
+    classifier,
+    frontier,
+    groups,
+    preprocessings,
+    scaling,
+)
+from studies.reproduction.plots.style import save
+from studies.reproduction.runner import run_all
 
-TARGET = ROOT / "docs" / "reproduction"
+TARGET = Path(__file__).parent
 
 
 def reproduce(
@@ -24,12 +40,12 @@ def reproduce(
 ) -> None:
     """Compute what is not remembered, draw every figure, write every table and the claims."""
     tables = compute(small=small, n_jobs=n_jobs, quiet=quiet)
-    data = target / "data"
-    data.mkdir(parents=True, exist_ok=True)
+    folder = target / "tables"
+    folder.mkdir(parents=True, exist_ok=True)
     for name, frame in tables.items():
-        frame.to_csv(data / f"{name}.csv", index=False, float_format="%.8g")
+        frame.to_csv(folder / f"{name}.csv", index=False, float_format="%.8g")
     draw(tables, target / "figures")
-    page = claims.page(claims.Evidence.read(data))
+    page = claims.page(claims.Evidence.read(folder))
     (target / "claims.md").write_text(page, encoding="utf-8")
 
 
@@ -80,7 +96,7 @@ def draw(tables: dict[str, pd.DataFrame], figures: Path) -> None:
 
 def main(arguments: list[str]) -> None:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m studies.reproduction", description=__doc__)
     parser.add_argument("--target", type=Path, default=TARGET, help="folder to write to")
     parser.add_argument("--small", action="store_true", help="few rows, few dimensions")
     parser.add_argument("--jobs", type=int, default=2, help="processes side by side")

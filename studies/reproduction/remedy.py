@@ -6,10 +6,10 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from experiments.methods import PCA, WEIGHTS, methods
-from experiments.runner import Task, remembered
-from experiments.sweep import TASKS, Setting
 from fairpca import ExactSolver, Solution
+from studies.reproduction.methods import PCA, WEIGHTS, methods
+from studies.reproduction.runner import Task, remembered
+from studies.reproduction.sweep import TASKS, Setting
 
 
 def tasks(small: bool) -> list[Task]:

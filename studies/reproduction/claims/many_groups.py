@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from experiments.claims.evidence import (
+from studies.reproduction.claims.evidence import (
     COLUMNS,
     Condition,
     Evidence,
@@ -14,9 +14,9 @@ from experiments.claims.evidence import (
     ratio,
     share,
 )
-from experiments.claims.parts import Claim, parts_of, sweep, unseen, ways
-from experiments.figures.style import only
-from experiments.methods import EXACT, PARETO, PCA, PRINTED
+from studies.reproduction.claims.parts import Claim, parts_of, sweep, unseen, ways
+from studies.reproduction.methods import EXACT, PARETO, PCA, PRINTED
+from studies.reproduction.plots.style import only
 
 
 def race(evidence: Evidence) -> Claim:

@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from fairpca import FairnessWarning
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CACHE = Path(os.environ.get("FAIRPCA_EXPERIMENTS_CACHE", ROOT / ".experiments-cache"))
 
 
@@ -34,9 +34,9 @@ class Task:
 def source_digest() -> str:
     """Changes with any line of the library or of the experiments, but for drawing and claims."""
     digest = hashlib.sha256()
-    for folder in (ROOT / "src" / "fairpca", ROOT / "experiments"):
+    for folder in (ROOT / "src" / "fairpca", Path(__file__).parent):
         for path in sorted(folder.rglob("*.py")):
-            if path.parent.name not in ("figures", "claims") and path.name != "__main__.py":
+            if path.parent.name not in ("plots", "claims") and path.name != "__main__.py":
                 digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from experiments.methods import EXACT, PARETO, PCA, PRINTED, methods
-from experiments.runner import Task, remembered
-from experiments.sweep import TASKS, Setting
 from fairpca import Solution
 from fairpca.metrics import mean_disparity, mean_pairwise_disparity
+from studies.reproduction.methods import EXACT, PARETO, PCA, PRINTED, methods
+from studies.reproduction.runner import Task, remembered
+from studies.reproduction.sweep import TASKS, Setting
 
 METHODS = (PCA, PRINTED, PARETO, EXACT)
 

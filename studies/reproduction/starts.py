@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from experiments import methods
-from experiments.methods import PARETO, PRINTED
-from experiments.runner import Task, remembered
-from experiments.sweep import Setting
 from fairpca import ExactSolver, ParetoDescent
+from studies.reproduction import methods
+from studies.reproduction.methods import PARETO, PRINTED
+from studies.reproduction.runner import Task, remembered
+from studies.reproduction.sweep import Setting
 
 DIMENSIONS = (2, 5, 10)
 DATA = (("Adult", "sex"), ("Credit", "sex"))

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.methods import look
+from studies.reproduction.methods import look
 
 _SETTINGS: Any = {
     "font.size": 13,

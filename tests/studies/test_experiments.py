@@ -8,16 +8,16 @@ import pandas as pd
 import pytest
 from matplotlib.image import imread
 
-from experiments import __main__ as main
-from experiments import claims, complexity, downstream, methods, runner, sweep
-from experiments.figures.style import only
 from fairpca import ParetoDescent
 from fairpca.solvers import SOLVERS, ExactSolver
+from studies.reproduction import __main__ as main
+from studies.reproduction import claims, complexity, downstream, methods, runner, sweep
+from studies.reproduction.plots.style import only
 
 pytestmark = [pytest.mark.untraced, pytest.mark.long]
 
 # On one worker, because they share one small run.
-COMMITTED = Path(__file__).parents[2] / "docs" / "reproduction"
+COMMITTED = Path(__file__).parents[2] / "studies" / "reproduction"
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def small(tmp_path_factory):
         main.reproduce(folder, small=True, n_jobs=1, quiet=True)
         remembered = main.compute(small=True, n_jobs=1, quiet=True)
     for name, frame in remembered.items():
-        written = (folder / "data" / f"{name}.csv").read_text(encoding="utf-8")
+        written = (folder / "tables" / f"{name}.csv").read_text(encoding="utf-8")
         assert frame.to_csv(index=False, float_format="%.8g") == written
     return folder
 
@@ -57,7 +57,7 @@ def test_every_claim_gets_a_verdict_and_its_figures_exist(small):
 
 
 def test_what_is_judged_as_printed_is_as_printed(small):
-    table = pd.read_csv(small / "data" / "methods.csv")
+    table = pd.read_csv(small / "tables" / "methods.csv")
     row = only(table, data="Adult", sensitive="sex", method=methods.PRINTED).iloc[0]
     problem = sweep.Setting("Adult", "sex", n_rows=1500).problem(2)
     solution = ParetoDescent.as_printed(max_iter=200).solve(problem)
@@ -66,7 +66,7 @@ def test_what_is_judged_as_printed_is_as_printed(small):
 
 
 def test_tables_hold_every_registered_method(small):
-    found = pd.read_csv(small / "data" / "methods.csv")
+    found = pd.read_csv(small / "tables" / "methods.csv")
     assert set(found["method"]) == set(methods.methods())
     assert set(SOLVERS) < set(found["method"])
 
@@ -127,7 +127,7 @@ def test_verdicts_are_strict():
 
 
 def test_the_committed_page_follows_from_the_committed_tables():
-    page = claims.page(claims.Evidence.read(COMMITTED / "data"))
+    page = claims.page(claims.Evidence.read(COMMITTED / "tables"))
     assert page == (COMMITTED / "claims.md").read_text(encoding="utf-8")
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.figures.style import only, panels
-from experiments.methods import EXACT, PCA, look
-from experiments.sweep import by_setting
+from studies.reproduction.methods import EXACT, PCA, look
+from studies.reproduction.plots.style import only, panels
+from studies.reproduction.sweep import by_setting
 
 _RS = {2: "o", 5: "s", 10: "^"}
 

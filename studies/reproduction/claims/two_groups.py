@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from experiments.claims.evidence import (
+from fairpca import Problem
+from fairpca._linalg.dense import leading_eigenpairs
+from studies.reproduction.claims.evidence import (
     Condition,
     Evidence,
     at_most,
@@ -14,10 +16,9 @@ from experiments.claims.evidence import (
     share,
     span,
 )
-from experiments.claims.parts import Claim, Part, parts_of, sweep, unseen, ways
-from experiments.data import REFERENCE, moments_of
-from experiments.figures.style import only
-from experiments.methods import (
+from studies.reproduction.claims.parts import Claim, Part, parts_of, sweep, unseen, ways
+from studies.reproduction.data import REFERENCE, moments_of
+from studies.reproduction.methods import (
     EXACT,
     PARETO,
     PARETO_SINGLE,
@@ -28,8 +29,7 @@ from experiments.methods import (
     WEIGHTS,
     WEIGHTS_EARLY,
 )
-from fairpca import Problem
-from fairpca._linalg.dense import leading_eigenpairs
+from studies.reproduction.plots.style import only
 
 
 def _percent(number: float) -> str:
