@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from fairpca.estimators.stochastic_fair_pca import StochasticFairPCA
     from fairpca.exceptions import FairnessWarning
     from fairpca.front import ParetoFront, pareto_front
+    from fairpca.group_table import GroupTable
     from fairpca.moments import GroupMoments
     from fairpca.problem import Problem
     from fairpca.solution import Solution
     from fairpca.solvers import ExactSolver, ParetoDescent
-    from fairpca.table import GroupTable
 
 __all__ = [
     "Certificate",
@@ -64,7 +64,7 @@ _HOMES = {
     "FairPCA": "estimators.fair_pca",
     "FairnessWarning": "exceptions",
     "GroupMoments": "moments",
-    "GroupTable": "table",
+    "GroupTable": "group_table",
     "KernelFairPCA": "estimators.kernel_fair_pca",
     "ParetoDescent": "solvers",
     "ParetoFront": "front",

@@ -26,7 +26,7 @@ from fairpca.estimators.cautions import TO_AUDIT, warn_of_cautions
 from fairpca.estimators.gather import gather
 from fairpca.estimators.pipelines import find_reduction
 from fairpca.estimators.resampling import check_resamples
-from fairpca.table import GroupTable
+from fairpca.group_table import GroupTable
 
 _BLOCK_VALUES = 2**22
 

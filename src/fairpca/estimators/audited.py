@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca._rows.intervals import GroupIntervals
 from fairpca._rows.text import formatted, group_name, number_format
 from fairpca._rows.words import BASELINES as BASELINES
 from fairpca.estimators.baselines import Baselines, baselines_of
@@ -23,9 +22,9 @@ from fairpca.estimators.resampling import (
     own_pieces,
     unbiased_ends,
 )
+from fairpca.group_table import GroupIntervals, GroupTable
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
-from fairpca.table import GroupTable
 
 _ORTHONORMAL = 1e-6
 """How far the products of components may be from those of orthonormal ones."""

@@ -22,8 +22,8 @@ from fairpca.estimators.fair_pca import FairPCA
 from fairpca.estimators.gather import Gathered, gather
 from fairpca.exceptions import FairnessWarning
 from fairpca.front.pareto import ParetoFront
+from fairpca.group_table import GroupTable
 from fairpca.solvers import UNFAIRNESS, ExactSolver, check_sweep
-from fairpca.table import GroupTable
 
 
 def pareto_front(

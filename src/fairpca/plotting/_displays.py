@@ -17,6 +17,7 @@ from fairpca.audit import audit
 from fairpca.estimators.fair_pca import FairPCA
 from fairpca.estimators.pipelines import find_reduction
 from fairpca.front import worst_of
+from fairpca.group_table import GroupTable
 from fairpca.plotting._names import with_rows, wrapped
 from fairpca.plotting._style import (
     CHOSEN_COLOR,
@@ -29,7 +30,6 @@ from fairpca.plotting._style import (
     panels,
     styled,
 )
-from fairpca.table import GroupTable
 
 _TITLE = 32
 """Letters in a line of a panel's title: the narrowest panels have room for as many."""
