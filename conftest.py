@@ -62,6 +62,8 @@ UNTRACED = (
     "estimators/test_shrinkage.py",
     "experiments/test_experiments.py",
     "files/test_fuzzed_files.py",
+    "inspection/test_front.py",
+    "inspection/test_front_largest.py",
     "linalg/test_many_columns.py",
     "metrics/test_held_out_losses.py",
     "report/test_report_page.py",
@@ -87,8 +89,6 @@ UNTRACED = (
     "solvers/test_worst_case_pca.py",
     "test_audit_intervals.py",
     "test_certificate.py",
-    "test_front.py",
-    "test_front_largest.py",
     "test_gallery.py",
     "test_project.py",
 )

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from fairpca.estimators.kernel_fair_pca import KernelFairPCA
     from fairpca.estimators.stochastic_fair_pca import StochasticFairPCA
     from fairpca.exceptions import FairnessWarning
-    from fairpca.front import ParetoFront, pareto_front
     from fairpca.group_table import GroupTable
+    from fairpca.inspection.front import ParetoFront, pareto_front
     from fairpca.moments import GroupMoments
     from fairpca.problem import Problem
     from fairpca.solution import Solution
@@ -67,11 +67,11 @@ _HOMES = {
     "GroupTable": "group_table",
     "KernelFairPCA": "estimators.kernel_fair_pca",
     "ParetoDescent": "solvers",
-    "ParetoFront": "front",
+    "ParetoFront": "inspection.front",
     "Problem": "problem",
     "Solution": "solution",
     "StochasticFairPCA": "estimators.stochastic_fair_pca",
-    "pareto_front": "front",
+    "pareto_front": "inspection.front",
 }
 """Where the public names are: they are loaded when they are asked for, so that the program's help
 and version need not wait for NumPy and scikit-learn."""

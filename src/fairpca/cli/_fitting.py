@@ -19,7 +19,7 @@ from fairpca.cli._prepared import PreparedTable, without_repeating
 from fairpca.cli._terminal import BadInputError, refusing, show_warning, stage, writing
 from fairpca.estimators.audited import Judge
 from fairpca.estimators.callbacks import listening
-from fairpca.front import front_of
+from fairpca.inspection.front import front_of
 from fairpca.report import Report, import_jinja2
 from fairpca.report import report as make_report
 from fairpca.tables.columns import label_groups

@@ -16,8 +16,8 @@ from fairpca._rows.checks import check_rows, check_whole_number
 from fairpca.audit import audit
 from fairpca.estimators.fair_pca import FairPCA
 from fairpca.estimators.pipelines import find_reduction
-from fairpca.front import worst_of
 from fairpca.group_table import GroupTable
+from fairpca.inspection.front import ParetoFront
 from fairpca.plotting._names import with_rows, wrapped
 from fairpca.plotting._style import (
     CHOSEN_COLOR,
@@ -263,11 +263,16 @@ class FrontDisplay(Display):
 
     @classmethod
     def from_front(
-        cls, front: Any, *, chosen: int | None = None, ax: Any = None, line_kw: Style = None
+        cls,
+        front: ParetoFront,
+        *,
+        chosen: int | None = None,
+        ax: Any = None,
+        line_kw: Style = None,
     ) -> FrontDisplay:
         """Draw a `ParetoFront`; what is kept is drawn without a minus sign."""
         levels, kept = np.abs(front.unfairness), front.problem.measure == "variance"
-        name = f"{worst_of(front)} {'by' if kept else 'of'} a group"
+        name = f"{front.worst_name} {'by' if kept else 'of'} a group"
         if front.over == "spread":
             name = f"largest difference in {front[0].certificate.measure} between two groups"
         return cls(levels, front.total_loss, chosen, name).plot(ax=ax, line_kw=line_kw)
