@@ -13,6 +13,7 @@ CONTRACT = (
     "cli/test_program.py::test_fit_transform_and_audit_are_what_python_gives",
     "estimators/test_estimator.py",  # scikit-learn: its checks, pipelines, routing, callbacks
     "experiments/test_figures.py",  # the solver on NumPy and SciPy, against published figures
+    "inspection/test_audit.py",
     "linalg/test_linalg.py",  # LAPACK as SciPy wraps it
     "metrics/test_metrics.py",  # fairlearn
     "metrics/test_worst_group.py",  # scikit-learn: scorers and routing
@@ -32,7 +33,6 @@ CONTRACT = (
     "sources/test_spark.py::test_transform_is_lazy_and_keeps_what_it_is_told[connect]",
     "sources/test_spark.py::test_refusals_before_any_work",
     "tables/test_csv_files.py",
-    "test_audit.py",
     "test_plotting.py",  # matplotlib
 )
 """Tests of what the library asks of others: what works with their oldest versions and their newest
@@ -62,6 +62,7 @@ UNTRACED = (
     "estimators/test_shrinkage.py",
     "experiments/test_experiments.py",
     "files/test_fuzzed_files.py",
+    "inspection/test_audit_intervals.py",
     "inspection/test_front.py",
     "inspection/test_front_largest.py",
     "linalg/test_many_columns.py",
@@ -87,7 +88,6 @@ UNTRACED = (
     "solvers/test_two_groups.py",
     "solvers/test_welfare.py",
     "solvers/test_worst_case_pca.py",
-    "test_audit_intervals.py",
     "test_certificate.py",
     "test_gallery.py",
     "test_project.py",

@@ -20,21 +20,19 @@ fairlearn and scores on held-out rows.
 (32561, 2)
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fairpca._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from fairpca.audit import audit
     from fairpca.certificate import Certificate
     from fairpca.estimators.fair_pca import FairPCA
     from fairpca.estimators.kernel_fair_pca import KernelFairPCA
     from fairpca.estimators.stochastic_fair_pca import StochasticFairPCA
     from fairpca.exceptions import FairnessWarning
     from fairpca.group_table import GroupTable
+    from fairpca.inspection.audit import audit
     from fairpca.inspection.front import ParetoFront, pareto_front
     from fairpca.moments import GroupMoments
     from fairpca.problem import Problem
@@ -71,6 +69,7 @@ _HOMES = {
     "Problem": "problem",
     "Solution": "solution",
     "StochasticFairPCA": "estimators.stochastic_fair_pca",
+    "audit": "inspection.audit",
     "pareto_front": "inspection.front",
 }
 """Where the public names are: they are loaded when they are asked for, so that the program's help
@@ -92,18 +91,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class _Package(ModuleType):
-    """The package, whose `audit` is the function even once the module of its name is loaded."""
-
-    @property
-    def audit(self) -> Any:
-        return import_module(f"{__name__}.audit").audit
-
-    @audit.setter
-    def audit(self, module: ModuleType) -> None:
-        """Importing the module sets it."""
-
-
-sys.modules[__name__].__class__ = _Package

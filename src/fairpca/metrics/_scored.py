@@ -16,8 +16,8 @@ from fairpca._rows.checks import check_rows
 from fairpca._rows.groups import encode_groups
 from fairpca._rows.labels import overlapping
 from fairpca._rows.text import label_text, listed
-from fairpca.audit import squared_errors
 from fairpca.exceptions import warn_user
+from fairpca.inspection.audit import squared_errors
 
 FEW_ROWS = 10
 """Groups with fewer rows are scored together: of so few, even normal errors in one direction have

@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 from fairpca._rows.checks import check_flag, check_same_index, check_weights
 from fairpca._rows.named import chosen_columns, named_columns, table_names
 from fairpca._rows.text import label_text, listed
-from fairpca.audit import entering
 from fairpca.estimators.pipelines import find_reduction
 from fairpca.exceptions import warn_user
+from fairpca.inspection.audit import entering
 from fairpca.metrics._scored import ScoredGroups, row_errors
 
 

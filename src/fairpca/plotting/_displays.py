@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_rows, check_whole_number
-from fairpca.audit import audit
 from fairpca.estimators.fair_pca import FairPCA
 from fairpca.estimators.pipelines import find_reduction
 from fairpca.group_table import GroupTable
+from fairpca.inspection.audit import audit
 from fairpca.inspection.front import ParetoFront
 from fairpca.plotting._names import with_rows, wrapped
 from fairpca.plotting._style import (
