@@ -14,9 +14,9 @@ CONTRACT = (
     "estimators/test_estimator.py",  # scikit-learn: its checks, pipelines, routing, callbacks
     "experiments/test_figures.py",  # the solver on NumPy and SciPy, against published figures
     "inspection/test_audit.py",
+    "inspection/test_metrics.py",  # fairlearn
+    "inspection/test_worst_group.py",  # scikit-learn: scorers and routing
     "linalg/test_linalg.py",  # LAPACK as SciPy wraps it
-    "metrics/test_metrics.py",  # fairlearn
-    "metrics/test_worst_group.py",  # scikit-learn: scorers and routing
     "report/test_report_page.py::test_page_is_quiet_fits_and_is_accessible",  # jinja2, a browser
     "report/test_report_page.py::test_hostile_names_are_only_text",
     "rows/test_groups.py",  # labels of pandas, Polars and NumPy
@@ -65,8 +65,8 @@ UNTRACED = (
     "inspection/test_audit_intervals.py",
     "inspection/test_front.py",
     "inspection/test_front_largest.py",
+    "inspection/test_held_out_losses.py",
     "linalg/test_many_columns.py",
-    "metrics/test_held_out_losses.py",
     "report/test_report_page.py",
     "report/test_report_pictures.py",
     "rows/test_groups.py",

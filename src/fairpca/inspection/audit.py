@@ -53,7 +53,7 @@ _ORTHONORMAL = 1e-6
 _N_VALUES = 4
 """Numbers that are summed up for each row: those of `Auditor._values`."""
 
-_MOST_NAMES = 5
+MOST_NAMES = 5
 """Groups that a sentence names."""
 
 
@@ -427,7 +427,7 @@ class Auditor:
         groups = sorted(groups, key=lambda i: int(rows[i]))
         shown = [
             f"{self._names[i]} ({rows[i]:,} row{'' if rows[i] == 1 else 's'})"
-            for i in groups[:_MOST_NAMES]
+            for i in groups[:MOST_NAMES]
         ]
         more = len(groups) - len(shown)
         return ", ".join(shown) + (f" and {more} more" if more else "")
