@@ -148,7 +148,8 @@ class HeldOutLosses:
     def to_dict(self) -> dict[str, list[Any]]:
         """The worst group for each dimension, with its loss and interval, by columns."""
         columns: dict[str, list[Any]] = {"dimensions": list(self.dimensions)}
-        for name, curve in ((self.name, self.reduction), ("PCA", self.pca)):
+        ordinary = "ordinary PCA" if self.name == "PCA" else "PCA"
+        for name, curve in ((self.name, self.reduction), (ordinary, self.pca)):
             low, high = curve.worst_interval
             columns[f"{name} worst group"] = [self.groups[i] for i in curve.worst_group]
             columns[f"{name} {self.measure}"] = curve.worst.tolist()
