@@ -599,23 +599,21 @@ def gathered_front(
     n_points: int,
     groups: str,
     keep_sensitive: bool,
-    missing_labels: str,
-    random_state: int | None,
-    over: str,
-    gap: float | None,
-    time_limit: float | None,
-    **choices: Any,
+    **options: Any,
 ) -> tuple[ParetoFront, Gathered]:
-    """The same, and the rows as they were gathered; wrong options are refused before any work."""
+    """The same, and the rows as they were gathered; wrong options are refused before any work.
+
+    The options are those of `pareto_front` that `front_of` takes; all must be given.
+    """
     _check_dimension(n_components)
-    check_sweep(n_points, gap, time_limit)
-    check_choice("over", over, UNFAIRNESS)
-    check_fairness("minmax", 0.0, choices["measure"], choices["relative"], None, None)
-    check_choice("loss", choices["loss"], LOSSES)
-    check_choice("centering", choices["centering"], CENTERINGS)
+    check_sweep(n_points, options["gap"], options["time_limit"])
+    check_choice("over", options["over"], UNFAIRNESS)
+    check_fairness("minmax", 0.0, options["measure"], options["relative"], None, None)
+    check_choice("loss", options["loss"], LOSSES)
+    check_choice("centering", options["centering"], CENTERINGS)
     check_flag("keep_sensitive", keep_sensitive)
     check_choice("groups", groups, GROUPINGS[:-1])  # a front of one group is a point
-    check_seed(random_state)
+    check_seed(options["random_state"])
     check_progress(progress)
     if sensitive_features is None:
         raise ValueError("sensitive_features must name the group of each row, got None.")
@@ -623,24 +621,12 @@ def gathered_front(
         X,
         sensitive_features,
         sample_weight,
-        missing_labels,
+        options["missing_labels"],
         groups=groups,
         keep_sensitive=keep_sensitive,
         n_components=n_components,
     )
-    front = front_of(
-        gathered,
-        n_components,
-        n_points,
-        progress,
-        over=over,
-        missing_labels=missing_labels,
-        random_state=random_state,
-        gap=gap,
-        time_limit=time_limit,
-        **choices,
-    )
-    return front, gathered
+    return front_of(gathered, n_components, n_points, progress, **options), gathered
 
 
 def front_of(
