@@ -27,7 +27,6 @@ from fairpca.plotting import (
     HeldOutLossDisplay,
     LossDisplay,
     ShrinkageDisplay,
-    _names,
     _style,
 )
 
@@ -376,17 +375,17 @@ def test_groups_that_begin_with_an_underscore_are_in_the_legends():
 
 def test_names_are_drawn_by_the_fonts_at_hand_and_turn_nothing_around(monkeypatch):
     mark = "\u200e"
-    monkeypatch.setattr(_names, "_shapes", lambda: True)
-    assert _names.with_rows("ذكر كبير", 90) == f"{mark}ذكر كبير{mark} (90 rows)"
-    assert _names.with_rows("\u202eevil\u2066", 3) == "\\u202eevil\\u2066 (3 rows)"
+    monkeypatch.setattr(_style, "_shapes", lambda: True)
+    assert _style.with_rows("ذكر كبير", 90) == f"{mark}ذكر كبير{mark} (90 rows)"
+    assert _style.with_rows("\u202eevil\u2066", 3) == "\\u202eevil\\u2066 (3 rows)"
     # What no font has is its code point, and what joins nothing is left out.
-    assert _names.plain_text("女 👩\u200d👧 \x1b[2J") == "\\u5973 \\U0001f469\\U0001f467 \\x1b[2J"
-    monkeypatch.setattr(_names, "_shapes", lambda: False)
-    assert _names.with_rows("אבג דה", 90) == "הד גבא (90 rows)"
-    assert _names.plain_text("sex=אבג and x") == "sex=גבא and x"
+    assert _style.plain_text("女 👩\u200d👧 \x1b[2J") == "\\u5973 \\U0001f469\\U0001f467 \\x1b[2J"
+    monkeypatch.setattr(_style, "_shapes", lambda: False)
+    assert _style.with_rows("אבג דה", 90) == "הד גבא (90 rows)"
+    assert _style.plain_text("sex=אבג and x") == "sex=גבא and x"
 
 
-@pytest.mark.skipif(not _names._shapes(), reason="needs a matplotlib that shapes text")
+@pytest.mark.skipif(not _style._shapes(), reason="needs a matplotlib that shapes text")
 def test_arabic_letters_are_joined_and_the_rows_stay_behind_the_name():
     figure, ax = plt.subplots()
     widths = [

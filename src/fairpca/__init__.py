@@ -20,26 +20,24 @@ fairlearn and scores on held-out rows.
 (32561, 2)
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fairpca._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from fairpca.audit import audit
     from fairpca.certificate import Certificate
     from fairpca.estimators.fair_pca import FairPCA
     from fairpca.estimators.kernel_fair_pca import KernelFairPCA
     from fairpca.estimators.stochastic_fair_pca import StochasticFairPCA
     from fairpca.exceptions import FairnessWarning
-    from fairpca.front import ParetoFront, pareto_front
+    from fairpca.group_table import GroupTable
+    from fairpca.inspection.audit import audit
+    from fairpca.inspection.front import ParetoFront, pareto_front
     from fairpca.moments import GroupMoments
     from fairpca.problem import Problem
     from fairpca.solution import Solution
     from fairpca.solvers import ExactSolver, ParetoDescent
-    from fairpca.table import GroupTable
 
 __all__ = [
     "Certificate",
@@ -64,14 +62,15 @@ _HOMES = {
     "FairPCA": "estimators.fair_pca",
     "FairnessWarning": "exceptions",
     "GroupMoments": "moments",
-    "GroupTable": "table",
+    "GroupTable": "group_table",
     "KernelFairPCA": "estimators.kernel_fair_pca",
     "ParetoDescent": "solvers",
-    "ParetoFront": "front",
+    "ParetoFront": "inspection.front",
     "Problem": "problem",
     "Solution": "solution",
     "StochasticFairPCA": "estimators.stochastic_fair_pca",
-    "pareto_front": "front",
+    "audit": "inspection.audit",
+    "pareto_front": "inspection.front",
 }
 """Where the public names are: they are loaded when they are asked for, so that the program's help
 and version need not wait for NumPy and scikit-learn."""
@@ -92,18 +91,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class _Package(ModuleType):
-    """The package, whose `audit` is the function even once the module of its name is loaded."""
-
-    @property
-    def audit(self) -> Any:
-        return import_module(f"{__name__}.audit").audit
-
-    @audit.setter
-    def audit(self, module: ModuleType) -> None:
-        """Importing the module sets it."""
-
-
-sys.modules[__name__].__class__ = _Package

@@ -141,7 +141,7 @@ def test_help_version_and_completion_load_no_numerical_library():
         "assert main([]) == 0\n"
         f"loaded = {{*sys.modules}} & {{*{NUMERICAL!r}, 'rich'}}\n"
         "assert not loaded, loaded\n"
-        "import fairpca.audit, fairpca\n"
+        "import fairpca.inspection.audit, fairpca\n"
         "assert callable(fairpca.audit), 'the function, also where the module was loaded first'\n"
         "from fairpca._rows.words import SOLVER_NAMES\n"
         "assert SOLVER_NAMES == tuple(fairpca.solvers.SOLVERS)\n"

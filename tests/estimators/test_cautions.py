@@ -24,8 +24,8 @@ from fairpca.estimators.cautions import BEGINNING, cautions
 from fairpca.estimators.chance import indistinct_groups
 from fairpca.estimators.drawn import RandomGroups, SomeRows, often_drawn
 from fairpca.estimators.gather import gather
+from fairpca.group_table import GroupTable
 from fairpca.report import report
-from fairpca.table import GroupTable
 
 pytestmark = pytest.mark.untraced
 

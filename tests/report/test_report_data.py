@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from fairpca import FairnessWarning, GroupMoments, Problem
+from fairpca import FairnessWarning, GroupMoments, Problem, pareto_front
 from fairpca._rows.words import MIN_ROWS
 from fairpca.cli import main
 from fairpca.estimators.gather import gather
-from fairpca.front import pareto_front
 from fairpca.report import report
 from fairpca.report._pictures import losses_by_dimension, places_of_rows
 from fairpca.report._text import shown_names

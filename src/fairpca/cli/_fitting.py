@@ -12,14 +12,13 @@ import numpy as np
 import pandas
 
 from fairpca import FairPCA, GroupTable, ParetoFront
-from fairpca.audit import squared_errors
 from fairpca.cli._options import ColumnOptions, FitOptions
 from fairpca.cli._outputs import REPORT, check_destination
 from fairpca.cli._prepared import PreparedTable, without_repeating
 from fairpca.cli._terminal import BadInputError, refusing, show_warning, stage, writing
-from fairpca.estimators.audited import Judge
 from fairpca.estimators.callbacks import listening
-from fairpca.front import front_of
+from fairpca.inspection.audit import Auditor, squared_errors
+from fairpca.inspection.front import front_of
 from fairpca.report import Report, import_jinja2
 from fairpca.report import report as make_report
 from fairpca.tables.columns import label_groups
@@ -66,7 +65,7 @@ def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -
     gathered = replace(prepared, grouping="intersections").gathered(reduce_wide=True)
     position = {label: i for i, label in enumerate(gathered.moments.labels)}
     space, gathered = gathered.space, gathered.grouped(prepared.grouping)
-    judge = Judge(reduction, gathered.moments, reduction.n_components_, **chosen)
+    auditor = Auditor(reduction, gathered.moments, reduction.n_components_, **chosen)
     every, start = range(len(gathered.moments.labels)), 0
     for batch, rows in prepared.batches("auditing the model", prepared.sensitive):
         labelled = prepared.labelled(batch)
@@ -80,10 +79,10 @@ def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -
             rows = space.rows[start : start + len(rows)]
         start += len(rows)
         for group in every:
-            judge.add(group, rows, np.flatnonzero(some.members(group)), errors)
+            auditor.add(group, rows, np.flatnonzero(some.members(group)), errors)
     for group in every:
-        judge.finish(group)
-    return judge.table()
+        auditor.finish(group)
+    return auditor.table()
 
 
 def check_report(

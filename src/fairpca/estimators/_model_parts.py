@@ -15,8 +15,8 @@ from fairpca.estimators.fair_pca import FairPCA
 from fairpca.estimators.nesting import NestingTable
 from fairpca.files.archive import FLOATS
 from fairpca.files.checks import require
+from fairpca.group_table import GroupTable
 from fairpca.solution import Solution
-from fairpca.table import GroupTable
 from fairpca.tables.encoding import InputColumn
 from fairpca.tables.preparation import Preparation
 

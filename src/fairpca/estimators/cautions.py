@@ -12,9 +12,9 @@ from fairpca.certificate.words import NOUNS
 from fairpca.estimators.chance import indistinct_groups
 from fairpca.estimators.gather import Gathered
 from fairpca.exceptions import warn_user
+from fairpca.group_table import GroupTable
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
-from fairpca.table import GroupTable
 
 BEGINNING = "Read with care: "
 """How the warning of cautions begins, for filters."""

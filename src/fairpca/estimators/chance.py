@@ -25,8 +25,8 @@ from fairpca._linalg.types import Array
 from fairpca.estimators.drawn import SomeRows, often_drawn
 from fairpca.estimators.gather import Gathered
 from fairpca.estimators.tails import Tails, squared_coordinates, tails_of
+from fairpca.group_table import GroupTable
 from fairpca.problem import Problem
-from fairpca.table import GroupTable
 
 _NO_LOSS = 1e-12
 """What is lost, relative to all variance, that is rounding: then nobody loses anything."""

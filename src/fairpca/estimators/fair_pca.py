@@ -29,10 +29,10 @@ from fairpca.estimators.gather import (
 from fairpca.estimators.nesting import NestingTable
 from fairpca.estimators.partial import MomentsFit, Taken
 from fairpca.estimators.shrinkage import shrunk_problem, unshrunk
+from fairpca.group_table import GroupTable
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers import Solver
-from fairpca.table import GroupTable
 
 
 class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearReduction):

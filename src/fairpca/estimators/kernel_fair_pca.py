@@ -34,11 +34,11 @@ from fairpca.estimators.kernel_features import (
     draw_landmarks,
 )
 from fairpca.estimators.kernel_preimages import PreimageReduction
+from fairpca.group_table import GroupTable
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers import Solver
-from fairpca.table import GroupTable
 
 _NO_SHARE = 1e-9
 """Share of a group's variance outside the landmarks' span that is not worth a word."""

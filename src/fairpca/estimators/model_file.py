@@ -59,7 +59,7 @@ from fairpca.estimators.baselines import baselines_of
 from fairpca.estimators.fair_pca import FairPCA
 from fairpca.files.archive import FileFormat
 from fairpca.files.checks import taking_for_damage
-from fairpca.table import GroupTable
+from fairpca.group_table import GroupTable
 from fairpca.tables.preparation import Preparation
 
 FORMAT = "fairpca model"

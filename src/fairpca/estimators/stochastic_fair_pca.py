@@ -44,11 +44,11 @@ from fairpca.estimators.stochastic_run import (
 from fairpca.estimators.subspace_losses import SubspaceLosses, tracked_losses
 from fairpca.estimators.tracked import STEPS, VARIANCE_REDUCTIONS, TrackedSubspaces
 from fairpca.exceptions import warn_user
+from fairpca.group_table import GroupTable
 from fairpca.moments import MomentSum
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers.conclude import conclude
-from fairpca.table import GroupTable
 
 _MOST_COLUMNS, _MOST_NUMBERS = 1000, 2**24
 """Up to so many columns, and numbers in all covariances, a certificate costs seconds at most."""

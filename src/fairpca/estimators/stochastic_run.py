@@ -28,8 +28,8 @@ from fairpca.estimators.row_batches import (
 )
 from fairpca.estimators.subspace_losses import LossSums, SubspaceLosses
 from fairpca.estimators.tracked import TrackedSubspaces
+from fairpca.group_table import GroupTable
 from fairpca.moments import GroupMoments, MomentSum
-from fairpca.table import GroupTable
 
 _LARGEST = 1e60
 """Values beyond this are refused: fourth powers, and products of these, occur."""

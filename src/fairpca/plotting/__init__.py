@@ -16,10 +16,10 @@ from fairpca.plotting._displays import (
     ConvergenceDisplay,
     DisparityDisplay,
     FrontDisplay,
+    HeldOutLossDisplay,
     LossDisplay,
+    ShrinkageDisplay,
 )
-from fairpca.plotting._held_out import HeldOutLossDisplay
-from fairpca.plotting._shrinkage import ShrinkageDisplay
 
 __all__ = [
     "BiplotDisplay",

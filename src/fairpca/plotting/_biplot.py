@@ -18,8 +18,16 @@ from fairpca._rows.groups import encode_groups
 from fairpca._rows.named import chosen_columns, named_columns
 from fairpca._rows.text import label_text
 from fairpca.estimators.pipelines import find_reduction
-from fairpca.plotting._names import plain_text, with_rows, wrapped
-from fairpca.plotting._style import GROUP_COLORS, GROUP_MARKERS, Display, Style, styled
+from fairpca.plotting._style import (
+    GROUP_COLORS,
+    GROUP_MARKERS,
+    Display,
+    Style,
+    plain_text,
+    styled,
+    with_rows,
+    wrapped,
+)
 
 _GAP = 3.0
 """Points between the end of an arrow and its label."""

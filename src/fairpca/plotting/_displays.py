@@ -1,8 +1,8 @@
-"""Curves and bars: the displays of losses by group, of a front and of convergence."""
+"""Curves and bars: losses by group, fronts, convergence, held-out losses and shrinkage."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,26 +13,35 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_rows, check_whole_number
-from fairpca.audit import audit
+from fairpca.certificate.words import NOUNS
+from fairpca.estimators.cross_fit import CrossFit
 from fairpca.estimators.fair_pca import FairPCA
 from fairpca.estimators.pipelines import find_reduction
-from fairpca.front import worst_of
-from fairpca.plotting._names import with_rows, wrapped
+from fairpca.group_table import GroupTable
+from fairpca.inspection.audit import audit
+from fairpca.inspection.front import ParetoFront
+from fairpca.inspection.held_out import HeldOutLosses, held_out_losses
 from fairpca.plotting._style import (
     CHOSEN_COLOR,
     FAIR_COLOR,
     GROUP_COLORS,
+    GROUP_MARKERS,
+    INK,
     OWN_COLOR,
     PCA_COLOR,
     Display,
     Style,
     panels,
     styled,
+    with_rows,
+    wrapped,
 )
-from fairpca.table import GroupTable
 
 _TITLE = 32
 """Letters in a line of a panel's title: the narrowest panels have room for as many."""
+
+_SHIFT = 0.06
+"""How far, in dimensions, the points of two curves stand apart, so that both intervals are seen."""
 
 
 @dataclass(eq=False)
@@ -263,11 +272,16 @@ class FrontDisplay(Display):
 
     @classmethod
     def from_front(
-        cls, front: Any, *, chosen: int | None = None, ax: Any = None, line_kw: Style = None
+        cls,
+        front: ParetoFront,
+        *,
+        chosen: int | None = None,
+        ax: Any = None,
+        line_kw: Style = None,
     ) -> FrontDisplay:
         """Draw a `ParetoFront`; what is kept is drawn without a minus sign."""
         levels, kept = np.abs(front.unfairness), front.problem.measure == "variance"
-        name = f"{worst_of(front)} {'by' if kept else 'of'} a group"
+        name = f"{front.worst_name} {'by' if kept else 'of'} a group"
         if front.over == "spread":
             name = f"largest difference in {front[0].certificate.measure} between two groups"
         return cls(levels, front.total_loss, chosen, name).plot(ax=ax, line_kw=line_kw)
@@ -367,6 +381,205 @@ class ConvergenceDisplay(Display):
         ax.set(yscale="log", xlabel="step", ylabel=self.ylabel)
         if len(self.curves) > 1:
             self._name_groups()
+        return self
+
+
+@dataclass(eq=False)
+class HeldOutLossDisplay(Display):
+    """What the worst-off group loses on held-out rows, by the number of dimensions.
+
+    The marker of a point says which group that is. Intervals allow for the group having been
+    picked: see `fairpca.metrics.held_out_losses`.
+
+    Parameters
+    ----------
+    losses : HeldOutLosses
+        The numbers.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+
+    See Also
+    --------
+    fairpca.metrics.held_out_losses : Has the numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import FairPCA
+    >>> from fairpca.plotting import HeldOutLossDisplay
+    >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+    >>> X[:100] = X[:100, ::-1]
+    >>> groups = ["a"] * 100 + ["b"] * 200
+    >>> display = HeldOutLossDisplay.from_estimator(
+    ...     FairPCA(), X, sensitive_features=groups, dimensions=range(1, 4)
+    ... )
+    >>> display.losses.reduction.worst.round(2)
+    array([4.11, 2.52, 1.55])
+    """
+
+    losses: HeldOutLosses
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        sensitive_features: Any,
+        dimensions: Iterable[int],
+        sample_weight: ArrayLike | None = None,
+        cv: Any = 5,
+        measure: str | None = None,
+        relative: bool | None = None,
+        random_state: int | None = None,
+        ax: Any = None,
+        line_kw: Style = None,
+    ) -> HeldOutLossDisplay:
+        """Cross-validate as `fairpca.metrics.held_out_losses` does, and draw."""
+        losses = held_out_losses(
+            estimator,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            dimensions=dimensions,
+            sample_weight=sample_weight,
+            cv=cv,
+            measure=measure,
+            relative=relative,
+            random_state=random_state,
+        )
+        return cls(losses).plot(ax=ax, line_kw=line_kw)
+
+    def plot(self, *, ax: Any = None, line_kw: Style = None) -> HeldOutLossDisplay:
+        """Draw two curves with intervals; `line_kw` goes to matplotlib's ``errorbar``."""
+        ax, losses = self._on(ax), self.losses
+        worst: set[int] = set()
+        handles = []
+        ours = "fair PCA" if losses.name == "fair" else losses.name
+        for curve, shift, color, name in (
+            (losses.pca, -_SHIFT, PCA_COLOR, "ordinary PCA"),
+            (losses.reduction, _SHIFT, FAIR_COLOR, ours),
+        ):
+            low, high = curve.worst_interval
+            places = np.array(losses.dimensions) + shift
+            style = styled("Line2D", {"color": color, "label": name}, line_kw)
+            ends = np.maximum([curve.worst - low, high - curve.worst], 0.0)
+            handles.append(ax.errorbar(places, curve.worst, yerr=ends, capsize=3, **style))
+            for group in np.unique(curve.worst_group).tolist():
+                here = curve.worst_group == group
+                marker = GROUP_MARKERS[group % len(GROUP_MARKERS)]
+                points = {"linestyle": "", "marker": marker, "color": style["color"]}
+                ax.plot(places[here], curve.worst[here], **points)
+                worst.add(group)
+        for group in sorted(worst):  # what the markers mean, in the legend alone
+            marker = GROUP_MARKERS[group % len(GROUP_MARKERS)]
+            name = with_rows(losses.groups[group], losses.count[group])
+            handles += ax.plot([], [], linestyle="", marker=marker, color=OWN_COLOR, label=name)
+        ax.set_ylim(bottom=min(ax.get_ylim()[0], 0.0) if losses.measure == "disparity" else 0.0)
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        unit = "share of its variance" if losses.relative else "squared units of X"
+        ax.set(xlabel="dimensions", ylabel=f"worst-off group's held-out {losses.measure} ({unit})")
+        self._name_groups(handles=handles)
+        return self
+
+
+@dataclass(eq=False)
+class ShrinkageDisplay(Display):
+    """What each group has on rows held out, for every amount of shrinkage, and what was chosen.
+
+    Parameters
+    ----------
+    judged : CrossFit
+        The numbers.
+    noun : str, default="disparity"
+        What was measured.
+    goal : str, default="minmax"
+        What was asked for, as in `Problem.goal`.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+
+    See Also
+    --------
+    fairpca.estimators.cross_fit.CrossFit : Has the numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import FairPCA
+    >>> from fairpca.plotting import ShrinkageDisplay
+    >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+    >>> fair = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=["a"] * 280 + ["b"] * 20)
+    >>> ShrinkageDisplay.from_estimator(fair).ax_.get_xlabel()
+    'shrinkage in rows'
+    """
+
+    judged: CrossFit
+    noun: str = "disparity"
+    goal: str = "minmax"
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, ax: Any = None, line_kw: Style = None
+    ) -> ShrinkageDisplay:
+        """Draw how a `FairPCA`, alone or in a pipeline, came to its shrinkage."""
+        reduction = find_reduction(estimator, "ShrinkageDisplay").reduction
+        check_is_fitted(reduction)
+        if not hasattr(reduction, "cross_fit_"):
+            raise ValueError(
+                'There is nothing to draw: no rows were held out. FairPCA(shrinkage="auto") does '
+                "so where some group is not large."
+            )
+        noun = NOUNS[reduction.measure, bool(reduction.relative)]
+        goal = reduction.certificate_.goal
+        return cls(reduction.cross_fit_, noun, goal).plot(ax=ax, line_kw=line_kw)
+
+    def plot(self, *, ax: Any = None, line_kw: Style = None) -> ShrinkageDisplay:
+        """Draw a curve for each group; `line_kw` goes to matplotlib's ``plot``."""
+        judged, ax = self.judged, self._on(ax)
+        names = ["ordinary\nPCA" if np.isinf(n0) else f"{n0:g}" for n0 in judged.candidates]
+        places = np.arange(len(names))
+        curves = judged.measures.T
+        scored = {"equal": "largest difference", "bounds": "largest excess over a bound"}.get(
+            self.goal, f"largest {self.noun}"
+        )
+        for i, (label, count, values) in enumerate(
+            zip(judged.labels, judged.count, curves, strict=True)
+        ):
+            look = {
+                "color": GROUP_COLORS[i % len(GROUP_COLORS)],
+                "marker": GROUP_MARKERS[i % len(GROUP_MARKERS)],
+                "label": with_rows(label, int(count), judged.group_names),
+                "alpha": 0.8,
+            }
+            ax.plot(places, values, **styled("Line2D", look, line_kw))
+        ax.errorbar(
+            places,
+            judged.scores,
+            2.0 * judged.score_errors,
+            color=INK,
+            linewidth=4,
+            elinewidth=1.2,
+            capsize=4,
+            alpha=0.35,
+            label=f"{scored}, ± 2 standard errors\nof the difference from the least",
+            zorder=1,
+        )
+        ax.axhline(judged.scores.min(), color=INK, linestyle=":", linewidth=1, zorder=0)
+        out = [j for j, n0 in enumerate(judged.candidates) if n0 not in judged.possible]
+        if out:
+            ax.plot(places[out], judged.scores[out], "x", color=INK, label="clearly worse")
+        chosen = judged.candidates.index(judged.shrinkage)
+        ax.axvline(chosen, color=CHOSEN_COLOR, linestyle="--", label="chosen", zorder=0)
+        ax.set(xlabel="shrinkage in rows", ylabel=f"{self.noun} on rows held out")
+        ax.set_xticks(places, names)
+        self._name_groups(fontsize="small")
         return self
 
 

@@ -1,12 +1,24 @@
-"""What all displays share: colours, axes to draw on, keywords of matplotlib, legends."""
+"""What all displays share: colours, axes to draw on, keywords of matplotlib, legends and names.
+
+What the fonts of ``rcParams["font.family"]`` lack is written as its code point rather than drawn as
+an empty box: two names of boxes could not be told apart. Arabic and Hebrew are drawn by matplotlib
+3.11 and newer, which join letters and order them; older versions get Hebrew and Arabic in the order
+in which they are read, with letters that are not joined.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import textwrap
+import unicodedata
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
+
+from fairpca._rows.text import group_name
 
 PCA_COLOR, FAIR_COLOR, OWN_COLOR, INK = "#b04a00", "#0067a3", "#868f99", "#1b1f24"
 """One colour for one thing in every picture, and in the report (`report/templates/page.css`)."""
@@ -30,6 +42,20 @@ _LONGEST_LEGEND = 20
 
 _FEW_PANELS = 9
 """Panels up to which they are large, three in a row; more are small, five in a row."""
+
+_SHAPING = (3, 11)
+"""The version of matplotlib from which on it shapes text."""
+
+_LEFT_TO_RIGHT = "\u200e"
+"""Keeps what stands beside a name from right to left, such as its number of rows, in its place."""
+
+_DIRECTIONS = re.compile("[\u061c\u200d-\u200f\u202a-\u202e\u2066-\u2069]")
+"""Marks that turn the direction of what follows, as a name must not turn what stands beside it, and
+that which joins emoji."""
+
+_RIGHT_TO_LEFT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
+_BACKWARDS = re.compile(f"[{_RIGHT_TO_LEFT}](?:[{_RIGHT_TO_LEFT} ]*[{_RIGHT_TO_LEFT}])?")
+"""Words from right to left, with the spaces between them."""
 
 
 @dataclass(eq=False)
@@ -126,3 +152,60 @@ def _pyplot() -> Any:
     except ImportError as error:
         raise ImportError("Pictures need matplotlib: install `fairpca[plot]`.") from error
     return plt
+
+
+def plain_text(label: Hashable, names: Sequence[str] | None = None) -> str:
+    """A label as plain text: short, on one line, with no formula in it, as fonts can draw it."""
+    text = _drawable(_DIRECTIONS.sub("", group_name(label, names)))
+    if _BACKWARDS.search(text):
+        # What does not shape text draws from left to right.
+        text = (
+            f"{_LEFT_TO_RIGHT}{text}{_LEFT_TO_RIGHT}"
+            if _shapes()
+            else _BACKWARDS.sub(lambda part: part[0][::-1], text)
+        )
+    # A legend leaves out what begins with an underscore.
+    return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
+
+
+def with_rows(label: Hashable, count: int, names: Sequence[str] | None = None) -> str:
+    """A group and its number of rows."""
+    return f"{plain_text(label, names)} ({count:,} rows)"
+
+
+def wrapped(text: str, width: int) -> str:
+    """A text in lines of at most `width` letters."""
+    return "\n".join(textwrap.wrap(text, width)) or text
+
+
+def _drawable(text: str) -> str:
+    """The text with code points for what the fonts lack, without what only adorns others."""
+    from matplotlib.font_manager import FontProperties
+
+    fonts = [font for family in FontProperties().get_family() if (font := _font(family))]
+    chars = []
+    for char in text:
+        if char == " " or any(font.get_char_index(ord(char)) for font in fonts):
+            chars.append(char)
+        elif unicodedata.category(char) not in ("Cf", "Mn"):
+            chars.append(char.encode("unicode_escape", "surrogatepass").decode("ascii"))
+    return "".join(chars)
+
+
+@cache
+def _font(family: str) -> Any:
+    """The font of a family; None if it is not there."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    try:
+        return get_font(findfont(FontProperties(family=[family]), fallback_to_default=False))
+    except ValueError:
+        return None
+
+
+@cache
+def _shapes() -> bool:
+    """Whether matplotlib joins and orders letters."""
+    import matplotlib as mpl
+
+    return tuple(map(int, re.findall(r"\d+", mpl.__version__)[:2])) >= _SHAPING

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from fairpca._linalg.types import Array
 from fairpca.certificate import rounded
-from fairpca.front import ParetoFront, shown_measures, worst_of
+from fairpca.inspection.front import ParetoFront, shown_measures
 from fairpca.report._text import number, percent
 
 _FIGURES = 4
@@ -44,7 +44,7 @@ class MeasureWords:
     @property
     def worst(self) -> str:
         """What the worst-off group has: "largest disparity", "least share kept" and so on."""
-        return worst_of(self.front)
+        return self.front.worst_name
 
     @property
     def is_kept(self) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fairpca._linalg.types import Array
 from fairpca.estimators.base import solution_axes
 from fairpca.estimators.gather import Gathered
-from fairpca.front import ParetoFront
+from fairpca.inspection.front import ParetoFront
 from fairpca.problem import Problem
 
 _MOST_DIMENSIONS = 30

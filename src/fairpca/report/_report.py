@@ -22,13 +22,13 @@ from fairpca._rows.words import MIN_ROWS
 from fairpca.estimators.chance import indistinct_groups
 from fairpca.estimators.resampling import SEED, Intervals, check_resamples, measure_intervals
 from fairpca.files.atomic import replacing
-from fairpca.front import ParetoFront, gathered_front
+from fairpca.group_table import GroupTable
+from fairpca.inspection.front import ParetoFront, gathered_front
 from fairpca.report._data import DataFacts, describe
 from fairpca.report._measures import MeasureWords
 from fairpca.report._pictures import places_of_rows
 from fairpca.report._summary import summarise
 from fairpca.report._text import harmless, number, percent, rows
-from fairpca.table import GroupTable
 from fairpca.tables.outcomes import ColumnOutcome
 
 _TITLE = "Who pays for PCA?"

@@ -10,7 +10,7 @@ from fairpca._rows.text import distinct_texts
 from fairpca._version import __version__
 from fairpca.estimators.base import solution_axes
 from fairpca.estimators.resampling import Intervals
-from fairpca.front import ParetoFront
+from fairpca.inspection.front import ParetoFront
 from fairpca.report._cautions import warnings
 from fairpca.report._data import DataFacts
 from fairpca.report._facts import Facts

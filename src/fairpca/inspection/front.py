@@ -1,32 +1,48 @@
-"""ParetoFront: every trade-off between total loss and fairness, from PCA to the fairest."""
+"""ParetoFront: every trade-off between total loss and fairness; pareto_front finds it for rows."""
 
 from __future__ import annotations
 
 import html
 import operator
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fairpca._linalg.types import Array
 from fairpca._rows.cells import TextTable, laid_out
 from fairpca._rows.checks import (
     Progress,
     check_choice,
+    check_flag,
     check_number,
     check_progress,
     check_seed,
     import_pandas,
 )
-from fairpca._rows.text import html_table
+from fairpca._rows.choices import CENTERINGS, LOSSES, check_fairness
+from fairpca._rows.labels import GROUPINGS
+from fairpca._rows.text import distinct_texts, formatted, html_table, number_format
+from fairpca.estimators.callbacks import listening
+from fairpca.estimators.cautions import warn_of_cautions, warn_of_one_group
 from fairpca.estimators.fair_pca import FairPCA
-from fairpca.front.shown import cells_of, columns_of, sentences_of
+from fairpca.estimators.gather import Gathered, gather
+from fairpca.exceptions import FairnessWarning
+from fairpca.group_table import GroupTable
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers import UNFAIRNESS, check_sweep, sweep
+from fairpca.solvers import UNFAIRNESS, ExactSolver, check_sweep, sweep
+
+_SHOWN_POINTS = 8
+"""Points in the printed table of a front."""
+
+_ROUNDING = 1e-9
+"""Part of the largest number below which another is shown as zero."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,8 +80,7 @@ class ParetoFront:
     Examples
     --------
     >>> import numpy as np
-    >>> from fairpca import GroupMoments, Problem
-    >>> from fairpca.front import ParetoFront
+    >>> from fairpca import GroupMoments, ParetoFront, Problem
     >>> X = np.random.default_rng(0).normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1]
     >>> X[:100] = X[:100, ::-1]
     >>> problem = Problem(GroupMoments.from_rows(X, ["a"] * 100 + ["b"] * 200), n_components=2)
@@ -233,7 +248,7 @@ class ParetoFront:
         Examples
         --------
         >>> import numpy as np
-        >>> from fairpca.front import pareto_front
+        >>> from fairpca import pareto_front
         >>> X = np.random.default_rng(0).normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1]
         >>> X[:100] = X[:100, ::-1]
         >>> groups = ["a"] * 100 + ["b"] * 200
@@ -300,8 +315,8 @@ class ParetoFront:
 
         Examples
         --------
+        >>> from fairpca import pareto_front
         >>> from fairpca.datasets import load_adult
-        >>> from fairpca.front import pareto_front
         >>> adult = load_adult()
         >>> groups = adult.sensitive_features
         >>> front = pareto_front(adult.data, sensitive_features=groups, n_components=3)
@@ -344,7 +359,7 @@ class ParetoFront:
         Examples
         --------
         >>> import numpy as np
-        >>> from fairpca.front import pareto_front
+        >>> from fairpca import pareto_front
         >>> X = np.random.default_rng(0).normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1]
         >>> X[:100] = X[:100, ::-1]
         >>> groups = ["a"] * 100 + ["b"] * 200
@@ -365,9 +380,28 @@ class ParetoFront:
         heights = costliest - np.minimum.accumulate(self.extra_loss[order])
         return float(np.diff(edges) @ np.maximum(heights, 0.0))
 
+    @property
+    def worst_name(self) -> str:
+        """What the measure of the worst-off group is called, such as "largest disparity"."""
+        which = "least" if self.problem.measure == "variance" else "largest"
+        return f"{which} {self[0].certificate.measure}"
+
     def to_dict(self) -> dict[str, list[Any]]:
         """The columns by name, as lists with one entry for each point."""
-        return columns_of(self)
+        moments, noun = self.problem.moments, self[0].certificate.measure
+        names = distinct_texts(moments.labels, moments.group_names)
+        columns: dict[str, list[Any]] = {
+            self.worst_name: np.abs(self.largest).tolist(),
+            "spread": self.spread.tolist(),
+            "total loss": self.total_loss.tolist(),
+            "extra loss": self.extra_loss.tolist(),
+            "relative gap": self.relative_gap.tolist(),
+            "status": [solution.certificate.status for solution in self],
+        }
+        shown = shown_measures(self.problem, self.measures)
+        for name, measures in zip(names, shown.T, strict=True):
+            columns[f"{noun} of {name}"] = measures.tolist()
+        return columns
 
     def to_frame(self) -> Any:
         """The points as the rows of a pandas data frame."""
@@ -376,15 +410,276 @@ class ParetoFront:
         return frame
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         return laid_out(self.text_parts())
+
+    def _repr_html_(self) -> str:
+        below = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self._sentences())
+        return html_table(*self._cells()) + below
 
     def text_parts(self) -> list[TextTable | str]:
         """What is printed: a table of some points, and the sentences below it."""
-        return [TextTable(*cells_of(self)), *sentences_of(self)]
+        return [TextTable(*self._cells()), *self._sentences()]
 
-    def _repr_html_(self) -> str:
-        sentences = (f"<p>{html.escape(sentence)}</p>" for sentence in sentences_of(self))
-        return html_table(*cells_of(self)) + "".join(sentences)
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        """Head and a few of the points, the first and the last among them."""
+        few = np.linspace(0, len(self) - 1, min(len(self), _SHOWN_POINTS)).round().astype(int)
+        shown = shown_measures(self.problem, self.measures)
+        kept = self.problem.measure == "variance"
+        worst, spread = self.worst_name, "spread"
+        best = f"{'largest' if kept else 'least'} {self[0].certificate.measure}"
+        numbers = {
+            worst: np.abs(self.largest),
+            "total loss": self.total_loss,
+            best: shown.max(axis=1) if kept else shown.min(axis=1),
+            spread: self.spread,
+        }
+        least = _ROUNDING * max(np.abs(values).max() for values in numbers.values())
+        form = number_format(numbers.values())
+        columns = {
+            name: [formatted(value, form, least) for value in values[few]]
+            for name, values in numbers.items()
+        }
+        columns["extra loss"] = [
+            formatted(value, ".2f", 100 * _ROUNDING) + " %" for value in 100 * self.extra_loss[few]
+        ]
+        first, last = (worst, spread) if self.over == "largest" else (spread, worst)
+        order = (first, "total loss", "extra loss", best, last)
+        heads = ["\n".join(name.rpartition(" ")[::2]) for name in order]
+        rows = [
+            [str(i), *(columns[name][j] for name in order), self[i].certificate.status]
+            for j, i in enumerate(few)
+        ]
+        return ["point", *heads, "status"], rows
+
+    def _sentences(self) -> list[str]:
+        """How many points are proven optimal, and what is proven of the fairest."""
+        n, proven = len(self), sum(each.certificate.status == "optimal" for each in self)
+        some = f"The table has {_SHOWN_POINTS} of {n} points. " if n > _SHOWN_POINTS else ""
+        gap = "" if proven == n else f", the largest gap is {self.relative_gap.max():.2g}"
+        return [
+            f"{some}{proven} of {n} points proven optimal{gap}. The fairest:",
+            *self[-1].certificate.sentences(),
+        ]
+
+
+def shown_measures(problem: Problem, measures: Array) -> Array:
+    """Measures as they are shown: what is kept has no minus sign."""
+    if problem.measure != "variance":
+        return measures
+    shown: Array = problem.measured.constants - measures
+    return shown
+
+
+def pareto_front(
+    X: Any,
+    *,
+    sensitive_features: Any,
+    n_components: int | float,
+    n_points: int = 50,
+    over: str = "largest",
+    measure: str = "disparity",
+    relative: bool = False,
+    loss: str = "mean",
+    centering: str = "global",
+    sample_weight: ArrayLike | None = None,
+    groups: str = "intersections",
+    keep_sensitive: bool = False,
+    missing_labels: str = "error",
+    random_state: int | None = None,
+    gap: float | None = None,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> ParetoFront:
+    """The exact trade-off between total loss and fairness.
+
+    Parameters
+    ----------
+    X, sensitive_features : as for `FairPCA.fit`
+        Rows in memory, and their groups.
+    n_components : int or float
+        Dimension of the subspaces: a number from 1 to the number of columns, or a share in (0, 1),
+        meaning the smallest dimension at which every group keeps that share of its variance at the
+        fairest point (the dimension of `FairPCA` with the same choices).
+    n_points : int, default=50
+        How many points, evenly spaced in unfairness, from the least total loss to the fairest; at
+        least 2.
+    over : {"largest", "spread"}, default="largest"
+        What unfairness is: the largest disparity of a group, so that no group is made worse off
+        for the sake of equality alone, or the largest difference between the disparities of two
+        groups, as in the paper.
+    measure, relative, loss, centering, sample_weight : as for `FairPCA` and its `fit`
+        What fairness is judged by, and the weights of the rows.
+    groups, keep_sensitive, missing_labels : as for `FairPCA`
+        What the sensitive columns make groups of.
+    random_state : int or None, default=None
+        Seed of the starts of the search, for more than two groups; None is a fixed seed too.
+    gap : float or None, default=None
+        The gap that is small enough for a point, relative to its value: see `ExactSolver`.
+    time_limit : float or None, default=None
+        Seconds after which the search for points ends. Those that are not ready then have the
+        subspace of the next fairer one that is, and a certificate of their own. With a share as
+        `n_components` each search for its dimension has the same limit.
+    progress : callable, default=None
+        Called with what is being done, how many parts of it are, and how many there are, from
+        before the first search to the last point.
+
+    Returns
+    -------
+    ParetoFront
+        Print it, choose a point, and take its `FairPCA`.
+
+    See Also
+    --------
+    fairpca.FairPCA : One point, with `max_extra_loss` or `bounds`.
+    fairpca.plotting.FrontDisplay : Draws it.
+
+    Examples
+    --------
+    >>> from fairpca import pareto_front
+    >>> from fairpca.datasets import load_adult
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> adult = load_adult(sensitive="race")
+    >>> X = StandardScaler().set_output(transform="pandas").fit_transform(adult.data)
+    >>> front = pareto_front(X, sensitive_features=adult.sensitive_features, n_components=5)
+    >>> print(front)
+             largest   total   extra      least
+    point  disparity    loss    loss  disparity   spread   status
+    -------------------------------------------------------------
+    0        12.2988  7.0129  0.00 %     0.5036  11.7952  optimal
+    7        10.7049  7.0148  0.03 %     0.5674  10.1375  optimal
+    14        9.1110  7.0205  0.11 %     0.6289   8.4821  optimal
+    21        7.5171  7.0298  0.24 %     0.6886   6.8285  optimal
+    28        5.9232  7.0433  0.43 %     0.7466   5.1766  optimal
+    35        4.3293  7.0619  0.70 %     0.8031   3.5262  optimal
+    42        2.7354  7.1070  1.34 %     0.8865   1.8489  optimal
+    49        1.1415  7.2834  3.86 %     1.0629   0.0786  optimal
+    -------------------------------------------------------------
+    The table has 8 of 50 points. 50 of 50 points proven optimal. The fairest:
+    Proven optimal: in every subspace of this dimension some group has a disparity
+    of at least 1.14148, and here none has more than 1.14148.
+    Compared with ordinary PCA, 4 groups are better off, by up to 11.2, and one
+    worse off, by 0.638: some group always is, because ordinary PCA has the least
+    total loss.
+    For every mixture of the criterion's groups, measured from the fitted mean and
+    with mean losses, the disparity from the mixture's own best subspace is at most
+    1.14148, and no subspace has a smaller worst case.
+    >>> fair = front.estimator(max_extra_loss=0.01)
+    >>> fair.group_table_.disparity.round(2).tolist()
+    [3.19, 2.38, 0.81, 3.19, 0.84]
+    """
+    front, _ = gathered_front(
+        X,
+        sensitive_features,
+        sample_weight,
+        progress,
+        n_components=n_components,
+        n_points=n_points,
+        over=over,
+        measure=measure,
+        relative=relative,
+        loss=loss,
+        centering=centering,
+        groups=groups,
+        keep_sensitive=keep_sensitive,
+        missing_labels=missing_labels,
+        random_state=random_state,
+        gap=gap,
+        time_limit=time_limit,
+    )
+    return front
+
+
+def gathered_front(
+    X: Any,
+    sensitive_features: Any,
+    sample_weight: ArrayLike | None,
+    progress: Progress | None,
+    *,
+    n_components: int | float,
+    n_points: int,
+    groups: str,
+    keep_sensitive: bool,
+    **options: Any,
+) -> tuple[ParetoFront, Gathered]:
+    """The same, and the rows as they were gathered; wrong options are refused before any work.
+
+    The options are those of `pareto_front` that `front_of` takes; all must be given.
+    """
+    _check_dimension(n_components)
+    check_sweep(n_points, options["gap"], options["time_limit"])
+    check_choice("over", options["over"], UNFAIRNESS)
+    check_fairness("minmax", 0.0, options["measure"], options["relative"], None, None)
+    check_choice("loss", options["loss"], LOSSES)
+    check_choice("centering", options["centering"], CENTERINGS)
+    check_flag("keep_sensitive", keep_sensitive)
+    check_choice("groups", groups, GROUPINGS[:-1])  # a front of one group is a point
+    check_seed(options["random_state"])
+    check_progress(progress)
+    if sensitive_features is None:
+        raise ValueError("sensitive_features must name the group of each row, got None.")
+    gathered = gather(
+        X,
+        sensitive_features,
+        sample_weight,
+        options["missing_labels"],
+        groups=groups,
+        keep_sensitive=keep_sensitive,
+        n_components=n_components,
+    )
+    return front_of(gathered, n_components, n_points, progress, **options), gathered
+
+
+def front_of(
+    gathered: Gathered,
+    n_components: int | float,
+    n_points: int,
+    progress: Progress | None = None,
+    *,
+    over: str = "largest",
+    missing_labels: str = "error",
+    random_state: int | None = None,
+    gap: float | None = None,
+    time_limit: float | None = None,
+    **choices: Any,
+) -> ParetoFront:
+    """The front of gathered rows, whose groups are warned of; choices are as for `Problem`."""
+    warn_of_one_group(gathered.moments)
+    limits: dict[str, Any] = {"gap": gap, "time_limit": time_limit}
+    if not isinstance(n_components, Integral):
+        criterion = "minmax" if over == "largest" else "equal"
+        solver = ExactSolver(random_state=random_state, **limits)
+        fair = FairPCA(n_components, criterion=criterion, solver=solver, **choices)
+        tell: Progress = (lambda *what: None) if progress is None else progress
+        step = partial(tell, "finding the dimension: search")
+        with (
+            listening(lambda done, total, **found: step(done, total)),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore", FairnessWarning)  # the front warns of the same
+            n_components = fair.fit_gathered(gathered).n_components_
+    problem = gathered.problem(int(n_components), **choices)
+    front = ParetoFront.from_problem(
+        problem,
+        n_points,
+        random_state,
+        over=over,
+        missing_labels=missing_labels,
+        progress=progress,
+        **limits,
+    )
+    table = GroupTable.from_problem(problem, front[-1].group_losses, "fair")
+    warn_of_cautions(problem, table, gathered)
+    return front
+
+
+def _check_dimension(n_components: object) -> None:
+    """Raise ValueError unless this is an integer of at least 1, or a share in (0, 1)."""
+    whole = isinstance(n_components, Integral) and not isinstance(n_components, bool)
+    if whole and n_components >= 1:  # type: ignore[operator]
+        return
+    share = isinstance(n_components, Real) and not isinstance(n_components, Integral)
+    if not (share and 0.0 < n_components < 1.0):  # type: ignore[operator]
+        raise ValueError(
+            "n_components must be an integer of at least 1, or a share strictly between 0 and 1, "
+            f"got {n_components!r}."
+        )

@@ -1,9 +1,9 @@
-"""What each group loses, in numbers."""
+"""GroupTable: what each group loses, for the terminal, the notebook and data frames."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +13,75 @@ from numpy.typing import NDArray
 from fairpca._linalg.types import Array
 from fairpca._rows.cells import TextTable, laid_out
 from fairpca._rows.checks import import_pandas
-from fairpca._rows.intervals import GroupIntervals
-from fairpca._rows.text import html_table, label_text, listed, most_of
+from fairpca._rows.text import (
+    formatted,
+    html_table,
+    label_text,
+    listed,
+    most_of,
+    number_format,
+    short_texts,
+)
 from fairpca.problem import Problem
-from fairpca.table.shown import NO_CHANGE, TRAINING, compared, spread_of, table_of
+
+_NO_CHANGE = 1e-9
+"""Part of a group's variance below which it is neither better nor worse off: rounding."""
+
+_TIED = 1e-6
+"""Part of the largest disparity by which another may be smaller and still count as the largest."""
+
+_TRAINING = "training "
+"""Before the names of columns that are about the PCA of other rows."""
+
+_PERCENT, _UNKNOWN = ".1f", "unknown"
+
+
+@dataclass(frozen=True, eq=False)
+class GroupIntervals:
+    """Where losses and disparities lie with about 95 % confidence; made by `audit`.
+
+    The rows of each group are resampled (bootstrap), and the reduction stays as it is. Each array
+    has a low and a high end for each group, nan for groups that have too few rows. A disparity can
+    lie off the middle of its interval, which allows for the own PCA of a small group fitting it too
+    well. studies/interval_coverage.md says how often intervals hold the truth.
+
+    Attributes
+    ----------
+    loss : array of shape (k, 2)
+        Of the loss with the reduction.
+    disparity : array of shape (k, 2)
+        Of the disparity with the reduction.
+    change : array of shape (k, 2)
+        Of what each group loses more than with ordinary PCA.
+    extremes : pair of int, or None
+        The groups with the largest and the smallest disparity, of those with an interval.
+    difference : pair of float, or None
+        Of the difference between these two disparities. It allows for the two having been picked:
+        it is one of a family that holds for all pairs of groups together.
+    n_resamples : int
+        How often the rows were resampled.
+    least_rows : int
+        Groups of fewer rows have no intervals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import audit
+    >>> from sklearn.decomposition import PCA
+    >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+    >>> table = audit(PCA(2).fit(X), X, sensitive_features=["a"] * 100 + ["b"] * 200)
+    >>> low, high = table.intervals.loss[0]
+    >>> bool(low < table.loss[0] < high)
+    True
+    """
+
+    loss: Array
+    disparity: Array
+    change: Array
+    extremes: tuple[int, int] | None
+    difference: tuple[float, float] | None
+    n_resamples: int
+    least_rows: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -144,7 +209,7 @@ class GroupTable:
     @property
     def largest_difference(self) -> float:
         """Largest difference between the disparities of two groups, of those that have any."""
-        return spread_of(self.disparity)
+        return _spread(self.disparity)
 
     @property
     def difference_interval(self) -> tuple[float, float] | None:
@@ -159,17 +224,17 @@ class GroupTable:
     def change(self) -> Array:
         """What each group loses more than with ordinary PCA, 0 where that is rounding; (k,)."""
         change = self.loss - self.pca_loss
-        return np.where(np.abs(change) > NO_CHANGE * self.variance, change, 0.0)
+        return np.where(np.abs(change) > _NO_CHANGE * self.variance, change, 0.0)
 
     @property
     def better_off(self) -> tuple[Hashable, ...]:
         """The groups that lose less than with ordinary PCA."""
-        return self._labels_where(self.change < 0.0)
+        return tuple(self.labels[i] for i in np.flatnonzero(self.change < 0.0))
 
     @property
     def worse_off(self) -> tuple[Hashable, ...]:
         """The groups that lose more than with ordinary PCA."""
-        return self._labels_where(self.change > 0.0)
+        return tuple(self.labels[i] for i in np.flatnonzero(self.change > 0.0))
 
     @property
     def n_better_off(self) -> int:
@@ -191,29 +256,33 @@ class GroupTable:
         """How much more than with ordinary PCA the group loses that pays the most; 0 if none."""
         return max(float(self.change.max()), 0.0)
 
-    def sentences(self) -> str:
-        """Who is better and who is worse off than with ordinary PCA, and the notes, in words.
+    @property
+    def baseline_names(self) -> tuple[str, str]:
+        """What own PCA and ordinary PCA are called in the names of columns."""
+        prefix = "" if self.baseline == "rows" else _TRAINING
+        return f"{prefix}own PCA", f"{prefix}PCA"
 
-        One group has nothing to be compared with.
-        """
-        return " ".join(filter(None, [compared(self), *self.notes]))
+    def share_of(self, losses: Array) -> Array:
+        """Losses as shares of the groups' variance; who has none loses none."""
+        return np.divide(losses, self.variance, out=np.zeros(len(self)), where=self.variance > 0.0)
+
+    def group_texts(self) -> list[str]:
+        """The groups as text; the parts of an intersection with the names of their columns."""
+        return [label_text(label, self.group_names) for label in self.labels]
 
     def to_dict(self) -> dict[str, list[Any]]:
         """The columns by name, as lists; shares are those of the group's variance."""
         own, pca = self.baseline_names
-        columns = {
+        columns: dict[str, list[Any]] = {
             "group": self.group_texts(),
             "rows": self.count.tolist(),
             "variance": self.variance.tolist(),
-            f"{own} loss": self.own_loss.tolist(),
-            f"{own} share lost": self.share_of(self.own_loss).tolist(),
-            f"{pca} loss": self.pca_loss.tolist(),
-            f"{pca} share lost": self.share_of(self.pca_loss).tolist(),
-            f"{self.name} loss": self.loss.tolist(),
-            f"{self.name} share lost": self.share_of(self.loss).tolist(),
-            f"{pca} disparity": self.pca_disparity.tolist(),
-            f"{self.name} disparity": self.disparity.tolist(),
         }
+        for name, loss in ((own, self.own_loss), (pca, self.pca_loss), (self.name, self.loss)):
+            columns[f"{name} loss"] = loss.tolist()
+            columns[f"{name} share lost"] = self.share_of(loss).tolist()
+        columns[f"{pca} disparity"] = self.pca_disparity.tolist()
+        columns[f"{self.name} disparity"] = self.disparity.tolist()
         if self.held_out is not None:
             for name, values in zip((pca, self.name), self.held_out, strict=True):
                 columns[f"{name} disparity held out"] = values.tolist()
@@ -222,15 +291,6 @@ class GroupTable:
             columns[f"{self.name} {name} low"] = ends[:, 0].tolist()
             columns[f"{self.name} {name} high"] = ends[:, 1].tolist()
         return columns
-
-    @property
-    def baseline_names(self) -> tuple[str, str]:
-        """What own PCA and ordinary PCA are called in the names of columns."""
-        return (
-            ("own PCA", "PCA")
-            if self.baseline == "rows"
-            else (TRAINING + "own PCA", TRAINING + "PCA")
-        )
 
     def to_frame(self) -> Any:
         """The table as a pandas data frame, with the labels of the groups as its index.
@@ -264,10 +324,12 @@ class GroupTable:
         return {name: column[i] for name, column in self.to_dict().items() if name != "group"}
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         return laid_out(self.text_parts())
+
+    def _repr_html_(self) -> str:
+        table, sentences = self._text_table(range(len(self))), self.sentences()
+        below = f"<p>{html.escape(sentences)}</p>" if sentences else ""
+        return html_table(table.head, table.body, table.foot) + below
 
     def text_parts(self) -> list[TextTable | str]:
         """What is printed: the table, and the sentences below it.
@@ -275,22 +337,102 @@ class GroupTable:
         Of many groups the table has those with the largest disparities.
         """
         shown, left = most_of(np.fmax(np.nan_to_num(self.disparity), self.pca_disparity))
-        return [table_of(self, shown), *filter(None, [left, self.sentences()])]
+        return [self._text_table(shown), *filter(None, [left, self.sentences()])]
 
-    def _repr_html_(self) -> str:
-        said = self.sentences()
-        table = table_of(self, range(len(self)))
-        return html_table(table.head, table.body, table.foot) + (
-            said and f"<p>{html.escape(said)}</p>"
-        )
+    def sentences(self) -> str:
+        """Who is better and who is worse off than with ordinary PCA, and the notes, in words.
 
-    def _labels_where(self, chosen: NDArray[np.bool_]) -> tuple[Hashable, ...]:
-        return tuple(self.labels[i] for i in np.flatnonzero(chosen))
+        One group has nothing to be compared with.
+        """
+        k, better, worse = len(self), self.n_better_off, self.n_worse_off
+        pca = "ordinary PCA" if self.baseline == "rows" else "the PCA of the training rows"
+        if k == 1:
+            return " ".join(self.notes)
+        if not better and not worse:
+            parts = [f"Every group is as well off as with {pca}."]
+        elif k in (better, worse):
+            parts = [f"Every group is {'better' if better else 'worse'} off than with {pca}."]
+        else:
+            parts = [
+                f"Compared with {pca}, {better or 'none'} of {k} groups "
+                f"{'is' if better < 2 else 'are'} better off and {worse or 'none'} "
+                f"{'is' if worse < 2 else 'are'} worse off."
+            ]
+        names, (form, _), change = short_texts(self.group_texts()), self._rounding(), self.change
+        for n, i, what, word in (
+            (better, change.argmin(), "gain", "less"),
+            (worse, change.argmax(), "loss", "more"),
+        ):
+            if n:
+                amount = formatted(abs(change[i]), form, least=0.0)
+                share = formatted(100.0 * self.share_of(np.abs(change))[i], _PERCENT, least=0.0)
+                parts.append(
+                    f"The largest {what}: {names[i]} loses {amount} {word} ({share} % of its "
+                    "variance)."
+                )
+        if self.pca_is_best and 0 < worse < k:
+            parts.append(
+                "Ordinary PCA has the least total loss, so any other subspace leaves some group "
+                "worse off."
+            )
+        return " ".join([*parts, *self.notes])
 
-    def share_of(self, losses: Array) -> Array:
-        """Losses as shares of the groups' variance; who has none loses none."""
-        return np.divide(losses, self.variance, out=np.zeros(len(self)), where=self.variance > 0.0)
+    def _text_table(self, groups: Sequence[int]) -> TextTable:
+        """A row for each of these groups, and a last one with the largest differences."""
+        form, least = self._rounding()
+        own, pca = (name.replace(_TRAINING, "training\n") for name in self.baseline_names)
+        disparities = {
+            f"{pca}\ndisparity": self.pca_disparity,
+            f"{self.name}\ndisparity": self.disparity,
+        }
+        for name, values in zip((pca, self.name), self.held_out or (), strict=False):
+            disparities[f"{name} disp.\nheld out"] = values
+        columns: dict[str, tuple[Any, str, float]] = {
+            "rows": (self.count, ",", least),
+            "variance": (self.variance, form, least),
+            f"{own}\nloss": (self.own_loss, form, least),
+        }
+        for name, loss in ((pca, self.pca_loss), (self.name, self.loss)):
+            columns[f"{name}\nloss"] = loss, form, least
+            share = 100.0 * self.share_of(loss)
+            columns[f"{name}\n% lost"] = share, _PERCENT, 100.0 * _NO_CHANGE
+        columns |= {name: (values, form, least) for name, values in disparities.items()}
+        names = short_texts(self.group_texts())
+        rows = [
+            [names[i], *(_cell(values[i], how, zero) for values, how, zero in columns.values())]
+            for i in groups
+        ]
+        spreads = [_cell(_spread(values), form, least) for values in disparities.values()]
+        foot = ["largest difference", *[""] * (len(columns) - len(spreads)), *spreads]
+        head, units = ["group", *columns], [2, 3, 2] + [2] * (len(disparities) // 2)
+        worst: set[tuple[int, int]] = set()
+        for column, values in enumerate(disparities.values(), len(head) - len(disparities)):
+            most = np.nanmax(values, initial=0.0)
+            largest = values >= most - _TIED * abs(most)
+            if 2 * largest.sum() <= len(values):  # otherwise most are, which is what is wanted
+                worst |= {(row, column) for row, i in enumerate(groups) if largest[i]}
+        if self.intervals is not None:
+            head.append(f"{self.name} disparity\n95 % interval")
+            units.append(1)
+            known = self.difference_interval or (np.nan, np.nan)
+            ends = [*(self.intervals.disparity[i] for i in groups), known]
+            for cells, (low, high) in zip([*rows, foot], ends, strict=True):
+                interval = f"{formatted(low, form, least)} to {formatted(high, form, least)}"
+                cells.append(interval if np.isfinite(low) else _UNKNOWN)
+        return TextTable(head, rows, foot, units, frozenset(worst))
 
-    def group_texts(self) -> list[str]:
-        """The groups as text; the parts of an intersection with the names of their columns."""
-        return [label_text(label, self.group_names) for label in self.labels]
+    def _rounding(self) -> tuple[str, float]:
+        """The format of losses, and the size from which on none is shown as zero."""
+        numbers = np.array([self.variance, self.own_loss, self.pca_loss, self.loss])
+        least = _NO_CHANGE * float(np.nan_to_num(numbers).max())
+        return number_format([numbers[np.isfinite(numbers)]]), least
+
+
+def _spread(values: Array) -> float:
+    """The difference between the largest and the smallest number, of those that are known."""
+    known = values[~np.isnan(values)]
+    return float(np.ptp(known)) if len(known) else float("nan")
+
+
+def _cell(value: float, form: str, least: float) -> str:
+    return _UNKNOWN if np.isnan(value) else formatted(value, form, least)

@@ -322,6 +322,11 @@ def test_the_table_prints_and_has_no_need_of_pandas():
     assert "Losses on held-out rows, in shares of the group's variance; intervals of" in text
     text = str(held_out_losses(FairPCA(), X, **known))
     assert "Disparities on held-out rows, in squared units of X; intervals of about 95 %" in text
+    losses = held_out_losses(PCA(), X, **known)
+    columns = losses.to_dict()
+    assert columns["PCA loss"] == losses.reduction.worst.tolist()
+    assert columns["ordinary PCA loss"] == losses.pca.worst.tolist()
+    assert f"{columns['ordinary PCA loss'][1]:.4f}" in str(losses)
 
 
 def test_refusals():

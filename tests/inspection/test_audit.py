@@ -158,7 +158,9 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     X, groups = rows_and_groups()
     reduction = PCA(2).fit(X)
     whole = audit(reduction, X, sensitive_features=groups)
-    monkeypatch.setattr(sys.modules["fairpca.audit"], "_BLOCK_VALUES", 35)  # seven rows at a time
+    monkeypatch.setattr(
+        sys.modules["fairpca.inspection.audit"], "_BLOCK_VALUES", 35
+    )  # seven rows at a time
     seen = []
     real = PCA.transform
 

@@ -8,14 +8,14 @@ disparity and ``.difference()`` the largest pairwise one.
 `held_out_losses` cross-validates the number of dimensions.
 """
 
-from fairpca.metrics._errors import (
+from fairpca.inspection.held_out import HeldOutLosses, LossCurve, held_out_losses
+from fairpca.inspection.metrics import (
+    WorstGroupScorer,
     disparity_error,
     mean_disparity,
     mean_pairwise_disparity,
     reconstruction_error,
 )
-from fairpca.metrics._held_out import HeldOutLosses, LossCurve, held_out_losses
-from fairpca.metrics._worst_group import WorstGroupScorer
 
 __all__ = [
     "HeldOutLosses",

@@ -1,20 +1,37 @@
-"""Judge: what groups lose with a reduction, from blocks of their rows, and how sure that is."""
+"""audit: who pays for a reduction that is already in use, and how surely the rows show it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing, check_array, gen_batches
+from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.types import Array
-from fairpca._rows.intervals import GroupIntervals
+from fairpca._rows.checks import (
+    check_choice,
+    check_flag,
+    check_same_index,
+    check_whole_number,
+)
+from fairpca._rows.labels import GROUPINGS
+from fairpca._rows.named import chosen_columns, named_columns, without_columns
 from fairpca._rows.text import formatted, group_name, number_format
-from fairpca._rows.words import BASELINES as BASELINES
+from fairpca._rows.words import BASELINES
 from fairpca.estimators.baselines import Baselines, baselines_of
+from fairpca.estimators.cautions import TO_AUDIT, warn_of_cautions
+from fairpca.estimators.gather import gather
+from fairpca.estimators.pipelines import find_reduction
 from fairpca.estimators.resampling import (
     SEED,
     Drawn,
     Pieces,
     centred_blocks,
+    check_resamples,
     difference_interval,
     few_rows,
     group_seeds,
@@ -23,21 +40,180 @@ from fairpca.estimators.resampling import (
     own_pieces,
     unbiased_ends,
 )
+from fairpca.group_table import GroupIntervals, GroupTable
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
-from fairpca.table import GroupTable
+
+_BLOCK_VALUES = 2**22
+"""Numbers that are reduced, or measured, at once: 32 MB."""
 
 _ORTHONORMAL = 1e-6
 """How far the products of components may be from those of orthonormal ones."""
 
 _N_VALUES = 4
-"""Numbers that are summed up for each row: those of `Judge._values`."""
+"""Numbers that are summed up for each row: those of `Auditor._values`."""
 
-_MOST_NAMES = 5
+MOST_NAMES = 5
 """Groups that a sentence names."""
 
 
-class Judge:
+def audit(
+    estimator: Any,
+    X: Any,
+    *,
+    sensitive_features: Any,
+    sample_weight: ArrayLike | None = None,
+    groups: str | None = None,
+    keep_sensitive: bool = False,
+    missing_labels: str = "error",
+    baseline: str = "rows",
+    n_resamples: int = 200,
+    random_state: int | None = None,
+) -> GroupTable:
+    """Show what each group loses with a fitted reduction, and would lose with its own PCA.
+
+    Parameters
+    ----------
+    estimator : fitted transformer with ``inverse_transform``
+        PCA, TruncatedSVD, NMF, FairPCA, … Of a scikit-learn pipeline, which may end in a
+        classifier, the last such step that is no scaling is judged, on the rows that reach it.
+    X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+        Rows to judge it by. They may be others than those it was fitted to.
+    sensitive_features, sample_weight : as for `FairPCA.fit`
+        The groups, for which there is no default, and weights. Names are those of columns of X.
+    groups : {"intersections", "marginals", "both"} or None, default=None
+        What several sensitive columns make groups of. None takes the groups that a `FairPCA` was
+        fitted for, and intersections for other reductions.
+    keep_sensitive, missing_labels : as for `FairPCA`
+        Sensitive columns that were features at the fit, by name, stay so.
+    baseline : {"rows", "training"}, default="rows"
+        What the losses are compared with, in as many dimensions as the reduction has: "rows" fits
+        each group's own PCA and ordinary PCA to X. "training" takes those of the rows that a
+        `FairPCA` was fitted to, about their mean, so that nothing is fitted to X. Groups that were
+        not among them then have no disparity.
+    n_resamples : int, default=200
+        How often the rows of each group are resampled (bootstrap) for the intervals; 0 leaves the
+        intervals out. Groups of fewer than 30 rows, or 5 for each dimension, have none.
+    random_state : int or None, default=None
+        Seed of the resampling; None is a fixed seed too.
+
+    Returns
+    -------
+    GroupTable
+        It prints as a table, with 95 % intervals of the disparities; `GroupTable.intervals` has
+        more of them. They hold for the reduction as it is: where X is what it was fitted to, they
+        do not allow for that. A disparity can be negative when the reduction is no projection from
+        the same centre, and so can lose less than the group's own PCA.
+
+    See Also
+    --------
+    fairpca.report.report : The same for everyone, with the fair subspace beside it.
+
+    Examples
+    --------
+    >>> from fairpca import audit
+    >>> from fairpca.datasets import load_adult
+    >>> from sklearn.decomposition import PCA
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> adult = load_adult(as_frame=False)
+    >>> X = StandardScaler().fit_transform(adult.data)
+    >>> print(audit(PCA(2).fit(X), X, sensitive_features=adult.sensitive_features))
+                                          own PCA      PCA     PCA  audited  audited
+    group                 rows  variance     loss     loss  % lost     loss   % lost
+    --------------------------------------------------------------------------------
+    Female              10,771   15.7237  10.5906  11.2964    71.8  11.2964     71.8
+    Male                21,790   13.1480   9.8859  10.0595    76.5  10.0595     76.5
+    --------------------------------------------------------------------------------
+    <BLANKLINE>
+                              PCA    audited  audited disparity
+    group               disparity  disparity      95 % interval
+    -----------------------------------------------------------
+    Female                 0.7059     0.7059   0.6467 to 0.7561
+    Male                   0.1735     0.1735   0.0999 to 0.2231
+    -----------------------------------------------------------
+    largest difference     0.5323     0.5323   0.4588 to 0.6210
+    Every group is as well off as with ordinary PCA. The rows tell the disparities
+    of Female and Male apart: they differ by 0.4588 to 0.6210 (95 % interval).
+    """
+    check_choice("groups", groups, GROUPINGS)
+    check_flag("keep_sensitive", keep_sensitive)
+    check_choice("baseline", baseline, BASELINES)
+    check_whole_number("random_state", random_state, least=0, optional=True)
+    n_resamples = check_resamples(n_resamples)
+    check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
+    # Labels are those of the table that is given, whatever a pipeline makes of it.
+    names = named_columns(X, sensitive_features)
+    sensitive_features = chosen_columns(X, names) if names else sensitive_features
+    left_out = () if keep_sensitive else names
+    X = entering(X, estimator, left_out)
+    step = find_reduction(estimator, "audit")
+    estimator = step.reduction
+    if isinstance(estimator, BaseEstimator):
+        check_is_fitted(estimator)
+    if baseline == "training":
+        baselines_of(estimator)  # before any work
+    X = entering(step.rows(X), estimator, left_out)
+    gathered = gather(
+        X,
+        sensitive_features,
+        sample_weight,
+        missing_labels,
+        groups=groups or getattr(estimator, "groups", None) or "intersections",
+        least_rows=1,
+        reduce_wide=True,
+    )
+    # What groups lose in subspaces of their own is the same in the space that the rows span. That
+    # itself is as large as the rows, and no longer needed.
+    in_space = gathered.space is not None and baseline == "rows"
+    rows = gathered.space.rows if in_space else gathered.rows  # type: ignore[union-attr]
+    gathered = replace(gathered, space=None)
+    # Sparse rows that have been checked are in a format that can be cut.
+    source = gathered.rows if scipy.sparse.issparse(X) else X
+    errors, r = squared_errors(estimator, source, gathered.rows)
+    chosen: dict[str, Any] = {"baseline": baseline, "n_resamples": n_resamples}
+    auditor = Auditor(estimator, gathered.moments, r, **chosen, random_state=random_state)
+    for group in range(len(gathered.moments.labels)):
+        members = np.flatnonzero(gathered.members(group))
+        auditor.add(group, rows, members, errors, gathered.weights)
+        auditor.finish(group)
+    table = auditor.table()
+    if auditor.problem is not None:
+        at_hand = None if in_space else gathered
+        warn_of_cautions(auditor.problem, table, at_hand, advice=TO_AUDIT)
+    return table
+
+
+def entering(X: Any, estimator: Any, names: Sequence[str]) -> Any:
+    """A table without these columns, and those that made the groups, unless they are features."""
+    features = {*getattr(estimator, "feature_names_in_", ())}
+    names = (*names, *getattr(estimator, "sensitive_names_", ()))
+    return without_columns(X, [name for name in names if name not in features])
+
+
+def squared_errors(estimator: Any, X: Any, rows: Any) -> tuple[Array, int]:
+    """Squared reconstruction error of each row, and the number of dimensions."""
+    errors = np.empty(rows.shape[0])
+    for part, block in dense_blocks(rows):
+        reduced = estimator.transform(_safe_indexing(X, part))
+        restored = estimator.inverse_transform(reduced)
+        restored = check_array(restored, dtype=np.float64, accept_sparse=True)
+        restored = restored.toarray() if scipy.sparse.issparse(restored) else restored
+        if restored.shape != block.shape:
+            raise ValueError(
+                f"inverse_transform gave shape {restored.shape} for rows of shape {block.shape}: "
+                "audit needs the rows as they go into the reduction."
+            )
+        errors[part] = np.square(block - restored).sum(axis=1)
+    return errors, int(reduced.shape[1])
+
+
+def dense_blocks(rows: Any) -> Iterator[tuple[slice, Array]]:
+    """Parts of rows, as slices and as dense arrays."""
+    for part in gen_batches(rows.shape[0], max(1, _BLOCK_VALUES // rows.shape[1])):
+        yield part, rows[part].toarray() if scipy.sparse.issparse(rows) else rows[part]
+
+
+class Auditor:
     """Takes the rows of each group, with their errors, and makes the table of an audit.
 
     Parameters
@@ -70,6 +246,7 @@ class Judge:
         r = getattr(getattr(estimator, "certificate_", None), "n_components", r)
         k = len(moments.labels)
         self._moments, self._baseline, self._n_resamples = moments, baseline, n_resamples
+        self._names = [group_name(label, moments.group_names) for label in moments.labels]
         self._known: Baselines | None = None
         self.problem: Problem | None = None
         if baseline == "training":
@@ -89,7 +266,7 @@ class Judge:
         self._pieces: dict[int, Pieces] = {}
 
     def _pieces_of(self, group: int) -> Pieces | None:
-        """Where the rows of a group are summed up to be drawn anew; None if they are not."""
+        """Where the rows of a group are summed up for resampling; None if they are not."""
         n_rows, seed = int(self._moments.count[group]), self._seeds[group]
         if not self._n_resamples or self._effective[group] < self._least_rows:
             return None
@@ -102,7 +279,12 @@ class Judge:
         return self._pieces[group]
 
     def add(
-        self, group: int, rows: Any, members: Any, errors: Array, weights: Array | None = None
+        self,
+        group: int,
+        rows: Any,
+        members: NDArray[np.int64],
+        errors: Array,
+        weights: Array | None = None,
     ) -> None:
         """Take those of some rows that are members of a group.
 
@@ -132,7 +314,7 @@ class Judge:
         return np.array([squares, errors, squares - np.square(block @ pca_basis).sum(axis=1), own])
 
     def finish(self, group: int) -> None:
-        """Draw the rows of a group anew, all of which have been taken."""
+        """Resample the rows of a group, all of which have been taken."""
         pieces = self._pieces.pop(group, None)
         if pieces is not None:
             self._draws[:, group] = pieces.draws(self._n_resamples, self._measured)
@@ -227,7 +409,7 @@ class Judge:
     ) -> str:
         form = number_format([np.abs(ends), np.abs(disparity[list(extremes)])])
         low, high = (formatted(end, form) for end in ends)
-        worst, best = map(self._name, extremes)
+        worst, best = (self._names[i] for i in extremes)
         family = ", for all pairs of groups together" if len(disparity) > 2 else ""
         if ends[0] > 0.0:
             return (
@@ -239,16 +421,13 @@ class Judge:
             f"may be anything from {low} to {high} (95 % interval{family})."
         )
 
-    def _name(self, group: int) -> str:
-        return group_name(self._moments.labels[group], self._moments.group_names)
-
     def _listed(self, groups: Sequence[int], count: Sequence[int] | None = None) -> str:
         """Groups with their rows, the smallest first."""
         rows = self._moments.count if count is None else np.array(count)
         groups = sorted(groups, key=lambda i: int(rows[i]))
         shown = [
-            f"{self._name(i)} ({rows[i]:,} row{'' if rows[i] == 1 else 's'})"
-            for i in groups[:_MOST_NAMES]
+            f"{self._names[i]} ({rows[i]:,} row{'' if rows[i] == 1 else 's'})"
+            for i in groups[:MOST_NAMES]
         ]
         more = len(groups) - len(shown)
         return ", ".join(shown) + (f" and {more} more" if more else "")

@@ -12,9 +12,16 @@ import pytest
 import scipy.sparse
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments, Problem
+from fairpca import (
+    ExactSolver,
+    FairnessWarning,
+    FairPCA,
+    GroupMoments,
+    ParetoFront,
+    Problem,
+    pareto_front,
+)
 from fairpca.datasets import load_adult, load_credit
-from fairpca.front import ParetoFront, pareto_front
 from fairpca.report import report
 from fairpca.solvers._exact import effort
 from fairpca.solvers._exact.run import Workspace, search_space

@@ -1,0 +1,1 @@
+"""What is made of fits: audits, fronts, metrics and held-out losses."""
