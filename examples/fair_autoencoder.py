@@ -29,7 +29,7 @@ from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from fairpca import ExactSolver, GroupMoments, ParetoDescent, Problem
+from fairpca import Equal, ExactSolver, GroupMoments, ParetoDescent, Problem
 from fairpca.datasets import load_adult
 from fairpca.objectives import descent_direction
 
@@ -171,7 +171,7 @@ known = (factors, *(torch.tensor(x).float() for x in (problem.own_losses, proble
 def show_linear(name: str, losses: Any) -> None:
     """Print a row, and how far it is above the least total loss at its spread."""
     total, spread = problem.weights @ losses, float(np.ptp(losses - problem.own_losses))
-    exact = ExactSolver().solve(problem.with_tolerance(spread))
+    exact = ExactSolver().solve(problem.with_criterion(Equal(spread)))
     above = total / (problem.weights @ exact.group_losses) - 1
     print(f"{name:<32}{total:8.4f}{spread:9.4f}{above:18.1e}")
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca import Certificate, ExactSolver, GroupMoments, Problem
+from fairpca import Certificate, ExactSolver, GroupMoments, MinMax, Problem
 from fairpca._linalg.sdp import import_cvxpy, run_program
 from studies.subspace_attack import attack, largest_measures, random_bases
 
@@ -29,7 +28,15 @@ N_RANDOM, N_LOCAL, N_STEPS = 100, 10, 100
 N_STARTS = 2
 """Starts of the exact solver: fewer than by default, because bounds are the subject here."""
 
-MEASURES = tuple(product(("disparity", "loss", "variance"), (False, True)))
+MEASURES = {
+    ("disparity", False): "disparity",
+    ("disparity", True): "relative_disparity",
+    ("loss", False): "loss",
+    ("loss", True): "share_lost",
+    ("variance", False): "kept_variance",
+    ("variance", True): "share_kept",
+}
+"""The names that the library has for them, by what is measured and whether as a share."""
 
 KINDS = (
     "general",
@@ -96,7 +103,7 @@ class Drawn:
             mean=np.zeros((k, d)),
             scatter=self.matrices * self.weights[:, None, None],
         )
-        return Problem(moments, self.n_components, measure=measure, relative=relative)
+        return Problem(moments, self.n_components, MinMax(MEASURES[measure, relative]))
 
     def measured(self, measure: str, relative: bool) -> tuple[Array, Array]:
         """Matrices A_i / s_i and constants c_i / s_i, from their definition."""

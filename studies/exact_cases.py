@@ -84,7 +84,7 @@ def row(case: Case) -> str:
     """A line of the table."""
     certificate = case.solution.certificate
     equal = certificate.status in ("optimal", "bounded")
-    proven = f"{certificate.miss_bound:.6f}" if certificate.status == "infeasible" else ""
+    proven = f"{certificate.violation_bound:.6f}" if certificate.status == "infeasible" else ""
     spread = "0" if equal else f"{certificate.spread:.6f}"
     gap = "0" if certificate.status == "optimal" else f"{certificate.relative_gap:.1e}"
     gains = f"{certificate.least_gain:.2g}" if certificate.least_gain > 0 else ""

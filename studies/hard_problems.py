@@ -60,7 +60,7 @@ class Ending(NamedTuple):
 def ending(problem: Problem, n_starts: int = N_STARTS, gap: float | None = None) -> Ending:
     """Solve a problem."""
     found = ExactSolver(n_starts=n_starts, gap=gap).solve(problem).certificate
-    scale = problem.scale if found.goal == "equal" else problem.measured.scale
+    scale = problem.scale if found.goal == "equal" else problem.affine.scale
     rounding = ROUNDING / SAME * problem.scale
     return Ending(found.status, found.value, found.spread, found.gap, max(scale, rounding, 1e-300))
 

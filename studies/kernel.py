@@ -17,7 +17,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import ExactSolver, FairnessWarning, GroupMoments, KernelFairPCA, Problem
+from fairpca import ExactSolver, FairnessWarning, GroupMoments, KernelFairPCA, MinMax, Problem
 from fairpca._linalg.types import Array
 from fairpca.datasets import load_adult
 
@@ -31,7 +31,7 @@ STARTS = 3
 METHODS: dict[str, dict[str, Any]] = {
     PLAIN: {"groups": None},
     "fair, disparity": {},
-    "fair, share kept": {"measure": "variance", "relative": True},
+    "fair, share kept": {"criterion": MinMax("share_kept")},
 }
 
 SUBSPACES = 10_000
@@ -72,7 +72,7 @@ is left the default of 40 can take three times as long.
 VERDICT = """The disparity is about what a class could keep in a subspace of its own, not about
 what it keeps: making the largest disparity small does *not* make the worst class keep more, and
 all rows together keep a little less. Who wants the worst class to keep more has to ask for that
-(`measure="variance", relative=True`), and gets it on rows that were not seen, too. The largest
+(`MinMax("share_kept")`), and gets it on rows that were not seen, too. The largest
 disparity is then larger than with kernel PCA.
 """
 

@@ -222,7 +222,7 @@ def steps_row(step: str, r: int) -> str:
 
 def alpha_row(name: str, r: int, loss: str) -> str:
     """A line of the table of regularisation."""
-    problem = replace(problem_of(name, r), loss=loss)
+    problem = replace(problem_of(name, r), aggregation=loss)
     left = []
     for alpha in (0.0, "pairs", "auto"):
         with warnings.catch_warnings():

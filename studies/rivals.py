@@ -22,6 +22,7 @@ from fairpca import (
     FairnessWarning,
     FairPCA,
     GroupMoments,
+    MinMax,
     ParetoDescent,
     Problem,
 )
@@ -132,7 +133,7 @@ METHODS = (
     Method("epsilon constraint", "loss within bounds", _fair(solver="epsilon-constraint")),
     Method("Lagrangian, equal weights", "weighted sum", _fair(solver="lagrangian")),
     Method("Nash welfare", "product kept", _fair(solver="nash")),
-    Method("max-min variance", "least kept", _fair(measure="variance")),
+    Method("max-min variance", "least kept", _fair(criterion=MinMax("kept_variance"))),
     Method("u-FPCA", "equal losses", _fair(solver="u-fpca"), two_groups=True),
     Method("c-FPCA", "equal losses", _fair(solver="c-fpca"), two_groups=True),
     Method(

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import ExactSolver, GroupMoments, ParetoDescent, Problem, StochasticFairPCA
+from fairpca import Equal, ExactSolver, GroupMoments, ParetoDescent, Problem, StochasticFairPCA
 from fairpca._linalg.types import Array
 from fairpca.datasets import load_adult, load_credit
 from fairpca.estimators.row_batches import ArrayBatches
@@ -156,7 +156,7 @@ def judged(name: str, r: int, basis: Array) -> tuple[float, float]:
     problem, least, height = yardstick(name, r)
     spread, plain = problem.spread(basis), problem.spread(problem.pca_basis)
     if spread < plain:
-        least = ExactSolver().solve(problem.with_tolerance(spread)).certificate.lower_bound
+        least = ExactSolver().solve(problem.with_criterion(Equal(spread))).certificate.lower_bound
     return (problem.total_loss(basis) - least) / height, spread / plain
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca import Certificate, ExactSolver, GroupMoments, Problem
+from fairpca import Certificate, ExactSolver, GroupMoments, MinMax, Problem
 from studies.subspace_attack import attack, random_bases
 
 Array = NDArray[np.float64]
@@ -33,7 +33,7 @@ N_DESCENTS, N_STEPS = 10, 300
 SAME = 1e-9
 """Difference between values that counts as none."""
 
-NAMES = {"disparity": "maxRegret", "loss": "maxRCS", "variance": "minPCA, StablePCA"}
+NAMES = {"disparity": "maxRegret", "loss": "maxRCS", "kept_variance": "minPCA, StablePCA"}
 
 HEAD = """# Worst-case PCA: objectives of others as measures
 
@@ -104,13 +104,13 @@ def problem_of(matrices: Array, r: int, measure: str) -> Problem:
         mean=np.zeros((k, p)),
         scatter=100.0 * matrices,
     )
-    return Problem(moments, r, measure=measure)
+    return Problem(moments, r, MinMax(measure))
 
 
 def constants_of(matrices: Array, r: int, measure: str) -> Array:
     """The constants c_i of a measure, from their definition."""
     values = np.linalg.eigvalsh(matrices)
-    kept = {"disparity": values[:, -r:], "loss": values, "variance": values[:, :0]}[measure]
+    kept = {"disparity": values[:, -r:], "loss": values, "kept_variance": values[:, :0]}[measure]
     return np.asarray(kept.sum(axis=1))
 
 

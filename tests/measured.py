@@ -23,8 +23,9 @@ def constants_and_units(problem):
     """c_i and s_i by their definitions, from the matrices alone."""
     traces = np.trace(problem.matrices, axis1=1, axis2=2)
     own = np.linalg.eigvalsh(problem.matrices)[:, -problem.n_components :].sum(axis=1)
-    constants = {"disparity": own, "loss": traces, "variance": 0.0 * own}[problem.measure]
-    return constants, traces if problem.relative else np.ones_like(traces)
+    measure = problem.goal.measured
+    constants = {"own": own, "all": traces, "none": 0.0 * own}[measure.baseline]
+    return constants, traces if measure.relative else np.ones_like(traces)
 
 
 def measures_of(problem, bases):

@@ -6,6 +6,8 @@ import numpy as np
 
 from fairpca import GroupMoments, Problem
 
+from asked import with_criterion
+
 KINDS = (
     "general",
     "low rank",
@@ -36,7 +38,7 @@ def problem_of(matrices, r, weights=None, *, criterion="equal", **choices):
         mean=np.zeros((k, d)),
         scatter=matrices * weight[:, None, None],
     )
-    return Problem(moments, r, criterion, **choices)
+    return Problem(moments, r, **with_criterion({"criterion": criterion, **choices}))
 
 
 def random_matrices(rng, kind, k, d):

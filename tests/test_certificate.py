@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from fairpca import ExactSolver, FairnessWarning, FairPCA
+from fairpca import AtMost, Equal, ExactSolver, FairnessWarning, FairPCA
 from fairpca.certificate import certify
 from fairpca.datasets import load_credit
 from fairpca.solvers import SOLVERS
@@ -49,7 +49,7 @@ def test_the_bound_can_be_recomputed_from_the_multipliers():
         problem = some_problem(criterion=criterion)
         certificate = ExactSolver().solve(problem).certificate
         recomputed = problem.dual_bound(
-            certificate.multipliers, max(certificate.spread - problem.tolerance, 0.0)
+            certificate.multipliers, max(certificate.spread - problem.goal.tolerance, 0.0)
         )
         assert recomputed == pytest.approx(certificate.lower_bound, rel=1e-12)
 
@@ -91,9 +91,9 @@ def test_infeasible_reports_the_distance_to_the_proof():
         fair = FairPCA(2, criterion="equal").fit(X, sensitive_features=credit.sensitive_features)
     certificate = fair.certificate_
     assert certificate.status == "infeasible"
-    assert certificate.miss_multipliers is not None
+    assert certificate.violation_multipliers is not None
     # The proof is reached here: the smallest spread of the relaxation is attained.
-    assert 0 <= certificate.spread - certificate.miss_bound <= 1e-6
+    assert 0 <= certificate.spread - certificate.violation_bound <= 1e-6
 
 
 def test_nothing_is_lost_when_nothing_varies_or_all_is_kept():
@@ -125,10 +125,10 @@ def test_a_solver_of_its_own_criterion_says_that_equality_is_not_met():
     certificate = SOLVERS["lagrangian"]().solve(problem).certificate
     assert certificate.requested_tolerance == 0.0
     assert "Equal disparities were not reached" in str(certificate)
-    loose = SOLVERS["lagrangian"]().solve(problem.with_tolerance(1e6)).certificate
+    loose = SOLVERS["lagrangian"]().solve(problem.with_criterion(Equal(1e6))).certificate
     assert loose.requested_tolerance is None
     assert "not reached" not in str(loose)
-    near = SOLVERS["lagrangian"]().solve(problem.with_tolerance(1e-3)).certificate
+    near = SOLVERS["lagrangian"]().solve(problem.with_criterion(Equal(1e-3))).certificate
     assert "Disparities within 0.001 of each other were not reached" in str(near)
 
 
@@ -177,14 +177,20 @@ def test_words_for_every_goal_and_measure(measure, relative):
     assert "For every mixture" not in str(found)
 
     middle = (best.value + problem.measures(problem.pca_basis).max()) / 2
-    met = ExactSolver().solve(problem.with_bounds(abs(middle))).certificate
+    met = (
+        ExactSolver()
+        .solve(problem.with_criterion(AtMost(abs(middle), problem.goal.measure)))
+        .certificate
+    )
     assert str(met).startswith("Proven optimal: all bounds are met at a total loss of")
     harsh = abs(best.value) * (2.0 if kept else 0.5)
-    missed = ExactSolver().solve(problem.with_bounds(harsh)).certificate
+    missed = (
+        ExactSolver().solve(problem.with_criterion(AtMost(harsh, problem.goal.measure))).certificate
+    )
     assert str(missed).startswith(
         "Proven impossible: in every subspace of this dimension some group misses its bound by at "
     )
-    assert f"Here none misses it by more than {missed.miss:.6g}" in str(missed)
+    assert f"Here none misses it by more than {missed.violation:.6g}" in str(missed)
 
     equal = ExactSolver().solve(some_problem(**choices | {"criterion": "equal"})).certificate
     assert many in str(equal)

@@ -421,7 +421,7 @@ def test_some_group_is_worse_off_in_every_subspace_but_that_of_pca(centering, lo
     rng = np.random.default_rng(1)
     groups = rng.integers(0, 3, 200)
     X = rng.normal(size=(200, 5)) * rng.uniform(0.5, 3, (3, 5))[groups] + 3 * groups[:, None]
-    problem = Problem(GroupMoments.from_rows(X, groups), 2, loss=loss, centering=centering)
+    problem = Problem(GroupMoments.from_rows(X, groups), 2, aggregation=loss, centering=centering)
     worse = []
     for _ in range(50):
         basis = np.linalg.qr(rng.normal(size=(5, 2)))[0]

@@ -55,7 +55,7 @@ def test_gradients_of_the_papers_objectives(disparity, penalty, loss, centering)
     X, groups = rows_and_groups(rng)
     if penalty == "exponential" and loss == "sum":
         X = X / 20  # the exponential of a sum over many rows leaves the range of numbers
-    problem = Problem(GroupMoments.from_rows(X, groups), 2, loss=loss, centering=centering)
+    problem = Problem(GroupMoments.from_rows(X, groups), 2, aggregation=loss, centering=centering)
     objectives = PaperObjectives(disparity, penalty, alpha=0.3)
     basis = random_basis(rng, 6, 2)
     values, gradients = objectives.evaluate(problem, basis)
@@ -75,7 +75,7 @@ def test_gradients_of_the_papers_objectives(disparity, penalty, loss, centering)
 @pytest.mark.parametrize("loss", ["mean", "sum"])
 def test_gradients_of_other_objectives(objective, loss):
     rng = np.random.default_rng(1)
-    problem, *_ = problem_from_rows(rng, loss=loss)
+    problem, *_ = problem_from_rows(rng, aggregation=loss)
     basis = random_basis(rng, 6, 2)
     found = objective.gradient(problem, basis)
     (wanted,) = central_differences(lambda U: np.array([objective.value(problem, U)]), basis, 1e-5)

@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import FairPCA, ParetoDescent, audit, pareto_front
+from fairpca import Equal, FairPCA, MinMax, ParetoDescent, audit, pareto_front
 from fairpca.parity import KernelParityPCA, ParityPCA
 from fairpca.plotting import (
     BiplotDisplay,
@@ -100,24 +100,26 @@ def test_the_front_is_shown_in_per_cent_of_ordinary_pca():
 
 
 @pytest.mark.parametrize(
-    ("choices", "name"),
+    ("criterion", "name"),
     [
-        ({}, "largest disparity of a group"),
-        ({"relative": True}, "largest relative disparity of a group"),
-        ({"measure": "variance", "relative": True}, "least share kept by a group"),
-        ({"over": "spread"}, "largest difference in disparity between two groups"),
+        ("minmax", "largest disparity of a group"),
+        (MinMax("relative_disparity"), "largest relative disparity of a group"),
+        (MinMax("share_kept"), "least share kept by a group"),
+        ("equal", "largest difference in disparity between two groups"),
         (
-            {"over": "spread", "measure": "variance"},
+            Equal(measure="kept_variance"),
             "largest difference in kept variance between two groups",
         ),
     ],
+    ids=str,
 )
-def test_a_computed_front_is_drawn_from_pca_to_the_fairest(data, choices, name):
+def test_a_computed_front_is_drawn_from_pca_to_the_fairest(data, criterion, name):
     X, groups = data
-    front = pareto_front(X, sensitive_features=groups, n_components=2, n_points=7, **choices)
+    given = {"sensitive_features": groups, "n_components": 2, "n_points": 7}
+    front = pareto_front(X, criterion=criterion, **given)
     display = FrontDisplay.from_front(front, chosen=front.select(knee=True))
     line = display.ax_.get_lines()[0]
-    kept = front.over == "largest" and choices.get("measure") == "variance"
+    kept = name == "least share kept by a group"
     np.testing.assert_allclose(line.get_xdata(), -front.largest if kept else front.unfairness)
     np.testing.assert_allclose(line.get_ydata(), 100 * front.extra_loss, atol=1e-12)
     assert display.ax_.get_xlabel() == name
@@ -256,7 +258,7 @@ def test_held_out_losses_are_drawn_as_they_are(data):
     known = {"sensitive_features": groups, "dimensions": [1, 2, 3]}
     for fair, label in (
         (FairPCA(), "held-out disparity (squared units of X)"),
-        (FairPCA(measure="variance", relative=True), "held-out loss (share of its variance)"),
+        (FairPCA(criterion=MinMax("share_kept")), "held-out loss (share of its variance)"),
     ):
         display = HeldOutLossDisplay.from_estimator(fair, X, **known)
         assert label in display.ax_.get_ylabel()

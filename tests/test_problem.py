@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from fairpca import GroupMoments, Problem
+from fairpca import AtMost, Equal, GroupMoments, MinMax, Problem
 
 LOSSES = ["mean", "sum"]
 CENTERINGS = ["global", "group"]
@@ -66,7 +66,7 @@ def random_bases(count, d, r, seed=0):
 @pytest.mark.parametrize("r", [1, 2, 4, 5])
 def test_losses_and_disparities_match_raw_rows(r, loss, centering, weighted):
     data = Rows(weighted)
-    problem = data.problem(r, loss=loss, centering=centering)
+    problem = data.problem(r, aggregation=loss, centering=centering)
     own = data.own_losses(r, loss, centering)
     scale = 1e-11 * problem.scale
     np.testing.assert_allclose(problem.own_losses, own, atol=scale)
@@ -89,7 +89,7 @@ def test_losses_and_disparities_match_raw_rows(r, loss, centering, weighted):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_total_loss_is_the_weighted_sum_of_the_losses(loss, centering, weighted):
     data = Rows(weighted)
-    problem = data.problem(loss=loss, centering=centering)
+    problem = data.problem(aggregation=loss, centering=centering)
     w = np.ones(90) if data.weights is None else data.weights
     for basis in random_bases(5, 5, 2):
         losses = data.losses(basis, loss, centering)
@@ -115,7 +115,7 @@ def test_own_losses_are_those_of_scikit_learns_pca_on_the_group(r):
 @pytest.mark.parametrize("centering", CENTERINGS)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_no_random_subspace_loses_less_than_the_least_loss_basis(loss, centering):
-    problem = Rows(weighted=True).problem(loss=loss, centering=centering)
+    problem = Rows(weighted=True).problem(aggregation=loss, centering=centering)
     least = problem.total_loss(problem.least_loss_basis)
     assert all(problem.total_loss(basis) >= least for basis in random_bases(500, 5, 2))
     pca = problem.total_loss(problem.pca_basis)
@@ -128,14 +128,14 @@ def test_no_random_subspace_loses_less_than_the_least_loss_basis(loss, centering
 def test_problems_that_differ_in_tolerance_share_what_was_computed():
     problem = Rows(weighted=True).problem()
     gains, vectors = problem.own_gains, problem.total_eigenpairs[1]
-    other = problem.with_tolerance(0.5)
-    assert (problem.tolerance, other.tolerance) == (0.0, 0.5)
-    assert (problem.goal, other.goal) == ("minmax", "equal")
+    other = problem.with_criterion(Equal(0.5))
+    assert (problem.goal.tolerance, other.goal.tolerance) == (0.0, 0.5)
+    assert (problem.goal.name, other.goal.name) == ("minmax", "equal")
     assert other.own_gains is gains
     assert other.total_eigenpairs[1] is vectors
     # Another choice is another problem.
     centred = replace(other, centering="group")
-    assert centred.tolerance == 0.5
+    assert centred.goal.tolerance == 0.5
     assert np.abs(centred.own_gains - gains).max() > 1e-3 * problem.scale
 
 
@@ -143,7 +143,7 @@ def test_own_bases_are_kept_with_another_tolerance():
     data = Rows(weighted=True)
     bases = tuple(random_bases(3, 5, 2))
     problem = data.problem(own_bases=bases)
-    other = problem.with_tolerance(0.5)
+    other = problem.with_criterion(Equal(0.5))
     assert all(one is same for one, same in zip(problem.own_bases, other.own_bases, strict=True))
     kept = [problem.kept(basis)[i] for i, basis in enumerate(bases)]
     np.testing.assert_allclose(other.own_gains, kept, rtol=1e-12)
@@ -164,25 +164,25 @@ def test_pca_basis_is_that_of_scikit_learn():
         ({"n_components": 0}, "n_components must be from 1 to the number of columns, 5, got 0"),
         ({"n_components": 6}, "n_components must be from 1 to the number of columns, 5, got 6"),
         ({"n_components": 1.5}, "n_components"),
-        ({"criterion": "fair"}, "criterion must be one of 'minmax', 'equal', got 'fair'"),
-        ({"loss": "max"}, "loss must be one of 'mean', 'sum', got 'max'"),
+        ({"criterion": "fair"}, "criterion must be one of 'minmax', 'equal', 'balanced', or an"),
+        ({"criterion": MinMax}, "criterion must be an instance, not the class MinMax"),
+        ({"criterion": 3}, "criterion must be one of"),
+        ({"aggregation": "max"}, "aggregation must be one of 'mean', 'sum', got 'max'"),
         ({"centering": "none"}, "centering must be one of 'global', 'group', got 'none'"),
-        ({"tolerance": -0.1}, "tolerance must be a number of at least 0, got -0.1"),
-        ({"tolerance": np.nan}, "tolerance must be a number of at least 0, got nan"),
-        ({"tolerance": np.inf}, "tolerance must be a number of at least 0, got inf"),
-        ({"tolerance": 0.1}, "tolerance=0.1 is how far from equal groups may be: it needs"),
-        ({"measure": "gain"}, "measure must be one of 'disparity', 'loss', 'variance', got 'gain'"),
-        ({"relative": "yes"}, "relative must be True or False, got 'yes'"),
-        ({"bounds": -1.0}, "bounds must be a number of at least 0, or one for each of the 3"),
+        ({"criterion": Equal(-0.1)}, "tolerance must be a number of at least 0, got -0.1"),
+        ({"criterion": Equal(np.nan)}, "tolerance must be a number of at least 0, got nan"),
+        ({"criterion": Equal(np.inf)}, "tolerance must be a number of at least 0, got inf"),
+        ({"criterion": MinMax("gain")}, "measure must be one of 'disparity', .* got 'gain'"),
+        ({"criterion": AtMost(-1.0)}, "bounds must be a number of at least 0, or one for each of"),
+        ({"criterion": AtMost({"z": 1.0})}, "bounds must name groups there are; unknown: 'z'"),
         (
-            {"bounds": {"z": 1.0}},
-            "bounds must name groups there are; unknown: 'z'",
+            {"criterion": MinMax(max_extra_loss=-0.1)},
+            "max_extra_loss must be a number of at least 0, got -0.1",
         ),
-        ({"max_extra_loss": -0.1}, "max_extra_loss must be a number of at least 0, got -0.1"),
-        ({"max_extra_loss": True}, "max_extra_loss must be a number, got True"),
-        ({"bounds": 1.0, "max_extra_loss": 0.1}, "cannot both be given"),
-        ({"bounds": 1.0, "criterion": "equal"}, "bounds needs criterion='minmax'"),
-        ({"max_extra_loss": 0.1, "criterion": "equal"}, "max_extra_loss needs criterion='minmax'"),
+        (
+            {"criterion": MinMax(max_extra_loss=True)},
+            "max_extra_loss must be a number, got True",
+        ),
     ],
 )
 def test_wrong_choices(options, words):
@@ -215,7 +215,7 @@ def total_losses_and_disparities(data, bases, loss, centering):
 )
 def test_dual_bounds_hold_for_ten_thousand_random_pairs(loss, centering, weighted):
     data = Rows(weighted)
-    problem = data.problem(2, criterion="equal", loss=loss, centering=centering)
+    problem = data.problem(2, criterion="equal", aggregation=loss, centering=centering)
     bases = random_bases(10_000, 5, 2)
     total, disparities, _, _ = total_losses_and_disparities(data, bases, loss, centering)
     rng = np.random.default_rng(1)
@@ -227,15 +227,15 @@ def test_dual_bounds_hold_for_ten_thousand_random_pairs(loss, centering, weighte
     spreads = np.ptp(disparities, axis=1)
     for i in range(0, 10_000, 10):
         assert total[i] >= problem.dual_bound(multipliers[i], spreads[i])
-    least_spread = np.array([problem.miss_bound(nu) for nu in multipliers])
+    least_spread = np.array([problem.violation_bound(nu) for nu in multipliers])
     assert (spreads >= least_spread).all()
-    assert problem.miss_bound(np.zeros(3)) == 0.0
+    assert problem.violation_bound(np.zeros(3)) == 0.0
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_minmax_bounds_hold_for_ten_thousand_random_pairs(loss):
     data = Rows(weighted=True)
-    problem = data.problem(2, loss=loss, criterion="minmax")
+    problem = data.problem(2, aggregation=loss, criterion="minmax")
     bases = random_bases(10_000, 5, 2)
     _, disparities, _, _ = total_losses_and_disparities(data, bases, loss, "global")
     weights = np.random.default_rng(1).dirichlet([0.5] * 3, size=10_000)
@@ -249,7 +249,7 @@ def test_minmax_bounds_hold_for_ten_thousand_random_pairs(loss):
 @pytest.mark.parametrize("criterion", ["equal", "minmax"])
 def test_bounds_are_attained_by_the_leading_eigenvectors(loss, criterion):
     data = Rows(weighted=True)
-    problem = data.problem(2, loss=loss, criterion=criterion)
+    problem = data.problem(2, aggregation=loss, criterion=criterion)
     rng = np.random.default_rng(2)
     for _ in range(50):
         nu = rng.normal(size=3)
@@ -269,14 +269,14 @@ def test_bounds_are_attained_by_the_leading_eigenvectors(loss, criterion):
         assert reached == pytest.approx(bound, abs=1e-12 * problem.scale * 3)
 
 
-def test_miss_bound_is_attained_where_two_groups_cannot_be_nearer():
+def test_violation_bound_is_attained_where_two_groups_cannot_be_nearer():
     # In one dimension of two, with E_b - E_a = 2 - 4 sin^2, multipliers (-1, 1) prove -2.
     X = np.array([[2.0, 0], [-2, 0], [0, 2], [0, -2], [0, 2.0], [0, -2]])
     problem = Problem(GroupMoments.from_rows(X, list("aabbbb")), 1, criterion="equal")
     angles = np.linspace(0, np.pi, 1001)
     bases = np.stack([np.cos(angles), np.sin(angles)], axis=1)[:, :, None]
     differences = np.array([np.diff(problem.disparities(basis))[0] for basis in bases])
-    bound = problem.miss_bound(np.array([-3.0, 3.0]))
+    bound = problem.violation_bound(np.array([-3.0, 3.0]))
     assert bound == pytest.approx(differences.min(), abs=1e-12)
     assert (differences >= bound).all()
 
@@ -284,7 +284,7 @@ def test_miss_bound_is_attained_where_two_groups_cannot_be_nearer():
 def test_tolerance_lowers_the_bound_by_its_price():
     problem = Rows(weighted=False).problem(2, criterion="equal")
     nu = np.array([0.4, -0.1, -0.3])
-    exact, within = problem.dual_bound(nu), problem.with_tolerance(0.25)
+    exact, within = problem.dual_bound(nu), problem.with_criterion(Equal(0.25))
     assert within.dual_bound(nu) == pytest.approx(exact - 0.25 * 0.4, abs=1e-12)
     # What is missed beyond the tolerance has the same price.
     assert within.dual_bound(nu, 0.1) == pytest.approx(exact - 0.35 * 0.4, abs=1e-12)

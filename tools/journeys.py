@@ -1,6 +1,7 @@
-"""Count the functions and files of fairpca that three common calls pass through.
+"""Walk common calls: the functions and files of fairpca that they pass through.
 
-Run ``python tools/journeys.py``, with Java for the last of them. ``--list`` names the functions.
+Run ``python -m tools.journeys``, with Java for the last of them; ``--list`` names the functions.
+Each call is made once before it is counted, so that what is done once in a process does not count.
 Module bodies, comprehensions and lambdas do not count, nor does what runs in Spark's own processes.
 """
 
@@ -15,6 +16,8 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -28,13 +31,53 @@ from fairpca import FairPCA
 ROOT = Path(fairpca.__file__).parent
 
 
-def passed(journey: Callable[[], Any]) -> list[tuple[str, str]]:
-    """File and name of each function that a call passes through, in the order of its first use."""
-    seen: dict[CodeType, None] = {}
+@dataclass(frozen=True)
+class Walk:
+    """What a call passed through.
+
+    Attributes
+    ----------
+    names : list of (str, str)
+        File and name of each function, in the order of its first use.
+    switches : int
+        How often one function was called after another in a different file.
+    depth : int
+        The most of our functions that were open at once.
+    """
+
+    names: list[tuple[str, str]]
+    switches: int
+    depth: int
+
+    @property
+    def functions(self) -> int:
+        """How many functions."""
+        return len(self.names)
+
+    @property
+    def files(self) -> int:
+        """How many files."""
+        return len({file for file, _ in self.names})
+
+
+def counted(journey: Callable[[], Any]) -> Walk:
+    """Walk a journey a second time, and count."""
+    journey()
+    order: list[CodeType] = []
+    depths = [0]
+
+    def is_ours(code: CodeType) -> bool:
+        ours = Path(code.co_filename).is_relative_to(ROOT)
+        return ours and not code.co_name.startswith("<")
 
     def profile(frame: FrameType, event: str, _: Any) -> None:
-        if event == "call":
-            seen.setdefault(frame.f_code)
+        if event == "call" and is_ours(frame.f_code):
+            order.append(frame.f_code)
+            depth, outer = 0, frame
+            while outer is not None:
+                depth += is_ours(outer.f_code)
+                outer = outer.f_back  # type: ignore[assignment]
+            depths.append(depth)
 
     threading.setprofile(profile)
     sys.setprofile(profile)
@@ -43,11 +86,12 @@ def passed(journey: Callable[[], Any]) -> list[tuple[str, str]]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    return [
+    names = [
         (str(Path(code.co_filename).relative_to(ROOT)), code.co_qualname)
-        for code in seen
-        if Path(code.co_filename).is_relative_to(ROOT) and not code.co_name.startswith("<")
+        for code in dict.fromkeys(order)
     ]
+    switches = sum(a.co_filename != b.co_filename for a, b in pairwise(order))
+    return Walk(names, switches, max(depths))
 
 
 def array_journey() -> Callable[[], Any]:
@@ -58,21 +102,24 @@ def array_journey() -> Callable[[], Any]:
     return lambda: FairPCA(2).fit(X, sensitive_features=groups)
 
 
-def report_journey(folder: str) -> Callable[[], Any]:
-    """``fairpca report people.csv``."""
+def program_journey(command: str, folder: str | None = None) -> Callable[[], Any]:
+    """``fairpca fit people.csv`` or ``fairpca report people.csv``."""
     from fairpca.cli import main
 
+    folder = tempfile.mkdtemp() if folder is None else folder
     rng = np.random.default_rng(0)
     people = pd.DataFrame(rng.normal(size=(300, 4)), columns=list("abcd"))
     people["job"] = np.tile(["cook", "smith", "clerk"], 100)
     people["sex"] = np.repeat(["f", "m"], [100, 200])
-    table, page = f"{folder}/people.csv", f"{folder}/people.html"
+    table = f"{folder}/people.csv"
     people.to_csv(table, index=False)
-    options = ["--sensitive", "sex", "--n-components", "2", "--report", page]
+    options = ["--sensitive", "sex", "--n-components", "2"]
+    if command == "report":
+        options += ["--force", "--report", f"{folder}/people.html"]
 
     def journey() -> None:
         with contextlib.redirect_stdout(io.StringIO()):
-            assert main(["report", table, *options]) in (0, None)
+            assert main([command, table, *options]) in (0, None)
 
     return journey
 
@@ -86,12 +133,11 @@ def spark_journey(session: Any) -> Callable[[], Any]:
     return lambda: FairPCA(2).fit(frame, sensitive_features="sex")
 
 
-def show(title: str, functions: list[tuple[str, str]], names: bool) -> None:
+def show(title: str, walk: Walk, names: bool) -> None:
     """Print the numbers, and the functions if asked for."""
-    files = dict.fromkeys(file for file, _ in functions)
-    print(f"{title}: {len(functions)} functions in {len(files)} files")
+    print(f"{title}: {walk.functions} functions in {walk.files} files")
     if names:
-        for file, name in functions:
+        for file, name in walk.names:
             print(f"    {file}: {name}")
 
 
@@ -101,16 +147,16 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="name the functions")
     names = parser.parse_args().list
     warnings.simplefilter("ignore")
-    show("FairPCA.fit, NumPy array, two groups", passed(array_journey()), names)
-    with tempfile.TemporaryDirectory() as folder:
-        show("fairpca report people.csv", passed(report_journey(folder)), names)
+    show("FairPCA.fit, NumPy array, two groups", counted(array_journey()), names)
+    show("fairpca fit people.csv", counted(program_journey("fit")), names)
+    show("fairpca report people.csv", counted(program_journey("report")), names)
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", False)
     spark = session.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    show("FairPCA.fit, data frame of Spark", passed(spark_journey(spark)), names)
+    show("FairPCA.fit, data frame of Spark", counted(spark_journey(spark)), names)
     spark.stop()
 
 

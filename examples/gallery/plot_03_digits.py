@@ -9,21 +9,22 @@ part of the group.
 # %%
 # The share of its variance that each class keeps
 # -----------------------------------------------
-# The worst-off class is judged by the share that it loses of its own pictures (``measure="loss",
-# relative=True``). Half of the pictures are kept aside.
+# The worst-off class is judged by the share that it loses of its own pictures
+# (``measure="share_lost"``). Half of the pictures are kept aside.
 import numpy as np
 from matplotlib import pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.model_selection import train_test_split
 
-from fairpca import FairPCA
+from fairpca import FairPCA, MinMax
 
 digits = load_digits()
 X, X_test, digit, digit_test = train_test_split(
     digits.data, digits.target, test_size=0.5, stratify=digits.target, random_state=0
 )
-fair = FairPCA(12, measure="loss", relative=True).fit(X, sensitive_features=digit)
+share_lost = MinMax(measure="share_lost")
+fair = FairPCA(12, criterion=share_lost).fit(X, sensitive_features=digit)
 pca = PCA(12).fit(X)
 
 lost = {}

@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from sklearn.decomposition import PCA
 
-from fairpca import FairPCA
+from fairpca import FairPCA, MinMax
 
 rng = np.random.default_rng(0)
 d, n_shared, n_own = 96, 24, 12
@@ -42,11 +42,12 @@ unseen = {language: sentences(language, 2000) for language in languages}
 # ---------------------------
 # The share of the variance of unseen sentences that is kept, by the number of dimensions.
 dimensions = [8, 16, 24, 32, 40, 48]
+share_lost = MinMax(measure="share_lost")
 kept = {"PCA": np.empty((len(dimensions), 3)), "fair PCA": np.empty((len(dimensions), 3))}
 for i, r in enumerate(dimensions):
     models = {
         "PCA": PCA(r).fit(X),
-        "fair PCA": FairPCA(r, measure="loss", relative=True).fit(X, sensitive_features=groups),
+        "fair PCA": FairPCA(r, criterion=share_lost).fit(X, sensitive_features=groups),
     }
     for name, model in models.items():
         for j, rows in enumerate(unseen.values()):

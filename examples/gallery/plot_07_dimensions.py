@@ -15,7 +15,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import FairPCA
+from fairpca import FairPCA, MinMax
 from fairpca.datasets import load_adult
 from fairpca.plotting import HeldOutLossDisplay
 
@@ -25,7 +25,7 @@ sex = adult.sensitive_features[people.index]
 numbers = [name for name in people if "=" not in name]
 scale = make_column_transformer((StandardScaler(), numbers), remainder="passthrough")
 display = HeldOutLossDisplay.from_estimator(
-    make_pipeline(scale, FairPCA(measure="loss", relative=True)),
+    make_pipeline(scale, FairPCA(criterion=MinMax(measure="share_lost"))),
     people,
     sensitive_features=sex,
     dimensions=[2, 4, 6, 8, 10, 12],

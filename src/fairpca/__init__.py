@@ -1,10 +1,11 @@
-"""Fair principal component analysis: a subspace in which every group has the same disparity.
+"""Fair principal component analysis: the subspace that is fairest to the worst-off group.
 
 `FairPCA` is the estimator, `KernelFairPCA` does the same in the feature space of a kernel, and
 `StochasticFairPCA` takes mini-batches where covariances do not fit into memory. `audit`
 judges a reduction that is already in use, and `pareto_front` gives every trade-off between total
 loss and equality. Underneath,
-`GroupMoments` is what is kept of the data, `Problem` poses the question, `ExactSolver` answers it
+`GroupMoments` is what is kept of the data, `Problem` poses the question by a criterion (`MinMax`,
+`Equal`, `AtMost`, `Balanced`), `ExactSolver` answers it
 with a `Solution`, and its `Certificate` says how good the answer provably is. `ParetoDescent` is
 the gradient method of Kamani et al.; `fairpca.objectives` has what it can minimise. Methods to
 compare with are in `fairpca.solvers`, in `fairpca.parity` (another notion of fairness) and in
@@ -27,6 +28,7 @@ from fairpca._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from fairpca.certificate import Certificate
+    from fairpca.criteria import AtMost, Balanced, Equal, MinMax
     from fairpca.estimators.fair_pca import FairPCA
     from fairpca.estimators.kernel_fair_pca import KernelFairPCA
     from fairpca.estimators.stochastic_fair_pca import StochasticFairPCA
@@ -40,13 +42,17 @@ if TYPE_CHECKING:
     from fairpca.solvers import ExactSolver, ParetoDescent
 
 __all__ = [
+    "AtMost",
+    "Balanced",
     "Certificate",
+    "Equal",
     "ExactSolver",
     "FairPCA",
     "FairnessWarning",
     "GroupMoments",
     "GroupTable",
     "KernelFairPCA",
+    "MinMax",
     "ParetoDescent",
     "ParetoFront",
     "Problem",
@@ -57,13 +63,17 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AtMost": "criteria",
+    "Balanced": "criteria",
     "Certificate": "certificate",
+    "Equal": "criteria",
     "ExactSolver": "solvers",
     "FairPCA": "estimators.fair_pca",
     "FairnessWarning": "exceptions",
     "GroupMoments": "moments",
     "GroupTable": "group_table",
     "KernelFairPCA": "estimators.kernel_fair_pca",
+    "MinMax": "criteria",
     "ParetoDescent": "solvers",
     "ParetoFront": "inspection.front",
     "Problem": "problem",

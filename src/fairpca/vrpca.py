@@ -49,8 +49,8 @@ class VRPCA:
 
     Examples
     --------
-    From moments and rows to a fitted estimator. With ``centering="group"`` the centres are
-    ``moments.mean``.
+    From moments and rows to a fitted estimator. With ``Problem(centering="group")`` the
+    centres are ``moments.mean``.
 
     >>> import numpy as np
     >>> from fairpca import ExactSolver, FairPCA, GroupMoments, Problem

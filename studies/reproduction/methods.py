@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from fairpca import ExactSolver, ParetoDescent, Problem, Solution
+from fairpca import ExactSolver, MinMax, ParetoDescent, Problem, Solution
 from fairpca._linalg.types import Array
 from fairpca.solvers import SOLVERS, MultiplicativeWeights
 
@@ -100,4 +100,4 @@ def printed(max_iter: int, start: str = "pca", **choices: Any) -> ParetoDescent:
 
 def _least_kept(problem: Problem) -> Problem:
     """The same problem, judged by the smallest variance that a group keeps."""
-    return replace(problem, criterion="minmax", measure="variance")
+    return problem.with_criterion(MinMax("kept_variance"))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fairpca import ExactSolver, ParetoDescent
+from fairpca import Equal, ExactSolver, ParetoDescent
 from studies.reproduction import methods
 from studies.reproduction.methods import PARETO, PRINTED
 from studies.reproduction.runner import Task, remembered
@@ -70,7 +70,7 @@ def frontier(setting: Setting, r: int, n_points: int) -> list[dict[str, Any]]:
     widest = problem.spread(problem.pca_basis)
     records = []
     for tolerance in np.linspace(0.0, widest, n_points):
-        solution = ExactSolver().solve(problem.with_tolerance(float(tolerance)))
+        solution = ExactSolver().solve(problem.with_criterion(Equal(float(tolerance))))
         records.append(
             {
                 "kind": "frontier",

@@ -37,7 +37,7 @@ class Setting:
     def problem(self, r: int, subset: str | None = None) -> Problem:
         """The problem in r dimensions."""
         moments = moments_of(self.data, self.sensitive, self.preprocessing, self.n_rows, subset)
-        return Problem(moments, r, criterion="equal", loss=self.loss)
+        return Problem(moments, r, criterion="equal", aggregation=self.loss)
 
     @property
     def n_features(self) -> int:

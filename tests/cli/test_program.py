@@ -143,8 +143,10 @@ def test_help_version_and_completion_load_no_numerical_library():
         "assert not loaded, loaded\n"
         "import fairpca.inspection.audit, fairpca\n"
         "assert callable(fairpca.audit), 'the function, also where the module was loaded first'\n"
-        "from fairpca._rows.words import SOLVER_NAMES\n"
+        "from fairpca._rows.words import CRITERIA, MEASURES, SOLVER_NAMES\n"
         "assert SOLVER_NAMES == tuple(fairpca.solvers.SOLVERS)\n"
+        "assert CRITERIA == tuple(fairpca.criteria.CRITERIA)\n"
+        "assert MEASURES == tuple(fairpca.measures.MEASURES)\n"
     )
     done = program(command=(sys.executable, "-c", code))
     assert done.returncode == 0, done.stderr
@@ -173,9 +175,11 @@ def test_bash_completes_commands_options_and_choices(folder, tmp_path):
     typed = {
         "fairpca f": "fit front",
         "fairpca fit --crit": "--criterion",
-        "fairpca fit people.csv --criterion ": "minmax equal",
+        "fairpca fit people.csv --criterion ": "minmax equal balanced",
         "fairpca audit people.csv --baseline t": "training",
         "fairpca fit --solver p": "pareto",
+        "fairpca front people.csv --criterion ": "minmax equal",
+        "fairpca front --measure share": "share_lost share_kept",
         "fairpca fit peo": "",  # which leaves files to bash
     }
     code = (

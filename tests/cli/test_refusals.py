@@ -111,7 +111,8 @@ def folder_in_the_way():
             for wrong, message in [
                 (["--knee", "--index", "3"], "choose a point by one of --index, --max-largest"),
                 (["--max-largest", "-1"], "--max-largest must be a number of at least 0, got -1"),
-                (["--over", "sum"], "--over must be one of"),
+                (["--criterion", "balanced"], "--criterion must be one of 'minmax', 'equal', got"),
+                (["--measure", "variance"], "--measure must be one of"),
                 (["--gap", "-1"], "--gap must be a number of at least 0, got -1"),
                 (["--time-limit", "-1"], "--time-limit must be a number of at least 0, got -1"),
                 (["--max-spread", "1", "--max-extra-loss", "0"], "not by several"),
@@ -150,6 +151,11 @@ def folder_in_the_way():
             ["fit", "absent.csv", *ON, "--report", "r.html", "--max-extra-loss", "0.1"],
             "a report shows every trade-off, solved exactly",
         ),
+        (
+            None,
+            ["fit", "absent.csv", *ON, "--report", "r.html", "--criterion", "balanced"],
+            "--solver and --criterion balanced, or --report.",
+        ),
         *(
             (None, [command, "absent.csv", *ON, *wrong], message)
             for command in ("fit", "audit")
@@ -161,7 +167,13 @@ def folder_in_the_way():
                 (["--max-extra-loss", "-1"], "--max-extra-loss must be a number of at least 0"),
                 (["--bound", "1", "--max-extra-loss", "0"], "choose one of --bound and"),
                 (["--criterion", "equal", "--bound", "1"], "--bound needs --criterion minmax"),
-                (["--solver", "mw", "--relative"], "leave it out, or --relative."),
+                (["--solver", "mw", "--measure", "loss"], "leave it out, or --measure."),
+                (["--solver", "mw", "--criterion", "balanced"], "leave it out, or --criterion."),
+                (["--criterion", "balanced", "--bound", "1"], "--bound needs --criterion minmax"),
+                (
+                    ["--criterion", "balanced", "--measure", "share_lost"],
+                    "--criterion balanced is judged by losses: leave it out, or --measure.",
+                ),
                 (["--gap", "-1"], "--gap must be a number of at least 0, got -1"),
                 (["--time-limit", "nan"], "--time-limit must be a number of at least 0, got nan"),
                 (
@@ -175,7 +187,7 @@ def folder_in_the_way():
             (None, [command, "absent.csv", *ON, "--report", "r.html", *wrong], message)
             for command in ("report",)
             for wrong, message in [
-                (["--over", "sum"], "--over must be one of"),
+                (["--criterion", "balanced"], "--criterion must be one of 'minmax', 'equal', got"),
                 (["--measure", "range"], "--measure must be one of"),
                 (["--gap", "-1"], "--gap must be a number of at least 0, got -1"),
             ]
@@ -274,8 +286,8 @@ def test_points_that_no_front_has(folder, capsys):
         lines += [f"{a},0,{sex}", f"{-a},0,{sex}", f"0,{b},{sex}", f"0,{-b},{sex}"]
     Path("three.csv").write_text("\n".join(lines))
     arguments.append("--no-standardize")
-    over = ["--over", "spread"]
-    assert main(["front", "three.csv", *arguments, *over, "--max-spread", "0"]) == 2
+    equal = ["--criterion", "equal"]
+    assert main(["front", "three.csv", *arguments, *equal, "--max-spread", "0"]) == 2
     said = capsys.readouterr().err
     assert "No point has a spread of at most 0: the smallest is 0.333333." in said
     assert without_cautions(said).count("\n") == 1

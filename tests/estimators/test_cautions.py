@@ -3,6 +3,7 @@
 import json
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from fairpca import (
     FairnessWarning,
     FairPCA,
     GroupMoments,
+    MinMax,
     Problem,
     audit,
     pareto_front,
@@ -121,17 +123,17 @@ def test_shuffled_groups_of_real_rows_are_warned_of(tables, table, n, shares):
     assert sum("may be chance" in text for text in found) >= 18
 
 
-@pytest.mark.parametrize("measure", ["loss", "variance"])
-@pytest.mark.parametrize("relative", [False, True])
+@pytest.mark.parametrize("measure", ["loss", "share_lost", "kept_variance", "share_kept"])
 @pytest.mark.parametrize("shares", ["halves", "ten"])
-def test_shuffled_groups_may_be_chance_by_other_measures(tables, measure, relative, shares):
+def test_shuffled_groups_may_be_chance_by_other_measures(tables, measure, shares):
     rng = np.random.default_rng(0)
     X, groups = tables["adult"][::20], shared_out(len(tables["adult"][::20]), SHARES[shares])
-    choices = {"measure": measure, "relative": relative}
-    assert sum(judged(X, rng.permutation(groups), 2, **choices).any() for _ in range(20)) >= 18
+    criterion = MinMax(measure)
+    shuffled = (rng.permutation(groups) for _ in range(20))
+    assert sum(judged(X, one, 2, criterion=criterion).any() for one in shuffled) >= 18
     # A group with far more variance in some columns is not.
     apart = X * np.where(groups[:, None] == 0, np.where(np.arange(14) < 3, 6.0, 1.0), 1.0)
-    assert not judged(apart, groups, 2, **choices)[0]
+    assert not judged(apart, groups, 2, criterion=criterion)[0]
 
 
 @pytest.mark.parametrize(("spectrum", "d", "r"), [("slow", 5, 2), ("flat", 30, 3), ("slow", 60, 5)])
@@ -308,10 +310,11 @@ def test_no_unit_of_the_rows_is_too_large_or_small(scale):
     X, labels = np.random.default_rng(0).normal(size=(120, 6)), np.repeat([0, 1, 2], [80, 30, 10])
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        for choices in ({}, {"measure": "loss"}, {"measure": "loss", "relative": True}):
-            assert (
-                judged(X * scale, labels, 2, **choices) == judged(X, labels, 2, **choices)
-            ).all()
+        for measure in ("disparity", "loss", "share_lost"):
+            large, plain = (
+                judged(rows, labels, 2, criterion=MinMax(measure)) for rows in (X * scale, X)
+            )
+            assert (large == plain).all()
 
 
 def test_weights_count_as_effective_rows():
@@ -351,7 +354,14 @@ def test_rows_are_asked_with_their_weights():
 
 
 @pytest.mark.parametrize(
-    "choices", [{}, {"centering": "group"}, {"loss": "sum"}, {"relative": True}]
+    "choices",
+    [
+        {},
+        {"centering": "group"},
+        {"aggregation": "sum"},
+        {"criterion": MinMax("relative_disparity")},
+    ],
+    ids=str,
 )
 def test_other_problems_are_judged_by_the_same_rows(choices):
     X, groups = two_kinds()
@@ -400,12 +410,14 @@ def test_many_columns(n):
 def test_a_column_that_dominates_and_sums_are_said():
     X, groups = two_kinds()
     X[:, 2] *= 20.0
-    text = said_by_fit(X, groups, loss="sum")
+    text = said_by_fit(X, groups)
     share = 100 * X[:, 2].var() / X.var(axis=0).sum()
     assert f"Column 2 has {share:.3g} % of the variance of all columns" in text
-    assert "Losses are added up over the rows of a group." in text
     problem = Problem(GroupMoments.from_rows(X, groups), 2)
     none = np.zeros(2, dtype=bool)
+    sums, column = cautions(replace(problem, aggregation="sum"), none)
+    assert sums.text.startswith("Losses are added up over the rows of a group.")
+    assert column.text in text
     found = cautions(problem, none, features=list("uvwxyz"), quoted=lambda name: f"<{name}>")
     assert [caution.title for caution in found] == ["One column decides"]
     assert found[0].text.startswith("The column <w> has")

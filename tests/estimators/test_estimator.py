@@ -18,7 +18,17 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments
+from fairpca import (
+    AtMost,
+    Balanced,
+    Equal,
+    ExactSolver,
+    FairnessWarning,
+    FairPCA,
+    GroupMoments,
+    MinMax,
+    Problem,
+)
 from fairpca.datasets import load_credit
 
 pytestmark = pytest.mark.contract  # scikit-learn: its checks, pipelines, routing, callbacks
@@ -34,7 +44,13 @@ def impossible_checks(estimator):
 # Without groups there is a warning, which Python's own filters let pass.
 @pytest.mark.filterwarnings("ignore:.*here are no groups:fairpca.FairnessWarning")
 @parametrize_with_checks(
-    [FairPCA(), FairPCA(1), FairPCA(1, whiten=True), FairPCA(criterion="equal")],
+    [
+        FairPCA(),
+        FairPCA(1),
+        FairPCA(1, whiten=True),
+        FairPCA(criterion="equal"),
+        FairPCA(1, criterion=Balanced()),
+    ],
     expected_failed_checks=impossible_checks,
 )
 def test_scikit_learn_checks(estimator, check):
@@ -66,7 +82,13 @@ def three_groups(n=150, d=6, seed=0):
     return X, groups
 
 
-def raw_losses(X, groups, components, centering="global", weights=None, loss="mean"):
+def fit_problem(X, groups, r, weights=None, **choices):
+    """The estimator of a problem with choices that are no parameters of FairPCA."""
+    problem = Problem(GroupMoments.from_rows(X, groups, sample_weight=weights), r, **choices)
+    return FairPCA.from_solution(problem, ExactSolver().solve(problem))
+
+
+def raw_losses(X, groups, components, centering="global", weights=None, aggregation="mean"):
     """Loss of each group by projecting its rows; in the order of sorted labels."""
     weights = np.ones(len(X)) if weights is None else weights
     found = []
@@ -77,17 +99,17 @@ def raw_losses(X, groups, components, centering="global", weights=None, loss="me
             center = np.average(rows, axis=0, weights=w)
         centred = rows - center
         error = np.square(centred - centred @ components.T @ components).sum(axis=1)
-        found.append(w @ error if loss == "sum" else np.average(error, weights=w))
+        found.append(w @ error if aggregation == "sum" else np.average(error, weights=w))
     return np.array(found)
 
 
-def raw_own_losses(X, groups, r, centering="global", loss="mean"):
+def raw_own_losses(X, groups, r, centering="global", aggregation="mean"):
     found = []
     for label in sorted(set(groups)):
         rows = X[groups == label]
         centred = rows - (X if centering == "global" else rows).mean(axis=0)
         tail = np.linalg.svd(centred, compute_uv=False)[r:]
-        found.append((tail**2).sum() / (1 if loss == "sum" else len(rows)))
+        found.append((tail**2).sum() / (1 if aggregation == "sum" else len(rows)))
     return np.array(found)
 
 
@@ -156,15 +178,10 @@ def test_routing_brings_the_groups_to_a_grid_search_without_a_request():
 
 
 def test_clone_and_parameters():
-    solver = ExactSolver(n_starts=3)
+    solver, criterion = ExactSolver(n_starts=3), Equal(tolerance=0.5, measure="share_lost")
     fair = FairPCA(
         2,
-        criterion="equal",
-        tolerance=0.5,
-        measure="loss",
-        relative=True,
-        loss="sum",
-        centering="group",
+        criterion=criterion,
         solver=solver,
         whiten=True,
         groups="both",
@@ -174,16 +191,9 @@ def test_clone_and_parameters():
     )
     expected = {
         "n_components": 2,
-        "criterion": "equal",
-        "tolerance": 0.5,
-        "measure": "loss",
-        "relative": True,
-        "bounds": None,
-        "max_extra_loss": None,
+        "criterion": criterion,
         "nested": False,
         "shrinkage": 0,
-        "loss": "sum",
-        "centering": "group",
         "solver": solver,
         "whiten": True,
         "groups": "both",
@@ -191,20 +201,60 @@ def test_clone_and_parameters():
         "missing_labels": "group",
         "random_state": 3,
     }
-    assert fair.get_params() == expected
+    nested = {"criterion__tolerance": 0.5, "criterion__measure": "share_lost"}
+    assert fair.get_params(deep=False) == expected
+    assert fair.get_params() == expected | nested
     X, groups = two_groups()
     fair.fit(X, sensitive_features=groups)
-    assert fair.get_params() == expected
+    assert fair.get_params() == expected | nested
     copy = clone(fair)
     assert not hasattr(copy, "components_")
-    assert copy.get_params(deep=False) == expected
+    assert copy.criterion is not criterion
+    assert copy.get_params() == expected | nested | {"criterion": copy.criterion}
     assert copy.set_params(n_components=3).n_components == 3
 
 
-def test_pickle_round_trip():
+def test_parameters_of_a_criterion_are_those_of_a_clone_alone():
+    X, groups = three_groups()
+    fair = FairPCA(2, criterion=MinMax())
+    copy = clone(fair).set_params(criterion__max_extra_loss=0.01, criterion__measure="loss")
+    assert fair.criterion.get_params() == {"measure": "disparity", "max_extra_loss": None}
+    copy.fit(X, sensitive_features=groups)
+    same = FairPCA(2, criterion=MinMax("loss", max_extra_loss=0.01))
+    np.testing.assert_array_equal(
+        copy.components_, same.fit(X, sensitive_features=groups).components_
+    )
+    copy.set_params(criterion="minmax").fit(X, sensitive_features=groups)
+    fair.fit(X, sensitive_features=groups)
+    np.testing.assert_array_equal(copy.components_, fair.components_)
+    with pytest.raises(ValueError, match="Invalid parameter 'tolerance' for estimator MinMax"):
+        fair.set_params(criterion__tolerance=0.1)
+
+
+def test_grid_search_over_a_parameter_of_the_criterion():
+    X, groups = three_groups(n=600)
+    grid = GridSearchCV(
+        FairPCA(2, criterion=MinMax()), {"criterion__max_extra_loss": [0.0, 0.01, None]}, cv=3
+    )
+    grid.fit(X, sensitive_features=groups)
+    scores = grid.cv_results_["mean_test_score"]
+    assert np.isfinite(scores).all()
+    assert len(set(scores)) == 3
+    best = grid.best_estimator_
+    assert best.criterion.max_extra_loss == grid.best_params_["criterion__max_extra_loss"]
+    assert best.certificate_.extra_loss == best.criterion.max_extra_loss
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    ["minmax", MinMax("loss", 0.1), Equal(0.5), AtMost({"a": 20.0}), Balanced()],
+    ids=str,
+)
+def test_pickle_round_trip(criterion):
     X, groups = two_groups()
-    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    fair = FairPCA(2, criterion=criterion).fit(X, sensitive_features=groups)
     again = pickle.loads(pickle.dumps(fair))
+    assert repr(again) == repr(fair)
     np.testing.assert_array_equal(again.transform(X), fair.transform(X))
     assert str(again.group_table_) == str(fair.group_table_)
     assert str(again.certificate_) == str(fair.certificate_)
@@ -294,18 +344,21 @@ def test_one_label_only_warns_and_is_pca():
 # --- Results against raw rows -------------------------------------------------
 
 
-@pytest.mark.parametrize("loss", ["mean", "sum"])
+@pytest.mark.parametrize("aggregation", ["mean", "sum"])
 @pytest.mark.parametrize("centering", ["global", "group"])
 @pytest.mark.parametrize("criterion", ["equal", "minmax"])
-def test_table_and_equality_against_raw_rows(criterion, centering, loss):
+def test_table_and_equality_against_raw_rows(criterion, centering, aggregation):
     X, groups = two_groups()
-    fair = FairPCA(2, criterion=criterion, centering=centering, loss=loss)
-    fair.fit(X, sensitive_features=groups)
+    if (centering, aggregation) == ("global", "mean"):
+        fair = FairPCA(2, criterion=criterion).fit(X, sensitive_features=groups)
+    else:
+        choices = {"centering": centering, "aggregation": aggregation}
+        fair = fit_problem(X, groups, 2, criterion=criterion, **choices)
     table = fair.group_table_
     assert table.labels == ("a", "b")
     assert table.count.tolist() == [40, 80]
-    own = raw_own_losses(X, groups, 2, centering, loss)
-    losses = raw_losses(X, groups, fair.components_, centering, loss=loss)
+    own = raw_own_losses(X, groups, 2, centering, aggregation)
+    losses = raw_losses(X, groups, fair.components_, centering, aggregation=aggregation)
     np.testing.assert_allclose(table.own_loss, own, rtol=1e-9)
     np.testing.assert_allclose(table.loss, losses, rtol=1e-9)
     np.testing.assert_allclose(table.disparity, losses - own, rtol=1e-7)
@@ -345,11 +398,14 @@ def test_transforms_and_scores_against_raw_rows(criterion):
 
 
 @pytest.mark.filterwarnings("ignore::fairpca.FairnessWarning")
-@pytest.mark.parametrize("options", [{}, {"loss": "sum"}, {"centering": "group"}])
+@pytest.mark.parametrize("options", [None, {"aggregation": "sum"}, {"centering": "group"}])
 @pytest.mark.parametrize("make", [two_groups, three_groups])
 def test_components_carry_falling_uncorrelated_variance(make, options):
     X, groups = make()
-    fair = FairPCA(3, **options).fit(X, sensitive_features=groups)
+    if options is None:
+        fair = FairPCA(3).fit(X, sensitive_features=groups)
+    else:
+        fair = fit_problem(X, groups, 3, **options)
     scores = (X - X.mean(axis=0)) @ fair.components_.T
     covariance = np.cov(scores.T)
     np.testing.assert_allclose(covariance, np.diag(fair.explained_variance_), atol=1e-10)
@@ -420,14 +476,17 @@ def test_sparse_rows_give_what_dense_ones_give(convert):
     assert sparse.score(convert(X)) == pytest.approx(dense.score(X), rel=1e-10)
 
 
-@pytest.mark.parametrize("options", [{}, {"loss": "sum"}, {"centering": "group"}])
+@pytest.mark.parametrize("options", [None, {"aggregation": "sum"}, {"centering": "group"}])
 def test_integer_weights_are_repeated_rows(options):
     X, groups = two_groups()
     weights = np.random.default_rng(3).integers(0, 4, len(X))
-    weighted = FairPCA(2, **options).fit(X, sensitive_features=groups, sample_weight=weights)
-    repeated = FairPCA(2, **options).fit(
-        np.repeat(X, weights, axis=0), sensitive_features=np.repeat(groups, weights)
-    )
+    rows, labels = np.repeat(X, weights, axis=0), np.repeat(groups, weights)
+    if options is None:
+        weighted = FairPCA(2).fit(X, sensitive_features=groups, sample_weight=weights)
+        repeated = FairPCA(2).fit(rows, sensitive_features=labels)
+    else:
+        weighted = fit_problem(X, groups, 2, weights, **options)
+        repeated = fit_problem(rows, labels, 2, **options)
     np.testing.assert_allclose(weighted.mean_, repeated.mean_, atol=1e-12)
     np.testing.assert_allclose(projector(weighted), projector(repeated), atol=1e-8)
     np.testing.assert_allclose(weighted.components_, repeated.components_, atol=1e-7)
@@ -505,17 +564,16 @@ def test_no_dimension_means_the_rank_of_the_data():
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8, 0.95, np.float32(0.6)])
-@pytest.mark.parametrize("options", [{}, {"centering": "group"}, {"loss": "sum"}])
-def test_share_is_the_smallest_dimension_at_which_the_worst_off_group_keeps_it(share, options):
+@pytest.mark.parametrize("criterion", ["minmax", "balanced", MinMax("share_lost")], ids=str)
+def test_share_is_the_smallest_dimension_at_which_the_worst_off_group_keeps_it(share, criterion):
     X, groups = two_groups()
-    centering = options.get("centering", "global")
-    nothing = raw_losses(X, groups, np.zeros((1, 6)), centering)
+    nothing = raw_losses(X, groups, np.zeros((1, 6)))
     for r in range(1, 7):
-        fair = FairPCA(r, **options).fit(X, sensitive_features=groups)
-        kept = 1 - raw_losses(X, groups, fair.components_, centering) / nothing
+        fair = FairPCA(r, criterion=criterion).fit(X, sensitive_features=groups)
+        kept = 1 - raw_losses(X, groups, fair.components_) / nothing
         if kept.min() >= share:
             break
-    found = FairPCA(share, **options).fit(X, sensitive_features=groups)
+    found = FairPCA(share, criterion=criterion).fit(X, sensitive_features=groups)
     assert found.n_components_ == r
     assert found.components_.shape == (r, 6)
     np.testing.assert_allclose(projector(found), projector(fair), atol=1e-8)
@@ -538,7 +596,7 @@ def test_tolerance_is_respected_and_used(tolerance):
 
     _, strict_loss = spread_and_loss(FairPCA(2).fit(X, sensitive_features=groups))
     pca_spread, pca_loss = spread_and_loss(PCA(2).fit(X))
-    fair = FairPCA(2, criterion="equal", tolerance=tolerance * pca_spread)
+    fair = FairPCA(2, criterion=Equal(tolerance * pca_spread))
     fair.fit(X, sensitive_features=groups)
     spread, loss = spread_and_loss(fair)
     assert spread <= tolerance * pca_spread + 1e-8
@@ -549,7 +607,7 @@ def test_tolerance_is_respected_and_used(tolerance):
 
 def test_tolerance_wider_than_pcas_spread_gives_pca():
     X, groups = two_groups()
-    fair = FairPCA(2, criterion="equal", tolerance=1e3).fit(X, sensitive_features=groups)
+    fair = FairPCA(2, criterion=Equal(tolerance=1e3)).fit(X, sensitive_features=groups)
     np.testing.assert_allclose(projector(fair), projector(PCA(2).fit(X)), atol=1e-9)
 
 
@@ -581,27 +639,28 @@ def test_intersections_of_several_columns():
         ({"n_components": True}, "n_components must be .*got True"),
         ({"n_components": "three"}, "n_components must be .*got 'three'"),
         ({"n_components": [2]}, r"n_components must be .*got \[2\]"),
-        ({"criterion": "fair"}, "criterion must be one of 'minmax', 'equal', got 'fair'"),
-        ({"loss": "max"}, "loss must be one of 'mean', 'sum', got 'max'"),
-        ({"centering": None}, "centering must be one of 'global', 'group', got None"),
-        ({"solver": "magic"}, "solver must be one of 'auto', 'exact'.*got 'magic'"),
+        ({"criterion": "fair"}, "criterion must be one of 'minmax', 'equal', .*got 'fair'"),
+        ({"criterion": None}, "criterion must be one of .*got None"),
+        ({"criterion": MinMax}, r"not the class MinMax: write criterion=MinMax\(\)\.$"),
+        ({"criterion": AtMost}, r"not the class AtMost: write criterion=AtMost\(bounds\)\.$"),
+        ({"solver": "magic"}, "solver must be one of 'exact', 'pareto'.*got 'magic'"),
         (
             {"missing_labels": "no"},
             "missing_labels must be one of 'error', 'group', 'drop', got 'no'",
         ),
         ({"groups": "all"}, "groups must be one of 'intersections', 'marginals', 'both', None"),
         ({"keep_sensitive": 1}, "keep_sensitive must be True or False, got 1"),
-        ({"tolerance": -1e-3}, r"tolerance must be a number of at least 0, got -0\.001"),
-        ({"tolerance": np.nan}, "tolerance must be a number of at least 0, got nan"),
-        ({"tolerance": np.inf}, "tolerance must be a number of at least 0, got inf"),
-        ({"tolerance": "small"}, "tolerance must be a number of at least 0, got 'small'"),
+        ({"criterion": Equal(-1e-3)}, r"tolerance must be a number of at least 0, got -0\.001"),
+        ({"criterion": Equal(np.nan)}, "tolerance must be a number of at least 0, got nan"),
+        ({"criterion": Equal(np.inf)}, "tolerance must be a number of at least 0, got inf"),
+        ({"criterion": Equal("small")}, "tolerance must be a number of at least 0, got 'small'"),
     ],
 )
 def test_wrong_parameters_are_refused_before_any_work(options, words, monkeypatch):
     monkeypatch.setattr(GroupMoments, "from_codes", lambda *_: pytest.fail("rows were read"))
     X, groups = two_groups()
     with pytest.raises(ValueError, match=words) as error:
-        FairPCA(**{"solver": "auto", **options}).fit(X, sensitive_features=groups)
+        FairPCA(**options).fit(X, sensitive_features=groups)
     assert "\n" not in str(error.value)
 
 
@@ -747,7 +806,7 @@ def test_impossible_equality_is_said_once_with_what_was_returned():
     returned = re.search(r"The smallest difference that was found is (\d+\.\d+)\.", text)
     assert float(returned[1]) == pytest.approx(np.ptp(disparities), rel=1e-5)
     assert fair.certificate_.status == "infeasible"
-    assert 0 < fair.certificate_.miss_bound <= np.ptp(disparities) + 1e-9
+    assert 0 < fair.certificate_.violation_bound <= np.ptp(disparities) + 1e-9
 
 
 def test_a_solver_of_ones_own():
@@ -757,11 +816,10 @@ def test_a_solver_of_ones_own():
             return ExactSolver().solve(problem)
 
     X, groups = two_groups()
-    solver = PlainSolver()
-    options = {"criterion": "equal", "tolerance": 0.5, "loss": "sum", "centering": "group"}
-    fair = FairPCA(2, solver=solver, **options).fit(X, sensitive_features=groups)
+    solver, criterion = PlainSolver(), Equal(0.5, "loss")
+    fair = FairPCA(2, criterion=criterion, solver=solver).fit(X, sensitive_features=groups)
     assert solver.problem.n_components == 2
-    assert {name: getattr(solver.problem, name) for name in options} == options
+    assert solver.problem.criterion is criterion
     assert fair.solution_.solver == "exact"
 
 
@@ -802,7 +860,9 @@ def test_weights_that_are_no_weights(weights):
 @pytest.mark.parametrize("centering", ["global", "group"])
 def test_the_pca_columns_are_those_of_ordinary_pca(centering):
     X, groups = two_groups()
-    table = FairPCA(2, centering=centering).fit(X, sensitive_features=groups).group_table_
+    table = FairPCA(2).fit(X, sensitive_features=groups).group_table_
+    if centering == "group":
+        table = fit_problem(X, groups, 2, centering="group").group_table_
     components = PCA(2).fit(X).components_
     for i, label in enumerate(table.labels):
         rows = X[groups == label]

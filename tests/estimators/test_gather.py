@@ -6,7 +6,16 @@ import pytest
 import scipy.sparse
 from sklearn.utils.validation import validate_data
 
-from fairpca import ExactSolver, FairPCA, GroupMoments, Problem
+from fairpca import (
+    AtMost,
+    Balanced,
+    Equal,
+    ExactSolver,
+    FairPCA,
+    GroupMoments,
+    MinMax,
+    Problem,
+)
 from fairpca._rows import row_space
 from fairpca._rows.checks import check_rows
 from fairpca.estimators.gather import Gathered, gather
@@ -36,8 +45,8 @@ def test_the_record_holds_what_estimators_need(kind):
     assert gathered.n_features == 4
     names = tuple("wxyz") if kind == "frame" else None
     assert gathered.moments.feature_names == names
-    problem = gathered.problem(2, loss="sum")
-    assert (problem.n_components, problem.loss, problem.tolerance) == (2, "sum", 0.0)
+    problem = gathered.problem(2, aggregation="sum")
+    assert (problem.n_components, problem.aggregation, problem.goal.name) == (2, "sum", "minmax")
 
 
 def test_columns_are_recorded_on_the_estimator_or_nowhere():
@@ -120,11 +129,11 @@ def test_rows_on_a_device_stay_there_or_are_copied():
         np.testing.assert_allclose(gathered.moments.mean, gather(X, GROUPS).moments.mean)
 
 
-@pytest.mark.parametrize("choices", [{}, {"loss": "sum"}, {"criterion": "equal", "tolerance": 1.0}])
-def test_an_estimator_from_a_solution_is_that_of_a_fit(choices):
+@pytest.mark.parametrize("criterion", [MinMax(), Equal(1.0), AtMost(2.0), Balanced()], ids=str)
+def test_an_estimator_from_a_solution_is_that_of_a_fit(criterion):
     frame = pd.DataFrame(X, columns=list("wxyz"))
-    fitted = FairPCA(2, **choices).fit(frame, sensitive_features=GROUPS)
-    problem = Problem(GroupMoments.from_rows(frame, GROUPS), 2, **choices)
+    fitted = FairPCA(2, criterion=criterion).fit(frame, sensitive_features=GROUPS)
+    problem = Problem(GroupMoments.from_rows(frame, GROUPS), 2, criterion)
     made = FairPCA.from_solution(problem, ExactSolver().solve(problem), random_state=7)
     assert made.get_params() == fitted.get_params() | {"random_state": 7}
     for name in vars(fitted):

@@ -20,7 +20,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fairpca import FairnessWarning, FairPCA, GroupMoments, KernelFairPCA, Problem
+from fairpca import (
+    AtMost,
+    Equal,
+    FairnessWarning,
+    FairPCA,
+    GroupMoments,
+    KernelFairPCA,
+    MinMax,
+    Problem,
+)
 from fairpca.estimators import kernel_features
 from fairpca.estimators.kernel_features import draw_landmarks
 
@@ -69,11 +78,12 @@ def same_fairness(kernel, linear, tolerance=1e-8):
         (2, 1, {}),
         (2, 3, {"criterion": "equal"}),
         (3, 2, {}),
-        (3, 4, {"measure": "loss", "relative": True}),
-        (3, 2, {"criterion": "equal", "tolerance": 0.3}),
-        (4, 5, {"measure": "variance"}),
-        (5, 2, {"max_extra_loss": 0.02}),
-        (2, 2, {"bounds": 1.5}),
+        (3, 4, {"criterion": MinMax("share_lost")}),
+        (3, 2, {"criterion": Equal(tolerance=0.3)}),
+        (4, 5, {"criterion": MinMax("kept_variance")}),
+        (5, 2, {"criterion": MinMax(max_extra_loss=0.02)}),
+        (2, 2, {"criterion": AtMost(1.5)}),
+        (3, 2, {"criterion": "balanced"}),
     ],
 )
 def test_linear_kernel_is_fair_pca(k, r, choices):
@@ -182,7 +192,7 @@ def test_missing_labels():
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "cosine"])
-@pytest.mark.parametrize("choices", [{}, {"measure": "loss", "relative": True}])
+@pytest.mark.parametrize("choices", [{}, {"criterion": MinMax("share_lost")}], ids=str)
 def test_no_subspace_of_the_span_beats_the_bound(kernel, choices):
     X, groups = grouped_rows(3, n=45)
     fair = KernelFairPCA(2, kernel=kernel, **choices).fit(X, sensitive_features=groups)
@@ -207,7 +217,7 @@ def test_no_subspace_of_the_span_beats_the_bound(kernel, choices):
 def test_impossible_and_bad_news_are_said():
     X, groups = grouped_rows()
     with pytest.warns(FairnessWarning, match="Proven impossible"):
-        fair = KernelFairPCA(2, bounds=0.001).fit(X, sensitive_features=groups)
+        fair = KernelFairPCA(2, criterion=AtMost(0.001)).fit(X, sensitive_features=groups)
     assert fair.certificate_.status == "infeasible"
     with pytest.warns(FairnessWarning, match="one group only, 'a': the result"):
         KernelFairPCA(2).fit(X, sensitive_features=["a"] * 60)
@@ -426,12 +436,16 @@ def test_clones_pickles_pipelines_and_routing():
         ({"fit_inverse_transform": True, "kernel": "precomputed"}, "needs rows, not a precomputed"),
         ({"alpha": -1}, "alpha must be a number of at least 0"),
         ({"criterion": "kind"}, "criterion must be one of"),
-        ({"tolerance": 1.0}, "it needs criterion='equal'"),
+        ({"criterion": Equal}, "not the class Equal: write criterion=Equal()."),
+        ({"criterion": Equal(-1.0)}, "tolerance must be a number of at least 0, got -1.0"),
         ({"solver": "magic"}, "solver must be one of"),
-        ({"solver": "sdp", "relative": True}, "has a criterion of its own, and cannot do relative"),
+        (
+            {"solver": "sdp", "criterion": MinMax("relative_disparity")},
+            "has a criterion of its own, and cannot do MinMax(measure='relative_disparity')",
+        ),
         ({"groups": "some"}, "groups must be one of"),
         ({"random_state": -1}, "random_state must be None or an integer of at least 0"),
-        ({"bounds": {"nobody": 1.0}}, "nobody"),
+        ({"criterion": AtMost({"nobody": 1.0})}, "nobody"),
     ],
 )
 def test_bad_parameters_are_refused_in_one_sentence(options, words):

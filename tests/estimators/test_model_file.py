@@ -10,12 +10,13 @@ import numpy as np
 import pandas as pd
 import polars
 import pytest
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from fairpca import ExactSolver, FairPCA, audit
+from fairpca import AtMost, Equal, ExactSolver, FairPCA, MinMax, audit
 from fairpca.estimators.model_file import VERSION, load_model, save_model
 from fairpca.files.atomic import replacing
 from fairpca.tables.preparation import Preparation
@@ -263,15 +264,22 @@ def test_labels_of_all_kinds_and_parameters_that_are_objects(tmp_path):
     table = pd.DataFrame(
         {"a": [1, 2] * 60, "b": ["x"] * 60 + ["y"] * 60, "c": [True, True, False] * 40}
     )
-    fair = FairPCA(2, criterion="equal", solver=ExactSolver(n_starts=3), tolerance=np.float64(0.5))
+    fair = FairPCA(2, criterion=Equal(np.float64(0.5)), solver=ExactSolver(n_starts=3))
     fair.fit(X, sensitive_features=table)
     save_model(fair, tmp_path / "m.fairpca")
     back = load_model(tmp_path / "m.fairpca").fair_pca
     assert back.group_table_.labels == fair.group_table_.labels
-    assert back.solver == "auto"
+    assert back.solver == "exact"
+    assert back.criterion.tolerance == 0.5
     with zipfile.ZipFile(tmp_path / "m.fairpca") as archive:
         left_out = json.loads(archive.read("header.json"))["left_out"]
         assert left_out["solver"] == repr(ExactSolver(n_starts=3))
+    own = type("OwnCriterion", (MinMax,), {})()  # of which a file can name no class
+    save_model(FairPCA(2, criterion=own).fit(X, sensitive_features=table), tmp_path / "m.fairpca")
+    assert load_model(tmp_path / "m.fairpca").fair_pca.criterion == "minmax"
+    with zipfile.ZipFile(tmp_path / "m.fairpca") as archive:
+        left_out = json.loads(archive.read("header.json"))["left_out"]
+        assert left_out == {"criterion": "OwnCriterion()"}
     dates = np.array(["2020-01-01", "2021-01-01"] * 60, dtype="datetime64[D]")
     save_model(FairPCA(2).fit(X, sensitive_features=dates), tmp_path / "m.fairpca")
     back = load_model(tmp_path / "m.fairpca").group_table
@@ -282,15 +290,19 @@ def test_labels_of_all_kinds_and_parameters_that_are_objects(tmp_path):
     "value", [[0.5, np.inf], {"x": 1.0, ("y", 2): np.float64(0.5)}, {("z",): [True, None]}]
 )
 def test_parameters_of_several_values_come_back(fitted, tmp_path, value):
-    fair = fitted[2].set_params(tolerance=value)  # nothing looks at it after the fit
-    save_model(fair, tmp_path / "m.fairpca")
-    assert load_model(tmp_path / "m.fairpca").fair_pca.tolerance == value
-    fair.set_params(tolerance=np.array([1.0, 2.0]))
-    save_model(fair, tmp_path / "m.fairpca")
-    assert load_model(tmp_path / "m.fairpca").fair_pca.tolerance == [1.0, 2.0]
-    fair.set_params(tolerance={"x": object()})
-    save_model(fair, tmp_path / "m.fairpca")
-    assert load_model(tmp_path / "m.fairpca").fair_pca.tolerance == 0.0
+    fair = clone(fitted[2]).set_params(criterion=AtMost(value, "loss"))
+    vars(fair).update({name: kept for name, kept in vars(fitted[2]).items() if name[-1] == "_"})
+
+    def criterion():
+        save_model(fair, tmp_path / "m.fairpca")
+        return load_model(tmp_path / "m.fairpca").fair_pca.criterion
+
+    assert isinstance(criterion(), AtMost)
+    assert criterion().get_params() == {"bounds": value, "measure": "loss"}
+    fair.set_params(criterion__bounds=np.array([1.0, 2.0]))
+    assert criterion().bounds == [1.0, 2.0]
+    fair.set_params(criterion__bounds={"x": object()})
+    assert criterion() == "minmax"
 
 
 def test_hostile_names_and_labels_come_back_as_they_were(tmp_path):

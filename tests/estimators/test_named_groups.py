@@ -17,7 +17,15 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import FairnessWarning, FairPCA, GroupMoments, audit, pareto_front
+from fairpca import (
+    ExactSolver,
+    FairnessWarning,
+    FairPCA,
+    GroupMoments,
+    Problem,
+    audit,
+    pareto_front,
+)
 from fairpca.estimators.model_file import load_model, save_model
 from fairpca.report import report
 
@@ -240,13 +248,17 @@ def test_audit_of_a_pipeline_takes_names_of_the_table_that_it_is_given():
 # --- Marginals ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loss", ["mean", "sum"])
+@pytest.mark.parametrize("aggregation", ["mean", "sum"])
 @pytest.mark.parametrize("groups", ["marginals", "both"])
-def test_losses_and_the_total_are_those_of_the_rows(groups, loss):
+def test_losses_and_the_total_are_those_of_the_rows(groups, aggregation):
     frame = people()
     X = frame[FEATURES].to_numpy()
-    options = {"loss": loss}
-    fair = minmax(2, groups=groups, **options).fit(frame, sensitive_features=["sex", "race"])
+    if aggregation == "mean":
+        fair = minmax(2, groups=groups).fit(frame, sensitive_features=["sex", "race"])
+    else:
+        moments = GroupMoments.from_rows(frame[FEATURES], frame[["sex", "race"]])
+        problem = Problem(moments.overlapping(groups), 2, aggregation="sum")
+        fair = FairPCA.from_solution(problem, ExactSolver().solve(problem))
     errors = np.square(X - fair.inverse_transform(fair.transform(frame))).sum(axis=1)
     texts = fair.group_table_.to_dict()["group"]
     assert texts[:5] == ["sex=f", "sex=m", "race=b", "race=n", "race=w"]
@@ -256,15 +268,15 @@ def test_losses_and_the_total_are_those_of_the_rows(groups, loss):
         for part, name in zip(label, ["sex", "race"], strict=True):
             own &= part == "(all)" or (frame[name] == part).to_numpy()
         assert fair.group_table_.count[i] == own.sum()
-        expected = errors[own].mean() if loss == "mean" else errors[own].sum()
+        expected = errors[own].mean() if aggregation == "mean" else errors[own].sum()
         assert fair.group_table_.loss[i] == pytest.approx(expected, rel=1e-10)
-    total = errors.mean() if loss == "mean" else errors.sum()
+    total = errors.mean() if aggregation == "mean" else errors.sum()
     assert fair.solution_.total_loss == pytest.approx(total, rel=1e-10)
     pca = PCA(2, svd_solver="full").fit(X)
     lost = np.square(X - pca.inverse_transform(pca.transform(X))).sum(axis=1)
-    assert fair.group_table_.pca_loss[0] == pytest.approx(
-        lost[frame["sex"] == "f"].mean() * (1 if loss == "mean" else (frame["sex"] == "f").sum())
-    )
+    women = lost[frame["sex"] == "f"]
+    expected = women.mean() if aggregation == "mean" else women.sum()
+    assert fair.group_table_.pca_loss[0] == pytest.approx(expected)
     np.testing.assert_allclose(fair.mean_, pca.mean_, atol=1e-12)
     variance = fair.transform(frame).var(axis=0, ddof=1)
     np.testing.assert_allclose(fair.explained_variance_, variance, rtol=1e-10)
@@ -296,9 +308,9 @@ def test_one_column_has_the_same_groups_whatever_is_asked_for():
 
 def test_group_centring_has_no_total_loss_then():
     frame = people()
-    fair = minmax(2, groups="marginals", centering="group")
+    moments = GroupMoments.from_rows(frame[FEATURES], frame[["sex", "race"]])
     with pytest.raises(ValueError, match="overlap have no total loss with centering='group'"):
-        fair.fit(frame, sensitive_features=["sex", "race"])
+        Problem(moments.overlapping("marginals"), 2, centering="group")
 
 
 def test_moments_are_regrouped_as_the_parameter_says():

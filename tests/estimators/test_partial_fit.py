@@ -98,7 +98,7 @@ def test_fit_starts_anew_and_so_does_partial_fit_after_it():
     fair = FairPCA(2).partial_fit(X[:40] + 100.0, sensitive_features=groups[:40])
     fair.fit(X, sensitive_features=groups)
     assert_same_fit(fair, FairPCA(2).fit(X, sensitive_features=groups))
-    with pytest.warns(FairnessWarning, match="partial_fit starts anew"):
+    with pytest.warns(FairnessWarning, match="partial_fit starts over"):
         fair.partial_fit(X[:40], sensitive_features=groups[:40])
     fair.partial_fit(X[40:], sensitive_features=groups[40:])
     assert_same_fit(fair, FairPCA(2).fit(X, sensitive_features=groups))

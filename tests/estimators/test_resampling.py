@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairpca import GroupMoments, Problem
+from fairpca import GroupMoments, MinMax, Problem
 from fairpca.estimators import resampling
 from fairpca.estimators.gather import Gathered
 from fairpca.estimators.resampling import Pieces, measure_intervals
@@ -57,13 +57,10 @@ def test_the_largest_of_many_differences_is_not_called_sure():
     assert sure <= 5  # of 40, at a nominal 2.5 %
 
 
-@pytest.mark.parametrize("loss", ["mean", "sum"])
+@pytest.mark.parametrize("aggregation", ["mean", "sum"])
 @pytest.mark.parametrize("centering", ["global", "group"])
-@pytest.mark.parametrize(
-    ("measure", "relative"),
-    [("disparity", False), ("disparity", True), ("loss", False), ("variance", True)],
-)
-def test_draws_are_those_of_rows_drawn_one_by_one(loss, centering, measure, relative, monkeypatch):
+@pytest.mark.parametrize("measure", ["disparity", "relative_disparity", "loss", "share_kept"])
+def test_draws_are_those_of_rows_drawn_one_by_one(aggregation, centering, measure, monkeypatch):
     """Mean and spread of the draws against a plain bootstrap of weighted rows."""
     monkeypatch.setattr(resampling, "_PIECES", 40)
     rng = np.random.default_rng(0)
@@ -73,9 +70,7 @@ def test_draws_are_those_of_rows_drawn_one_by_one(loss, centering, measure, rela
     weights = rng.uniform(0.5, 3.0, 160)
     weights[::10] = 0.0
     moments = GroupMoments.from_rows(X, codes, sample_weight=weights)
-    problem = Problem(
-        moments, 1, loss=loss, centering=centering, measure=measure, relative=relative
-    )
+    problem = Problem(moments, 1, MinMax(measure), aggregation=aggregation, centering=centering)
     basis = np.linalg.qr(rng.normal(size=(3, 1)))[0]
     found = measure_intervals(problem, gathered(problem, X, codes, weights), [basis], 1500, rng)
 
@@ -86,10 +81,12 @@ def test_draws_are_those_of_rows_drawn_one_by_one(loss, centering, measure, rela
         matrix = np.cov((rows - center).T, aweights=row_weights, ddof=0)
         offset = np.average(rows, axis=0, weights=row_weights) - center
         matrix = matrix + np.outer(offset, offset)
-        scale = moments.weight[group] if loss == "sum" else 1.0
-        most = {"disparity": np.linalg.eigvalsh(matrix)[-1], "loss": np.trace(matrix)}
-        value = most.get(measure, 0.0) - (basis.T @ matrix @ basis).item()
-        return value / np.trace(matrix) if relative else scale * value
+        scale = moments.weight[group] if aggregation == "sum" else 1.0
+        own, all_of_it = np.linalg.eigvalsh(matrix)[-1], np.trace(matrix)
+        constants = {"loss": all_of_it, "share_kept": 0.0}
+        value = constants.get(measure, own) - (basis.T @ matrix @ basis).item()
+        relative = measure in ("relative_disparity", "share_kept")
+        return value / all_of_it if relative else scale * value
 
     for group in (0, 1):
         members = np.flatnonzero((codes == group) & (weights > 0))
@@ -107,7 +104,7 @@ def test_draws_are_those_of_rows_drawn_one_by_one(loss, centering, measure, rela
     low, high = found.of_difference(problem.measures(basis), 0, 0, 1)
     assert (low + high) / 2 == pytest.approx(middle)
     ends = np.array([found.low[0], problem.measures(basis), found.high[0]])
-    assert (ends <= 0).all() if measure == "variance" else (ends >= 0).all()
+    assert (ends <= 0).all() if measure == "share_kept" else (ends >= 0).all()
     assert (found.low < found.high).all()
     error = np.hypot(found.draws[0, 0].std(), found.draws[0, 1].std())
     assert (high - low) / 2 == pytest.approx(1.96 * error, rel=0.15)

@@ -11,12 +11,21 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.decomposition import PCA
 
-from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments, Problem
+from fairpca import (
+    AtMost,
+    ExactSolver,
+    FairnessWarning,
+    FairPCA,
+    GroupMoments,
+    MinMax,
+    Problem,
+)
 from fairpca._rows import folds as rows_folds
 from fairpca._rows.folds import N_FOLDS, row_folds
 from fairpca.datasets import load_adult
 from fairpca.estimators import cross_fit
-from fairpca.estimators.cross_fit import CANDIDATES
+from fairpca.estimators.cross_fit import CANDIDATES, chosen_shrinkage
+from fairpca.estimators.gather import gather
 from fairpca.estimators.model_file import load_model, save_model
 from fairpca.estimators.shrinkage import shrunk_moments, shrunk_problem
 from fairpca.sources import read_moments
@@ -65,17 +74,17 @@ def second_moments(X, labels, weights=None):
 
 
 @pytest.mark.parametrize("n0", [0.5, 30, 1e6, np.inf])
-@pytest.mark.parametrize("loss", ["mean", "sum"])
-def test_matrices_are_shrunk_as_defined(n0, loss):
+@pytest.mark.parametrize("aggregation", ["mean", "sum"])
+def test_matrices_are_shrunk_as_defined(n0, aggregation):
     X, labels = drawn()
     moments = GroupMoments.from_rows(X, labels)
     *own, pooled = second_moments(X, labels)
-    shrunk = shrunk_moments(moments, n0, loss, "global")
+    shrunk = shrunk_moments(moments, n0, aggregation, "global")
     share = 0.0 if np.isinf(n0) else moments.count / (moments.count + n0)
     expected = [s * a + (1 - s) * pooled for s, a in zip(share + np.zeros(4), own, strict=True)]
     assert_allclose(shrunk.second_moments(), expected, atol=1e-12)
     assert_allclose(shrunk.total_mean, X.mean(axis=0), atol=1e-13)
-    if loss == "mean":
+    if aggregation == "mean":
         assert_allclose(shrunk.total_covariance(), pooled, atol=1e-12)
     else:
         assert_allclose(shrunk.weight, moments.weight)
@@ -320,13 +329,12 @@ def test_large_groups_are_not_held_out(few):
     "choices",
     [
         {"criterion": "equal"},
-        {"loss": "sum"},
-        {"centering": "group"},
-        {"measure": "loss", "relative": True},
-        {"measure": "variance"},
-        {"bounds": 1.0},
-        {"bounds": {"a": 0.5, "d": 2.0}},
-        {"max_extra_loss": 0.05},
+        {"criterion": "balanced"},
+        {"criterion": MinMax("share_lost")},
+        {"criterion": MinMax("kept_variance")},
+        {"criterion": AtMost(1.0)},
+        {"criterion": AtMost({"a": 0.5, "d": 2.0})},
+        {"criterion": MinMax(max_extra_loss=0.05)},
         {"nested": True},
         {"solver": "pareto"},
         {"solver": "mw"},
@@ -341,23 +349,43 @@ def test_everything_that_can_be_asked_for_can_be_shrunk(few, choices):
     fair = FairPCA(2, shrinkage="auto", **choices).fit(X, sensitive_features=labels)
     found = fair.cross_fit_
     assert fair.shrinkage_ == found.shrinkage
+    check_cross_fit(found, X, labels, fair.criterion)
+
+
+@pytest.mark.parametrize("choices", [{"aggregation": "sum"}, {"centering": "group"}], ids=str)
+def test_other_problems_can_be_shrunk(few, choices):
+    X, labels = drawn(8, (80, 40, 15, 9), d=4)
+    gathered = gather(X, labels, folds="needed")
+    problem = gathered.problem(2, **choices)
+    n0, found = chosen_shrinkage("auto", gathered, "intersections", problem, ExactSolver())
+    assert n0 == found.shrinkage
+    check_cross_fit(found, X, labels, "minmax", **choices)
+
+
+def check_cross_fit(found, X, labels, criterion, **choices):
+    """Measures on held-out rows with ordinary PCA, and scores, by their definitions."""
     assert np.isfinite(found.measures).all()
-    problem = Problem(
-        GroupMoments.from_rows(X, labels),
-        2,
-        **{k: v for k, v in choices.items() if k not in ("nested", "solver")},
-    )
+    problem = Problem(GroupMoments.from_rows(X, labels), 2, criterion, **choices)
     loss = found.pca_loss
-    pca = {"loss": loss, "variance": loss - held_out_traces(X, labels)}.get(
-        choices.get("measure"), loss - found.own_loss
-    )
-    units = problem.traces if choices.get("relative") else 1.0
+    measured = problem.goal.measured
+    pca = {
+        "own": loss - found.own_loss,
+        "all": loss,
+        "none": loss - held_out_traces(X, labels),
+    }[measured.baseline]
+    units = problem.traces if measured.relative else 1.0
     assert_allclose(found.measures[-1], pca / units, atol=1e-9 * problem.traces.max())
     assert (found.count >= 5).all()
-    scores = {
-        "equal": np.ptp(found.measures, axis=1),
-        "bounds": (found.measures - problem.caps).max(axis=1) if "bounds" in choices else None,
-    }.get(problem.goal, found.measures.max(axis=1))
+    scores = found.measures.max(axis=1)
+    if problem.goal.name == "equal":
+        scores = np.ptp(found.measures, axis=1)
+    elif problem.goal.name == "balanced":
+        scores = found.measures.mean(axis=1)
+    elif problem.goal.name == "bounds":
+        bounds = criterion.bounds
+        if isinstance(bounds, dict):
+            bounds = [bounds.get(label, np.inf) for label in "abcd"]
+        scores = (found.measures - bounds).max(axis=1)
     assert_allclose(found.scores, scores, atol=1e-12)
 
 
@@ -449,8 +477,9 @@ def test_groups_of_less_than_five_rows_have_no_say():
 @pytest.mark.parametrize("centering", ["global", "group"])
 def test_nobody_loses_anything_where_all_is_kept(few, centering):
     X, labels = drawn(17, (30, 20, 8), d=4)
-    fair = FairPCA(4, shrinkage="auto", centering=centering).fit(X, sensitive_features=labels)
-    found = fair.cross_fit_
+    gathered = gather(X, labels, folds="needed")
+    problem = gathered.problem(4, centering=centering)
+    _, found = chosen_shrinkage("auto", gathered, "intersections", problem, ExactSolver())
     for losses in (found.loss, found.pca_loss, found.own_loss, found.own_loss_held_out):
         assert_allclose(losses, 0.0, atol=1e-12)
     assert_allclose(found.measures, 0.0, atol=1e-12)

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fairpca import ExactSolver, FairnessWarning, GroupMoments, Problem, StochasticFairPCA
+from fairpca import Equal, ExactSolver, FairnessWarning, GroupMoments, Problem, StochasticFairPCA
 from fairpca.certificate import NotCertified
 from fairpca.datasets import load_adult, load_credit
 from fairpca.estimators.row_batches import ArrayBatches, StreamBatches
@@ -63,7 +63,7 @@ def heights_above(problem, basis):
     height = ExactSolver().solve(problem).total_loss - least
     spread = problem.spread(basis)
     if spread < problem.spread(problem.pca_basis):
-        least = ExactSolver().solve(problem.with_tolerance(spread)).certificate.lower_bound
+        least = ExactSolver().solve(problem.with_criterion(Equal(spread))).certificate.lower_bound
     return (problem.total_loss(basis) - least) / height
 
 

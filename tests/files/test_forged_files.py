@@ -180,6 +180,11 @@ def columns_with(change):
     return header_with(lambda header: change(header["preparation"]["columns"]))
 
 
+def criterion_with(**changes):
+    kept = {"criterion": "MinMax", "parameters": {}} | changes
+    return header_with(lambda header: header["parameters"].update(criterion=kept))
+
+
 MODELS = [
     (
         array_with("scales", put(0, 0.0)),
@@ -239,6 +244,10 @@ MODELS = [
         header_with(lambda h: h["parameters"].update(whiten="no")),
         "whiten is 'no', which is no true",
     ),
+    (criterion_with(criterion="Evil"), "its criterion is not known"),
+    (criterion_with(criterion=["MinMax"]), "its parts do not fit together"),
+    (criterion_with(parameters={"evil": 1}), "its parts do not fit together"),
+    (criterion_with(parameters=None), "its parts do not fit together"),
     (header_with(lambda h: h["nesting"].pop()), "number of its steps is 1, not 2"),
     (header_with(lambda h: h["preparation"].update(ignored=[1])), "left out, 1 is no text"),
     (columns_with(lambda c: c[0].update(name=3)), "of its columns, 3 is no text"),

@@ -13,10 +13,13 @@ import scipy.sparse
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import (
+    AtMost,
+    Equal,
     ExactSolver,
     FairnessWarning,
     FairPCA,
     GroupMoments,
+    MinMax,
     ParetoFront,
     Problem,
     pareto_front,
@@ -28,13 +31,14 @@ from fairpca.solvers._exact.run import Workspace, search_space
 from fairpca.solvers.front_sweep import _come_back, _Spread
 from said import piped
 
+from asked import front_over
 from devices import import_torch
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
 
 pytestmark = pytest.mark.untraced
 
-spread_front = partial(ParetoFront.from_problem, over="spread")
-spread_front_of_rows = partial(pareto_front, over="spread")
+spread_front = partial(front_over, over="spread")
+spread_front_of_rows = partial(pareto_front, criterion="equal")
 
 
 def rows_and_groups(k=2, n=240, d=6, seed=0):
@@ -77,7 +81,7 @@ def check_front(front, n_points):
         assert solution.total_loss == problem.total_loss(solution.basis)
         assert solution.total_loss >= certificate.lower_bound
         # The proof is its own: anyone can compute the bound from the multipliers.
-        within = problem.with_tolerance(tolerance)
+        within = problem.with_criterion(Equal(tolerance))
         slack = max(certificate.spread - tolerance, 0.0)
         bound = within.dual_bound(certificate.multipliers, slack)
         assert bound == pytest.approx(certificate.lower_bound, abs=1e-9 * scale)
@@ -104,7 +108,9 @@ def test_two_groups_are_convex_falling_and_proven(kind):
         assert (np.diff(front.total_loss, 2) >= -rounding).all()
         # Each point is what the solver finds alone.
         for solution in front.solutions[1::3]:
-            alone = ExactSolver().solve(problem.with_tolerance(solution.certificate.tolerance))
+            alone = ExactSolver().solve(
+                problem.with_criterion(Equal(solution.certificate.tolerance))
+            )
             assert solution.total_loss == pytest.approx(alone.total_loss, abs=rounding)
 
 
@@ -168,10 +174,10 @@ def test_impossible_equality_ends_at_the_smallest_spread():
     np.testing.assert_allclose(front.spread, np.linspace(1, 1 / 3, 6), atol=1e-8)
     np.testing.assert_allclose(front.total_loss, 7 / 3 + (1 - front.spread) / 3, atol=1e-8)
     assert front.unfairness_bound == pytest.approx(1 / 3, abs=1e-8)
-    assert front.estimator(-1).tolerance == front.spread[-1]
+    assert front.estimator(-1).criterion.tolerance == front.spread[-1]
     certificate = front[-1].certificate
     assert (
-        problem.with_tolerance(0.0).miss_bound(certificate.miss_multipliers)
+        problem.with_criterion(Equal(0.0)).violation_bound(certificate.violation_multipliers)
         == front.unfairness_bound
     )
     assert "the disparities of two groups differ by at least 0.333333." in str(certificate)
@@ -208,7 +214,9 @@ def test_many_columns_are_searched_in_a_subspace(k):
     front = spread_front(problem_of(matrices, 2, rng.uniform(10, 90, k)), 5)
     rounding = check_front(front, 5)
     for solution in front.solutions[1::2]:
-        alone = ExactSolver().solve(front.problem.with_tolerance(solution.certificate.tolerance))
+        alone = ExactSolver().solve(
+            front.problem.with_criterion(Equal(solution.certificate.tolerance))
+        )
         assert solution.total_loss == pytest.approx(alone.total_loss, abs=rounding)
 
 
@@ -228,14 +236,14 @@ def test_a_dominated_point_takes_the_subspace_of_the_fairer_one():
         points[i] = replace(points[i], basis=bad, total_loss=costlier, certificate=turned)
     levels = np.array([solution.certificate.tolerance for solution in front])
     _come_back(_Spread(problem), points, levels, Workspace(search_space(problem)))
-    repaired = ParetoFront(front.problem, tuple(points), "spread")
+    repaired = ParetoFront(front.problem, tuple(points))
     assert (np.diff(repaired.total_loss) >= 0).all()
     for i in (2, 3):
         assert points[i].basis is points[4].basis
         assert points[i].certificate.tolerance == front[i].certificate.tolerance
         assert points[i].total_loss >= points[i].certificate.lower_bound
         # Refitting with the tolerance of the point would not give this subspace; its spread does.
-        assert repaired.estimator(i).tolerance == repaired.spread[i] < front.spread[i]
+        assert repaired.estimator(i).criterion.tolerance == repaired.spread[i] < front.spread[i]
 
 
 @pytest.mark.parametrize(
@@ -252,8 +260,10 @@ def test_real_data(load, sensitive, r):
     assert (np.diff(front.total_loss, 2) >= -rounding).all()
     for i in (0, 17, 49):
         fair = front.estimator(i)
-        refit = FairPCA(**fair.get_params()).fit(X, sensitive_features=data.sensitive_features)
-        assert fair.certificate_.tolerance == refit.tolerance
+        refit = FairPCA(**fair.get_params(deep=False)).fit(
+            X, sensitive_features=data.sensitive_features
+        )
+        assert fair.certificate_.tolerance == refit.criterion.tolerance
         np.testing.assert_allclose(fair.components_, refit.components_, atol=1e-7)
         np.testing.assert_allclose(fair.explained_variance_, refit.explained_variance_, rtol=1e-7)
         assert str(fair.group_table_) == str(refit.group_table_)
@@ -270,13 +280,11 @@ def test_neighbours_save_eigenproblems():
     assert sum(solution.n_eigen for solution in front.solutions[1:-1]) <= 4 * 48
 
 
-@pytest.mark.parametrize("centering", ["global", "group"])
-@pytest.mark.parametrize("loss", ["mean", "sum"])
-def test_choices_reach_the_problem_and_the_estimator(loss, centering):
+def test_choices_reach_the_problem_and_the_estimator():
     X, groups = rows_and_groups(k=3)
     weights = np.random.default_rng(0).uniform(0, 2, len(X))
     before = X.copy(), weights.copy(), groups.copy()
-    given = {"loss": loss, "centering": centering, "random_state": 3, "missing_labels": "group"}
+    given = {"random_state": 3, "missing_labels": "group"}
     front = spread_front_of_rows(
         X, sensitive_features=groups, n_components=2, n_points=3, sample_weight=weights, **given
     )
@@ -286,7 +294,7 @@ def test_choices_reach_the_problem_and_the_estimator(loss, centering):
     fair = front.estimator(1)
     assert {name: fair.get_params()[name] for name in given} == given
     assert not hasattr(fair, "feature_names_in_")
-    refit = FairPCA(**fair.get_params())
+    refit = FairPCA(**fair.get_params(deep=False))
     refit.fit(X, sensitive_features=groups, sample_weight=weights)
     assert fair.solution_.total_loss == pytest.approx(refit.solution_.total_loss, rel=1e-7)
     np.testing.assert_allclose(fair.components_, refit.components_, atol=1e-7)
@@ -300,9 +308,9 @@ def test_rows_of_any_kind_give_the_same_front():
         other = spread_front_of_rows(rows, sensitive_features=groups, n_components=2, n_points=5)
         np.testing.assert_allclose(other.total_loss, front.total_loss, rtol=1e-9)
     moments = GroupMoments.from_rows(frame, groups)
-    other = spread_front(Problem(moments, 2, criterion="equal", tolerance=1.0), 5)
+    other = spread_front(Problem(moments, 2, Equal(1.0)), 5)
     np.testing.assert_allclose(other.spread, front.spread, atol=1e-9)
-    assert other.problem.tolerance == 0.0
+    assert other.problem.goal.tolerance == 0.0
     assert list(other.estimator(1).feature_names_in_) == list("abcdef")
     assert other.estimator(1).transform(frame).shape == (240, 2)
 
@@ -374,8 +382,8 @@ def test_a_front_when_time_is_up_has_what_is_known_and_says_so(over, monkeypatch
     def pass_time(what, done, total):
         now[0] = float(what.startswith("finding the points") and done >= 3)
 
-    best = ParetoFront.from_problem(problem, 8, over=over)
-    hurried = ParetoFront.from_problem(problem, 8, over=over, time_limit=1.0, progress=pass_time)
+    best = front_over(problem, 8, over=over)
+    hurried = front_over(problem, 8, over=over, time_limit=1.0, progress=pass_time)
     assert (hurried.total_loss[:3] == best.total_loss[:3]).all()
     assert hurried.total_loss[-1] == best.total_loss[-1]
     assert (np.diff(hurried.unfairness) <= problem.negligible_spread).all()
@@ -391,27 +399,27 @@ def test_a_front_when_time_is_up_has_what_is_known_and_says_so(over, monkeypatch
 
 def test_a_front_without_any_time_is_its_first_point_with_what_is_proven():
     problem = gapped_problem()
-    (only,) = ParetoFront.from_problem(problem, 8, time_limit=0.0)
+    (only,) = front_over(problem, 8, time_limit=0.0)
     assert only.certificate.status == "bounded"
     assert only.certificate.stopped_by == "time limit"
-    best = ParetoFront.from_problem(problem, 2)
+    best = front_over(problem, 2)
     assert only.certificate.lower_bound <= best.largest[-1] <= only.certificate.value
 
 
 def test_a_front_with_a_gap_that_is_enough_takes_fewer_searches():
     problem = gapped_problem()
-    loose, best = (ParetoFront.from_problem(problem, 4, gap=gap) for gap in (0.1, None))
+    loose, best = (front_over(problem, 4, gap=gap) for gap in (0.1, None))
     assert loose[-1].certificate.stopped_by == "gap"
     assert loose.relative_gap.max() <= 0.1
     n_searches = [sum(len(s.history["starts"]) for s in front) for front in (loose, best)]
     assert n_searches[0] < n_searches[1] / 3
 
 
-@pytest.fixture(scope="module", params=["largest", "spread"])
+@pytest.fixture(scope="module", params=["minmax", "equal"])
 def front(request):
     X, groups = rows_and_groups(seed=4)
     given = {"sensitive_features": groups, "n_components": 2, "n_points": 21}
-    return pareto_front(X, over=request.param, **given)
+    return pareto_front(X, criterion=request.param, **given)
 
 
 def test_sequence(front):
@@ -543,11 +551,10 @@ def test_labels_that_look_alike_keep_their_columns():
         ({"n_components": 7}, "between 1 and n_features=6"),
         ({"n_points": 1}, "n_points must be at least 2"),
         ({"n_points": 2.5}, "n_points must be an integer"),
-        ({"over": "sum"}, "over must be one of"),
-        ({"measure": "range"}, "measure must be one of"),
-        ({"relative": "yes"}, "relative must be True or False"),
-        ({"loss": "median"}, "loss must be one of"),
-        ({"centering": "none"}, "centering must be one of"),
+        ({"criterion": "sum"}, "criterion must be one of"),
+        ({"criterion": MinMax("range")}, "measure must be one of"),
+        ({"criterion": AtMost(1.0)}, r"A front leads to MinMax\(\) or Equal\(\), not to AtMost"),
+        ({"criterion": "balanced"}, r"A front leads to MinMax\(\) or Equal\(\), not to Balanced"),
         ({"random_state": -1}, "random_state must be"),
         ({"missing_labels": "no"}, "missing_labels must be one of"),
         ({"sensitive_features": None}, "sensitive_features must name the group of each row"),
@@ -567,8 +574,8 @@ def test_bad_input_is_one_sentence(wrong, message):
 
 def test_bad_problems_are_refused():
     problem = problem_of([np.diag([3.0, 1.0]), np.diag([1.0, 2.0])], 1)
-    with pytest.raises(ValueError, match="over must be one of"):
-        ParetoFront.from_problem(problem, over="sum")
+    with pytest.raises(ValueError, match="A front leads to"):
+        ParetoFront.from_problem(problem.with_criterion(AtMost(1.0)))
     with pytest.raises(ValueError, match="n_points"):
         ParetoFront.from_problem(problem, 0)
     with pytest.raises(ValueError, match="random_state"):

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import ExactSolver, FairPCA, ParetoFront, pareto_front
+from fairpca import AtMost, ExactSolver, FairPCA, MinMax, pareto_front
 from fairpca.datasets import load_adult
 
+from asked import asked, front_over
 from problems import KINDS, problem_of, random_basis, random_problem
 
 pytestmark = pytest.mark.untraced
@@ -17,7 +18,7 @@ MEASURES = [
 
 
 def bound_of(problem, level):
-    return max(-level if problem.measure == "variance" else level, 0.0)
+    return max(problem.goal.measured.sign * level, 0.0)
 
 
 def check_front(front, n_points):
@@ -45,7 +46,7 @@ def check_front(front, n_points):
         assert (np.diff(front.total_loss, 2) >= -1e-9 * scale).all()
     # The last point is that of min-max.
     assert front[-1].certificate.goal == "minmax"
-    alone = ExactSolver().solve(problem.with_minmax())
+    alone = ExactSolver().solve(problem.with_criterion(MinMax(problem.goal.measure)))
     unit = max(abs(alone.certificate.value), level)
     assert front.largest[-1] == pytest.approx(alone.certificate.value, abs=1e-7 * unit)
     assert front.unfairness_bound <= front.largest[-1] + level
@@ -60,11 +61,11 @@ def test_every_measure(measure, relative, k):
         r = int(rng.integers(1, d))
         choices = {"measure": measure, "relative": bool(relative)}
         problem = random_problem(rng, kind, k, d, r, **choices)
-        front = ParetoFront.from_problem(problem, 6)
+        front = front_over(problem, 6)
         check_front(front, 6)
         for solution in front.solutions[1:-1:2]:
             bound = bound_of(problem, solution.certificate.measures.max())
-            alone = ExactSolver().solve(problem.with_bounds(bound))
+            alone = ExactSolver().solve(problem.with_criterion(AtMost(bound, problem.goal.measure)))
             gap = solution.certificate.relative_gap + alone.certificate.relative_gap
             assert solution.total_loss == pytest.approx(alone.total_loss, rel=gap + 1e-9)
         for _ in range(100):
@@ -82,14 +83,14 @@ def test_many_columns(k):
     scales = [np.diag(rng.permutation(np.geomspace(10, 0.01, 140))) for _ in range(k)]
     turns = [np.linalg.qr(np.eye(140) + 0.02 * rng.standard_normal((140, 140)))[0] for _ in scales]
     matrices = [turn @ scale @ turn.T for turn, scale in zip(turns, scales, strict=True)]
-    check_front(ParetoFront.from_problem(problem_of(matrices, 2, rng.uniform(10, 90, k)), 5), 5)
+    check_front(front_over(problem_of(matrices, 2, rng.uniform(10, 90, k)), 5), 5)
 
 
 def test_three_lines_by_hand():
     # With the share s of the second axis the disparities are 2 s, 1 - s and s: PCA has s = 0, and
     # the largest disparity, 1 - s, falls until it meets 2 s at s = 1/3.
     matrices = [np.diag([3.0, 1.0]), np.diag([1.0, 2.0]), np.diag([5.0, 4.0])]
-    front = ParetoFront.from_problem(problem_of(matrices, 1), 5)
+    front = front_over(problem_of(matrices, 1), 5)
     check_front(front, 5)
     s = np.linspace(0, 1 / 3, 5)
     np.testing.assert_allclose(front.largest, 1 - s, atol=1e-8)
@@ -104,7 +105,7 @@ def test_no_group_pays_for_equality_alone():
     adult = load_adult(sensitive="race", keep_sensitive=False, as_frame=False)
     X = StandardScaler().fit_transform(adult.data)
     given = {"sensitive_features": adult.sensitive_features, "n_components": 6, "n_points": 3}
-    level, largest = (pareto_front(X, over=over, **given) for over in ("spread", "largest"))
+    level, largest = (pareto_front(X, criterion=name, **given) for name in ("equal", "minmax"))
     assert level[-1].certificate.all_worse_off
     check_front(largest, 3)
     assert (largest.measures[-1] < level.measures[-1] - 0.4).all()
@@ -124,11 +125,11 @@ def test_points_are_those_of_single_fits(sensitive, choices):
     adult = load_adult(sensitive=sensitive)
     X = StandardScaler().set_output(transform="pandas").fit_transform(adult.data)
     given = {"sensitive_features": adult.sensitive_features}
-    front = pareto_front(X, n_components=5, n_points=11, **choices, **given)
+    front = pareto_front(X, n_components=5, n_points=11, criterion=asked(**choices), **given)
     check_front(front, 11)
     for i in (0, 4, 10):
         fair = front.estimator(i)
-        refit = FairPCA(**fair.get_params()).fit(X, **given)
+        refit = FairPCA(**fair.get_params(deep=False)).fit(X, **given)
         assert fair.solution_.total_loss == pytest.approx(refit.solution_.total_loss, rel=1e-7)
         np.testing.assert_allclose(
             fair.certificate_.measures, refit.certificate_.measures, rtol=1e-7
@@ -137,19 +138,19 @@ def test_points_are_those_of_single_fits(sensitive, choices):
         assert fair.certificate_.goal == refit.certificate_.goal
         assert vars(fair).keys() == vars(refit).keys()
     # One number, so that it can be fitted to rows with other groups, too.
-    assert isinstance(front.estimator(4).bounds, float)
-    assert front.estimator(10).bounds is None
+    assert isinstance(front.estimator(4).criterion.bounds, float)
+    assert isinstance(front.estimator(10).criterion, MinMax)
 
 
-@pytest.mark.parametrize("over", ["largest", "spread"])
-@pytest.mark.parametrize("choices", [{}, {"measure": "loss"}, {"centering": "group"}])
-def test_a_share_is_the_dimension_of_the_estimator(over, choices):
+@pytest.mark.parametrize("name", ["minmax", "equal"])
+@pytest.mark.parametrize("measure", ["disparity", "loss"])
+def test_a_share_is_the_dimension_of_the_estimator(name, measure):
     adult = load_adult(sensitive="race", as_frame=False)
     X = StandardScaler().fit_transform(adult.data)
     given = {"sensitive_features": adult.sensitive_features}
-    front = pareto_front(X, n_components=0.8, n_points=2, over=over, **choices, **given)
-    criterion = "minmax" if over == "largest" else "equal"
-    fair = FairPCA(0.8, criterion=criterion, **choices).fit(X, **given)
+    criterion = asked(name, measure=measure)
+    front = pareto_front(X, n_components=0.8, n_points=2, criterion=criterion, **given)
+    fair = FairPCA(0.8, criterion=criterion).fit(X, **given)
     assert front.problem.n_components == fair.n_components_
     kept = 1 - front[-1].group_losses / front.problem.traces
     assert (kept >= 0.8).all()
@@ -158,7 +159,7 @@ def test_a_share_is_the_dimension_of_the_estimator(over, choices):
 def test_what_is_kept_is_shown_without_a_minus_sign():
     matrices = [np.diag([3.0, 1.0]), np.diag([1.0, 2.0]), np.diag([5.0, 4.0])]
     problem = problem_of(matrices, 1, measure="variance")
-    front = ParetoFront.from_problem(problem, 4)
+    front = front_over(problem, 4)
     columns = front.to_dict()
     assert next(iter(columns)) == "least kept variance"
     np.testing.assert_array_equal(columns["least kept variance"], -front.largest)

@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, StratifiedK
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from fairpca import FairnessWarning, FairPCA
+from fairpca import FairnessWarning, FairPCA, MinMax
 from fairpca.metrics import held_out_losses
 
 pytestmark = pytest.mark.untraced
@@ -68,13 +68,14 @@ def test_losses_are_pooled_over_the_folds_by_the_formula(relative, weighted):
     assert losses.reduction.worst_group.tolist() == losses.reduction.loss.argmax(axis=1).tolist()
 
 
-@pytest.mark.parametrize("relative", [True, False])
+@pytest.mark.parametrize("measure", ["relative_disparity", "disparity"])
 @pytest.mark.parametrize("d", [5, 50])
-def test_disparities_are_measured_from_between_both_own_losses(relative, d):
+def test_disparities_are_measured_from_between_both_own_losses(measure, d):
     X, groups = data((30, 60), d=d)
+    relative = measure == "relative_disparity"
     weights = np.random.default_rng(1).uniform(0.5, 2, len(X))
     losses = held_out_losses(
-        FairPCA(relative=relative),
+        FairPCA(criterion=MinMax(measure)),
         X,
         sensitive_features=groups,
         dimensions=[1, 3],
@@ -93,7 +94,7 @@ def test_disparities_are_measured_from_between_both_own_losses(relative, d):
         errors, units, own, fitted = np.zeros((4, len(X)))
         for train, test in FOLDS.split(X):
             known = {"sample_weight": weights[train], "sensitive_features": groups[train]}
-            fair = FairPCA(r, relative=relative).fit(X[train], **known)
+            fair = FairPCA(r, criterion=MinMax(measure)).fit(X[train], **known)
             errors[test], units[test] = errors_by_hand(fair, X[test])
             for group in "ab":
                 fit, new = train[groups[train] == group], test[groups[test] == group]
@@ -311,7 +312,7 @@ def test_small_groups_are_one_and_a_single_row_is_left_out():
 def test_the_table_prints_and_has_no_need_of_pandas():
     X, groups = data()
     known = {"sensitive_features": groups, "dimensions": [1, 2]}
-    losses = held_out_losses(FairPCA(measure="loss", relative=True), X, **known)
+    losses = held_out_losses(FairPCA(criterion=MinMax("share_lost")), X, **known)
     columns = losses.to_dict()
     assert columns["dimensions"] == [1, 2]
     assert columns["fair loss"] == losses.reduction.worst.tolist()
@@ -327,6 +328,8 @@ def test_the_table_prints_and_has_no_need_of_pandas():
     assert columns["PCA loss"] == losses.reduction.worst.tolist()
     assert columns["ordinary PCA loss"] == losses.pca.worst.tolist()
     assert f"{columns['ordinary PCA loss'][1]:.4f}" in str(losses)
+    text = str(held_out_losses(FairPCA(criterion="balanced"), X, **known))
+    assert "Losses on held-out rows, in squared units of X; intervals of about 95 %" in text
 
 
 def test_refusals():

@@ -11,9 +11,18 @@ import pytest
 import scipy.sparse
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import FairnessWarning, FairPCA, GroupMoments, pareto_front
+from fairpca import (
+    AtMost,
+    Equal,
+    FairnessWarning,
+    FairPCA,
+    GroupMoments,
+    MinMax,
+    pareto_front,
+)
 from fairpca.datasets import load_adult
 from fairpca.estimators.gather import Gathered
+from fairpca.measures import MEASURES
 from fairpca.report import report
 from fairpca.report._cautions import warnings
 from fairpca.report._data import describe
@@ -111,7 +120,7 @@ def test_finding_of_adult_by_race(adult_race):
 def test_finding_of_adult_by_race_over_the_spread(adult_race):
     X, groups, _ = adult_race
     given = {"sensitive_features": groups, "n_points": 20, "n_resamples": 0}
-    made = report(X, n_components=5, over="spread", **given)
+    made = report(X, n_components=5, criterion="equal", **given)
     _, second, _, last = made.summary["finding"]
     extra = made.front.extra_loss[-1]
     assert f"costs {100 * extra:.3g} % more loss in total than ordinary PCA" in second
@@ -133,7 +142,7 @@ def test_the_first_sentence_is_that_everyone_is_worse_off():
     adult = load_adult(sensitive="race", keep_sensitive=False)
     X = StandardScaler().fit_transform(adult.data)
     given = {"sensitive_features": adult.sensitive_features, "n_points": 3, "n_resamples": 0}
-    made = report(X, n_components=6, over="spread", **given)
+    made = report(X, n_components=6, criterion="equal", **given)
     change = made.front.disparities[-1] - made.summary["pca"]["disparities"]
     assert (change > 0).all()
     assert made.summary["finding"][0] == (
@@ -154,37 +163,38 @@ def test_the_first_sentence_is_that_everyone_is_worse_off():
 
 
 @pytest.mark.parametrize(
-    ("choices", "who", "cost", "compares"),
+    ("measure", "who", "cost", "compares"),
     [
         (
-            {"relative": True},
+            "relative_disparity",
             "loses 10 times as much as the group “White”, beyond what each must lose, as a share",
             "no group loses more than 7.62 % of its variance beyond what it must, instead of",
             "its relative disparity falls by 32.9 % of its variance",
         ),
         (
-            {"measure": "loss"},
+            "loss",
             "the group “Amer-Indian-Eskimo” loses 16.96, the group “White” 6.623.",
             "no group loses more than 7.41, instead of 16.96",
             "gains the most: its loss falls by 10.08. The group “White” pays: its loss rises by",
         ),
         (
-            {"measure": "variance"},
+            "kept_variance",
             "the group “White” keeps a variance of 6.313, the group “Asian-Pac-Islander” 15.47.",
             "every group keeps at least 6.809, instead of 6.313 with ordinary PCA",
             "“White” gains: its kept variance rises by 0.496",
         ),
         (
-            {"measure": "variance", "relative": True},
+            "share_kept",
             "the group “Amer-Indian-Eskimo” keeps 44.1 % of its variance, the group “Other” 59.1 %",
             "every group keeps at least 49.4 % of its variance, instead of 44.1 %",
             "its share kept rises by 5.29 % of its variance",
         ),
     ],
 )
-def test_words_of_other_measures(adult_race, choices, who, cost, compares):
+def test_words_of_other_measures(adult_race, measure, who, cost, compares):
     X, groups, _ = adult_race
-    made = report(X, sensitive_features=groups, n_components=5, n_points=3, **choices)
+    given = {"sensitive_features": groups, "n_components": 5, "n_points": 3}
+    made = report(X, criterion=MinMax(measure), **given)
     assert who in made.summary["finding"][0]
     assert cost in made.summary["finding"][1]
     assert compares in made.summary["points"][-1]["compared"]
@@ -192,13 +202,13 @@ def test_words_of_other_measures(adult_race, choices, who, cost, compares):
     words = [*made.summary["finding"], *made.summary["chance"]]
     words += [point[name] for point in points for name in ("spoken", "compared")]
     assert not re.search(r"-\d", " ".join(words))
-    sign = -1 if choices.get("measure") == "variance" else 1
+    sign = -1 if measure in ("kept_variance", "share_kept") else 1
     for point, measures in zip(points, made.front.measures, strict=True):
         np.testing.assert_allclose(point["measures"], sign * measures)
         assert point["unfairness"] == sign * measures.max()
         for low, value, high in zip(point["low"], point["measures"], point["high"], strict=True):
             assert 0 <= low < high
-            if choices.get("measure"):  # whose estimates have no bias to speak of
+            if measure != "relative_disparity":  # whose estimates have no bias to speak of
                 assert low < value < high
     assert (
         made.summary["order"]
@@ -262,9 +272,10 @@ def test_open_shows_the_written_page(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     "choices",
     [
-        {"loss": "sum", "centering": "group"},
-        {"over": "spread", "relative": np.bool_(True)},
-        {"measure": "variance", "relative": True, "n_components": np.float64(0.7)},
+        {},
+        {"criterion": "equal"},
+        {"criterion": Equal(np.float64(0.0), "relative_disparity")},
+        {"criterion": MinMax("share_kept"), "n_components": np.float64(0.7)},
     ],
 )
 def test_shown_code_makes_the_report_and_the_model(choices, monkeypatch):
@@ -319,7 +330,7 @@ def test_impossible_equality_is_said():
     third = rng.normal(size=(200, 2)) * [6, 0.1]
     X = np.vstack([first, second, third])
     given = {"sensitive_features": np.repeat(["x", "y", "z"], 200), "n_points": 5}
-    made = report(X, n_components=1, over="spread", **given)
+    made = report(X, n_components=1, criterion="equal", **given)
     cut = 1 - made.front.spread[-1] / made.front.spread[0]
     assert made.summary["finding"][1].startswith(
         "It is proven that there is no subspace of 1 dimension in which every group has the same "
@@ -413,11 +424,12 @@ def test_progress_is_told():
         ({"least_named": 0}, "least_named must be an integer of at least 1"),
         ({"left_out": {"late": -1}}, r"left_out\['late'\] must be an integer of at least 0"),
         ({"n_components": 1.9}, "n_components must be an integer"),
-        ({"over": "sum"}, "over must be one of"),
-        ({"measure": "range"}, "measure must be one of"),
-        ({"relative": 1}, "relative must be True or False"),
+        ({"criterion": "sum"}, "criterion must be one of"),
+        ({"criterion": MinMax}, r"write criterion=MinMax\(\)"),
+        ({"criterion": MinMax("range")}, "measure must be one of"),
+        ({"criterion": "balanced"}, r"leads to MinMax\(\) or Equal\(\), not to Balanced\(\)"),
+        ({"criterion": AtMost(1.0)}, r"leads to MinMax\(\) or Equal\(\), not to AtMost"),
         ({"sensitive_features": None}, "sensitive_features must name the group"),
-        ({"loss": "median"}, "loss must be"),
     ],
 )
 def test_wrong_options_are_refused_before_any_work(wrong, words, monkeypatch):
@@ -546,30 +558,30 @@ def facts_of(front, **changes):
 def test_words_for_every_end():
     X, groups = two_groups()
     given = {"sensitive_features": groups, "n_components": 2, "n_points": 5}
-    front = pareto_front(X, over="spread", **given)
+    front = pareto_front(X, criterion="equal", **given)
     bounded = facts_of(front, status="bounded", relative_gap=0.008235)
     assert "proven that none is cheaper by more than 0.83 %" in finding(bounded)[1]
     hardly = facts_of(front, status="bounded", relative_gap=1e-9)
     assert finding(hardly)[1].endswith("proven that none is cheaper by more than 0.001 %.")
     # As if the fairest point had not been found.
     unequal = replace(front, solutions=front.solutions[:-1])
-    unknown = facts_of(unequal, miss_bound=0.0)
+    unknown = facts_of(unequal, violation_bound=0.0)
     assert finding(unknown)[1].startswith(
         "No subspace of 2 dimensions in which every group has the same disparity was found."
     )
     assert warnings(unknown)[0]["title"] == "Equality was not found"
-    alone = facts_of(replace(front, solutions=front.solutions[:1]), miss_bound=1.0)
+    alone = facts_of(replace(front, solutions=front.solutions[:1]), violation_bound=1.0)
     assert "None in which groups differ less than with ordinary PCA was" in finding(alone)[1]
     assert warnings(alone)[0]["title"] == "Equality is impossible"
     better = front[-1].certificate.measures - [0.0, 0.5]
     text = warnings(facts_of(front, minmax_measures=better))[0]["text"]
     assert "no group is worse off than at the most equal point, and some are better off" in text
-    text = warnings(facts_of(unequal, miss_bound=0.0, minmax_measures=better - 1.0))[1]
+    text = warnings(facts_of(unequal, violation_bound=0.0, minmax_measures=better - 1.0))[1]
     assert text["title"] == "There is an alternative"
     # What is gained by rounding alone is no alternative.
     for some, titles in ((front, []), (unequal, ["Equality was not found"])):
         same = some[-1].certificate.measures - 1e-8
-        found = warnings(facts_of(some, miss_bound=0.0, minmax_measures=same))
+        found = warnings(facts_of(some, violation_bound=0.0, minmax_measures=same))
         assert [each["title"] for each in found] == titles
 
 
@@ -581,7 +593,7 @@ def test_words_for_every_end_over_the_largest():
     assert finding(bounded)[1].endswith("proven that none can bring this below 6.123.")
     assert spoken(bounded, 4).endswith("the fairest found in this dimension")
     assert spoken(bounded, 1).endswith("proven to be the cheapest with no larger disparity")
-    kept = facts_of(pareto_front(X, measure="variance", **given), status="bounded")
+    kept = facts_of(pareto_front(X, criterion=MinMax("kept_variance"), **given), status="bounded")
     assert "; it is proven that none can bring this above " in finding(kept)[1]
     assert spoken(kept, 1).endswith("proven to be the cheapest with no smaller kept variance")
     alone = facts_of(replace(front, solutions=front.solutions[:1]))
@@ -608,10 +620,7 @@ def test_more_than_five_small_groups():
     assert made.summary["pca"]["low"] == [None] * 7
 
 
-def test_sums_and_constant_columns_are_said():
-    X, groups = two_groups()
-    made = report(X, sensitive_features=groups, n_components=2, n_points=2, loss="sum")
-    assert made.summary["warnings"][0]["title"] == "Sums, not averages"
+def test_constant_columns_are_said():
     made = report(np.ones((100, 4)), sensitive_features=[0, 1] * 50, n_components=2)
     assert made.summary["finding"] == [
         "The columns of this data do not vary: there is nothing to lose, and nothing to share out."
@@ -619,23 +628,13 @@ def test_sums_and_constant_columns_are_said():
     assert "one group" not in made.html()
 
 
-def test_losses_about_group_means_are_not_compared_with_pca():
+@pytest.mark.parametrize("measure", MEASURES)
+def test_a_group_without_variance_is_not_compared_with(measure):
     X, groups = two_groups()
-    X[groups == "a"] += 3.0
-    made = report(X, sensitive_features=groups, n_components=2, centering="group", n_points=5)
-    assert made.summary["baseline"] == "the least total loss"
-    assert made.summary["points"][0]["extra_loss"] == 0.0
-    assert "than the least total loss" in made.summary["finding"][1]
-    assert "Trade-off: from the least total loss (left)" in made.html()
-
-
-@pytest.mark.parametrize("measure", ["disparity", "loss", "variance"])
-@pytest.mark.parametrize("relative", [False, True])
-def test_a_group_without_variance_is_not_compared_with(measure, relative):
-    X, groups = two_groups()
-    X, groups = np.vstack([X, np.full((50, 6), 0.1)]), np.append(groups, ["still"] * 50)
+    X -= X.mean(axis=0)
+    X, groups = np.vstack([X, np.zeros((50, 6))]), np.append(groups, ["still"] * 50)
     given = {"sensitive_features": groups, "n_components": 2, "n_points": 2}
-    made = report(X, centering="group", measure=measure, relative=relative, **given)
+    made = report(X, criterion=MinMax(measure), **given)
     assert "“still”" not in " ".join([*made.summary["finding"], *made.summary["chance"]])
     assert "“still”" not in made.summary["points"][-1]["compared"]
     for shown in (made.summary["pca"], *made.summary["points"]):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from fairpca import FairnessWarning
+from fairpca import FairnessWarning, MinMax
 from fairpca.estimators.gather import gather
 from fairpca.report import report
 from fairpca.report._repeats import repeats
@@ -164,12 +164,12 @@ def test_other_measures_and_no_intervals():
     assert found["finding"][0].endswith(
         "groups of as many rows drawn at random could differ as much."
     )
-    found = made({"a": 40, "b": 40}, measure="variance", relative=True).summary
+    found = made({"a": 40, "b": 40}, criterion=MinMax("share_kept")).summary
     assert "cannot tell who keeps less with ordinary PCA: " in found["finding"][0]
 
 
 def test_a_gain_too_small_for_its_figures_is_said_to_be_small():
-    choices = {"measure": "variance", "relative": True, "n_components": 1, "n_resamples": 0}
+    choices = {"criterion": MinMax("share_kept"), "n_components": 1, "n_resamples": 0}
     found = made({"a": 2000, "b": 2000}, 1, **choices).summary
     before, after = (f"{100 * x['largest']:.3g} %" for x in (found["pca"], found["points"][-1]))
     assert before == after

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fairpca import Equal, MinMax
 from fairpca.report import report
 from fairpca.report._text import shown_names
 
@@ -139,26 +140,22 @@ def marks_of(visit):
 
 
 @pytest.mark.parametrize(
-    "choices",
-    [
-        {"measure": "variance", "relative": True},
-        {"measure": "variance"},
-        {"measure": "loss", "relative": True},
-        {"over": "spread"},
-    ],
+    "criterion",
+    [MinMax("share_kept"), MinMax("kept_variance"), MinMax("share_lost"), Equal()],
+    ids=str,
 )
-def test_other_measures(browser, tmp_path, choices):
+def test_other_measures(browser, tmp_path, criterion):
     """What is kept is shown as it is, and shares as per cent."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1]
     X[:100] = X[:100, ::-1]
     path = tmp_path / "report.html"
     groups = np.repeat(["a", "b"], [100, 200])
-    made = report(X, sensitive_features=groups, n_components=2, n_points=5, **choices)
+    made = report(X, sensitive_features=groups, n_components=2, n_points=5, criterion=criterion)
     made.write_html(path)
     visit = Visit(browser, path)
     visit.assert_quiet()
-    unit = 100 if choices.get("relative") else 1
+    unit = 100 if criterion.measure.startswith("share") else 1
     before = visit.page.locator("#groups").inner_text()
     for point in (2, 4):
         visit.page.locator("#slider").fill(str(point))
@@ -174,11 +171,13 @@ def test_other_measures(browser, tmp_path, choices):
         assert visit.text("#compared") == made.summary["points"][point]["compared"]
     # What came with the page is what its script writes at the same point.
     assert visit.page.locator("#groups").inner_text() == before
-    end = "most equal" if "over" in choices else "fairest"
+    end = "most equal" if isinstance(criterion, Equal) else "fairest"
     assert visit.page.get_by_role("button", name=end).get_attribute("aria-pressed") == "true"
     bound = visit.page.locator("#front text", has_text="proven: not").all_text_contents()
-    kept = choices.get("measure") == "variance"
-    expected = [] if "over" in choices else [f"proven: not {'above' if kept else 'below'}"]
+    kept = criterion.measure in ("kept_variance", "share_kept")
+    expected = (
+        [] if isinstance(criterion, Equal) else [f"proven: not {'above' if kept else 'below'}"]
+    )
     assert bound == expected
     assert visit.findings() == []
     visit.assert_quiet()
@@ -190,7 +189,7 @@ def test_a_page_on_equality_that_is_impossible(browser, tmp_path):
     rng = np.random.default_rng(1)
     X = np.vstack([rng.normal(size=(60, 2)) * size for size in ([3, 0.1], [0.1, 3], [6, 0.1])])
     groups = np.repeat(["x", "y", "z"], 60)
-    made = report(X, sensitive_features=groups, n_components=1, over="spread", n_points=4)
+    made = report(X, sensitive_features=groups, n_components=1, criterion="equal", n_points=4)
     first, second, *others, end = made.front.solutions
     rounding = replace(end.certificate, minmax_measures=end.certificate.measures - 1e-8)
     bound = 0.99 * second.certificate.lower_bound

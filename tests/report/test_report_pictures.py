@@ -220,7 +220,10 @@ def any_data():
     yield "three rows, and 1e-9", made(small, tiny)
     rng = np.random.default_rng(0)
     flat = np.vstack([rng.normal(size=(60, 2)) * size for size in ([3, 0.1], [0.1, 3], [6, 0.1])])
-    yield "infeasible", made(flat, np.repeat(["x", "y", "z"], 60), n_components=1, over="spread")
+    yield (
+        "infeasible",
+        made(flat, np.repeat(["x", "y", "z"], 60), n_components=1, criterion="equal"),
+    )
     yield "500 columns", made(*rows_in_groups(["a", "b"], 60, 500))
     columns = list(HOSTILE)
     yield (

@@ -12,7 +12,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairpca import FairnessWarning, GroupMoments, Problem
+from fairpca import AtMost, FairnessWarning, GroupMoments, Problem
 from fairpca._rows.groups import encode_groups
 from fairpca._rows.labels import MISSING, sorted_labels
 from fairpca._rows.text import label_text
@@ -410,8 +410,10 @@ def test_parts_of_a_stream_agree_on_an_accent():
 def test_bounds_are_found_by_either_spelling():
     moments = GroupMoments.from_rows(np.eye(4), [DECOMPOSED, "Zoe"] * 2)
     for spelled in (COMPOSED, DECOMPOSED):
-        problem = Problem(moments, 1, bounds={spelled: 0.25})
-        assert problem.bounds.tolist() == [0.25, np.inf]
+        problem = Problem(moments, 1, AtMost({spelled: 0.25}))
+        first, second = problem.goal.upper_bounds
+        assert first == 0.25
+        assert second > problem.affine.constants[1]  # nothing is larger
 
 
 MIXED = [[1, "1", 1], [True, "True", False], [1.5, "1.5", 2]]

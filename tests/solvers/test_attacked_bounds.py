@@ -58,7 +58,7 @@ def test_measures_are_those_of_a_projection():
     basis = random_bases(rng, 1, drawn.matrices.shape[1], drawn.n_components)
     for choice in attack_bounds.MEASURES:
         problem = drawn.problem(*choice)
-        unit = problem.measured.traces.max()
+        unit = problem.affine.traces.max()
         found = largest_measures(*drawn.measured(*choice), basis)[0]
         assert problem.measures(basis[0]).max() / unit == pytest.approx(found / unit, abs=1e-12)
 

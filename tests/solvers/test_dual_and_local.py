@@ -4,26 +4,14 @@ import numpy as np
 import pytest
 
 from fairpca._linalg.dense import complement
-from fairpca.solvers._exact.criteria import (
-    Budget,
-    Ceiling,
-    Equal,
-    MinMax,
-    Spread,
-    project_on_simplex,
-)
-from fairpca.solvers._exact.domains import (
-    ceiling_domain,
-    equal_domain,
-    minmax_domain,
-    spread_domain,
-)
+from fairpca.criteria import project_on_simplex
 from fairpca.solvers._exact.dual import maximise_dual
 from fairpca.solvers._exact.forms import Forms
 from fairpca.solvers._exact.local import _SubspaceDescent, is_isolated, refine
 from fairpca.solvers._exact.multistart import _all_seen
 from fairpca.solvers._exact.smoothing import smoothed_sum
 
+from alone import at_most, domain, equal, excess, minmax, spread, within_budget
 from problems import problem_of, random_basis, random_problem
 
 
@@ -77,13 +65,13 @@ def test_smoothing_is_above_by_at_most_the_entropy():
 def criteria(forms):
     k = forms.k
     return {
-        "equal": (Equal(forms.weights, 0.0), forms.weights),
-        "equal within": (Equal(forms.weights, 0.7), forms.weights),
-        "minmax": (MinMax(), np.full(k, 1 / k)),
-        "excess": (MinMax(np.linspace(0, 1, k)), np.full(k, 1 / k)),
-        "ceiling": (Ceiling(forms.weights, np.full(k, 2.0)), 2 * forms.weights),
-        "budget": (Budget(forms.weights, 2.0), np.full(k, 1 / k) + 0.5 * forms.weights),
-        "spread": (Spread(), np.linspace(-1, 1, k)),
+        "equal": (equal(forms.weights), forms.weights),
+        "equal within": (equal(forms.weights, 0.7), forms.weights),
+        "minmax": (minmax(k), np.full(k, 1 / k)),
+        "excess": (excess(np.linspace(0, 1, k)), np.full(k, 1 / k)),
+        "ceiling": (at_most(forms.weights, np.full(k, 2.0)), 2 * forms.weights),
+        "budget": (within_budget(forms.weights, 2.0), np.full(k, 1 / k) + 0.5 * forms.weights),
+        "spread": (spread(k), np.linspace(-1, 1, k)),
     }
 
 
@@ -111,7 +99,7 @@ def test_multipliers_of_equality_sum_to_zero():
     rng = np.random.default_rng(4)
     for tolerance in (0.0, 0.1, 2.0):
         weights = rng.dirichlet(np.ones(6))
-        moved, *_ = Equal(weights, tolerance).smooth(rng.uniform(0, 5, 6), weights, 2.0)
+        moved, *_ = equal(weights, tolerance).smooth(rng.uniform(0, 5, 6), weights, 2.0)
         assert (moved - weights).sum() == pytest.approx(0, abs=1e-12)
 
 
@@ -130,7 +118,7 @@ def test_slope_and_curvature_on_the_manifold():
     rng = np.random.default_rng(6)
     forms = forms_of(rng)
     search = _SubspaceDescent(
-        forms, MinMax(), random_basis(rng, 7, 3), np.array([0.4, 0.3, 0.2, 0.1])
+        forms, minmax(4), random_basis(rng, 7, 3), np.array([0.4, 0.3, 0.2, 0.1])
     )
     search.diagonalise()
     net = search.moved
@@ -154,7 +142,7 @@ def test_the_bases_of_a_search_diagonalise_both_blocks(kind, size, weights):
     rng = np.random.default_rng(13)
     matrices = size * random_problem(rng, kind, 4, 7, 3).matrices
     forms = Forms.from_problem(problem_of(matrices, 3))
-    search = _SubspaceDescent(forms, MinMax(), random_basis(rng, 7, 3), np.full(4, 0.25))
+    search = _SubspaceDescent(forms, minmax(4), random_basis(rng, 7, 3), np.full(4, 0.25))
     search.moved = np.array(weights)
     span = search.basis @ search.basis.T
     search.diagonalise()
@@ -175,7 +163,7 @@ def test_a_local_search_ends_at_a_fair_and_stationary_point():
     fair = 0
     for _ in range(20):
         forms = forms_of(rng, k=3, d=8, r=3)
-        criterion = Equal(forms.weights, 0.0)
+        criterion = equal(forms.weights)
         local = refine(forms, criterion, random_basis(rng, 8, 3), forms.weights)
         if np.ptp(local.measures) > 1e-6 * forms.scale:
             continue  # there need not be an equal subspace
@@ -195,7 +183,7 @@ def test_a_firm_search_among_many_groups_converges():
     for _ in range(4):
         start = random_basis(rng, 20, 5)
         worst = np.eye(20)[int(forms.measures(start).argmax())]
-        local = refine(forms, MinMax(), start, worst, firmness=100.0)
+        local = refine(forms, minmax(4), start, worst, firmness=100.0)
         basis, rest = complement(local.basis)
         slope = rest.T @ forms.weighted_sum(local.weights) @ basis
         assert np.abs(slope).max() <= 1e-8 * forms.scale
@@ -207,7 +195,7 @@ def test_the_slope_is_that_of_the_turned_bases():
     rng = np.random.default_rng(12)
     forms = forms_of(rng)
     start = random_basis(rng, 7, 3)
-    search = _SubspaceDescent(forms, MinMax(), start, np.array([0.4, 0.3, 0.2, 0.1]))
+    search = _SubspaceDescent(forms, minmax(4), start, np.array([0.4, 0.3, 0.2, 0.1]))
     before = search.slope()
     search.diagonalise()
     assert before == pytest.approx(float(np.linalg.norm(search.gradient)), rel=1e-12)
@@ -217,12 +205,12 @@ def test_the_slope_is_that_of_the_turned_bases():
 def test_an_end_is_isolated_where_it_curves_upwards():
     one, other = np.diag([3.0, 2.0, 1.0, 0.5]), np.diag([1.0, 0.5, 3.0, 2.0])
     sharp = Forms.from_problem(problem_of([one, other], 2))
-    local = refine(sharp, MinMax(), random_basis(np.random.default_rng(0), 4, 2), np.full(2, 0.5))
-    assert is_isolated(sharp, MinMax(), local.basis, local.weights)
+    local = refine(sharp, minmax(2), random_basis(np.random.default_rng(0), 4, 2), np.full(2, 0.5))
+    assert is_isolated(sharp, minmax(2), local.basis, local.weights)
     # Where both groups have the same variance in a plane, a subspace can be turned in it.
     flat = np.diag([3.0, 1.0, 1.0, 0.5])
     forms = Forms.from_problem(problem_of([flat, flat], 2))
-    assert not is_isolated(forms, MinMax(), np.eye(4)[:, :2], np.full(2, 0.5))
+    assert not is_isolated(forms, minmax(2), np.eye(4)[:, :2], np.full(2, 0.5))
 
 
 def test_searches_end_when_most_likely_no_end_is_left():
@@ -238,8 +226,8 @@ def test_polished_weights_make_the_disparities_equal(k, d, r):
     smooth = 0
     for _ in range(10):
         forms = forms_of(rng, k, d, r)
-        rough = maximise_dual(forms, equal_domain(forms, 0.0), polish=False)
-        exact = maximise_dual(forms, equal_domain(forms, 0.0))
+        rough = maximise_dual(forms, domain(forms, equal(forms.weights)), polish=False)
+        exact = maximise_dual(forms, domain(forms, equal(forms.weights)))
         assert rough.is_rough == (rough.smooth_at is not None)
         assert not exact.is_rough
         if exact.smooth_at is None or exact.above_limit:
@@ -252,7 +240,7 @@ def test_polished_weights_make_the_disparities_equal(k, d, r):
         disparities = forms.measures(vectors[:, -r:])
         assert np.ptp(disparities) <= 1e-13 * forms.scale
         # A local search has nothing to do there, and comes back to it from nearby.
-        criterion = Equal(forms.weights, 0.0)
+        criterion = equal(forms.weights)
         settled = refine(forms, criterion, vectors[:, -r:], exact.weights)
         assert settled.n_iter == 0
         nearby = np.linalg.qr(vectors[:, -r:] + 1e-3 * rng.standard_normal((d, r)))[0]
@@ -279,7 +267,8 @@ def test_with_a_barrier_polishing_ends_where_all_measures_are_equal(seed):
     # Inside of the simplex the maximum has no slope: all measures are equal there, to rounding, and
     # a local search has nothing left to do.
     forms = permuted_forms(4, 130, 20, seed)
-    rough, dual = (maximise_dual(forms, minmax_domain(forms), polish=p) for p in (False, True))
+    whole = domain(forms, minmax(forms.k))
+    rough, dual = (maximise_dual(forms, whole, polish=p) for p in (False, True))
     assert dual.is_polished
     assert dual.weights.min() > 0.01
     assert dual.weights.sum() == pytest.approx(1.0, abs=1e-12)
@@ -287,18 +276,18 @@ def test_with_a_barrier_polishing_ends_where_all_measures_are_equal(seed):
     basis = dual.vectors[:, : forms.r]
     assert np.ptp(forms.measures(basis)) <= 1e-12 * forms.scale
     assert dual.value == pytest.approx(forms.measures(basis).max(), abs=1e-12 * forms.scale)
-    assert refine(forms, MinMax(np.zeros(4)), basis, dual.weights).n_iter == 0
+    assert refine(forms, excess(np.zeros(4)), basis, dual.weights).n_iter == 0
 
 
 def test_a_start_at_the_end_is_polished_only():
     forms = permuted_forms(4, 130, 20)
-    dual = maximise_dual(forms, minmax_domain(forms))
-    again = maximise_dual(forms, minmax_domain(forms, near=dual.weights, mu=0.0), at_end=True)
+    dual = maximise_dual(forms, domain(forms, minmax(forms.k)))
+    again = maximise_dual(forms, domain(forms, minmax(forms.k), dual.weights, 0.0), at_end=True)
     assert again.n_eigen <= 2
     np.testing.assert_allclose(again.weights, dual.weights, atol=1e-9)
     # A start that is far from the end is no worse than any other.
     far = np.array([0.7, 0.1, 0.1, 0.1])
-    again = maximise_dual(forms, minmax_domain(forms, near=far, mu=0.0), at_end=True)
+    again = maximise_dual(forms, domain(forms, minmax(forms.k), far, 0.0), at_end=True)
     assert again.value == pytest.approx(dual.value, abs=1e-9 * forms.scale)
 
 
@@ -307,7 +296,7 @@ def test_what_cannot_be_polished_stays_as_it_was():
     forms = permuted_forms(8, 130, 5)
     how = {"slack": lambda _: 1e-5 * forms.scale}
     rough, dual = (
-        maximise_dual(forms, spread_domain(forms), polish=p, **how) for p in (False, True)
+        maximise_dual(forms, domain(forms, spread(forms.k)), polish=p, **how) for p in (False, True)
     )
     assert not dual.is_polished
     assert rough.is_tied
@@ -317,7 +306,7 @@ def test_what_cannot_be_polished_stays_as_it_was():
 
 def test_polishing_counts_what_bounds_cost():
     forms, bounds = permuted_forms(4, 130, 20), np.array([1.1, 1.11, 1.09, 1.1])
-    dual = maximise_dual(forms, minmax_domain(forms, bounds))
+    dual = maximise_dual(forms, domain(forms, excess(bounds)))
     assert dual.is_polished
     kept = np.linalg.eigvalsh(forms.weighted_sum(dual.weights))[-forms.r :].sum()
     expected = dual.weights @ (forms.constants - bounds) - kept
@@ -330,7 +319,7 @@ def test_weights_that_could_grow_without_bound_are_not_polished():
     weights = np.array([0.27, 0.30, 0.35, 0.29])
     basis = np.linalg.eigh(forms.weighted_sum(weights))[1][:, -forms.r :]
     caps = forms.measures(basis)
-    dual = maximise_dual(forms, ceiling_domain(forms, caps))
+    dual = maximise_dual(forms, domain(forms, at_most(forms.weights, caps)))
     assert not dual.is_polished
     assert dual.value <= forms.weights @ caps + 1e-12 * forms.scale
     assert dual.value == pytest.approx(forms.weights @ caps, rel=1e-6)

@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from fairpca import ExactSolver, GroupMoments, Problem
+from fairpca import AtMost, ExactSolver, GroupMoments, MinMax, Problem
 
 from measured import (
     ALL,
@@ -67,7 +67,7 @@ def test_bounds_agree_with_an_sdp(measure, relative):
         caps = np.full(k, (max(least, certificate.value) + plain.max()) / 2)
         sign = -1 if measure == "variance" else 1
         if (sign * caps >= 0).all():
-            bounded = problem.with_bounds(sign * caps)
+            bounded = problem.with_criterion(AtMost(sign * caps, problem.goal.measure))
             found = ExactSolver(n_starts=4).solve(bounded).certificate
             assert found.lower_bound == pytest.approx(relaxed_by_cvxpy(problem, caps), abs=1e-6)
         limited = posed(matrices, r, measure, relative, weights, max_extra_loss=0.03)
@@ -98,7 +98,9 @@ def test_minmax_bounds_and_limits_in_the_plane(measure, relative):
         level = 0.7 * largest.min() + 0.3 * largest[np.argmin(totals)]
         if level > largest.min() + 1e-3:
             compared += 1
-            solution = ExactSolver(n_starts=6).solve(problem.with_bounds(abs(level)))
+            solution = ExactSolver(n_starts=6).solve(
+                problem.with_criterion(AtMost(abs(level), problem.goal.measure))
+            )
             found, best = solution.certificate, totals[largest <= level].min()
             assert found.status in ("optimal", "bounded")
             assert (found.measures <= level + problem.negligible_spread).all()
@@ -127,13 +129,17 @@ def test_bounds_on_what_is_kept_are_met_or_proven_impossible(relative):
     assert best.status == "optimal"
     for share in (0.5, 0.999):
         least = -share * best.value
-        solution = ExactSolver().solve(problem.with_bounds(least))
+        solution = ExactSolver().solve(problem.with_criterion(AtMost(least, problem.goal.measure)))
         kept = -measures_of(problem, solution.basis[None])[0][0]
         assert solution.certificate.status == "optimal"
         assert kept.min() >= least - 1e-9
-    certificate = ExactSolver().solve(problem.with_bounds(-1.5 * best.value)).certificate
+    certificate = (
+        ExactSolver()
+        .solve(problem.with_criterion(AtMost(-1.5 * best.value, problem.goal.measure)))
+        .certificate
+    )
     assert certificate.status == "infeasible"
-    assert certificate.miss_bound == pytest.approx(-0.5 * best.value, rel=1e-6)
+    assert certificate.violation_bound == pytest.approx(-0.5 * best.value, rel=1e-6)
 
 
 @every_measure
@@ -143,14 +149,20 @@ def test_impossible_bounds_are_proven(measure, relative):
         problem = posed(scaled_matrices(rng, "general", k, 5), 2, measure, relative)
         best = ExactSolver(n_starts=2).solve(problem).certificate
         harsh = 2 * best.lower_bound if measure == "variance" else 0.5 * best.lower_bound
-        bounded = problem.with_bounds(abs(harsh) * rng.uniform(0.95, 1.05, k))
+        bounded = problem.with_criterion(
+            AtMost(abs(harsh) * rng.uniform(0.95, 1.05, k), problem.goal.measure)
+        )
         certificate = ExactSolver(n_starts=2).solve(bounded).certificate
-        misses = (measures_of(problem, random_bases(rng, 2000, 5, 2))[0] - bounded.caps).max(axis=1)
+        misses = (
+            measures_of(problem, random_bases(rng, 2000, 5, 2))[0] - bounded.goal.upper_bounds
+        ).max(axis=1)
         assert certificate.status == "infeasible"
-        assert 0 < certificate.miss_bound <= certificate.miss <= misses.min()
-        proven = bounded.miss_bound(certificate.miss_multipliers)
-        assert certificate.miss_bound == pytest.approx(proven)
-        assert certificate.miss == pytest.approx((certificate.measures - bounded.caps).max())
+        assert 0 < certificate.violation_bound <= certificate.violation <= misses.min()
+        proven = bounded.violation_bound(certificate.violation_multipliers)
+        assert certificate.violation_bound == pytest.approx(proven)
+        assert certificate.violation == pytest.approx(
+            (certificate.measures - bounded.goal.upper_bounds).max()
+        )
 
 
 def test_impossible_bounds_are_proven_where_there_is_no_choice():
@@ -159,13 +171,13 @@ def test_impossible_bounds_are_proven_where_there_is_no_choice():
         problem = posed(matrices, r, "variance", bounds=bound)
         certificate = ExactSolver().solve(problem).certificate
         assert certificate.status == "infeasible"
-        assert certificate.miss == pytest.approx(0.5)
-        assert certificate.miss_bound == pytest.approx(0.5)
+        assert certificate.violation == pytest.approx(0.5)
+        assert certificate.violation_bound == pytest.approx(0.5)
         assert "Proven impossible" in str(certificate)
     equal = posed([matrix, matrix / 2], 3, "variance", criterion="equal")
     certificate = ExactSolver().solve(equal).certificate
     assert certificate.status == "infeasible"
-    assert certificate.miss_bound == pytest.approx(3.0)
+    assert certificate.violation_bound == pytest.approx(3.0)
 
 
 def test_endless_bounds_bind_nobody_or_are_refused():
@@ -209,7 +221,7 @@ def test_nothing_in_addition_leaves_the_least_total_loss(centering):
     groups = np.arange(300) % 3
     X = rng.standard_normal((300, 5)) * rng.uniform(0.2, 2, (3, 5))[groups] + groups[:, None]
     moments = GroupMoments.from_rows(X, groups)
-    problem = Problem(moments, 2, centering=centering, max_extra_loss=0.0)
+    problem = Problem(moments, 2, MinMax(max_extra_loss=0.0), centering=centering)
     solution = ExactSolver(n_starts=4).solve(problem)
     least = problem.total_loss(problem.least_loss_basis)
     assert solution.total_loss == pytest.approx(least, rel=1e-11)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.linalg import eigh
 
 from fairpca import ExactSolver, GroupMoments, Problem
-from fairpca._linalg.graded import LostParts, graded_eigh
+from fairpca._linalg.graded import GradedLosses, graded_eigh
 from fairpca.datasets import load_adult, load_credit
 
 from problems import problem_of, random_matrices
@@ -152,7 +152,7 @@ def test_the_least_weighted_loss_is_never_beaten():
         rows *= scales
         stack = rows.transpose(0, 2, 1) @ rows / 30
         offsets = rng.normal(size=(k, d)) * scales
-        parts = LostParts(stack, offsets, r)
+        parts = GradedLosses(stack, offsets, r)
         weights = rng.normal(size=k) if trial % 2 else rng.dirichlet(np.ones(k))
         total = np.tensordot(np.ones(k) / k, stack, 1) + offsets.T @ offsets / k
         turn = np.linalg.eigh(total)[1][:, ::-1]

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from fairpca import ExactSolver
-from fairpca.solvers._exact.domains import equal_domain, minmax_domain, spread_domain
 from fairpca.solvers._exact.dual import maximise_dual
 from fairpca.solvers._exact.forms import Forms
 
+from alone import domain, equal, minmax, spread
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
 
 pytestmark = [pytest.mark.untraced, pytest.mark.long]
@@ -25,22 +25,22 @@ def check_valid(problem, solution, rng):
         solution.disparities, problem.disparities(solution.basis), atol=1e-12 * problem.scale
     )
     feasible = 1e-8 * problem.scale
-    if certificate.status in ("optimal", "bounded") and problem.criterion == "equal":
-        assert certificate.spread <= problem.tolerance + feasible
+    if certificate.status in ("optimal", "bounded") and problem.goal.name == "equal":
+        assert certificate.spread <= problem.goal.tolerance + feasible
     if certificate.status == "infeasible":
-        assert certificate.spread >= certificate.miss_bound > problem.tolerance
+        assert certificate.spread >= certificate.violation_bound > problem.goal.tolerance
     if certificate.status == "unresolved":
-        assert certificate.spread > problem.tolerance
+        assert certificate.spread > problem.goal.tolerance
     assert certificate.value >= certificate.lower_bound
     for _ in range(20):
         other = random_basis(rng, d, r)
         disparities = problem.disparities(other)
         spread = np.ptp(disparities)
-        if problem.criterion == "minmax":
+        if problem.goal.name == "minmax":
             assert disparities.max() >= certificate.lower_bound
-        elif spread <= max(certificate.spread, problem.tolerance):
+        elif spread <= max(certificate.spread, problem.goal.tolerance):
             assert problem.total_loss(other) >= certificate.lower_bound
-        assert spread >= certificate.miss_bound
+        assert spread >= certificate.violation_bound
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -87,7 +87,7 @@ def test_relaxation_feasible_but_no_line_equal_is_unresolved():
     problem = problem_of(matrices, 1)
     certificate = ExactSolver().solve(problem).certificate
     assert certificate.status == "unresolved"
-    assert certificate.miss_bound <= 1e-9
+    assert certificate.violation_bound <= 1e-9
     # Brute force over all lines: no spread is under 0.5, and the one returned is the smallest.
     angles = np.linspace(0, np.pi, 100_001)
     lines = np.array([np.cos(angles), np.sin(angles)])
@@ -158,7 +158,7 @@ def test_smallest_spread_agrees_with_an_sdp():
     infeasible = 0
     for problem in sdp_problems(30):
         forms = Forms.from_problem(problem)
-        found = maximise_dual(forms, spread_domain(forms))
+        found = maximise_dual(forms, domain(forms, spread(forms.k)))
         value, _ = sdp_value(problem, "spread")
         assert found.value == pytest.approx(value, abs=1e-6)
         infeasible += value > 1e-3
@@ -169,19 +169,20 @@ def test_dual_value_agrees_with_an_sdp():
     above = said = 0
     for number, problem in enumerate(sdp_problems(40)):
         forms = Forms.from_problem(problem)
-        spread = maximise_dual(forms, spread_domain(forms)).value
-        tolerance = 0.0 if number % 2 and spread < 1e-7 else 1.1 * spread + 0.01
+        least = maximise_dual(forms, domain(forms, spread(forms.k))).value
+        tolerance = 0.0 if number % 2 and least < 1e-7 else 1.1 * least + 0.01
         limit = 1.000001 * float(problem.weights @ problem.own_gains)
-        found = maximise_dual(forms, equal_domain(forms, tolerance), limit)
+        found = maximise_dual(forms, domain(forms, equal(forms.weights, tolerance)), limit)
         value, _ = sdp_value(problem, "equal", tolerance)
         assert found.value == pytest.approx(value, abs=1e-6)
-        if spread > 1e-3:
+        if least > 1e-3:
             # With less tolerance than that it is impossible: both programs have to say so.
             above += 1
-            assert maximise_dual(forms, equal_domain(forms, 0.0), limit).above_limit
-            assert maximise_dual(forms, equal_domain(forms, 0.5 * spread), limit).above_limit
+            assert maximise_dual(forms, domain(forms, equal(forms.weights, 0.0)), limit).above_limit
+            halved = domain(forms, equal(forms.weights, 0.5 * least))
+            assert maximise_dual(forms, halved, limit).above_limit
             try:
-                _, status = sdp_value(problem, "equal", 0.5 * spread)
+                _, status = sdp_value(problem, "equal", 0.5 * least)
             except cp.SolverError:
                 continue  # it finds no feasible point either, but fails to say why
             assert "infeasible" in status
@@ -193,7 +194,7 @@ def test_dual_value_agrees_with_an_sdp():
 def test_minmax_value_agrees_with_an_sdp():
     for problem in sdp_problems(30):
         forms = Forms.from_problem(problem)
-        found = maximise_dual(forms, minmax_domain(forms))
+        found = maximise_dual(forms, domain(forms, minmax(forms.k)))
         assert found.value == pytest.approx(sdp_value(problem, "minmax")[0], abs=1e-6)
 
 

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 from fairpca import ExactSolver, GroupMoments, Problem
 from fairpca.certificate import certify
 
+from asked import asked
 from measured import (
     ALL,
     constants_and_units,
@@ -33,9 +34,9 @@ def test_measures_are_what_they_are_defined_as(measure, relative):
         assert_allclose(problem.measures(basis), values, rtol=1e-9, atol=1e-12)
         assert problem.spread(basis) == pytest.approx(np.ptp(values), rel=1e-9)
         # The total loss is affine in the measures, whatever their constants and units.
-        affine = problem.measured.base + problem.measured.weights @ values
+        affine = problem.affine.base + problem.affine.weights @ values
         assert affine == pytest.approx(total, rel=1e-9)
-        assert (values >= problem.measured.floor - 1e-12 * abs(values)).all()
+        assert (values >= problem.affine.floor - 1e-12 * abs(values)).all()
 
 
 def test_constants_and_units_can_be_given():
@@ -153,7 +154,7 @@ def test_equality_of_any_measure(measure, relative):
         endings.add(certificate.status)
         measures, totals = measures_of(problem, random_bases(rng, 2000, 6, 3))
         spreads = np.ptp(measures, axis=1)
-        assert (spreads >= certificate.miss_bound).all()
+        assert (spreads >= certificate.violation_bound).all()
         as_fair = spreads <= certificate.spread
         assert (totals[as_fair] >= certificate.lower_bound).all()
         if certificate.status in ("optimal", "bounded"):
@@ -169,12 +170,12 @@ def test_the_worst_off_group_is_no_worse_off_than_with_ordinary_pca(measure, rel
         k, d = int(rng.integers(2, 8)), int(rng.integers(2, 7))
         matrices, weights = random_matrices(rng, kind, k, d), 100 * rng.dirichlet(np.ones(k)) + 1
         r = int(rng.integers(1, d))
-        for asked in ({}, {"max_extra_loss": 0.05}):
-            problem = posed(matrices, r, measure, relative, weights, **asked)
+        for limits in ({}, {"max_extra_loss": 0.05}):
+            problem = posed(matrices, r, measure, relative, weights, **limits)
             # With one start, for the searches may find what they will.
             certificate = ExactSolver(n_starts=1).solve(problem).certificate
             plain = problem.measures(problem.pca_basis)
-            assert certificate.value <= plain.max() + 1e-12 * problem.measured.traces.max()
+            assert certificate.value <= plain.max() + 1e-12 * problem.affine.traces.max()
             assert not certificate.all_worse_off
             change = certificate.measures - plain
             assert_allclose(certificate.change_from_pca, change, atol=problem.negligible_spread)
@@ -203,8 +204,8 @@ def test_shares_do_not_depend_on_the_unit_of_the_rows(measure, relative, factor)
     found = []
     for rows in (X, factor * X):
         moments = GroupMoments.from_rows(rows, groups)
-        choices = {"measure": measure, "relative": bool(relative)}
-        found.append(ExactSolver(n_starts=4).solve(Problem(moments, 2, **choices)).certificate)
+        problem = Problem(moments, 2, asked(measure=measure, relative=relative))
+        found.append(ExactSolver(n_starts=4).solve(problem).certificate)
     unit = 1.0 if relative else factor**2
     first, second = found
     assert first.status == second.status

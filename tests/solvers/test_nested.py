@@ -5,10 +5,12 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import ExactSolver, FairPCA, GroupMoments, Problem
+from fairpca import AtMost, ExactSolver, FairPCA, GroupMoments, MinMax, Problem
 from fairpca.datasets import load_adult, load_credit
 from fairpca.solvers import Nested
 from studies import price_of_nesting
+
+from asked import asked
 
 pytestmark = pytest.mark.untraced
 
@@ -37,12 +39,12 @@ def directions(d, n):
 @pytest.mark.parametrize("k", [2, 3])
 def test_prefixes_are_the_nested_subspaces_of_fewer_dimensions(k, measure, relative):
     moments, solver = moments_of(k, k, 5), ExactSolver(n_starts=2)
-    whole = Nested(solver).solve(Problem(moments, 4, measure=measure, relative=relative))
+    whole = Nested(solver).solve(Problem(moments, 4, asked(measure=measure, relative=relative)))
     assert_allclose(whole.basis.T @ whole.basis, np.eye(4), atol=1e-12)
     for r in range(1, 4):
-        part = Nested(solver).solve(Problem(moments, r, measure=measure, relative=relative))
+        part = Nested(solver).solve(Problem(moments, r, asked(measure=measure, relative=relative)))
         assert_allclose(whole.basis[:, :r], part.basis, rtol=0, atol=1e-12)
-        problem = Problem(moments, r, measure=measure, relative=relative)
+        problem = Problem(moments, r, asked(measure=measure, relative=relative))
         step = whole.history["steps"][r - 1]
         assert step.value == pytest.approx(problem.measures(part.basis).max(), abs=1e-12)
         free = solver.solve(problem).certificate
@@ -55,9 +57,9 @@ def test_prefixes_are_the_nested_subspaces_of_fewer_dimensions(k, measure, relat
 @pytest.mark.parametrize("k", [2, 3])
 def test_each_step_is_the_best_that_brute_force_finds(k, d, n, allowed, measure, relative):
     moments = moments_of(10 * d + k, k, d)
-    found = Nested().solve(Problem(moments, d - 1, measure=measure, relative=relative))
+    found = Nested().solve(Problem(moments, d - 1, asked(measure=measure, relative=relative)))
     for j, step in enumerate(found.history["steps"], start=1):
-        problem = Problem(moments, j, measure=measure, relative=relative)
+        problem = Problem(moments, j, asked(measure=measure, relative=relative))
         before = found.basis[:, : j - 1]
         if j == 1:
             candidates = directions(d, n)
@@ -66,9 +68,9 @@ def test_each_step_is_the_best_that_brute_force_finds(k, d, n, allowed, measure,
             candidates = rest @ directions(2, n)
         kept = np.einsum("in,kij,jn->kn", candidates, problem.matrices, candidates)
         kept += problem.kept(before)[:, None]
-        units, constants = problem.measured.units[:, None], problem.measured.constants[:, None]
+        units, constants = problem.affine.units[:, None], problem.affine.constants[:, None]
         best = float((constants - kept / units).max(axis=0).min())
-        scale = problem.measured.scale
+        scale = problem.affine.scale
         # Nothing on the grid is below the bound, and what was found is as good as the grid.
         assert step.certificate.lower_bound <= best + 1e-9 * scale
         assert step.value <= best + 1e-9 * scale
@@ -114,7 +116,13 @@ def test_the_page_shows_what_the_script_finds():
 
 @pytest.mark.parametrize(
     "choices",
-    [{"criterion": "equal"}, {"bounds": 1.0}, {"max_extra_loss": 0.1}, {"solver": "pareto"}],
+    [
+        {"criterion": "equal"},
+        {"criterion": "balanced"},
+        {"criterion": AtMost(1.0)},
+        {"criterion": MinMax(max_extra_loss=0.1)},
+        {"solver": "pareto"},
+    ],
 )
 def test_what_cannot_be_nested_is_refused(choices):
     with pytest.raises(ValueError, match="nested=True"):

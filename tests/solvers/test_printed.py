@@ -46,7 +46,7 @@ def run_both(table, start, r, **choices):
     """End points after every number of steps, of the library and of the second implementation."""
     X, labels = table
     loss = choices.pop("loss")
-    problem = Problem(GroupMoments.from_rows(X, labels), r, criterion="equal", loss=loss)
+    problem = Problem(GroupMoments.from_rows(X, labels), r, criterion="equal", aggregation=loss)
     rng = np.random.default_rng(1)
     first = problem.pca_basis if start == "pca" else polar_factor(rng.normal(size=(X.shape[1], r)))
     alpha = choices.get("alpha", 0.0)

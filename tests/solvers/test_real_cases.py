@@ -66,8 +66,8 @@ def test_a_third_of_the_committed_table_is_what_the_solver_finds(grouping):
         certificate = case.solution.certificate
         assert (r, status) == (case.r, certificate.status)
         if status == "infeasible":
-            assert certificate.spread >= certificate.miss_bound
-            assert certificate.miss_bound == pytest.approx(proven, rel=1e-2)
+            assert certificate.spread >= certificate.violation_bound
+            assert certificate.violation_bound == pytest.approx(proven, rel=1e-2)
             assert case.solution.total_loss == pytest.approx(total_loss, rel=1e-2)
             continue
         assert certificate.spread <= 1e-8 * case.scale

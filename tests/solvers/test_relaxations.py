@@ -15,13 +15,13 @@ from sklearn.preprocessing import StandardScaler
 from fairpca import FairPCA, GroupMoments, Problem
 from fairpca.datasets import load_adult, load_credit
 from fairpca.solvers import MultiplicativeWeights, SDPRelaxation
-from fairpca.solvers._exact.domains import minmax_domain
 from fairpca.solvers._exact.dual import maximise_dual
 from fairpca.solvers._exact.forms import Forms
 from fairpca.solvers._rounding import project_on_fantope, round_relaxed
 from fairpca.solvers.exact import best_multipliers
 from studies import exact_cases
 
+from alone import domain, minmax
 from problems import KINDS, problem_of, random_basis, random_problem
 
 pytestmark = pytest.mark.untraced
@@ -222,7 +222,7 @@ def test_ranks_and_disparities_after_rounding_relaxed_optima():
         if r == problem.moments.n_features:
             continue
         forms = Forms.from_problem(problem)
-        dual = maximise_dual(forms, minmax_domain(forms))
+        dual = maximise_dual(forms, domain(forms, minmax(forms.k)))
         # Where eigenvalues tie exactly, too.
         assert dual.occupation.sum() == pytest.approx(r, abs=1e-12 * r)
         check_rounding(problem, (dual.vectors * dual.occupation) @ dual.vectors.T)

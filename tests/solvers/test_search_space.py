@@ -97,7 +97,7 @@ def test_impossible_equality_in_many_columns():
         problem = problem_of(random_matrices(rng, "low rank", k, 130), r)
         certificate = ExactSolver(n_starts=3).solve(problem).certificate
         endings.add(certificate.status)
-        assert certificate.spread >= certificate.miss_bound
+        assert certificate.spread >= certificate.violation_bound
         assert certificate.value >= certificate.lower_bound
     assert "infeasible" in endings
 

@@ -19,7 +19,7 @@ def check_optimal(problem):
     r = problem.n_components
     assert np.abs(solution.basis.T @ solution.basis - np.eye(r)).max() < 1e-12
     assert certificate.status == "optimal"
-    assert certificate.spread <= problem.tolerance + 1e-9 * problem.scale
+    assert certificate.spread <= problem.goal.tolerance + 1e-9 * problem.scale
     assert certificate.gap <= 1e-9 * problem.scale
     assert certificate.value >= certificate.lower_bound
     return solution

@@ -55,7 +55,7 @@ class GradedBackend(Backend):
 
 
 @dataclass(frozen=True, eq=False)
-class LostParts:
+class GradedLosses:
     """What groups lose, of matrices ``stack[i] + offsets[i] offsets[i]^T``.
 
     The offsets are apart so that means that are far from each other cost no digits.
@@ -68,7 +68,7 @@ class LostParts:
     @classmethod
     def of_scatters(
         cls, scatter: Array, offsets: Array, weight: Array, r: int, loss: str, centering: str
-    ) -> "LostParts":
+    ) -> "GradedLosses":
         """The parts of groups with these scatters, whose means are `offsets` from that of all."""
         factors = np.ones(len(weight)) if loss == "sum" else 1.0 / weight
         apart = np.sqrt(factors * weight) if centering == "global" else np.zeros(len(weight))
@@ -111,7 +111,7 @@ class LostParts:
         """What each group loses in its own best subspace, (k,), and bases of the subspaces."""
         bases, losses = [], []
         for i in range(len(self.stack)):
-            one = LostParts(self.stack[i : i + 1], self.offsets[i : i + 1], self.r)
+            one = GradedLosses(self.stack[i : i + 1], self.offsets[i : i + 1], self.r)
             matrix = one.stack[0] + np.outer(one.offsets[0], one.offsets[0])
             first = np.linalg.eigh(matrix)[1][:, ::-1]
             vectors = one.eigenpairs(np.ones(1), first)[1]

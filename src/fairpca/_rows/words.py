@@ -3,14 +3,21 @@
 They stand alone, so that the program's help and its completion in a shell load nothing else.
 """
 
-CRITERIA = ("minmax", "equal")
-"""What is asked for: the least largest measure, or equal ones."""
+CRITERIA = ("minmax", "equal", "balanced")
+"""The names of criteria: `fairpca.criteria.CRITERIA`."""
 
-MEASURES = ("disparity", "loss", "variance")
-"""What fairness is judged by."""
+MEASURES = (
+    "disparity",
+    "relative_disparity",
+    "loss",
+    "share_lost",
+    "kept_variance",
+    "share_kept",
+)
+"""What fairness can be judged on: `fairpca.measures.MEASURES`."""
 
-UNFAIRNESS = ("largest", "spread")
-"""What a front can trade for total loss."""
+FRONTS = ("minmax", "equal")
+"""The criteria that a front leads to."""
 
 GROUPINGS = ("intersections", "marginals", "both", None)
 """What several sensitive columns make groups of; None is no groups."""

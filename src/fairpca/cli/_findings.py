@@ -12,6 +12,7 @@ from fairpca._rows.cells import TextTable
 from fairpca._rows.text import WHERE_ALL_ARE, short_texts
 from fairpca.cli._prepared import PreparedTable
 from fairpca.cli._terminal import Heading
+from fairpca.measures import BY_NOUN
 from fairpca.tables.columns import quoted
 
 _MOST_SHOWN = 5
@@ -85,7 +86,7 @@ def _who_pays(fair: FairPCA) -> str:
     name = short_texts(table.to_dict()["group"])
     if len(table) == 1:
         return "There is one group, for which ordinary PCA is its own."
-    if fair.measure == "disparity" and not fair.relative:
+    if certificate.measure == "disparity":
         return (
             f"With ordinary PCA, {name[worst]} loses {table.pca_disparity[worst]:.4g} more than "
             f"with a PCA of its own, {name[best]} {table.pca_disparity[best]:.4g}."
@@ -97,12 +98,13 @@ def _who_pays(fair: FairPCA) -> str:
 def _with_pca(fair: FairPCA) -> Array:
     """The measure of each group with ordinary PCA, of the rows themselves; (k,)."""
     table = fair.group_table_
+    measure = BY_NOUN[fair.certificate_.measure]
     measures: Array = {
-        "disparity": table.pca_disparity,
-        "loss": table.pca_loss,
-        "variance": table.pca_loss - table.variance,
-    }[fair.measure]
-    if not fair.relative:
+        "own": table.pca_disparity,
+        "all": table.pca_loss,
+        "none": table.pca_loss - table.variance,
+    }[measure.baseline]
+    if not measure.relative:
         return measures
     shares = np.zeros(len(table))
     np.divide(measures, table.variance, out=shares, where=table.variance > 0.0)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas
 
 from fairpca import FairPCA, GroupTable, ParetoFront
+from fairpca._rows.words import FRONTS
 from fairpca.cli._options import ColumnOptions, FitOptions
 from fairpca.cli._outputs import REPORT, check_destination
 from fairpca.cli._prepared import PreparedTable, without_repeating
@@ -40,7 +41,7 @@ def fit_fair(prepared: PreparedTable, n_components: int | float, options: FitOpt
 
 @refusing()
 def find_front(
-    prepared: PreparedTable, dimension: int | float, points: int, options: FitOptions, over: str
+    prepared: PreparedTable, dimension: int | float, points: int, options: FitOptions
 ) -> ParetoFront:
     """Find the front of prepared columns; of the options the measure and the limits count."""
     _check_shape(prepared, dimension)
@@ -50,9 +51,7 @@ def find_front(
             dimension,
             points,
             progress,
-            over=over,
-            measure=options.measure,
-            relative=options.relative,
+            criterion=options.criterion_for(),
             missing_labels=options.missing_labels,
             gap=options.gap,
             time_limit=options.time_limit,
@@ -95,10 +94,12 @@ def check_report(
     with refusing():
         import_jinja2()
     one_point = choices.tolerance != 0.0 or choices.bound or choices.max_extra_loss is not None
+    one_point = one_point or choices.criterion not in FRONTS
     if one_point or choices.nested or choices.shrinkage != "0" or not choices.is_exact:
         raise BadInputError(
             "a report shows every trade-off, solved exactly: leave out --tolerance, --bound, "
-            "--max-extra-loss, --nested, --shrinkage and --solver, or --report."
+            "--max-extra-loss, --nested, --shrinkage, --solver and --criterion balanced, or "
+            "--report."
         )
 
 
@@ -131,9 +132,7 @@ def report_on(
             rows,
             sensitive_features=prepared.groups,
             n_components=n_components,
-            over=choices.over,
-            measure=choices.measure,
-            relative=choices.relative,
+            criterion=choices.criterion_for(),
             groups=prepared.grouping,
             missing_labels=prepared.missing_labels,
             gap=choices.gap,
@@ -230,9 +229,8 @@ def _commands_for(
     options += ["--encode", columns.encode] if columns.encode != "onehot" else []
     options += [] if columns.standardize else ["--no-standardize"]
     options += ["--keep-sensitive"] if columns.keep_sensitive else []
-    options += ["--over", choices.over] if choices.over != "largest" else []
+    options += ["--criterion", choices.criterion] if choices.criterion != "minmax" else []
     options += ["--measure", choices.measure] if choices.measure != "disparity" else []
-    options += ["--relative"] if choices.relative else []
     options += ["--gap", choices.gap] if choices.gap is not None else []
     options += ["--time-limit", choices.time_limit] if choices.time_limit is not None else []
     missing = choices.missing_labels

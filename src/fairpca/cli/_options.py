@@ -14,16 +14,17 @@ from fairpca._rows.text import ALL, listed
 from fairpca._rows.words import (
     CRITERIA,
     ENCODINGS,
+    FRONTS,
     GROUPINGS,
     MEASURES,
     MISSING_LABELS,
     READABLE,
     SOLVER_NAMES,
-    UNFAIRNESS,
 )
 from fairpca.cli._terminal import BadInputError, refusing
 
 if TYPE_CHECKING:  # the help needs none of the library
+    from fairpca.criteria import Criterion as FairnessCriterion
     from fairpca.moments import GroupMoments
 
 
@@ -48,16 +49,19 @@ _ENCODE = (
     "order), or are an error."
 )
 _CRITERION = (
-    "The least largest disparity, or equal disparities at the least total loss, which can leave "
-    "every group worse off than ordinary PCA."
+    "Minimise the largest disparity (minmax), or ask for equal disparities at the least total loss "
+    "(equal), which can leave every group worse off than ordinary PCA, or let each group weigh the "
+    "same, whatever its size (balanced)."
 )
 _MEASURE = (
-    "What fairness is judged by: the loss beyond a PCA of the group's own, the loss itself, or the "
-    "variance that is kept."
+    "What fairness is judged by: disparity, the loss beyond a PCA of the group's own; loss; "
+    "kept_variance; or the same as shares of the group's variance, relative_disparity, share_lost, "
+    "share_kept."
 )
 _BOUND = (
-    "Ask for the least total loss with no group above its bound (with --measure variance: below "
-    "it); LABEL=NUMBER is for one group, and a number alone for all that are not named."
+    "Ask for the least total loss with no group above its bound (with --measure kept_variance or "
+    "share_kept: below it); LABEL=NUMBER is for one group, and a number alone for all that are not "
+    "named."
 )
 _EXTRA = (
     "Ask for the fairest subspace that loses at most this share more than ordinary PCA: 0.01 is "
@@ -75,9 +79,9 @@ _TIME_LIMIT = (
     "End the exact solver's search after so many seconds, with the best that it has and what is "
     "proven of it; a share as --n-components takes several searches."
 )
-_OVER = (
-    "What is traded for total loss: the largest disparity of a group, or the largest difference "
-    "between two groups."
+_FRONT = (
+    "What is traded for total loss: the largest disparity of a group (minmax), or the largest "
+    "difference between two groups (equal)."
 )
 _MISSING = (
     "Whether missing values in a sensitive column are an error or a group, or their rows are left "
@@ -129,13 +133,10 @@ Criterion = Annotated[str, choice_option(CRITERIA, _CRITERION)]
 Tolerance = Annotated[
     float, typer.Option(help="How far apart disparities may lie; only with --criterion equal.")
 ]
-Measure = Annotated[str, choice_option(MEASURES, _MEASURE)]
-Relative = Annotated[
-    bool, typer.Option("--relative", help="Divide the measure by the group's variance.")
-]
+Measure = Annotated[str, choice_option(MEASURES, _MEASURE, metavar="NAME")]
 Bound = Annotated[list[str], typer.Option("--bound", metavar="[LABEL=]NUMBER", help=_BOUND)]
 MaxExtraLoss = Annotated[float | None, typer.Option(metavar="SHARE", help=_EXTRA)]
-Over = Annotated[str, choice_option(UNFAIRNESS, _OVER)]
+FrontCriterion = Annotated[str, choice_option(FRONTS, _FRONT)]
 Nested = Annotated[
     bool,
     typer.Option(
@@ -147,8 +148,9 @@ Whiten = Annotated[
     bool,
     typer.Option("--whiten", help="Divide each reduced column by its standard deviation."),
 ]
-_SOLVERS = ("auto", *SOLVER_NAMES)
-Solver = Annotated[str, choice_option(_SOLVERS, f"One of {', '.join(_SOLVERS)}.", metavar="NAME")]
+Solver = Annotated[
+    str, choice_option(SOLVER_NAMES, f"One of {', '.join(SOLVER_NAMES)}.", metavar="NAME")
+]
 Gap = Annotated[float | None, typer.Option(metavar="SHARE", help=_GAP)]
 TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help=_TIME_LIMIT)]
 MissingLabels = Annotated[str, choice_option(MISSING_LABELS, _MISSING)]
@@ -177,10 +179,9 @@ class FitOptions:
     criterion: str = "minmax"
     tolerance: float = 0.0
     measure: str = "disparity"
-    relative: bool = False
     bound: Sequence[str] = ()
     max_extra_loss: float | None = None
-    solver: str = "auto"
+    solver: str = "exact"
     missing_labels: str = "error"
     groups: str = "intersections"
     nested: bool = False
@@ -200,7 +201,7 @@ class FitOptions:
         for name, limit in {"--max-extra-loss": self.max_extra_loss, **limits}.items():
             if limit is not None:
                 check_number(name, limit, least=0.0)
-        check_choice("--solver", self.solver, _SOLVERS)
+        check_choice("--solver", self.solver, SOLVER_NAMES)
         check_choice("--missing-labels", self.missing_labels, MISSING_LABELS)
         check_choice("--groups", self.groups, GROUPINGS[:-1])
         for text in self.bound:
@@ -217,21 +218,26 @@ class FitOptions:
             "--bound": bool(self.bound),
             "--max-extra-loss": self.max_extra_loss is not None,
         }
-        if self.criterion == "minmax" and self.tolerance != 0.0:
+        if self.criterion != "equal" and self.tolerance != 0.0:
             raise BadInputError(
                 "--tolerance is how far from equal groups may be: it needs --criterion equal."
             )
-        if all(asked.values()):
+        if self.bound and self.max_extra_loss is not None:
             raise BadInputError("choose one of --bound and --max-extra-loss, not both.")
-        if self.criterion == "equal" and any(asked.values()):
+        if self.criterion == "balanced" and self.measure != "disparity":
+            raise BadInputError(
+                "--criterion balanced is judged by losses: leave it out, or --measure."
+            )
+        if self.criterion != "minmax" and any(asked.values()):
             name = next(name for name, given in asked.items() if given)
             raise BadInputError(f"{name} needs --criterion minmax, which is the default.")
-        if self.nested and (self.criterion == "equal" or any(asked.values()) or not self.is_exact):
+        if self.nested and (self.criterion != "minmax" or any(asked.values()) or not self.is_exact):
             raise BadInputError(
-                "--nested asks for the least largest measure in each dimension: leave it out, or "
-                "--criterion equal, --bound, --max-extra-loss and --solver."
+                "--nested minimises the largest measure in each dimension: leave it out, or "
+                "--criterion, --bound, --max-extra-loss and --solver."
             )
-        asked |= {"--measure": self.measure != "disparity", "--relative": self.relative}
+        asked |= {"--measure": self.measure != "disparity"}
+        asked |= {"--criterion": self.criterion == "balanced"}
         if any(asked.values()) and not self.is_exact:
             names = " and ".join(name for name, given in asked.items() if given)
             raise BadInputError(
@@ -244,33 +250,49 @@ class FitOptions:
                 f"--solver {self.solver}."
             )
 
+    @classmethod
+    @refusing()
+    def of_front(cls, criterion: str, **choices: Any) -> FitOptions:
+        """Those of a front, which leads to some of the criteria."""
+        from fairpca._rows.checks import check_choice
+
+        check_choice("--criterion", criterion, FRONTS)
+        return cls(criterion, **choices)
+
     @property
     def is_exact(self) -> bool:
         """Whether the solver is the exact one."""
-        return self.solver in ("auto", "exact")
+        return self.solver == "exact"
 
     @property
     def is_limited(self) -> bool:
         """Whether the search is to end at a gap or a time limit."""
         return self.gap is not None or self.time_limit is not None
 
-    @property
-    def over(self) -> str:
-        """The front that the criterion is the fairest point of."""
-        return "largest" if self.criterion == "minmax" else "spread"
+    def criterion_for(self, moments: GroupMoments | None = None) -> FairnessCriterion:
+        """The criterion, for these groups where bounds name some."""
+        from fairpca.criteria import CRITERIA as KINDS
+        from fairpca.criteria import AtMost, Equal, MinMax
+
+        if self.bound and moments is not None:
+            return AtMost(_bounds(self.bound, self.measure, moments), self.measure)
+        if self.criterion == "equal":
+            return Equal(self.tolerance, self.measure)
+        if self.criterion == "minmax":
+            return MinMax(self.measure, self.max_extra_loss)
+        return KINDS[self.criterion]()
 
     def parameters(self, moments: GroupMoments) -> dict[str, Any]:
         """The parameters of `FairPCA` for these groups."""
-        chosen = vars(self).copy()
-        given = chosen.pop("bound")
-        effort = {name: chosen.pop(name) for name in ("gap", "time_limit")}
+        names = ("solver", "missing_labels", "groups", "nested")
+        chosen: dict[str, Any] = {name: getattr(self, name) for name in names}
+        chosen["criterion"] = self.criterion_for(moments)
         if self.is_limited:
             from fairpca import ExactSolver
 
-            chosen["solver"] = ExactSolver(**effort)
-        if self.shrinkage != "auto":
-            chosen["shrinkage"] = float(self.shrinkage)
-        return chosen | {"bounds": _bounds(given, self.measure, moments) if given else None}
+            chosen["solver"] = ExactSolver(gap=self.gap, time_limit=self.time_limit)
+        chosen["shrinkage"] = "auto" if self.shrinkage == "auto" else float(self.shrinkage)
+        return chosen
 
 
 @dataclass(frozen=True)
@@ -290,15 +312,6 @@ class ColumnOptions:
         check_choice("--encode", self.encode, ENCODINGS)
         for name in ("sensitive", "drop"):
             object.__setattr__(self, name, unique(getattr(self, name)))
-
-
-@refusing()
-def criterion_of(over: str) -> str:
-    """The criterion that asks for the fairest point of a front."""
-    from fairpca._rows.checks import check_choice
-
-    check_choice("--over", over, UNFAIRNESS)
-    return "minmax" if over == "largest" else "equal"
 
 
 def unique(names: Sequence[str]) -> tuple[str, ...]:
@@ -341,7 +354,7 @@ def _bounds(given: Sequence[str], measure: str, moments: GroupMoments) -> Any:
     if len({text for text, _ in parsed}) < len(parsed):
         raise BadInputError("--bound is given twice for the same groups: leave one out.")
     named = {text: bound for text, bound in parsed if text is not None}
-    others = 0.0 if measure == "variance" else float("inf")
+    others = 0.0 if measure in ("kept_variance", "share_kept") else float("inf")
     others = next((bound for text, bound in parsed if text is None), others)
     if not named:
         return others

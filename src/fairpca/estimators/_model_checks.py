@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca.certificate.words import NOUNS
+from fairpca.criteria import FINDINGS
 from fairpca.files.checks import (
     check_finite,
     check_positive,
@@ -16,10 +16,10 @@ from fairpca.files.checks import (
     quoted,
     require,
 )
+from fairpca.measures import BY_NOUN
 from fairpca.tables.encoding import KINDS, InputColumn
 
 _STATUSES = ("optimal", "bounded", "infeasible", "unresolved", "relaxed")
-_GOALS = ("minmax", "equal", "bounds", "max_extra_loss")
 _NEEDED = (
     *("components", "mean", "explained_variance", "explained_variance_ratio", "singular_values"),
     *("basis", "group_losses", "own_losses", "pca_losses", "variances"),
@@ -61,7 +61,7 @@ def _check_shapes(arrays: dict[str, Array], r: int, d: int, k: int) -> None:
     steps = ("nesting_value", "nesting_free_value", "nesting_free_bound", "nesting_gap")
     groups = (
         *("group_losses", "own_losses", "pca_losses", "variances", "measures"),
-        *("change_from_pca", "multipliers", "miss_multipliers", "minmax_measures"),
+        *("change_from_pca", "multipliers", "violation_multipliers", "minmax_measures"),
     )
     axes = ("explained_variance", "explained_variance_ratio", "singular_values")
     shapes: dict[str, tuple[int, ...]] = {
@@ -120,8 +120,8 @@ def _check_groups(groups: dict[str, Any], k: int) -> None:
 def _check_certificate(certificate: dict[str, Any]) -> None:
     known = {
         "status": _STATUSES,
-        "goal": _GOALS,
-        "measure": tuple(NOUNS.values()),
+        "goal": tuple(FINDINGS),
+        "measure": tuple(BY_NOUN),
         "stopped_by": _STOPPED_BY,
     }
     for name, value in certificate.items():

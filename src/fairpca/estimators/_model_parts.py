@@ -9,6 +9,7 @@ import numpy as np
 
 from fairpca._linalg.types import Array
 from fairpca.certificate import Certificate
+from fairpca.criteria import AtMost, Balanced, Criterion, Equal, MinMax
 from fairpca.estimators._model_checks import check_parts
 from fairpca.estimators.baselines import Baselines
 from fairpca.estimators.fair_pca import FairPCA
@@ -21,7 +22,7 @@ from fairpca.tables.encoding import InputColumn
 from fairpca.tables.preparation import Preparation
 
 _CERTIFICATE_ARRAYS = (
-    *("multipliers", "measures", "change_from_pca", "miss_multipliers", "minmax_measures"),
+    *("multipliers", "measures", "change_from_pca", "violation_multipliers", "minmax_measures"),
 )
 _CERTIFICATE_TYPES = {
     **dict.fromkeys(("status", "goal", "measure", "stopped_by", "text"), str),
@@ -30,6 +31,9 @@ _CERTIFICATE_TYPES = {
 }
 """Of its fields that are no arrays, those that are no float."""
 
+
+_CRITERIA = {kind.__name__: kind for kind in (MinMax, Equal, AtMost, Balanced)}
+"""The criteria that a file can name."""
 
 _NESTING_ARRAYS = ("value", "free_value", "free_bound", "gap")
 
@@ -130,6 +134,9 @@ def _is_plain(value: Any) -> bool:
 
 def _can_be_kept(value: Any) -> bool:
     """Whether a parameter is a number, a text or None, or a sequence or dictionary of them."""
+    if isinstance(value, Criterion):
+        known = type(value) in _CRITERIA.values()
+        return known and all(map(_can_be_kept, value.get_params().values()))
     if isinstance(value, dict):
         return all(map(_is_plain_label, value)) and all(map(_can_be_kept, value.values()))
     if isinstance(value, list | tuple | np.ndarray):
@@ -143,6 +150,10 @@ def _is_plain_label(label: Hashable) -> bool:
 
 def _kept(value: Any) -> Any:
     """A parameter as JSON has it; what JSON has not is an object with one key."""
+    if isinstance(value, Criterion):
+        parameters = value.get_params()
+        kept = {name: _kept(part) for name, part in parameters.items()}
+        return {"criterion": type(value).__name__, "parameters": kept}
     if isinstance(value, dict):
         return {"items": [[_label(key), _kept(part)] for key, part in value.items()]}
     if isinstance(value, list | tuple | np.ndarray):
@@ -157,6 +168,10 @@ def _given(stored: Any) -> Any:
         return [_given(part) for part in stored]
     if not isinstance(stored, dict):
         return stored
+    if "criterion" in stored:
+        require(stored["criterion"] in _CRITERIA, "its criterion is not known")
+        parameters = {name: _given(part) for name, part in stored["parameters"].items()}
+        return _CRITERIA[stored["criterion"]](**parameters)
     if "number" in stored:
         return float(stored["number"])
     return {_restored_label(key): _given(part) for key, part in stored["items"]}

@@ -4,7 +4,7 @@ Its components are the axes of a subspace: a basis turned, ordered and signed as
 """
 
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +28,7 @@ from fairpca._rows.checks import (
 from fairpca._rows.named import without_columns
 from fairpca._rows.projection import Projection
 from fairpca._rows.row_space import RowSpace
+from fairpca.criteria import Criterion, as_criterion
 from fairpca.estimators.gather import Gathered, gather
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
@@ -85,6 +86,25 @@ class Reduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also those of a criterion, such as ``criterion__max_extra_loss``.
+
+        Parameters
+        ----------
+        **params : dict
+            By name. A criterion that is given by its name becomes an object where a parameter of
+            its own is set.
+
+        Returns
+        -------
+        self : object
+        """
+        given = getattr(self, "criterion", None)
+        nested = any(name.startswith("criterion__") for name in params)
+        if nested and isinstance(given, str) and "criterion" not in params:
+            self.criterion: str | Criterion = as_criterion(given)
+        return super().set_params(**params)  # type: ignore[no-any-return]
 
     @property
     def _retention(self) -> Array:
@@ -369,7 +389,7 @@ def solution_axes(
     problem: Problem, solution: Solution, space: RowSpace | None = None
 ) -> PrincipalAxes:
     """The axes of a solution; `space` is where the problem is posed, if not in all columns."""
-    at_hand = problem.loss == "mean" and problem.centering == "global" and not problem.is_large
-    covariance = problem.total_matrix if at_hand else None
+    ordinary = problem.aggregation == "mean" and problem.centering == "global"
+    covariance = problem.total_matrix if ordinary and not problem.is_large else None
     found = (solution.basis, problem.moments, covariance, solution.retention, space)
     return principal_axes(*found, is_ordered=solution.is_ordered)

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from fairpca._linalg.device import diagonals
 from fairpca._rows.text import listed, quote, short_text
-from fairpca.certificate.words import NOUNS
 from fairpca.estimators.chance import indistinct_groups
 from fairpca.estimators.gather import Gathered
 from fairpca.exceptions import warn_user
@@ -90,7 +89,7 @@ def cautions(
     if indistinct.any():
         text = _chance(problem, indistinct, groups, quoted) + advice
         found.append(Caution("May be chance", text))
-    if problem.loss == "sum":
+    if problem.aggregation == "sum":
         found.append(
             Caution(
                 "Sums, not averages",
@@ -167,14 +166,14 @@ def _chance(
     groups: Sequence[str],
     quoted: Callable[[str], str],
 ) -> str:
-    count, noun = problem.moments.count, NOUNS[problem.measure, bool(problem.relative)]
+    count, noun = problem.moments.count, problem.goal.measured.noun
     chosen = [int(i) for i in np.argsort(count, kind="stable") if indistinct[i]]
     names = [
         f"{quoted(groups[i])} ({count[i]:,} row{'' if count[i] == 1 else 's'})" for i in chosen
     ]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     named = ", ".join(names[:_NAMED]) + more
-    if problem.measure == "disparity":
+    if problem.goal.measured.baseline == "own":
         drawn = "as many rows drawn at random from the whole table could have as much"
     else:
         drawn = "random rows of the same number vary by as much as the groups differ"

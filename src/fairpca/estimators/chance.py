@@ -81,13 +81,13 @@ def indistinct_groups(
     # A group of all rows is not drawn from them; next to nothing is in its place.
     noise = np.maximum(1.0 / rows - problem.moments.n_partitions / rows.sum(), _NO_NOISE)
     # In shares of all variance, so that no unit of the rows is too large or too small.
-    units: Array | float = unit * (problem.moments.weight if problem.loss == "sum" else 1.0)
+    units: Array | float = unit * (problem.moments.weight if problem.aggregation == "sum" else 1.0)
     groups = _Groups(problem, gathered, values / unit, unit, noise)
     traces = problem.traces / units
-    if problem.measure == "disparity":
+    if problem.goal.measured.baseline == "own":
         largest = float((table.disparity / units).max())
         found = groups.alike(table.pca_disparity / units, traces, _OF_INTEREST * largest)
-    elif problem.relative or problem.loss == "mean":
+    elif problem.goal.measured.relative or problem.aggregation == "mean":
         found = groups.apart_by_chance(table.pca_loss / units, traces)
     else:  # sums differ as the sizes of groups do
         found = np.zeros(len(rows), dtype=bool)
@@ -145,8 +145,8 @@ class _Groups:
         rows = problem.moments.weight / problem.moments.weight.sum()
         share = float(rows @ losses / (rows @ traces))
         # The measure as a sum of what is kept and what is lost, to first order.
-        on_kept, on_lost = (0.0, 1.0) if problem.measure == "loss" else (1.0, 0.0)
-        if problem.relative:
+        on_kept, on_lost = (0.0, 1.0) if problem.goal.measured.baseline == "all" else (1.0, 0.0)
+        if problem.goal.measured.relative:
             on_kept, on_lost = -share, 1.0 - share
         measures = on_kept * (traces - losses) + on_lost * losses
         apart = measures - rows @ measures
@@ -216,7 +216,7 @@ def _spectrum(problem: Problem) -> Array:
     with the sum that they have.
     """
     moments, d = problem.moments, problem.moments.n_features
-    rows = moments.weight.sum() / moments.n_partitions if problem.loss == "sum" else 1.0
+    rows = moments.weight.sum() / moments.n_partitions if problem.aggregation == "sum" else 1.0
     values = np.maximum(problem.total_eigenpairs[0], 0.0) / rows
     m = len(values)
     if m == d:

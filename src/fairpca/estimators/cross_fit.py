@@ -43,6 +43,9 @@ CANDIDATES = (0.0, 10.0, 30.0, 100.0, 300.0, 1000.0, np.inf)
 _FEWEST = 5
 """Rows below which a group has no say in the choice: its few rows would be held out one by one."""
 
+_SAME_SCORE = 1e-9
+"""Difference of scores, relative to the largest, that is rounding: they count as equal."""
+
 _UNTOLD = 2.0
 """Standard errors up to which a score may exceed the least one and still be as good: held-out rows
 do not tell which of these amounts is the best."""
@@ -288,7 +291,7 @@ def cross_fit(
 
     def judged(kept: Array, traces: Array, counted: NDArray[np.bool_]) -> tuple[Array, Array]:
         measures = np.array([_measures(problem, own, traces - row, row) for row in kept])
-        return measures, np.array([_score(problem, row, counted) for row in measures])
+        return measures, np.array([problem.goal.score(row, counted) for row in measures])
 
     measures, scores = judged(kept, traces, counted)
     # The same without each fold, whose share of each group's rows is missing.
@@ -356,23 +359,15 @@ def chosen_shrinkage(
 
 def _measures(problem: Problem, own: Array, loss: Array, kept: Array) -> Array:
     """The measure of each group that loses and keeps so much on held-out rows."""
-    measured = {"disparity": loss - own, "loss": loss}.get(problem.measure, -kept)
-    measures: Array = measured / problem.measured.units
-    return measures
-
-
-def _score(problem: Problem, measures: Array, counted: NDArray[np.bool_]) -> float:
-    """What is to be small on held-out rows, by what is asked for."""
-    if problem.goal == "equal":
-        return float(np.ptp(measures[counted]))
-    if problem.goal == "bounds":
-        return float((measures - problem.caps)[counted].max())
-    return float(measures[counted].max())
+    baseline = problem.goal.measured.baseline
+    measured = {"own": loss - own, "all": loss, "none": -kept}[baseline]
+    return np.asarray(measured / problem.affine.units)
 
 
 def _least(scores: Array) -> int:
     """The amount with the least score; among equals the most shrinkage, which fits rows least."""
-    return len(scores) - 1 - int(scores[::-1].argmin())
+    equal = scores <= scores.min() + _rounding(scores)
+    return int(np.flatnonzero(equal)[-1])
 
 
 def _errors(scores: Array, others: Array) -> Array:
@@ -389,7 +384,12 @@ def _errors(scores: Array, others: Array) -> Array:
 
 def _possible(scores: Array, errors: Array) -> NDArray[np.int64]:
     """The amounts that may be the best: held-out rows do not tell them from the one that is."""
-    return np.flatnonzero(scores - scores.min() <= _UNTOLD * errors)
+    return np.flatnonzero(scores - scores.min() <= _UNTOLD * errors + _rounding(scores))
+
+
+def _rounding(scores: Array) -> float:
+    """What rounding can make of a difference of scores."""
+    return _SAME_SCORE * float(np.abs(scores).max())
 
 
 def _choice(scores: Array, errors: Array, candidates: Sequence[float], credible: float) -> int:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from numbers import Integral
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
+from fairpca._linalg.backends import cluster_library
 from fairpca._linalg.threads import threads_for
-from fairpca._rows.labels import grouping_of
+from fairpca._rows.checks import check_choice, check_flag, check_seed
+from fairpca._rows.labels import GROUPINGS, UNGROUPED, grouping_of
 from fairpca._rows.row_space import RowSpace
 from fairpca.certificate import Certificate, warn_of_certificate
+from fairpca.criteria import Criterion, Equal, MinMax, as_criterion
 from fairpca.estimators.base import LinearReduction, solution_axes
 from fairpca.estimators.baselines import Baselines
 from fairpca.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from fairpca.estimators.cautions import TO_FIT, TRIED, warn_of_cautions, warn_of_one_group
-from fairpca.estimators.choices import PROBLEM_CHOICES, checked_solver
 from fairpca.estimators.cross_fit import CrossFit, chosen_shrinkage
-from fairpca.estimators.distributed import DistributedTransform
 from fairpca.estimators.gather import (
     Gathered,
     check_dimension,
@@ -27,15 +29,80 @@ from fairpca.estimators.gather import (
     warn_of_no_groups,
 )
 from fairpca.estimators.nesting import NestingTable
-from fairpca.estimators.partial import MomentsFit, Taken
-from fairpca.estimators.shrinkage import shrunk_problem, unshrunk
+from fairpca.estimators.shrinkage import check_shrinkage, shrunk_problem, unshrunk
+from fairpca.exceptions import warn_user
 from fairpca.group_table import GroupTable
+from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers import Solver
+from fairpca.solvers import SOLVERS, Nested, Solver, check_nested, has_own_criterion
 
 
-class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearReduction):
+@dataclass(frozen=True, eq=False)
+class PartialFitState:
+    """What `partial_fit` keeps between calls.
+
+    Attributes
+    ----------
+    moments : GroupMoments
+        Of all rows so far.
+    grouped : bool
+        Whether they are by sensitive features.
+    """
+
+    moments: GroupMoments
+    grouped: bool
+
+
+class ClusterTransform:
+    """`transform` that leaves the rows of Dask and Spark where they are.
+
+    A base class, so that it is not wrapped by what scikit-learn's `set_output` asks for: that would
+    collect all rows.
+    """
+
+    def transform(self, X: Any) -> Any:
+        """Project rows on the components.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Or an array or data frame of Dask, or a data frame of Spark. Those two take the columns
+            of the fit by their names and leave others out.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components_)
+            Of Dask and Spark what was given: nothing is computed until its rows are asked for.
+        """
+        if cluster_library(X) is None:
+            return super().transform(X)  # type: ignore[misc]
+        from fairpca.sources import transform_distributed
+
+        return transform_distributed(self, X)
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Fit, and project the same rows on the components.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Or of Dask or Spark, as in `fit`.
+        y : ignored
+        **fit_params : dict
+            What `fit` takes, such as ``sensitive_features``.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components_)
+            What `transform` returns.
+        """
+        if cluster_library(X) is None:
+            return super().fit_transform(X, y, **fit_params)  # type: ignore[misc]
+        return self.fit(X, y, **fit_params).transform(X)  # type: ignore[attr-defined]
+
+
+class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
     """Principal component analysis that is fair to the worst-off group.
 
     Ordinary PCA fits the majority. This finds the subspace of `n_components` dimensions in which
@@ -46,28 +113,14 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
     ----------
     n_components : int, float or None, default=None
         Dimension of the subspace: a number from 1 to the number of columns; a share in (0, 1),
-        meaning the smallest dimension at which the worst-off group keeps that share of its
-        variance (about the centre that `centering` names); or None for the numerical rank.
-    criterion : {"minmax", "equal"}, default="minmax"
-        "minmax" asks for the least largest disparity, and where that leaves a choice for the least
-        total loss. "equal" asks for equal disparities at the least total loss, the definition of
-        Kamani et al. For two groups they agree; for more, equality can leave every group worse off
-        than ordinary PCA.
-    tolerance : float, default=0.0
-        How far apart the disparities of two groups may lie, in their units; only for "equal".
-    measure : {"disparity", "loss", "variance"}, default="disparity"
-        What stands in the place of the disparity above: the disparity itself, the reconstruction
-        loss, or minus the variance that a group keeps.
-    relative : bool, default=False
-        Whether it is divided by the group's variance, which makes it a share, without a unit.
-    bounds : float, mapping or array-like of shape (k,), default=None
-        Ask for the least total loss with no group's measure above its bound: one number for all
-        groups, one for each in the order of ``group_table_.labels``, or some by label, which leaves
-        the other groups without a bound. With ``measure="variance"`` bounds are what each group
-        keeps at the least.
-    max_extra_loss : float, default=None
-        Ask for the least largest measure among subspaces whose total loss exceeds ordinary PCA's,
-        the least of all, by at most this share: 0.01 is one per cent more, 0 leaves PCA itself.
+        meaning the smallest dimension at which every group keeps that share of its variance with
+        this criterion; or None for the numerical rank.
+    criterion : {"minmax", "equal", "balanced"} or Criterion, default="minmax"
+        The notion of fairness. "minmax" minimises the largest disparity; ties are broken by total
+        loss (`MinMax`). "equal" asks for equal disparities at the least total loss, the definition
+        of Kamani et al. (`Equal`). "balanced" lets each group weigh the same, whatever its size
+        (`Balanced`). As objects they have parameters: the measure that fairness is judged on, a
+        tolerance, a limit on the extra loss, and bounds for single groups (`AtMost`).
     nested : bool, default=False
         Whether the first j components are to be a fair subspace of j dimensions for every j. Each
         component is then the best given those before it, and they keep this order. `nesting_` says
@@ -77,15 +130,8 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         further rows of the group had been drawn from all rows. Small groups are then not fitted to
         their noise. 0 is exactly fair to the rows at hand, `numpy.inf` is ordinary PCA, and "auto"
         chooses by rows held out, in five folds, and by what groups differ beyond chance.
-    loss : {"mean", "sum"}, default="mean"
-        Whether a group's loss is the mean over its rows or the sum (the formula of Kamani et al.,
-        which lets a small group bear a large loss per row).
-    centering : {"global", "group"}, default="global"
-        Whether losses are measured from the mean of all rows or of each group. `mean_` and
-        `transform` always use the mean of all rows, so with "group" the losses are not those of
-        ``inverse_transform(transform(X))``.
-    solver : str or object with ``solve(problem)``, default="auto"
-        "exact" finds the optimum, with a proof (`ExactSolver`); "auto" is "exact". "pareto" is the
+    solver : str or object with ``solve(problem)``, default="exact"
+        "exact" finds the optimum, with a proof (`ExactSolver`). "pareto" is the
         gradient method of Kamani et al., which ends near it (`ParetoDescent`). The others are
         published methods to compare with, each with a criterion of its own: "sdp", "mw",
         "sdp-iterative", "mw-iterative", "epsilon-constraint", "lagrangian", "nash",
@@ -180,21 +226,17 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
     solution_: Solution
     baselines_: Baselines | None
 
+    # Without this, metadata routing would ask every user to request it, as for fit.
+    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+
     def __init__(
         self,
         n_components: int | float | None = None,
         *,
-        criterion: str = "minmax",
-        tolerance: float = 0.0,
-        measure: str = "disparity",
-        relative: bool = False,
-        bounds: Any = None,
-        max_extra_loss: float | None = None,
+        criterion: str | Criterion = "minmax",
         nested: bool = False,
         shrinkage: float | str = 0,
-        loss: str = "mean",
-        centering: str = "global",
-        solver: str | Solver = "auto",
+        solver: str | Solver = "exact",
         whiten: bool = False,
         groups: str | None = "intersections",
         keep_sensitive: bool = False,
@@ -203,15 +245,8 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
     ) -> None:
         self.n_components = n_components
         self.criterion = criterion
-        self.tolerance = tolerance
-        self.measure = measure
-        self.relative = relative
-        self.bounds = bounds
-        self.max_extra_loss = max_extra_loss
         self.nested = nested
         self.shrinkage = shrinkage
-        self.loss = loss
-        self.centering = centering
         self.solver = solver
         self.whiten = whiten
         self.groups = groups
@@ -260,6 +295,134 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         self._finish(gathered, solver, grouped=sensitive_features is not None, y=y)
         return self
 
+    def fit_moments(self, moments: GroupMoments) -> FairPCA:
+        """Find the fair subspace of rows of which only the moments are at hand.
+
+        The result is that of `fit` on those rows: `GroupMoments` are all that it keeps of them.
+        They come from parts of the data, files (`fairpca.sources`) or other places.
+
+        Parameters
+        ----------
+        moments : GroupMoments
+            Of at least two rows. Their `feature_names`, if any, become `feature_names_in_`.
+
+        Returns
+        -------
+        self : FairPCA
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fairpca import FairPCA, GroupMoments
+        >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+        >>> groups = np.repeat(["a", "b"], 150)
+        >>> halves = (GroupMoments.from_rows(X[i::2], groups[i::2]) for i in range(2))
+        >>> fair = FairPCA(2).fit_moments(GroupMoments.merge(halves))
+        >>> fair.group_table_.count.tolist()
+        [150, 150]
+        """
+        if not isinstance(moments, GroupMoments):
+            raise TypeError(
+                f"fit_moments takes GroupMoments, not a {type(moments).__name__}: use fit for rows."
+            )
+        return self.fit_gathered(Gathered.from_moments(moments))
+
+    def fit_gathered(self, gathered: Gathered) -> FairPCA:
+        """Find the fair subspace of rows that `gather` has checked and summed up already.
+
+        For those who gather once and fit several times; `fit` and `fit_moments` are for the rest.
+
+        Parameters
+        ----------
+        gathered : Gathered
+            What it returned.
+
+        Returns
+        -------
+        self : FairPCA
+        """
+        grouped = gathered.moments.labels != UNGROUPED
+        gathered = gathered.grouped(self.groups)
+        solver = self._check_gathered(gathered)
+        self._finish(gathered, solver, grouped=grouped)
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> FairPCA:
+        """Take in some more rows and find the fair subspace of all rows so far.
+
+        After any batches the subspace is that of `fit` on all of their rows: what is kept between
+        calls are their moments, which add exactly. New groups may turn up at any time. Each call
+        finds the subspace again; where only the last one matters, add `GroupMoments` and call
+        `fit_moments` once. `fit` and `fit_moments` start over and keep no moments (they would
+        make every pickle larger), so `partial_fit` after one of them starts over too, and warns.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Numeric and without missing values. Of a first row alone there is no subspace yet: the
+            estimator is fitted from the second one on.
+        y : ignored
+        sensitive_features : str, list of str or array-like of shape (n_samples,) or (n_samples, m)
+            As for `fit`. All calls give them, or none.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights of the rows.
+
+        Returns
+        -------
+        self : FairPCA
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fairpca import FairPCA
+        >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+        >>> groups = np.repeat(["a", "b", "c"], 100)
+        >>> fair = FairPCA(2)
+        >>> for batch in np.split(np.random.default_rng(1).permutation(300), 3):
+        ...     fair = fair.partial_fit(X[batch], sensitive_features=groups[batch])
+        >>> fair.group_table_.count.tolist()
+        [100, 100, 100]
+        """
+        solver = self._check_parameters()
+        before: PartialFitState | None = getattr(self, "_partial_fit_state", None)
+        if before is None and hasattr(self, "components_"):
+            warn_user(
+                "partial_fit starts over: fit and fit_moments keep no moments that it could add "
+                "to. To go on from other rows, add their GroupMoments and call fit_moments."
+            )
+        grouped = sensitive_features is not None
+        if before is not None and before.grouped != grouped:
+            raise ValueError(
+                "sensitive_features must be given in all calls of partial_fit or in none, and "
+                f"earlier calls had {'none' if grouped else 'them'}."
+            )
+        # Intersections, of which any groups can be made, also after other batches.
+        options = {"groups": None if self.groups is None else "intersections"}
+        # Moments without folds cannot be added to others that have them, nor they to these.
+        folds = self._needs_folds(grouped) if before is None else before.moments.has_folds
+        options["folds"] = "all" if folds else None
+        gathered = self._gather(
+            X, sensitive_features, sample_weight, reset=before is None, least_rows=1, **options
+        )
+        moments = gathered.moments if gathered.cells is None else gathered.cells
+        if before is not None:
+            moments = before.moments + moments
+        state = PartialFitState(moments, grouped)
+        if moments.n_rows >= 2:
+            gathered = Gathered.from_moments(moments, self.groups)
+            first = before is None or before.moments.n_rows < 2
+            self._finish(gathered, solver, grouped=grouped, y=y, state=state, first=first)
+        else:
+            self._partial_fit_state = state
+        return self
+
     @classmethod
     def from_solution(
         cls,
@@ -274,7 +437,7 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         Parameters
         ----------
         problem : Problem
-            Its dimension and choices become parameters.
+            Its dimension and criterion become parameters.
         solution : Solution
             What a solver returned for it.
         missing_labels, random_state : str, int or None
@@ -283,7 +446,8 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         Returns
         -------
         FairPCA
-            Fitted; to fit it anew takes the solver "auto".
+            Fitted. Its solver is "exact", and a further `fit` takes mean losses about the mean of
+            all rows, whatever the problem took.
 
         Examples
         --------
@@ -294,12 +458,11 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         >>> FairPCA.from_solution(problem, ExactSolver().solve(problem)).transform(X).shape
         (300, 2)
         """
-        choices = {name: getattr(problem, name) for name in PROBLEM_CHOICES}
         others: dict[str, Any] = {"missing_labels": missing_labels, "random_state": random_state}
         features, sensitive = problem.moments.feature_names, problem.moments.group_names
         others["groups"] = grouping_of(problem.moments.labels)
         others["keep_sensitive"] = not set(features or ()).isdisjoint(sensitive or ())
-        fair = cls(problem.n_components, **choices, **others)
+        fair = cls(problem.n_components, criterion=problem.criterion, **others)
         record_columns(fair, problem.moments)
         fair._set_fitted(problem, solution)
         return fair
@@ -311,7 +474,7 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         *,
         grouped: bool,
         y: Any = None,
-        taken: Taken | None = None,
+        state: PartialFitState | None = None,
         first: bool = True,
     ) -> None:
         """Solve and set what is fitted; where groups are not given, the first batch warns."""
@@ -325,9 +488,9 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
             self._set_fitted(problem, solution, gathered.space, judged)
             # Together with the rest, so that a call that is interrupted can be made again. Only
             # partial_fit keeps moments: others would make their pickles larger for nothing.
-            self.__dict__.pop("_taken", None)
-            if taken is not None:
-                self._taken = taken
+            self.__dict__.pop("_partial_fit_state", None)
+            if state is not None:
+                self._partial_fit_state = state
             warn_of_certificate(solution.certificate)
             advice = TRIED if self.shrinkage == "auto" else TO_FIT
             said = {"advice": advice, "choice": judged and judged.caution}
@@ -350,10 +513,8 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         n_steps, n = getattr(solver, "n_steps", 0), self.n_components
         task = FitTask(self, n_steps) if n_steps else None
         share = None if n is None or isinstance(n, Integral) else float(n)
-        choices = {name: getattr(self, name) for name in PROBLEM_CHOICES}
-        choices["tolerance"] = float(self.tolerance)
-        for r in gathered.dimensions(n, **choices):
-            problem = gathered.problem(r, **choices)
+        for r in gathered.dimensions(n):
+            problem = gathered.problem(r, criterion=self.criterion)
             n0, judged = chosen_shrinkage(self.shrinkage, gathered, self.groups, problem, solver)
             progress = None if task is None else task.steps()
             # Solvers without steps need not know of progress.
@@ -397,3 +558,53 @@ class FairPCA(CallbackSupportMixin, MomentsFit, DistributedTransform, LinearRedu
         beyond = None if judged is None else (judged.pca_disparity, judged.disparity)
         table = GroupTable.from_problem(problem, solution.group_losses, "fair")
         self.group_table_ = replace(table, held_out=beyond)
+
+
+def checked_solver(fair: Any) -> Solver:
+    """The solver that an estimator's parameters name; wrong ones are refused before any work."""
+    check_n_components(fair.n_components)
+    criterion = as_criterion(fair.criterion)
+    check_shrinkage(fair.shrinkage)
+    for name in ("nested", "whiten", "keep_sensitive"):
+        check_flag(name, getattr(fair, name))
+    check_choice("groups", fair.groups, GROUPINGS)
+    check_seed(fair.random_state)
+    solver: Any = _named_solver(fair.solver, fair.random_state)
+    if fair.nested:
+        check_nested(criterion, solver)
+        solver = Nested(solver)
+    elif has_own_criterion(solver):
+        free = isinstance(criterion, MinMax) and criterion.max_extra_loss is None
+        if criterion.measure != "disparity" or not (free or isinstance(criterion, Equal)):
+            raise ValueError(
+                f"solver={fair.solver!r} has a criterion of its own, and cannot do {criterion!r}: "
+                "leave out one or the other."
+            )
+    checked: Solver = solver
+    return checked
+
+
+def check_n_components(n: object) -> None:
+    """Raise ValueError unless this is None, a number of dimensions or a share."""
+    whole = isinstance(n, Integral) and not isinstance(n, bool)
+    share = isinstance(n, Real) and not isinstance(n, Integral)
+    if not (n is None or (whole and int(n) >= 1) or (share and 0.0 < float(n) < 1.0)):  # type: ignore[call-overload,arg-type]
+        raise ValueError(
+            "n_components must be None, an integer of at least 1, or a share strictly "
+            f"between 0 and 1, got {n!r}."
+        )
+
+
+def _named_solver(given: Any, random_state: int | None) -> Any:
+    if isinstance(given, type | partial):
+        made: Any = getattr(given, "func", given)
+        raise ValueError(
+            f"solver must be an instance, not the class {made.__name__}: write "
+            f"solver={made.__name__}()."
+        )
+    if hasattr(given, "solve"):
+        return given
+    check_choice("solver", given, tuple(SOLVERS))
+    make: Any = SOLVERS[given]
+    known = {field.name for field in fields(getattr(make, "func", make))}
+    return make(random_state=random_state) if "random_state" in known else make()

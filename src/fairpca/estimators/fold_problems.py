@@ -78,8 +78,8 @@ class FoldProblems:
             group_names=problem.moments.group_names,
             group_orders=problem.moments.group_orders,
         )
-        bounds = None if problem.bounds is None else problem.bounds[some]
-        return replace(problem, moments=moments, bounds=bounds)
+        criterion = problem.criterion.for_groups(problem, some)
+        return replace(problem, moments=moments, criterion=criterion)
 
     def centers(self, training: Problem) -> Array:
         """From where each group's held-out rows are measured; (k, d).
@@ -126,6 +126,6 @@ class FoldProblems:
     def _shares(self, sums: Array) -> Array:
         """The sums over each group's parts, (k, n_parts) or the same for all, per weight."""
         total = (self._members * sums).sum(axis=1)
-        if self._problem.loss == "sum":
+        if self._problem.aggregation == "sum":
             return np.asarray(total)
         return np.asarray(total / (self._members @ self._cells.weight))

@@ -115,12 +115,12 @@ class Gathered:
         level = values[0] * self.n_features * np.finfo(float).eps
         return max(int((values > level).sum()), 1)
 
-    def dimensions(self, n_components: Any, **choices: Any) -> Sequence[int]:
+    def dimensions(self, n_components: Any) -> Sequence[int]:
         """The dimensions to try: the first in which every group keeps its share is the answer."""
         if n_components is None or isinstance(n_components, Integral):
             return [self.numerical_rank() if n_components is None else int(n_components)]
         # In no subspace does a group keep more than in its own, so start where that is enough.
-        problem = self.problem(1, **choices)
+        problem = self.problem(1)
         values = np.maximum(np.linalg.eigvalsh(problem.matrices)[:, ::-1], 0.0)
         needed = (1 - _ROUNDING) * float(n_components) * problem.traces[:, None]
         enough = (np.cumsum(values, axis=1) >= needed).all(axis=0)

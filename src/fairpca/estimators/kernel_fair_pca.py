@@ -24,9 +24,10 @@ from fairpca._rows.checks import check_whole_number, explain_not_finite
 from fairpca._rows.groups import Groups
 from fairpca._rows.text import short_text
 from fairpca.certificate import Certificate, warn_of_certificate
+from fairpca.criteria import Criterion
 from fairpca.estimators.base import solution_axes
 from fairpca.estimators.cautions import TO_MERGE, warn_of_cautions, warn_of_one_group
-from fairpca.estimators.choices import PROBLEM_CHOICES, checked_solver
+from fairpca.estimators.fair_pca import checked_solver
 from fairpca.estimators.gather import Gathered, warn_of_no_groups
 from fairpca.estimators.kernel_features import (
     KERNEL_MATRICES,
@@ -77,7 +78,7 @@ class KernelFairPCA(PreimageReduction):
         They are drawn at random within each group. Half of them are shared equally among the
         groups, so that small ones are spanned too, and the others go by their numbers of rows;
         each group has at least `n_components`, or all of its rows.
-    criterion, tolerance, measure, relative, bounds, max_extra_loss, solver : as for `FairPCA`
+    criterion, solver : as for `FairPCA`
         What is asked for and who finds it.
     fit_inverse_transform : bool, default=False
         Whether `inverse_transform` is learned.
@@ -164,7 +165,7 @@ class KernelFairPCA(PreimageReduction):
     landmark_share_: Array
 
     # Choices of FairPCA that there are not here, for the checks that both share.
-    loss, centering, nested, shrinkage, whiten = "mean", "global", False, 0, False
+    nested, shrinkage, whiten = False, 0, False
 
     def __init__(
         self,
@@ -176,13 +177,8 @@ class KernelFairPCA(PreimageReduction):
         coef0: float = 1,
         kernel_params: dict[str, Any] | None = None,
         n_landmarks: int | None = None,
-        criterion: str = "minmax",
-        tolerance: float = 0.0,
-        measure: str = "disparity",
-        relative: bool = False,
-        bounds: Any = None,
-        max_extra_loss: float | None = None,
-        solver: str | Solver = "auto",
+        criterion: str | Criterion = "minmax",
+        solver: str | Solver = "exact",
         fit_inverse_transform: bool = False,
         alpha: float = 1.0,
         groups: str | None = "intersections",
@@ -198,11 +194,6 @@ class KernelFairPCA(PreimageReduction):
         self.kernel_params = kernel_params
         self.n_landmarks = n_landmarks
         self.criterion = criterion
-        self.tolerance = tolerance
-        self.measure = measure
-        self.relative = relative
-        self.bounds = bounds
-        self.max_extra_loss = max_extra_loss
         self.solver = solver
         self.fit_inverse_transform = fit_inverse_transform
         self.alpha = alpha
@@ -255,8 +246,7 @@ class KernelFairPCA(PreimageReduction):
                 warn_of_no_groups(y, "set groups=None if ordinary kernel PCA is wanted")
             else:
                 warn_of_one_group(gathered.moments)
-        choices = {name: getattr(self, name) for name in PROBLEM_CHOICES}
-        problem = gathered.problem(int(self.n_components), **choices)
+        problem = gathered.problem(int(self.n_components), criterion=self.criterion)
         solution = solver.solve(problem)
         self._set_fitted(problem, solution, to_span)
         self._set_shares(problem, gathered.group_sums(outside) / gathered.moments.count)

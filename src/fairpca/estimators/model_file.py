@@ -27,8 +27,8 @@ The header has these keys:
 The arrays are ``components``, ``mean``, ``explained_variance``, ``explained_variance_ratio``,
 ``singular_values``, ``basis``, ``group_losses``, ``own_losses``, ``pca_losses``, ``variances``,
 ``measures``, ``change_from_pca``, ``multipliers`` and, where there are any, ``projection_factors``,
-``retention``, ``miss_multipliers``, ``minmax_measures``, ``held_out`` (of the table), ``means`` and
-``scales`` (of the preparation), ``own_bases`` and ``pca_basis`` (of the `Baselines`),
+``retention``, ``violation_multipliers``, ``minmax_measures``, ``held_out`` (of the table),
+``means`` and ``scales`` (of the preparation), ``own_bases`` and ``pca_basis`` (of the `Baselines`),
 ``nesting_value``,
 ``nesting_free_value``, ``nesting_free_bound`` and ``nesting_gap`` (of a `NestingTable`).
 Infinite numbers are texts in the header. A solver's `history` is not kept. Groups whose labels are

@@ -12,6 +12,7 @@ from fairpca._linalg.types import Array
 from fairpca._rows.cells import TextTable, laid_out
 from fairpca._rows.checks import import_pandas
 from fairpca._rows.text import formatted, html_table, number_format
+from fairpca.measures import BY_NOUN
 from fairpca.solvers import NestedStep
 
 
@@ -111,7 +112,7 @@ class NestingTable:
         return html_table(*self._cells())
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
-        sign = -1.0 if self.measure in ("kept variance", "share kept") else 1.0
+        sign = BY_NOUN[self.measure].sign
         numbers = (sign * self.value, sign * self.free_value, self.price)
         form = number_format(numbers)
         rows = [

@@ -195,11 +195,12 @@ def measure_intervals(
             progress(group + 1, k)
     measures = np.array([problem.measures(basis) for basis in bases])
     # Nobody loses less than nothing, or keeps less; no share is more than all.
-    most = 1.0 if problem.relative else np.inf
-    if problem.measure == "disparity":
+    measure = problem.goal.measured
+    most = 1.0 if measure.relative else np.inf
+    if measure.baseline == "own":
         low, high = unbiased_ends(measures, draws, quantiles, 0.0, most)
     else:
-        sign = -1.0 if problem.measure == "variance" else 1.0
+        sign = measure.sign
         ends = loss_ends(sign * measures, sign * draws, quantiles)
         low, high = np.sort(sign * np.minimum(ends, most), axis=0)
     return Intervals(low, high, draws, quantiles)
@@ -355,9 +356,9 @@ class _Measured:
 
     def __init__(self, problem: Problem, group: int, bases: Sequence[Array]) -> None:
         self._bases = bases
-        self._measure, self._relative = problem.measure, bool(problem.relative)
+        self._measure = problem.goal.measured
         self._moving_center = problem.centering == "group"
-        self._scale = problem.moments.weight[group] if problem.loss == "sum" else 1.0
+        self._scale = problem.moments.weight[group] if problem.aggregation == "sum" else 1.0
         self._least = NO_VARIANCE * float(problem.traces.max()) / self._scale
 
     def __call__(self, drawn: Drawn) -> Array:
@@ -366,11 +367,11 @@ class _Measured:
         if self._moving_center:
             trace = trace - np.square(drawn.mean).sum(axis=1)
             kept -= [np.square(drawn.mean @ basis).sum(axis=1) for basis in self._bases]
-        constant = {"loss": trace, "variance": np.zeros_like(trace)}.get(self._measure)
+        constant = {"all": trace, "none": np.zeros_like(trace)}.get(self._measure.baseline)
         if constant is None:
             constant = drawn.own_gains(self._moving_center)
         unit = np.full_like(trace, 1.0 / self._scale)
-        if self._relative:
+        if self._measure.relative:
             unit = np.where(trace > self._least, trace, 1.0)
         measures: Array = (constant - kept) / unit
         return measures

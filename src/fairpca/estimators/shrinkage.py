@@ -32,7 +32,9 @@ def check_shrinkage(shrinkage: object, name: str = "shrinkage") -> None:
         )
 
 
-def shrunk_moments(moments: GroupMoments, n0: float, loss: str, centering: str) -> GroupMoments:
+def shrunk_moments(
+    moments: GroupMoments, n0: float, aggregation: str, centering: str
+) -> GroupMoments:
     """Moments whose groups have the shrunk matrices; all means are that of all rows.
 
     Parameters
@@ -40,13 +42,13 @@ def shrunk_moments(moments: GroupMoments, n0: float, loss: str, centering: str) 
     moments : GroupMoments
     n0 : float
         Shrinkage in rows of equal weight; infinity gives every group the same matrix.
-    loss, centering : str
+    aggregation, centering : str
         As for `Problem`. With "sum" a group's loss stays that of as many rows as it has, so that
         the total loss is only nearly that of the rows.
     """
     n, weight = moments.effective_count, moments.weight
     own = np.zeros(len(n)) if np.isinf(n0) else n / (n + n0)
-    if loss == "mean":
+    if aggregation == "mean":
         # Over 1 + n0, which makes no difference, so that no n0 is too large.
         grown = weight / n * (1.0 if np.isinf(n0) else (n + n0) / (1.0 + n0))
         weight = grown * (weight.sum() / grown.sum())
@@ -60,7 +62,7 @@ def shrunk_problem(problem: Problem, n0: float) -> Problem:
     """The problem with its groups' matrices shrunk."""
     if n0 == 0.0:
         return problem
-    moments = shrunk_moments(problem.moments, n0, problem.loss, problem.centering)
+    moments = shrunk_moments(problem.moments, n0, problem.aggregation, problem.centering)
     return replace(problem, moments=moments)
 
 

@@ -25,9 +25,9 @@ from fairpca._rows.checks import (
     check_seed,
     import_pandas,
 )
-from fairpca._rows.choices import CENTERINGS, LOSSES, check_fairness
 from fairpca._rows.labels import GROUPINGS
 from fairpca._rows.text import distinct_texts, formatted, html_table, number_format
+from fairpca.criteria import AtMost, Criterion, Equal
 from fairpca.estimators.callbacks import listening
 from fairpca.estimators.cautions import warn_of_cautions, warn_of_one_group
 from fairpca.estimators.fair_pca import FairPCA
@@ -36,7 +36,7 @@ from fairpca.exceptions import FairnessWarning
 from fairpca.group_table import GroupTable
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers import UNFAIRNESS, ExactSolver, check_sweep, sweep
+from fairpca.solvers import ExactSolver, check_sweep, end_of_front, sweep
 
 _SHOWN_POINTS = 8
 """Points in the printed table of a front."""
@@ -63,13 +63,12 @@ class ParetoFront:
     Attributes
     ----------
     problem : Problem
-        What was asked, with the criterion "minmax" or, over the spread, "equal".
+        What was asked. Its criterion says what unfairness is: the largest measure of a group for
+        `MinMax`, the spread for `Equal`.
     solutions : tuple of Solution
         By falling unfairness: the first has the least total loss of all (ordinary PCA, unless
-        ``centering="group"``), the last the smallest unfairness that was found. Where the first is
-        as fair as can be there is only one.
-    over : {"largest", "spread"}
-        What unfairness is.
+        the problem has ``centering="group"``), the last the smallest unfairness that was found.
+        Where the first is as fair as can be there is only one.
     missing_labels, random_state : str, int or None
         As given to `pareto_front`.
 
@@ -107,7 +106,6 @@ class ParetoFront:
 
     problem: Problem
     solutions: tuple[Solution, ...]
-    over: str = "largest"
     missing_labels: str = "error"
     random_state: int | None = None
 
@@ -118,7 +116,6 @@ class ParetoFront:
         n_points: int = 50,
         random_state: int | None = None,
         *,
-        over: str = "largest",
         missing_labels: str = "error",
         gap: float | None = None,
         time_limit: float | None = None,
@@ -129,14 +126,13 @@ class ParetoFront:
         Parameters
         ----------
         problem : Problem
-            Its criterion, tolerance, bounds and extra loss do not matter.
+            Its criterion is `MinMax`, for a front over the largest measure of a group, or `Equal`,
+            for one over the largest difference between two; a tolerance and a limit on the extra
+            loss do not matter.
         n_points : int, default=50
             How many points, from the least total loss to the smallest unfairness; at least 2.
         random_state : int or None, default=None
             Seed of the starts of the search, for more than two groups; None is a fixed seed too.
-        over : {"largest", "spread"}, default="largest"
-            What unfairness is: the largest measure of a group, or the largest difference between
-            the measures of two groups.
         missing_labels : {"error", "group", "drop"}, default="error"
             A parameter of the estimators of points.
         gap, time_limit, progress : as for `fairpca.solvers.sweep`
@@ -149,11 +145,15 @@ class ParetoFront:
         check_sweep(n_points, gap, time_limit)
         check_seed(random_state)
         check_progress(progress)
-        check_choice("over", over, UNFAIRNESS)
-        problem = problem.with_minmax() if over == "largest" else problem.with_tolerance(0.0)
+        problem = problem.with_criterion(end_of_front(problem.criterion))
         limits = {"gap": gap, "time_limit": time_limit}
-        solutions = sweep(problem, int(n_points), random_state, progress, over=over, **limits)
-        return cls(problem, tuple(solutions), over, missing_labels, random_state)
+        solutions = sweep(problem, int(n_points), random_state, progress, **limits)
+        return cls(problem, tuple(solutions), missing_labels, random_state)
+
+    @property
+    def over(self) -> str:
+        """What unfairness is: "largest", the largest measure of a group, or "spread"."""
+        return "spread" if isinstance(self.problem.criterion, Equal) else "largest"
 
     def __len__(self) -> int:
         return len(self.solutions)
@@ -213,7 +213,7 @@ class ParetoFront:
     def unfairness_bound(self) -> float:
         """No subspace is less unfair than this."""
         certificate = self.solutions[-1].certificate
-        return certificate.lower_bound if self.over == "largest" else certificate.miss_bound
+        return certificate.lower_bound if self.over == "largest" else certificate.violation_bound
 
     def select(
         self,
@@ -232,7 +232,7 @@ class ParetoFront:
             The number itself; negative ones count from the fairest.
         max_largest, max_spread : float, default=None
             The cheapest point whose largest measure, or whose spread, is no larger, up to rounding
-            (see `Certificate`). With ``measure="variance"`` measures are negative.
+            (see `Certificate`). Measures of what is kept are negative.
         max_extra_loss : float, default=None
             The fairest point that loses no more than ``1 + max_extra_loss`` times as much as the
             first: 0.01 is one per cent more.
@@ -300,9 +300,10 @@ class ParetoFront:
     def estimator(self, index: int | None = None, **wish: Any) -> FairPCA:
         """A fitted `FairPCA` for one point.
 
-        Its `bounds`, or its `tolerance`, are those of the point, so that fitting it to the same
-        rows finds the same subspace, or with more than two groups one as good as the certificate
-        says. That of the fairest point over the largest measure has the criterion "minmax" alone.
+        Its criterion is that of the point, `AtMost` with the largest measure or `Equal` with the
+        spread as tolerance, so that fitting it to the same rows finds the same subspace, or with
+        more than two groups one as good as the certificate says. That of the fairest point over
+        the largest measure is `MinMax`.
 
         Parameters
         ----------
@@ -325,23 +326,22 @@ class ParetoFront:
         """
         chosen = self.select(index, **wish)
         solution, problem = self.solutions[chosen], self.problem
-        bound = None
+        measured = problem.goal.measured
         if self.over == "spread":
             tolerance = solution.certificate.tolerance
             if self.spread[chosen] < tolerance - problem.negligible_spread:
                 tolerance = float(self.spread[chosen])  # the subspace of a fairer point
-            problem = problem.with_tolerance(tolerance)
+            problem = problem.with_criterion(Equal(tolerance, measured.name))
         elif solution.certificate.goal == "bounds":
-            largest = float(self.largest[chosen])
-            bound = max(-largest if problem.measure == "variance" else largest, 0.0)
-        fair = FairPCA.from_solution(
+            # One number, so that it can be fitted to rows with other groups, too.
+            bound = max(measured.sign * float(self.largest[chosen]), 0.0)
+            problem = problem.with_criterion(AtMost(bound, measured.name))
+        return FairPCA.from_solution(
             problem,
             solution,
             missing_labels=self.missing_labels,
             random_state=self.random_state,
         )
-        fair.bounds = bound  # one number, so that it can be fitted to rows with other groups, too
-        return fair
 
     def hypervolume(self, reference: tuple[float, float] | None = None) -> float:
         """Area that the points dominate, in unfairness and extra loss.
@@ -383,7 +383,7 @@ class ParetoFront:
     @property
     def worst_name(self) -> str:
         """What the measure of the worst-off group is called, such as "largest disparity"."""
-        which = "least" if self.problem.measure == "variance" else "largest"
+        which = "least" if self.problem.goal.measured.is_kept else "largest"
         return f"{which} {self[0].certificate.measure}"
 
     def to_dict(self) -> dict[str, list[Any]]:
@@ -424,7 +424,7 @@ class ParetoFront:
         """Head and a few of the points, the first and the last among them."""
         few = np.linspace(0, len(self) - 1, min(len(self), _SHOWN_POINTS)).round().astype(int)
         shown = shown_measures(self.problem, self.measures)
-        kept = self.problem.measure == "variance"
+        kept = self.problem.goal.measured.is_kept
         worst, spread = self.worst_name, "spread"
         best = f"{'largest' if kept else 'least'} {self[0].certificate.measure}"
         numbers = {
@@ -464,10 +464,9 @@ class ParetoFront:
 
 def shown_measures(problem: Problem, measures: Array) -> Array:
     """Measures as they are shown: what is kept has no minus sign."""
-    if problem.measure != "variance":
+    if not problem.goal.measured.is_kept:
         return measures
-    shown: Array = problem.measured.constants - measures
-    return shown
+    return np.asarray(problem.affine.constants - measures)
 
 
 def pareto_front(
@@ -476,11 +475,7 @@ def pareto_front(
     sensitive_features: Any,
     n_components: int | float,
     n_points: int = 50,
-    over: str = "largest",
-    measure: str = "disparity",
-    relative: bool = False,
-    loss: str = "mean",
-    centering: str = "global",
+    criterion: str | Criterion = "minmax",
     sample_weight: ArrayLike | None = None,
     groups: str = "intersections",
     keep_sensitive: bool = False,
@@ -503,12 +498,12 @@ def pareto_front(
     n_points : int, default=50
         How many points, evenly spaced in unfairness, from the least total loss to the fairest; at
         least 2.
-    over : {"largest", "spread"}, default="largest"
-        What unfairness is: the largest disparity of a group, so that no group is made worse off
-        for the sake of equality alone, or the largest difference between the disparities of two
-        groups, as in the paper.
-    measure, relative, loss, centering, sample_weight : as for `FairPCA` and its `fit`
-        What fairness is judged by, and the weights of the rows.
+    criterion : {"minmax", "equal"} or Criterion, default="minmax"
+        What unfairness is: with `MinMax` the largest disparity of a group, so that no group is
+        made worse off for the sake of equality alone; with `Equal` the largest difference between
+        the disparities of two groups, as in the paper. As objects they take another `measure`.
+    sample_weight : as for `FairPCA.fit`
+        The weights of the rows.
     groups, keep_sensitive, missing_labels : as for `FairPCA`
         What the sensitive columns make groups of.
     random_state : int or None, default=None
@@ -530,7 +525,7 @@ def pareto_front(
 
     See Also
     --------
-    fairpca.FairPCA : One point, with `max_extra_loss` or `bounds`.
+    fairpca.FairPCA : One point, with `MinMax(max_extra_loss=…)` or `AtMost`.
     fairpca.plotting.FrontDisplay : Draws it.
 
     Examples
@@ -574,11 +569,7 @@ def pareto_front(
         progress,
         n_components=n_components,
         n_points=n_points,
-        over=over,
-        measure=measure,
-        relative=relative,
-        loss=loss,
-        centering=centering,
+        criterion=criterion,
         groups=groups,
         keep_sensitive=keep_sensitive,
         missing_labels=missing_labels,
@@ -607,10 +598,7 @@ def gathered_front(
     """
     _check_dimension(n_components)
     check_sweep(n_points, options["gap"], options["time_limit"])
-    check_choice("over", options["over"], UNFAIRNESS)
-    check_fairness("minmax", 0.0, options["measure"], options["relative"], None, None)
-    check_choice("loss", options["loss"], LOSSES)
-    check_choice("centering", options["centering"], CENTERINGS)
+    options["criterion"] = end_of_front(options["criterion"])
     check_flag("keep_sensitive", keep_sensitive)
     check_choice("groups", groups, GROUPINGS[:-1])  # a front of one group is a point
     check_seed(options["random_state"])
@@ -635,20 +623,18 @@ def front_of(
     n_points: int,
     progress: Progress | None = None,
     *,
-    over: str = "largest",
+    criterion: str | Criterion = "minmax",
     missing_labels: str = "error",
     random_state: int | None = None,
     gap: float | None = None,
     time_limit: float | None = None,
-    **choices: Any,
 ) -> ParetoFront:
-    """The front of gathered rows, whose groups are warned of; choices are as for `Problem`."""
+    """The front of gathered rows, whose groups are warned of."""
     warn_of_one_group(gathered.moments)
     limits: dict[str, Any] = {"gap": gap, "time_limit": time_limit}
     if not isinstance(n_components, Integral):
-        criterion = "minmax" if over == "largest" else "equal"
         solver = ExactSolver(random_state=random_state, **limits)
-        fair = FairPCA(n_components, criterion=criterion, solver=solver, **choices)
+        fair = FairPCA(n_components, criterion=criterion, solver=solver)
         tell: Progress = (lambda *what: None) if progress is None else progress
         step = partial(tell, "finding the dimension: search")
         with (
@@ -657,12 +643,11 @@ def front_of(
         ):
             warnings.simplefilter("ignore", FairnessWarning)  # the front warns of the same
             n_components = fair.fit_gathered(gathered).n_components_
-    problem = gathered.problem(int(n_components), **choices)
+    problem = gathered.problem(int(n_components), criterion=criterion)
     front = ParetoFront.from_problem(
         problem,
         n_points,
         random_state,
-        over=over,
         missing_labels=missing_labels,
         progress=progress,
         **limits,

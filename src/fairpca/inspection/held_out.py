@@ -31,11 +31,13 @@ from fairpca._rows.checks import (
 )
 from fairpca._rows.named import chosen_columns, named_columns, without_columns
 from fairpca._rows.text import formatted, listed, number_format, short_text
+from fairpca.criteria import as_criterion
 from fairpca.estimators.fair_pca import FairPCA
 from fairpca.estimators.pipelines import Step, find_reduction
 from fairpca.exceptions import FairnessWarning, warn_user
 from fairpca.inspection.audit import MOST_NAMES, dense_blocks
 from fairpca.inspection.metrics import ScoredGroups, row_errors
+from fairpca.measures import MEASURES
 
 _CONFIDENCE = 0.95
 """How often the intervals of all groups hold together."""
@@ -218,11 +220,11 @@ def held_out_losses(
     measure : {"loss", "disparity"} or None, default=None
         What is measured. A disparity is the held-out loss minus an estimate of what the group's own
         PCA would lose, between what it loses of the rows it is fitted to, which is too little, and
-        of held-out rows, which is too much. None is the measure of a `FairPCA`, or the loss where
-        that is ``"variance"`` and for other reductions.
+        of held-out rows, which is too much. None is the disparity for a
+        `FairPCA` whose criterion is judged on disparities, relative or not, and else the loss.
     relative : bool or None, default=None
-        Whether it is divided by the group's variance, measured from the fitted mean. None is what
-        the `FairPCA` is set to, and False for other reductions.
+        Whether it is divided by the group's variance, measured from the fitted mean. None is
+        whether the measure of a `FairPCA` is a share, and False for other reductions.
     random_state : int or None, default=None
         Seed of the folds; None is a fixed seed too.
 
@@ -262,11 +264,13 @@ def held_out_losses(
         raise ValueError("dimensions must be one number of components or more, got none.")
     for r in dimensions:
         check_whole_number("dimensions", r)
+    criterion = getattr(reduction, "criterion", None)
+    judged = MEASURES["loss"] if criterion is None else as_criterion(criterion).measured
     if measure is None:
-        measure = "disparity" if getattr(reduction, "measure", "loss") == "disparity" else "loss"
+        measure = "disparity" if judged.baseline == "own" else "loss"
     check_choice("measure", measure, ("loss", "disparity"))
     if relative is None:
-        relative = getattr(reduction, "relative", False)
+        relative = judged.relative
     check_flag("relative", relative)
     check_seed(random_state)
     check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)

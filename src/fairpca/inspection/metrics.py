@@ -228,7 +228,7 @@ class WorstGroupScorer(BaseEstimator):
     >>> import numpy as np
     >>> import sklearn
     >>> from sklearn.model_selection import GridSearchCV
-    >>> from fairpca import FairPCA
+    >>> from fairpca import FairPCA, MinMax
     >>> from fairpca.metrics import WorstGroupScorer
     >>> rng = np.random.default_rng(0)
     >>> groups = np.repeat(["a", "b"], [100, 200])
@@ -237,8 +237,8 @@ class WorstGroupScorer(BaseEstimator):
     >>> order = rng.permutation(300)
     >>> with sklearn.config_context(enable_metadata_routing=True):
     ...     search = GridSearchCV(
-    ...         FairPCA(2, measure="variance", relative=True),
-    ...         {"max_extra_loss": [0, 0.05, None]},
+    ...         FairPCA(2, criterion=MinMax(measure="share_kept")),
+    ...         {"criterion__max_extra_loss": [0, 0.05, None]},
     ...         scoring=WorstGroupScorer(),
     ...     ).fit(X[order], sensitive_features=groups[order])
     >>> search.cv_results_["mean_test_score"].round(3)

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_rows, check_whole_number
-from fairpca.certificate.words import NOUNS
 from fairpca.estimators.cross_fit import CrossFit
 from fairpca.estimators.fair_pca import FairPCA
 from fairpca.estimators.pipelines import find_reduction
@@ -280,7 +279,7 @@ class FrontDisplay(Display):
         line_kw: Style = None,
     ) -> FrontDisplay:
         """Draw a `ParetoFront`; what is kept is drawn without a minus sign."""
-        levels, kept = np.abs(front.unfairness), front.problem.measure == "variance"
+        levels, kept = np.abs(front.unfairness), front.problem.goal.measured.is_kept
         name = f"{front.worst_name} {'by' if kept else 'of'} a group"
         if front.over == "spread":
             name = f"largest difference in {front[0].certificate.measure} between two groups"
@@ -536,7 +535,7 @@ class ShrinkageDisplay(Display):
                 'There is nothing to draw: no rows were held out. FairPCA(shrinkage="auto") does '
                 "so where some group is not large."
             )
-        noun = NOUNS[reduction.measure, bool(reduction.relative)]
+        noun = reduction.certificate_.measure
         goal = reduction.certificate_.goal
         return cls(reduction.cross_fit_, noun, goal).plot(ax=ax, line_kw=line_kw)
 

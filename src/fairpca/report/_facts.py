@@ -50,8 +50,6 @@ class Facts:
         What the last point is: "fairest", or over the spread "most equal".
     levels_down : bool
         Whether every group is worse off at the fairest point than with ordinary PCA.
-    baseline : str
-        What the first point is: losses from the groups' own means are another matter.
     """
 
     def __init__(
@@ -104,4 +102,3 @@ class Facts:
             self.equality = "impossible"
         self.fairest = "fairest" if front.over == "largest" else "most equal"
         self.levels_down = len(groups) > 1 and front[-1].certificate.all_worse_off
-        self.baseline = "ordinary PCA" if problem.centering == "global" else "the least total loss"

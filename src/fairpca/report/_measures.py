@@ -5,24 +5,25 @@ from dataclasses import dataclass
 from fairpca._linalg.types import Array
 from fairpca.certificate import rounded
 from fairpca.inspection.front import ParetoFront, shown_measures
+from fairpca.measures import Measure
 from fairpca.report._text import number, percent
 
 _FIGURES = 4
 
 _AXES = {
-    ("disparity", False): "loss beyond what the group must lose",
-    ("disparity", True): "loss beyond what the group must lose, % of its variance",
-    ("loss", False): "loss",
-    ("loss", True): "% of the group's variance that is lost",
-    ("variance", False): "variance that is kept",
-    ("variance", True): "% of the group's variance that is kept",
+    "disparity": "loss beyond what the group must lose",
+    "relative_disparity": "loss beyond what the group must lose, % of its variance",
+    "loss": "loss",
+    "share_lost": "% of the group's variance that is lost",
+    "kept_variance": "variance that is kept",
+    "share_kept": "% of the group's variance that is kept",
 }
 
 _MEANINGS = {
-    "disparity": "What a group loses beyond what it would lose on its own, because the reduction "
+    "own": "What a group loses beyond what it would lose on its own, because the reduction "
     "serves others too",
-    "loss": "The loss of a group",
-    "variance": "What the reduction keeps of a group: its variance minus its loss",
+    "all": "The loss of a group",
+    "none": "What the reduction keeps of a group: its variance minus its loss",
 }
 
 
@@ -37,6 +38,11 @@ class MeasureWords:
     front: ParetoFront
 
     @property
+    def measure(self) -> Measure:
+        """The measure itself."""
+        return self.front.problem.goal.measured
+
+    @property
     def noun(self) -> str:
         """What a group has of it: "disparity", "share kept" and so on."""
         return self.front[0].certificate.measure
@@ -49,23 +55,23 @@ class MeasureWords:
     @property
     def is_kept(self) -> bool:
         """Whether more is better."""
-        return self.front.problem.measure == "variance"
+        return self.measure.is_kept
 
     @property
     def is_relative(self) -> bool:
         """Whether it is a share of the group's variance."""
-        return bool(self.front.problem.relative)
+        return self.measure.relative
 
     @property
     def axis(self) -> str:
         """What stands under an axis of it."""
-        return _AXES[self.front.problem.measure, self.is_relative]
+        return _AXES[self.measure.name]
 
     @property
     def meaning(self) -> str:
         """What it is, in a sentence without its full stop."""
         share = ", as a share of its variance" if self.is_relative else ""
-        return f"{_MEANINGS[self.front.problem.measure]}{share}"
+        return f"{_MEANINGS[self.measure.baseline]}{share}"
 
     @property
     def verb(self) -> str:
@@ -80,7 +86,7 @@ class MeasureWords:
     @property
     def beyond(self) -> str:
         """What makes a disparity of a loss."""
-        return " beyond what it must" if self.front.problem.measure == "disparity" else ""
+        return " beyond what it must" if self.measure.baseline == "own" else ""
 
     def shown(self, measures: Array) -> Array:
         """Measures of the groups as they are shown."""

@@ -1,6 +1,5 @@
 """What the pictures of a report are drawn from, beside the numbers of its tables."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,13 +37,10 @@ def losses_by_dimension(problem: Problem, shown: NDArray[np.int64]) -> dict[str,
 
     `own` is None where that would take long.
     """
-    pca = problem
-    if problem.centering != "global":
-        pca = replace(problem, centering="global", own_bases=None)
-    vectors, d = pca.total_eigenpairs[1], problem.moments.n_features
+    vectors, d = problem.total_eigenpairs[1], problem.moments.n_features
     most = min(d, max(_MOST_DIMENSIONS, problem.n_components + 1))
     if vectors.shape[1] < most and d <= _MOST_COLUMNS:
-        total = pca.weighted_sum(pca.weights)
+        total = problem.weighted_sum(problem.weights)
         vectors = scipy.linalg.eigh(total, subset_by_index=[d - most, d - 1])[1][:, ::-1]
     most = min(most, vectors.shape[1])
     kept = np.cumsum([problem.kept(vectors[:, [j]]) for j in range(most)], axis=0)

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairpca._rows.checks import Progress, check_progress, check_whole_number
 from fairpca._rows.words import MIN_ROWS
+from fairpca.criteria import Criterion
 from fairpca.estimators.chance import indistinct_groups
 from fairpca.estimators.resampling import SEED, Intervals, check_resamples, measure_intervals
 from fairpca.files.atomic import replacing
@@ -190,11 +191,7 @@ def report(
     title: str = _TITLE,
     n_points: int = 50,
     n_resamples: int = 200,
-    over: str = "largest",
-    measure: str = "disparity",
-    relative: bool = False,
-    loss: str = "mean",
-    centering: str = "global",
+    criterion: str | Criterion = "minmax",
     sample_weight: ArrayLike | None = None,
     groups: str = "intersections",
     keep_sensitive: bool = False,
@@ -223,8 +220,8 @@ def report(
     n_resamples : int, default=200
         How often rows are drawn anew for the intervals; 0 leaves the intervals out. Groups of
         fewer than 30 rows, or 5 for each dimension, have none.
-    over, measure, relative, loss, centering : as for `pareto_front`
-        What the front is of that the slider runs over.
+    criterion : {"minmax", "equal"} or Criterion, default="minmax"
+        What the slider leads to, as for `pareto_front`.
     sample_weight, groups, keep_sensitive, missing_labels : as for `pareto_front`
         Weights of the rows, and what the sensitive columns make groups of.
     random_state : int or None, default=None
@@ -296,11 +293,7 @@ def report(
     options: dict[str, Any] = {
         "n_components": n_components,
         "n_points": n_points,
-        "over": over,
-        "measure": measure,
-        "relative": relative,
-        "loss": loss,
-        "centering": centering,
+        "criterion": criterion,
         "groups": groups,
         "keep_sensitive": keep_sensitive,
         "missing_labels": missing_labels,
@@ -318,6 +311,8 @@ def report(
         tell = None if progress is None else partial(progress, "drawing the rows of groups anew")
         intervals = measure_intervals(front.problem, gathered, bases, n_resamples, rng, tell)
     if code is None:
+        if not isinstance(criterion, str):
+            options["criterion"] = front.problem.criterion
         shown = {
             "n_resamples": n_resamples,
             "title": title,
@@ -355,9 +350,11 @@ def _python_code(options: dict[str, Any], shown: dict[str, Any], weighted: bool)
             if value != defaults[name]
         ) + (", sample_weight=weights" if weighted else "")
 
+    criterion = options["criterion"]
+    imported = "" if isinstance(criterion, str) else f"{type(criterion).__name__}, "
     return (
         "# X: the columns; groups: the sensitive column\n"
-        "from fairpca import pareto_front\n"
+        f"from fairpca import {imported}pareto_front\n"
         "from fairpca.report import report\n\n"
         f"report(X, sensitive_features=groups"
         f"{arguments(**options, **shown)}).open()\n\n"

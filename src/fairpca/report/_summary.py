@@ -62,10 +62,7 @@ def summarise(
         "columns": moments.n_features,
         "varies": problem.scale > 0.0,
         "dimensions": problem.n_components,
-        "loss": problem.loss,
-        "centering": problem.centering,
         "weighted": not np.array_equal(moments.weight, moments.count),
-        "baseline": facts.baseline,
         "over": front.over,
         "measure": {
             "noun": measured.noun,

@@ -131,7 +131,7 @@ def _who_pays(facts: Facts) -> str:
     shown = measured.shown(facts.pca_measures)
     most, least = float(shown[facts.worst]), float(shown[facts.best])
     worst, best = (in_quotes(facts.groups[i]) for i in (facts.worst, facts.best))
-    if facts.problem.measure != "disparity":
+    if measured.measure.baseline != "own":
         a_variance = "a variance of " if measured.is_kept and not measured.is_relative else ""
         return (
             f"{start} the group {worst} {measured.verb} {a_variance}"
@@ -174,11 +174,11 @@ def _what_fairness_costs(facts: Facts) -> str:
     with_pca = measured.amount(float(facts.pca_measures[first]))
     if len(front) == 1:
         if not proven:
-            return f"No subspace fairer than {facts.baseline} was found."
+            return "No subspace fairer than ordinary PCA was found."
         least = measured.amount(float(front.largest[-1]), up=kept)
         than = f"at most {least}{of}" if kept else f"at least {least}{of}{measured.beyond}"
         return (
-            f"It is proven that {facts.baseline} is as fair as can be: in every subspace of "
+            f"It is proven that ordinary PCA is as fair as can be: in every subspace of "
             f"{_dimensions(facts)} some group {measured.verb} {than}."
         )
     after = measured.amount(float(front.largest[-1]), up=not kept)
@@ -223,7 +223,7 @@ def _dimensions(facts: Facts) -> str:
 
 def _cost(facts: Facts) -> str:
     extra = percent(float(facts.front.extra_loss[-1]))
-    return f"{extra} more loss in total than {facts.baseline}"
+    return f"{extra} more loss in total than ordinary PCA"
 
 
 def _what_equality_costs(facts: Facts) -> str:
@@ -268,7 +268,7 @@ def spoken(facts: Facts, point: int) -> str:
         proof = f"{found} found {proof}"
     return (
         f"{name} {measured.amount(float(front.unfairness[point]))}, "
-        f"{percent(float(front.extra_loss[point]))} more loss than {facts.baseline}, {proof}"
+        f"{percent(float(front.extra_loss[point]))} more loss than ordinary PCA, {proof}"
     )
 
 

@@ -10,7 +10,7 @@ from fairpca.solvers._iterating import Progress
 from fairpca.solvers.epsilon import EpsilonConstraint
 from fairpca.solvers.exact import ExactSolver
 from fairpca.solvers.frank_wolfe import NashWelfare
-from fairpca.solvers.front_sweep import UNFAIRNESS, check_sweep, sweep
+from fairpca.solvers.front_sweep import check_sweep, end_of_front, sweep
 from fairpca.solvers.lagrangian import Lagrangian
 from fairpca.solvers.mw import MultiplicativeWeights
 from fairpca.solvers.nested import Nested, NestedStep, check_nested
@@ -80,7 +80,6 @@ def has_own_criterion(solver: object) -> bool:
 
 __all__ = [
     "SOLVERS",
-    "UNFAIRNESS",
     "EpsilonConstraint",
     "ExactSolver",
     "Lagrangian",
@@ -95,6 +94,7 @@ __all__ = [
     "Solver",
     "check_nested",
     "check_sweep",
+    "end_of_front",
     "has_own_criterion",
     "pareto_starts",
     "sweep",

@@ -3,9 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from fairpca._linalg.kept_bounds import KeptBounds
+from fairpca._linalg.bound_cache import BoundCache
 from fairpca._linalg.types import Array
 from fairpca.certificate import certify
+from fairpca.criteria import Equal
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._rounding import round_relaxed
@@ -28,13 +29,14 @@ def conclude(
     For "equal" the certificate measures the distance to the frontier at the spread that was
     reached. Unless said, each iteration of the solver took one eigenproblem.
     """
-    spread, known, judged = problem.spread(basis, retention), KeptBounds(), problem
-    if problem.goal == "equal":
-        judged = problem.with_tolerance(max(problem.tolerance, spread))
+    spread, known, judged = problem.spread(basis, retention), BoundCache(), problem
+    asked = problem.goal
+    if isinstance(asked, Equal):
+        judged = problem.with_criterion(Equal(max(asked.tolerance, spread), asked.measure))
     multipliers = best_multipliers(judged, known)
     certificate = certify(judged, basis, multipliers, retention=retention, known=known)
-    if judged is not problem and spread > problem.tolerance + problem.negligible_spread:
-        certificate = replace(certificate, requested_tolerance=problem.tolerance)
+    if judged is not problem and spread > asked.tolerance + problem.negligible_spread:
+        certificate = replace(certificate, requested_tolerance=asked.tolerance)
     n_eigen = problem.n_groups + n_iter if n_eigen is None else n_eigen
     about = {"solver": solver.name, "n_iter": n_iter, "n_eigen": n_eigen, "message": message}
     return certified_solution(problem, basis, certificate, retention, history=history, **about)

@@ -8,6 +8,7 @@ import numpy as np
 
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_seed, check_whole_number
+from fairpca.criteria import AtMost
 from fairpca.exceptions import FairnessWarning
 from fairpca.problem import Problem
 from fairpca.solution import Solution
@@ -21,7 +22,7 @@ class EpsilonConstraint:
 
     One of the two relaxations that Kamani et al. argue against (their equation 8, after Donini et
     al., 2018): the bounds have to be chosen by hand, and nothing makes the disparities equal. It is
-    what ``FairPCA(bounds=...)`` asks for, judged by the problem's own criterion, as other published
+    what the criterion `AtMost` asks for, judged by the problem's own criterion, as other published
     methods are; ``history`` has the dual bound and the gap.
 
     Parameters
@@ -65,7 +66,8 @@ class EpsilonConstraint:
 
     def solve(self, problem: Problem) -> Solution:
         """Find the subspace, bound its loss and certify it."""
-        bounded = problem.with_bounds(self._bounds(problem))
+        goal = AtMost(self._bounds(problem), problem.goal.measure)
+        bounded = problem.with_criterion(goal)
         found = ExactSolver(self.n_starts, self.random_state).solve(bounded)
         certificate = found.certificate
         met = certificate.status in ("optimal", "bounded")
@@ -78,8 +80,8 @@ class EpsilonConstraint:
             message=found.message,
             n_iter=found.n_iter,
             n_eigen=found.n_eigen,
-            epsilon=bounded.caps,
-            excess=certificate.miss,
+            epsilon=goal.applied_to(bounded).upper_bounds,
+            excess=certificate.violation,
             bound=certificate.lower_bound if met else None,
             gap=certificate.gap if met else None,
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from fairpca._linalg.kept_bounds import KeptBounds
+from fairpca._linalg.bound_cache import BoundCache
 from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_number, check_seed, check_whole_number
@@ -15,9 +15,8 @@ from fairpca.certificate import Certificate
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._exact.effort import Effort, small_enough
-from fairpca.solvers._exact.goals import goal_of
-from fairpca.solvers._exact.plain import plain_multipliers, without_search
-from fairpca.solvers._exact.relaxed import settle_dual
+from fairpca.solvers._exact.plain import without_search
+from fairpca.solvers._exact.relaxed import solve_dual
 from fairpca.solvers._exact.run import ExactRun, Workspace, has_root, search_space
 from fairpca.solvers._exact.two_groups import settle_two_groups, two_group_multipliers
 from fairpca.solvers._exact.units import in_safe_unit
@@ -104,18 +103,18 @@ class ExactSolver:
         return in_safe_unit(problem, solve)
 
 
-def best_multipliers(problem: Problem, known: KeptBounds | None = None) -> Array:
+def best_multipliers(problem: Problem, known: BoundCache | None = None) -> Array:
     """Multipliers that prove the best bound of the relaxation: see `Problem.dual_bound`.
 
     The relaxation has to be feasible, as it is when a subspace within the tolerance is known. What
     is proven on the way is added to the bounds that are `known`.
     """
     if without_search(problem) is not None:
-        return plain_multipliers(problem)
-    space, goal = search_space(problem, known), goal_of(problem)
+        return problem.goal.plain_multipliers()
+    space, goal = search_space(problem, known), problem.goal
     if has_root(problem):
         return two_group_multipliers(problem, settle_two_groups(problem, space).weights)
-    return goal.multipliers(settle_dual(space, goal).weights)
+    return goal.multipliers(solve_dual(space, goal).weights)
 
 
 def solve_near(

@@ -16,13 +16,12 @@ from itertools import count
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import Progress, check_choice, check_number, check_whole_number
-from fairpca._rows.words import UNFAIRNESS as UNFAIRNESS
+from fairpca._rows.checks import Progress, check_number, check_whole_number
 from fairpca.certificate import certify
+from fairpca.criteria import AtMost, Criterion, Equal, LeastLoss, MinMax, as_criterion
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._exact.effort import Effort, small_enough
-from fairpca.solvers._exact.goals import LeastLoss, goal_of
 from fairpca.solvers._exact.multistart import refine_in
 from fairpca.solvers._exact.run import Workspace, search_space, with_minmax
 from fairpca.solvers.exact import MOST_STARTS, solve_near
@@ -44,7 +43,6 @@ def sweep(
     random_state: int | None = None,
     progress: Progress | None = None,
     *,
-    over: str = "largest",
     gap: float | None = None,
     time_limit: float | None = None,
 ) -> list[Solution]:
@@ -53,7 +51,8 @@ def sweep(
     Parameters
     ----------
     problem : Problem
-        What to solve; its criterion, tolerance and bounds are not used.
+        What to solve. Its criterion, `MinMax` or `Equal`, says what unfairness is: the largest
+        measure of a group, or the largest difference between the measures of two groups.
     n_points : int
         Number of levels, from that of the least total loss of all to the smallest one that is
         found.
@@ -64,9 +63,6 @@ def sweep(
         one more is ready; and while the fairest is searched for, which comes first, with
         ``("finding the fairest point of the front", searches, most)``. There are as many points as
         were asked for, or 1 where the first is as fair as can be.
-    over : {"largest", "spread"}, default="largest"
-        Whether unfairness is the largest measure of a group, or the largest difference between the
-        measures of two groups.
     gap : float or None, default=None
         The gap that is small enough for a point: see `ExactSolver`.
     time_limit : float or None, default=None
@@ -91,12 +87,12 @@ def sweep(
     >>> problem = Problem(GroupMoments.from_rows(X, ["a", "a", "b", "b"]), n_components=1)
     >>> [round(float(solution.disparities.max()), 6) for solution in sweep(problem, 3)]
     [1.0, 0.95, 0.9]
-    >>> along = sweep(problem, 3, over="spread")
+    >>> along = sweep(problem.with_criterion("equal"), 3)
     >>> [round(float(np.ptp(solution.disparities)), 6) for solution in along]
     [1.0, 0.5, 0.0]
     """
     check_sweep(n_points, gap, time_limit)
-    check_choice("over", over, UNFAIRNESS)
+    problem = problem.with_criterion(end_of_front(problem.criterion))
     tell: Progress = (lambda *what: None) if progress is None else progress
     tell(_POINTS, 0, n_points)
     done = count(1)
@@ -109,7 +105,7 @@ def sweep(
     # The time of both begins now.
     effort = Effort(enough, time_limit)
     of_ends = Effort(enough, time_limit, tell_search, _MOST_TOLD)
-    axis: _Axis = (_Largest if over == "largest" else _Spread)(problem)
+    axis: _Axis = (_Largest if isinstance(problem.criterion, MinMax) else _Spread)(problem)
     widest = axis.level(problem.least_loss_basis)
     solve_end = partial(solve_near, n_starts=MOST_STARTS, random_state=random_state, effort=of_ends)
     first = solve_end(axis.at(widest))
@@ -131,10 +127,18 @@ def sweep(
             points.append(solve_near(within, n_starts, random_state, shared, near, effort))
         tell(_POINTS, len(points), n_points)
     points.append(last)
-    if problem.n_groups > 2 or over == "largest":
+    if problem.n_groups > 2 or isinstance(axis, _Largest):
         _come_back(axis, points, levels, shared)
     tell(_POINTS, n_points, n_points)
     return points
+
+
+def end_of_front(criterion: str | Criterion) -> Criterion:
+    """The criterion that is the fairest point of a front, without tolerance or limit."""
+    given = as_criterion(criterion)
+    if not isinstance(given, MinMax | Equal):
+        raise ValueError(f"A front leads to MinMax() or Equal(), not to {given!r}.")
+    return MinMax(given.measure) if isinstance(given, MinMax) else Equal(0.0, given.measure)
 
 
 def check_sweep(n_points: object, gap: object, time_limit: object) -> None:
@@ -178,8 +182,9 @@ class _Largest(_Axis):
 
     def at(self, level: float) -> Problem:
         # What is kept has a minus sign, which bounds have not.
-        bound = -level if self.problem.measure == "variance" else level
-        return self.problem.with_bounds(max(bound, 0.0))
+        measured = self.problem.goal.measured
+        bound = max(measured.sign * level, 0.0)
+        return self.problem.with_criterion(AtMost(bound, measured.name))
 
     def end(
         self,
@@ -188,7 +193,7 @@ class _Largest(_Axis):
         solve: Callable[[Problem], Solution],
         shared: Workspace,
     ) -> tuple[Solution, float]:
-        last = solve(self.problem.with_minmax())
+        last = solve(self.problem.with_criterion(MinMax(self.problem.goal.measure)))
         return last, self.level(last.basis)
 
 
@@ -197,7 +202,7 @@ class _Spread(_Axis):
         return self.problem.spread(basis)
 
     def at(self, level: float) -> Problem:
-        return self.problem.with_tolerance(level)
+        return self.problem.with_criterion(Equal(level, self.problem.goal.measure))
 
     def end(
         self,
@@ -211,7 +216,7 @@ class _Spread(_Axis):
         last = solve(self.at(0.0))
         if last.certificate.status in ("optimal", "bounded"):
             return last, 0.0
-        least, proof = self.level(last.basis), last.certificate.miss_multipliers
+        least, proof = self.level(last.basis), last.certificate.violation_multipliers
         if least >= widest - self.problem.negligible_spread:
             return _at(self.at(widest), first.basis, [first], shared, proof), widest
         return _at(self.at(least), last.basis, [last], shared, proof), least
@@ -227,15 +232,15 @@ def _come_back(axis: _Axis, points: list[Solution], levels: Array, shared: Works
         def loss(basis: Array, most: float = most) -> float:
             return problem.total_loss(basis) if axis.level(basis) <= most else np.inf
 
-        bases, goal = [point.basis, fairer.basis], goal_of(within)
+        bases, goal = [point.basis, fairer.basis], within.goal
         assert isinstance(goal, LeastLoss)
         if point.certificate.status != "optimal":
             # Where the local search ends from the neighbour's subspace.
-            weights = goal.weights(point.certificate.multipliers)
+            weights = goal.weights_from(point.certificate.multipliers)
             bases.append(refine_in(shared.space, goal, fairer.basis, weights).basis)
         best = min(bases, key=loss)
         if best is not point.basis:
-            proofs = [p for p in (point, fairer) if p.certificate.goal == within.goal]
+            proofs = [p for p in (point, fairer) if p.certificate.goal == goal.name]
             points[i] = _at(within, best, proofs, shared)
 
 
@@ -252,7 +257,7 @@ def _at(
     """
     known, proofs = shared.space.bounds, [point.certificate.multipliers for point in solutions]
     best = max(proofs, key=partial(problem.dual_bound, known=known))
-    certificate = certify(problem, basis, best, miss_multipliers=proof, known=known)
+    certificate = certify(problem, basis, best, violation_multipliers=proof, known=known)
     if certificate.status not in ("optimal", "infeasible"):
         ended = solutions[0].certificate.stopped_by or shared.space.effort.stopped_by
         certificate = replace(certificate, stopped_by=ended)

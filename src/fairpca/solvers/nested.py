@@ -13,6 +13,7 @@ import numpy as np
 
 from fairpca._linalg.types import Array
 from fairpca.certificate import Certificate, certify
+from fairpca.criteria import Criterion
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 from fairpca.solution import Solution
@@ -102,15 +103,15 @@ class Nested:
         complement = _Complement(problem.moments)
         basis, steps, n_iter, n_eigen = np.zeros((problem.moments.n_features, 0)), [], 0, 0
         for j in range(1, problem.n_components + 1):
-            free_problem = replace(problem, n_components=j, bounds=None)
+            free_problem = replace(problem, n_components=j)
             free = self.solver.solve(free_problem)
-            measured = free_problem.measured
-            constants = measured.constants * measured.units - problem.kept(basis)
+            affine = free_problem.affine
+            constants = affine.constants * affine.units - problem.kept(basis)
             step = replace(
                 problem,
                 moments=complement.moments,
                 n_components=1,
-                measured_by=(constants, measured.units),
+                measured_by=(constants, affine.units),
             )
             found = self.solver.solve(step)
             basis = np.column_stack([basis, complement.lift(found.basis)])
@@ -135,12 +136,12 @@ class Nested:
         )
 
 
-def check_nested(goal: str, solver: Any) -> None:
+def check_nested(criterion: Criterion, solver: Any) -> None:
     """Raise ValueError for what cannot be nested."""
-    if goal != "minmax":
+    if not criterion.can_be_nested:
         raise ValueError(
-            "nested=True asks for the least largest measure in each dimension: leave out "
-            "criterion='equal', bounds and max_extra_loss."
+            "nested=True minimises the largest measure in each dimension: use "
+            "criterion=MinMax(), without max_extra_loss."
         )
     if not isinstance(solver, ExactSolver):
         raise ValueError("nested=True needs solver='exact'.")

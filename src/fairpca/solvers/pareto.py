@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from fairpca._linalg.dense import polar_factor, qr_factor
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_choice, check_seed
+from fairpca.criteria import Equal
 from fairpca.objectives import PENALTIES, Objective, PaperObjectives, SeparateObjectives
 from fairpca.problem import Problem
 from fairpca.solution import Solution
@@ -219,7 +220,7 @@ class ParetoDescent:
 
         Its objectives are those of "equal", so its certificate is that of "equal" too.
         """
-        problem = problem.with_tolerance(problem.tolerance)
+        problem = problem.with_criterion(Equal(problem.goal.tolerance, problem.goal.measure))
         runs = [self._descend(problem, basis, progress) for basis in self._starts(problem)]
         best = _best(problem, runs)
         self._warn(problem, runs[best])

@@ -285,7 +285,7 @@ def _third(frame: pd.DataFrame, conditions: dict[str, Condition]) -> str:
 
 def _least_mean_disparity(data: str, sensitive: str, name: str, loss: str, r: int) -> float:
     """No subspace has a smaller unweighted mean of the disparities."""
-    problem = Problem(moments_of(data, sensitive, name), r, loss=loss)
+    problem = Problem(moments_of(data, sensitive, name), r, aggregation=loss)
     weights = pd.Series(1.0 / problem.n_groups, index=range(problem.n_groups)).to_numpy()
     kept = leading_eigenpairs(problem.weighted_sum(weights), r)[0].sum()
     return float(weights @ problem.own_gains - kept)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     "fairpca audit people.csv --sensitive sex --n-components 5",
     "fairpca audit people.csv --sensitive sex --sensitive race --n-components 5 --json",
-    "fairpca audit people.csv --sensitive race --n-components 5 --measure loss --relative",
+    "fairpca audit people.csv --sensitive race --n-components 5 --measure share_lost",
     "fairpca audit new.parquet --model people.fairpca",
     "fairpca audit new.parquet --model people.fairpca --baseline training",
 )
@@ -67,10 +67,9 @@ def audit(
     criterion: options.Criterion = "minmax",
     tolerance: options.Tolerance = 0.0,
     measure: options.Measure = "disparity",
-    relative: options.Relative = False,
     bound: options.Bound = [],  # noqa: B006
     max_extra_loss: options.MaxExtraLoss = None,
-    solver: options.Solver = "auto",
+    solver: options.Solver = "exact",
     gap: options.Gap = None,
     time_limit: options.TimeLimit = None,
     missing_labels: options.MissingLabels = "error",
@@ -119,7 +118,6 @@ def audit(
         criterion,
         tolerance,
         measure,
-        relative,
         bound,
         max_extra_loss,
         solver,

@@ -15,7 +15,7 @@ EXAMPLES = (
     "fairpca fit people.parquet --sensitive sex --sensitive race --n-components 0.9"
     " --target income --carry income --output reduced.parquet",
     "fairpca fit people.csv --sensitive race --n-components 5 --max-extra-loss 0.01 --json",
-    "fairpca fit people.csv --sensitive sex --n-components 5 --measure loss --relative"
+    "fairpca fit people.csv --sensitive sex --n-components 5 --measure share_lost"
     " --bound 0.5 --bound Female=0.4",
     "fairpca fit people.csv --sensitive race --n-components 5 --criterion equal --tolerance 0.1",
     "fairpca fit people.csv --sensitive hospital --n-components 5 --shrinkage auto",
@@ -35,12 +35,11 @@ def fit(
     criterion: options.Criterion = "minmax",
     tolerance: options.Tolerance = 0.0,
     measure: options.Measure = "disparity",
-    relative: options.Relative = False,
     bound: options.Bound = [],  # noqa: B006
     max_extra_loss: options.MaxExtraLoss = None,
     nested: options.Nested = False,
     shrinkage: options.Shrinkage = "0",
-    solver: options.Solver = "auto",
+    solver: options.Solver = "exact",
     gap: options.Gap = None,
     time_limit: options.TimeLimit = None,
     whiten: options.Whiten = False,
@@ -94,7 +93,6 @@ def fit(
         criterion,
         tolerance,
         measure,
-        relative,
         bound,
         max_extra_loss,
         solver,

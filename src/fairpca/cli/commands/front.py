@@ -25,7 +25,7 @@ EXAMPLES = (
     " --model people.fairpca --output reduced.csv",
     "fairpca front people.parquet --sensitive sex --n-components 0.9 --points 20"
     " --points-output front.csv",
-    "fairpca front people.csv --sensitive race --n-components 5 --over spread --max-spread 0.5",
+    "fairpca front people.csv --sensitive race --n-components 5 --criterion equal --max-spread 0.5",
 )
 
 
@@ -36,9 +36,8 @@ def front(
     points: Annotated[
         int, typer.Option(metavar="N", help="How many points, evenly spaced in unfairness.")
     ] = 50,
-    over: options.Over = "largest",
+    criterion: options.FrontCriterion = "minmax",
     measure: options.Measure = "disparity",
-    relative: options.Relative = False,
     gap: options.Gap = None,
     time_limit: options.TimeLimit = None,
     index: Annotated[
@@ -52,7 +51,7 @@ def front(
         typer.Option(
             metavar="E",
             help="Choose the cheapest point whose largest disparity is no larger; with --measure "
-            "variance, in which every group keeps that much.",
+            "kept_variance or share_kept, in which every group keeps that much.",
         ),
     ] = None,
     max_spread: Annotated[
@@ -106,9 +105,9 @@ def front(
 ) -> None:
     """Find every trade-off between total loss and fairness, from PCA to the fairest subspace.
 
-    The total loss of a point is the least at which its largest disparity can be had or, with --over
-    spread, its largest difference between the disparities of two groups. A model or a reduced table
-    is that of the chosen point: the fairest, unless another one is chosen.
+    The total loss of a point is the least at which its largest disparity can be had or, with
+    --criterion equal, its largest difference between the disparities of two groups. A model or a
+    reduced table is that of the chosen point: the fairest, unless another one is chosen.
     """
     import pyarrow
 
@@ -138,11 +137,9 @@ def front(
     wish = {name: value for name, value in wish.items() if value is not None}
     wish |= {"knee": True} if knee else {}
     _check_wish(wish, points)
-    criterion = options.criterion_of(over)
-    choices = FitOptions(
+    choices = FitOptions.of_front(
         criterion,
         measure=measure,
-        relative=relative,
         missing_labels=missing_labels,
         groups=groups,
         gap=gap,
@@ -164,8 +161,8 @@ def front(
         stream=stream,
         kept=model is not None,
     )
-    found = find_front(prepared, dimension, points, choices, over)
-    if max_largest is not None and measure == "variance":
+    found = find_front(prepared, dimension, points, choices)
+    if max_largest is not None and found.problem.goal.measured.is_kept:
         wish["max_largest"] = -max_largest  # as measures are
     chosen = _chosen(found, wish, needed)
     fair = None if chosen is None else found.estimator(chosen).set_params(whiten=whiten)

@@ -16,8 +16,8 @@ EXAMPLES = (
     "fairpca report people.csv --sensitive sex --n-components 5 --report people.html",
     "fairpca report people.parquet --sensitive sex --sensitive race --n-components 0.9"
     ' --target income --report people.html --title "Who pays?"',
-    "fairpca report people.csv --sensitive race --n-components 5 --measure variance"
-    " --relative --report people.html",
+    "fairpca report people.csv --sensitive race --n-components 5 --measure share_kept"
+    " --report people.html",
 )
 
 
@@ -43,9 +43,8 @@ def report(
     encode: options.Encode = "onehot",
     standardize: options.Standardize = True,
     keep_sensitive: options.KeepSensitive = False,
-    over: options.Over = "largest",
+    criterion: options.FrontCriterion = "minmax",
     measure: options.Measure = "disparity",
-    relative: options.Relative = False,
     gap: options.Gap = None,
     time_limit: options.TimeLimit = None,
     missing_labels: options.MissingLabels = "error",
@@ -85,11 +84,9 @@ def report(
         small_groups,
     )
     dimension = parse_dimension(n_components)
-    criterion = options.criterion_of(over)
-    choices = FitOptions(
+    choices = FitOptions.of_front(
         criterion,
         measure=measure,
-        relative=relative,
         missing_labels=missing_labels,
         groups=groups,
         gap=gap,

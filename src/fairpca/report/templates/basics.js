@@ -78,7 +78,7 @@ const units = {
     of: (point, i) => point.measures[i], better: measure.kept ? 1 : -1, rounding: measure.rounding,
   },
   loss: {
-    noun: "loss", axis: summary.loss === "mean" ? "loss per row, in squared units" : "loss, in squared units",
+    noun: "loss", axis: "loss per row, in squared units",
     times: 1, text: number, of: (point, i) => point.losses[i], better: -1, rounding: summary.rounding,
   },
   kept: {

@@ -18,7 +18,7 @@ function drawFront(now) {
   const y = (extra) => frame.bottom - (Math.max(100 * extra, 0) / up[up.length - 1]) * (frame.bottom - frame.top);
   const title = summary.over === "largest" ? unfairness : `${unfairness} (0 is equal)`;
   xAxis(frame, across, place, measure.relative ? `${title}, % of the group's variance` : title);
-  yAxis(frame, up, (mark) => y(mark / 100), `% more loss in total than ${summary.baseline}`);
+  yAxis(frame, up, (mark) => y(mark / 100), `% more loss in total than ordinary PCA`);
   if (bound !== null) {
     const at = x(bound);
     const flipped = at > (frame.left + frame.right) / 2;
@@ -47,7 +47,7 @@ function drawFront(now) {
     target.addEventListener("click", () => choose(i));
   });
   holder.setAttribute("aria-label",
-    `Total loss above ${summary.baseline} against the ${unfairness}, ${points.length} points, ` +
+    `Total loss above ordinary PCA against the ${unfairness}, ${points.length} points, ` +
     `from ${amount(points[0].unfairness)} at no extra loss to ${amount(points[last].unfairness)} ` +
     `at ${percent(points[last].extra_loss)} more. At the slider: ${now.spoken}. Arrow keys read the values.`);
   readable(holder, drawing, points.map((each, i) => (

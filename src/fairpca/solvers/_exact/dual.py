@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca.solvers._exact.domains import Domain, mu_unit
+from fairpca.criteria import Domain
 from fairpca.solvers._exact.effort import EXPENSIVE, Effort
 from fairpca.solvers._exact.forms import Forms, Spectrum
 from fairpca.solvers._exact.smoothing import SmoothedSum, smoothed_sum
@@ -109,6 +109,11 @@ class DualResult:
 def _is_mixed(occupation: Array) -> bool:
     """Whether an eigenvector is occupied in part."""
     return bool((np.minimum(occupation, 1.0 - occupation) > _IN_PART).any())
+
+
+def mu_unit(forms: Forms) -> float:
+    """What mu is relative to: the mean eigenvalue of the group with the largest trace."""
+    return forms.scale / forms.d
 
 
 def maximise_dual(

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca.solvers._exact.domains import WARM_MU
+from fairpca.criteria import WARM_MU, LeastLoss
 from fairpca.solvers._exact.dual import SUM_ROUNDING, DualResult
 from fairpca.solvers._exact.forms import WholeSpace
-from fairpca.solvers._exact.goals import LeastLoss
-from fairpca.solvers._exact.relaxed import settle_dual
+from fairpca.solvers._exact.relaxed import solve_dual
 
 _TIMES, _TRIED = 10.0 ** np.arange(0.0, 8.5, 0.5), 4
 """How many times the weights that prove the edge of what is possible are tried, and how many of
@@ -76,9 +75,9 @@ def edge_ascents(
     ways = [*warm, *cold] if alone else [*cold, *part, *warm]
     highest: DualResult | None = None
     for goal, near, mu in ways[:_FEW_WAYS] if few else ways:
-        dual = settle_dual(space, goal, near=near, first_mu=mu)
+        dual = solve_dual(space, goal, near=near, first_mu=mu)
         if goal is allowed and (highest is None or dual.value > highest.value):
             highest = dual
         yield dual
     if highest is not None and not few:
-        yield settle_dual(space, allowed, near=highest.weights)
+        yield solve_dual(space, allowed, near=highest.weights)

@@ -6,11 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fairpca.certificate import OPTIMAL_GAP
+from fairpca.criteria import CLOSED_GAP
 from fairpca.problem import Problem
-
-CLOSED_GAP = OPTIMAL_GAP / 10
-"""Gap, relative to the value, at which a search ends: well within what counts as optimal."""
 
 EXPENSIVE = 120
 """Columns beyond which eigenproblems, and so every start, are expensive."""

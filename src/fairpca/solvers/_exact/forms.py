@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from fairpca._linalg.backends import NUMPY, Backend
-from fairpca._linalg.kept_bounds import KeptBounds
+from fairpca._linalg.bound_cache import BoundCache
 from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
 from fairpca.problem import Problem, group_matrices
@@ -23,7 +23,7 @@ class Forms:
 
     The matrices are `stored`, (k, d, d), in the library that also holds their eigenvectors; they
     are those of the groups divided by the units of the measure. The total loss is in units of
-    `Measured.loss_unit`.
+    `AffineMeasure.loss_unit`.
     """
 
     stored: Any
@@ -38,18 +38,18 @@ class Forms:
     @classmethod
     def from_problem(cls, problem: Problem) -> Forms:
         """The forms of a problem; nothing is copied unless the measure has units."""
-        measured, matrices = problem.measured, problem.matrices
-        if (measured.units != 1.0).any():
-            matrices = matrices / measured.units[:, None, None]
-        return cls(matrices, measured.constants, measured.loss_weights, problem.n_components)
+        affine, matrices = problem.affine, problem.matrices
+        if (affine.units != 1.0).any():
+            matrices = matrices / affine.units[:, None, None]
+        return cls(matrices, affine.constants, affine.loss_weights, problem.n_components)
 
     @classmethod
     def restricted(cls, problem: Problem, matrices: Sequence[Any]) -> Forms:
         """The forms of a problem with other matrices, in the library that its own are in."""
-        backend, measured = group_matrices(problem).backend, problem.measured
-        parts = zip(matrices, measured.units, strict=True)
+        backend, affine = group_matrices(problem).backend, problem.affine
+        parts = zip(matrices, affine.units, strict=True)
         stack = backend.xp.stack([m if unit == 1.0 else m / float(unit) for m, unit in parts])
-        return cls(stack, measured.constants, measured.loss_weights, problem.n_components, backend)
+        return cls(stack, affine.constants, affine.loss_weights, problem.n_components, backend)
 
     @cached_property
     def matrices(self) -> Array:
@@ -154,7 +154,7 @@ def invariant_directions(problem: Problem) -> Array:
     turned = vectors.T @ problem.matrices @ vectors
     units = np.trace(turned, axis1=1, axis2=2)[:, None, None]
     turned = np.divide(turned, units, out=np.zeros_like(turned), where=units > 0.0)
-    mixed = np.einsum("k,kab,kbc->ac", problem.measured.loss_weights, turned, turned)
+    mixed = np.einsum("k,kab,kbc->ac", problem.affine.loss_weights, turned, turned)
     signs = np.ones(len(mixed))
     for a in range(1, len(mixed)):
         b = int(np.abs(mixed[a, :a]).argmax())
@@ -171,7 +171,7 @@ class WholeSpace:
 
     is_whole = True
 
-    def __init__(self, problem: Problem, bounds: KeptBounds) -> None:
+    def __init__(self, problem: Problem, bounds: BoundCache) -> None:
         self.n_eigen, self.bounds = problem.n_groups + 1, bounds
         self.forms = Forms.from_problem(problem)
         self._problem = problem

@@ -6,9 +6,9 @@ same searches find that, from numbers of the size of the losses: docs/exact_solv
 
 import numpy as np
 
+from fairpca._linalg.bound_cache import BoundCache
 from fairpca._linalg.dense import complement
-from fairpca._linalg.graded import GradedBackend, LostParts
-from fairpca._linalg.kept_bounds import KeptBounds
+from fairpca._linalg.graded import GradedBackend, GradedLosses
 from fairpca._linalg.types import Array
 from fairpca.problem import Problem
 from fairpca.solvers._exact.effort import Effort
@@ -21,20 +21,20 @@ class LeftOutSpace(WholeSpace):
     Bases in it are of what is left out; those of the whole space are of what is kept.
     """
 
-    def __init__(self, problem: Problem, bounds: KeptBounds, parts: LostParts) -> None:
+    def __init__(self, problem: Problem, bounds: BoundCache, parts: GradedLosses) -> None:
         self.n_eigen, self.bounds, self.effort = problem.n_groups + 1, bounds, Effort()
         self._turn = invariant_directions(problem)
-        measured = problem.measured
+        affine = problem.affine
         values = problem.total_eigenpairs[0]
         level = max(float(values[problem.n_components]), np.finfo(float).tiny)
         self._sizes = np.sqrt(level / np.maximum(values, level))
         self.forms = Forms(
-            -parts.turned(self._turn) / measured.units[:, None, None],
-            -measured.offsets,
-            measured.loss_weights,
+            -parts.turned(self._turn) / affine.units[:, None, None],
+            -affine.offsets,
+            affine.loss_weights,
             problem.moments.n_features - problem.n_components,
             GradedBackend(),
-            size=measured.scale,
+            size=affine.scale,
         )
 
     def shaped(self, noise: Array) -> Array:

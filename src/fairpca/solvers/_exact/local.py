@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca.solvers._exact.criteria import Criterion
+from fairpca.criteria import Criterion
 from fairpca.solvers._exact.dual import ARMIJO, SHORTEST_STEP, VALUE_ROUNDING
 from fairpca.solvers._exact.effort import Effort
 from fairpca.solvers._exact.forms import Forms

@@ -13,11 +13,11 @@ import numpy as np
 from fairpca._linalg.dense import eigh_descending
 from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
+from fairpca.criteria import Criterion
 from fairpca.problem import Problem
 from fairpca.solvers._exact.dual import DualResult
 from fairpca.solvers._exact.effort import is_expensive
 from fairpca.solvers._exact.forms import WholeSpace
-from fairpca.solvers._exact.goals import Goal, goal_of
 from fairpca.solvers._exact.local import LocalResult, refine
 
 _PATIENCE, _LITTLE_PATIENCE = 4, 2
@@ -56,7 +56,7 @@ most 1."""
 
 def refine_in(
     space: WholeSpace,
-    goal: Goal,
+    goal: Criterion,
     start: Array,
     weights: Array,
     firmness: float = 1.0,
@@ -67,7 +67,7 @@ def refine_in(
     how: dict[str, Any] = {"firmness": firmness, "effort": space.effort, "patient": patient}
     below = space.lower(start)
     with threads_for(space.forms.d):
-        inside = refine(space.forms, goal.criterion, below, weights, **how)
+        inside = refine(space.forms, goal, below, weights, **how)
     return replace(inside, basis=space.lift(inside.basis))
 
 
@@ -104,7 +104,7 @@ class MultiStart:
     def best(
         self,
         space: WholeSpace,
-        goal: Goal,
+        goal: Criterion,
         dual: DualResult,
         *,
         most: int | None = None,
@@ -132,7 +132,7 @@ class MultiStart:
         self,
         starts: Iterable[Array],
         space: WholeSpace,
-        goal: Goal,
+        goal: Criterion,
         dual: DualResult,
         patience: int,
     ) -> LocalResult:
@@ -165,18 +165,18 @@ class MultiStart:
         assert best is not None
         return best
 
-    def _told(self, goal: Goal, bound: float, value: float) -> dict[str, float]:
+    def _told(self, goal: Criterion, bound: float, value: float) -> dict[str, float]:
         """Bound and value as the certificate will have them, if this is what it is about."""
-        if value == np.inf or not isinstance(goal, type(goal_of(self.problem))):
+        if value == np.inf or goal.name != self.problem.goal.name:
             return {}
         return {"bound": goal.shown(bound), "value": goal.shown(value)}
 
-    def record(self, goal: Goal, local: LocalResult) -> float:
+    def record(self, goal: Criterion, local: LocalResult) -> float:
         """Add a local search to the history; returns its value."""
         reached = goal.value(local.measures)
         self.history.append(
             {
-                "criterion": type(goal.criterion).__name__,
+                "criterion": goal.name,
                 "value": reached,
                 "spread": float(np.ptp(local.measures)),
                 "steps": local.n_iter,

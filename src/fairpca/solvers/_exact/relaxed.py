@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca.solvers._exact.domains import RESUMED_MU, WARM_MU
-from fairpca.solvers._exact.dual import DualResult, maximise_dual
+from fairpca.criteria import WARM_MU, Criterion
+from fairpca.solvers._exact.dual import DualResult, maximise_dual, mu_unit
 from fairpca.solvers._exact.forms import Forms, WholeSpace
-from fairpca.solvers._exact.goals import Goal
+
+_RESUMED_MU = 1e-5
+"""Where mu begins when the search space has grown, and the solution hardly moves."""
 
 _SMOOTH = 1e-6
 """A mu from which on nothing depends on it, up to rounding, where no eigenvalues are tied."""
@@ -22,9 +24,9 @@ _SLACK = 0.1
 """Share of the gap that is small enough that the dual may leave."""
 
 
-def settle_dual(
+def solve_dual(
     space: WholeSpace,
-    goal: Goal,
+    goal: Criterion,
     limit: float = np.inf,
     near: Array | None = None,
     first_mu: float | None = None,
@@ -52,18 +54,19 @@ def settle_dual(
         spent = 0
         if last is not None and last.smooth_at is not None and last.smooth_at >= _SMOOTH:
             # The solution in the space before is near.
-            domain = goal.domain(forms, last.weights)
+            domain = goal.domain(last.weights, unit=mu_unit(forms))
             last = maximise_dual(forms, domain, limit, first_mu=last.smooth_at, **how)
             if last.smooth_at is not None:
                 return last
             spent = last.n_eigen
         elif last is not None and goal.resumes and not last.is_tied:
-            domain = goal.domain(forms, last.weights, 0.0 if last.is_polished else RESUMED_MU)
+            near_mu = 0.0 if last.is_polished else _RESUMED_MU
+            domain = goal.domain(last.weights, near_mu, mu_unit(forms))
             how["at_end"] = last.is_polished
-            last = maximise_dual(forms, domain, limit, first_mu=RESUMED_MU, **how)
+            last = maximise_dual(forms, domain, limit, first_mu=_RESUMED_MU, **how)
             return last
         # Where eigenvalues are tied, solutions jump from one space to the next.
-        domain = goal.domain(forms, near)
+        domain = goal.domain(near, unit=mu_unit(forms))
         last = maximise_dual(forms, domain, limit, first_mu=first_mu, **how)
         return replace(last, n_eigen=last.n_eigen + spent)
 

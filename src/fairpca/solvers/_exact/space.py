@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from fairpca._linalg.kept_bounds import KeptBounds
+from fairpca._linalg.bound_cache import BoundCache
 from fairpca._linalg.krylov import Pairs, all_pairs, confirmed_pairs, found_pairs, proven_pairs
 from fairpca._linalg.types import Array
 from fairpca.problem import Problem, group_matrices
@@ -55,7 +55,7 @@ class SearchSpace(WholeSpace):
     is_whole = False
     is_wide = False
 
-    def __init__(self, problem: Problem, bounds: KeptBounds) -> None:
+    def __init__(self, problem: Problem, bounds: BoundCache) -> None:
         self._problem, self._matrices = problem, group_matrices(problem)
         self.n_eigen, self.bounds, self.effort = problem.n_groups + 1, bounds, Effort()
         self._backend = self._matrices.backend
@@ -115,7 +115,7 @@ class SearchSpace(WholeSpace):
     def _grow(self, dual: Weighted, *, may_polish: bool) -> bool | None:
         """Add what a dual solution lacks: whether only for its digits, or None if nothing is."""
         weights, r = dual.weights, self._problem.n_components
-        matrix = self._matrices.weighted_sum(weights / self._problem.measured.units)
+        matrix = self._matrices.weighted_sum(weights / self._problem.affine.units)
         start = self._basis @ self.forms.spectrum(weights).vectors[:, : r + _MORE_VECTORS]
         self.n_eigen += 1
         # Where all eigenvectors at once are quick, it takes longer to see whether these are exact.
@@ -169,7 +169,7 @@ class SearchSpace(WholeSpace):
         problem = self._problem
         parts = [self._basis.T @ image for image in self._images]
         self.forms = Forms.restricted(problem, [(part + part.T) / 2 for part in parts])
-        self._scale = float(problem.measured.traces.max())
+        self._scale = float(problem.affine.traces.max())
 
     def _joined(self, first: Any, second: Any) -> Any:
         """Two blocks of columns beside each other."""

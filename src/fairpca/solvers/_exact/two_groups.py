@@ -96,26 +96,25 @@ def settle_two_groups(
 ) -> TwoGroupResult:
     """The optimum for two groups; min-max and equality have the same."""
     total = problem.total_eigenpairs if space.is_whole else None
-    if problem.lost_parts is not None or (
+    if problem.graded_losses is not None or (
         total is not None and len(total[0]) < problem.moments.n_features
     ):
         total = None
     if total is not None:
-        total = total[0] / problem.measured.loss_unit, total[1]
+        total = total[0] / problem.affine.loss_unit, total[1]
 
     def solve(forms: Forms) -> TwoGroupResult:
         first, second = problem.own_subspaces
         own = (space.lower(first), space.lower(second))
-        return solve_two_groups(forms, problem.tolerance, own, total, seen)
+        return solve_two_groups(forms, problem.goal.tolerance, own, total, seen)
 
     return space.settle(solve)
 
 
 def two_group_multipliers(problem: Problem, weights: Array) -> Array:
     """What proves the bound at the best weights of two groups."""
-    if problem.criterion == "minmax":
-        return np.asarray(weights / weights.sum())
-    return weights * problem.measured.loss_unit - problem.measured.weights
+    goal = problem.goal
+    return goal.multipliers(weights if goal.minimises_loss else weights / weights.sum())
 
 
 def solve_two_groups(

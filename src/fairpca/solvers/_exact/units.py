@@ -18,23 +18,23 @@ def in_safe_unit(problem: Problem, solve: Callable[[Problem], Solution]) -> Solu
     The unit is a power of two, which changes no digit.
     """
     size = float(problem.traces.max())
-    posed = problem.measured_by is None and problem.max_extra_loss is None
-    if size == 0.0 or _SAFE[0] < size < _SAFE[1] or not posed:
+    goal = problem.goal
+    limited = problem.measured_by is not None or goal.extra_loss is not None
+    if size == 0.0 or _SAFE[0] < size < _SAFE[1] or limited:
         return solve(problem)
     unit = 2.0 ** -round(math.log2(size) / 2.0)
-    moments, square = problem.moments, 1.0 if problem.relative else unit * unit
+    moments, square = problem.moments, 1.0 if goal.measured.relative else unit * unit
     scaled = replace(
         problem,
         moments=replace(moments, mean=moments.mean * unit, scatter=moments.scatter * unit * unit),
-        tolerance=problem.tolerance * square,
-        bounds=None if problem.bounds is None else problem.bounds * square,
+        criterion=problem.criterion.in_unit(square),
     )
     found = solve(scaled)
     # Multipliers turn measures into losses.
-    factor = square / (unit * unit) if problem.goal in ("equal", "bounds") else 1.0
+    factor = square / (unit * unit) if goal.minimises_loss else 1.0
     multipliers = found.certificate.multipliers * factor
-    proof = found.certificate.miss_multipliers  # of which only the ratios matter
-    certificate = certify(problem, found.basis, multipliers, miss_multipliers=proof)
+    proof = found.certificate.violation_multipliers  # of which only the ratios matter
+    certificate = certify(problem, found.basis, multipliers, violation_multipliers=proof)
     better = found.certificate.minmax_measures
     return replace(
         found,

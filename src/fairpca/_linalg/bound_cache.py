@@ -1,4 +1,4 @@
-"""KeptBounds: bounds on leading sums of eigenvalues that need not be proven twice."""
+"""BoundCache: bounds on leading sums of eigenvalues that need not be proven twice."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ _SAME_WEIGHTS = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
-class KeptBounds:
+class BoundCache:
     """The most that weighted sums of the matrices can keep, as far as it has been proven.
 
     With many columns a proof is expensive. A solver that needs the bounds of several subspaces, or

@@ -1,4 +1,4 @@
-"""Problem: moments, a dimension and choices, with the losses and measures that follow."""
+"""Problem: moments, a dimension and a criterion, with the losses and measures that follow."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairpca._linalg import krylov
+from fairpca._linalg.bound_cache import BoundCache
 from fairpca._linalg.dense import DenseMatrices, checked_bases, complement, completed
 from fairpca._linalg.device import scatter_matrices
-from fairpca._linalg.graded import LostParts
-from fairpca._linalg.kept_bounds import KeptBounds
-from fairpca._linalg.last_kept import LastKept
-from fairpca._linalg.measured import EPS, Measured, measured
+from fairpca._linalg.graded import GradedLosses
+from fairpca._linalg.projection_cache import ProjectionCache
 from fairpca._linalg.types import Array, GroupMatrices
-from fairpca._rows.checks import check_choice, check_number
-from fairpca._rows.choices import CENTERINGS, LOSSES, check_fairness
+from fairpca._rows.checks import check_choice
+from fairpca.criteria import Criterion, LeastLoss, as_criterion
+from fairpca.measures import EPS, AffineMeasure
 from fairpca.moments import GroupMoments
-from fairpca.problem import bounds
+
+AGGREGATIONS = ("mean", "sum")
+CENTERINGS = ("global", "group")
 
 _NO_SPREAD, _NO_GROUP_SPREAD = 1e-10, 1e-13
 """Spread, relative to tr(A) and to the largest trace of a group, that counts as none."""
@@ -50,14 +52,18 @@ class Problem:
         What is known of the data.
     n_components : int
         The dimension r of the subspace, from 1 to the number of columns.
-    criterion, tolerance, measure, relative, bounds, max_extra_loss, loss, centering : choices
-        What is asked for, as in `FairPCA`.
+    criterion : str or Criterion, default="minmax"
+        The notion of fairness, as in `FairPCA`.
+    aggregation : {"mean", "sum"}, default="mean"
+        Whether a group's loss is the mean over its rows or the sum: the formula of Kamani et al.,
+        which lets a small group bear a large loss per row.
+    centering : {"global", "group"}, default="global"
+        Whether losses are measured from the mean of all rows or of each group.
     own_bases : tuple of k arrays of shape (d, r), default=None
         Each group's own subspace, found in another way than by eigenvalues, to measure disparities
         from. `own_errors` bounds what they miss, and the bounds of certificates allow for it.
     measured_by : pair of arrays of shape (k,), default=None
-        The constants c_i and the units s_i > 0 themselves, in place of those that `measure` and
-        `relative` stand for.
+        The constants c_i and the units s_i > 0 themselves, in place of those of the measure.
 
     See Also
     --------
@@ -75,22 +81,18 @@ class Problem:
 
     moments: GroupMoments
     n_components: int
-    criterion: str = "minmax"
-    tolerance: float = 0.0
-    measure: str = "disparity"
-    relative: bool = False
-    bounds: Any = None
-    max_extra_loss: float | None = None
-    loss: str = "mean"
+    criterion: Any = "minmax"
+    aggregation: str = "mean"
     centering: str = "global"
     own_bases: tuple[Array, ...] | None = None
     measured_by: tuple[Array, Array] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "moments", self.moments.without_folds())
-        asked = (self.criterion, self.tolerance, self.measure, self.relative)
-        check_fairness(*asked, self.bounds, self.max_extra_loss)
-        check_choice("loss", self.loss, LOSSES)
+        criterion = as_criterion(self.criterion)
+        criterion.validate_groups(self.moments.labels, self.moments.group_names)
+        object.__setattr__(self, "criterion", criterion)
+        check_choice("aggregation", self.aggregation, AGGREGATIONS)
         check_choice("centering", self.centering, CENTERINGS)
         whole = isinstance(self.n_components, Integral)
         if not (whole and 1 <= self.n_components <= self.moments.n_features):
@@ -106,12 +108,6 @@ class Problem:
         if self.own_bases is not None:
             shape = (self.n_groups, self.moments.n_features, self.n_components)
             object.__setattr__(self, "own_bases", checked_bases(self.own_bases, shape))
-        if self.bounds is not None:
-            object.__setattr__(self, "bounds", self._checked_bounds(self.bounds))
-
-    def _checked_bounds(self, given: Any) -> Array:
-        groups = self.moments.labels, self.moments.group_names
-        return bounds.checked_bounds(given, *groups, self.measure)
 
     @property
     def n_groups(self) -> int:
@@ -119,11 +115,10 @@ class Problem:
         return len(self.moments.labels)
 
     @property
-    def goal(self) -> str:
-        """What is asked for: "equal", "minmax", "bounds" or "max_extra_loss"."""
-        if self.bounds is not None:
-            return "bounds"
-        return self.criterion if self.max_extra_loss is None else "max_extra_loss"
+    def goal(self) -> Criterion:
+        """The criterion, applied to this problem: what solvers and certificates ask."""
+        criterion: Criterion = self.criterion
+        return criterion.applied_to(self)
 
     @property
     def is_large(self) -> bool:
@@ -137,10 +132,10 @@ class Problem:
         moments = self.moments
         if self.is_large:
             return scatter_matrices(
-                moments.scatter, moments.offsets, moments.weight, self.loss, self.centering
+                moments.scatter, moments.offsets, moments.weight, self.aggregation, self.centering
             )
         stack = moments.second_moments(self.centering)
-        if self.loss == "sum":
+        if self.aggregation == "sum":
             stack *= moments.weight[:, None, None]
         return DenseMatrices(stack)
 
@@ -156,7 +151,9 @@ class Problem:
     def weights(self) -> Array:
         """What the groups' losses are multiplied with in the total loss; (k,)."""
         weight = self.moments.weight
-        if self.loss == "sum":  # of rows that are in several groups each loss is there as often
+        if (
+            self.aggregation == "sum"
+        ):  # of rows that are in several groups each loss is there as often
             return np.full(self.n_groups, 1.0 / self.moments.n_partitions)
         return np.asarray(weight / weight.sum())
 
@@ -176,7 +173,7 @@ class Problem:
         return float(self.weights @ self.traces)
 
     @cached_property
-    def lost_parts(self) -> LostParts | None:
+    def graded_losses(self) -> GradedLosses | None:
         """What computes losses by themselves, where they are far smaller than traces; or None."""
         moments, r = self.moments, self.n_components
         given = self.own_bases is not None or self.measured_by is not None
@@ -186,18 +183,18 @@ class Problem:
         if not float(values[r:].sum()) < _GRADED * float(values.sum()):
             return None
         sums = np.asarray(moments.scatter), moments.offsets, moments.weight
-        return LostParts.of_scatters(*sums, r, self.loss, self.centering)
+        return GradedLosses.of_scatters(*sums, r, self.aggregation, self.centering)
 
     @cached_property
-    def stake(self) -> float:
+    def loss_scale(self) -> float:
         """What tolerances of the total loss are relative to: tr(A), or what PCA loses if tiny."""
-        return self.scale if self.lost_parts is None else self.total_loss(self.least_loss_basis)
+        return self.scale if self.graded_losses is None else self.total_loss(self.least_loss_basis)
 
     def group_losses(self, basis: Array, retention: Array | None = None) -> Array:
         """Reconstruction loss of each group, with the digits that it has; (k,)."""
-        if self.lost_parts is None or retention is not None:
+        if self.graded_losses is None or retention is not None:
             return np.maximum(self.traces - self.kept(basis, retention), 0.0)
-        return self.lost_parts.losses(complement(basis)[1])
+        return self.graded_losses.losses(complement(basis)[1])
 
     @cached_property
     def own_subspaces(self) -> tuple[Array, ...]:
@@ -211,8 +208,8 @@ class Problem:
             return self.own_bases
         r = self.n_components
         ranks = np.minimum(self.moments.count, r)
-        if self.lost_parts is not None:
-            own: tuple[Array, ...] = self.lost_parts.own[1]
+        if self.graded_losses is not None:
+            own: tuple[Array, ...] = self.graded_losses.own[1]
         else:
             own = tuple(vectors for _, vectors in self._own_pairs)
             least = _NO_VARIANCE * self.traces
@@ -256,7 +253,7 @@ class Problem:
     @cached_property
     def total_eigenpairs(self) -> tuple[Array, Array]:
         """Leading eigenpairs of the total matrix: all where that is as quick as only r of them."""
-        pairs, parts = self._total_pairs, self.lost_parts
+        pairs, parts = self._total_pairs, self.graded_losses
         return pairs if parts is None else parts.eigenpairs(self.weights, pairs[1])
 
     @cached_property
@@ -278,29 +275,24 @@ class Problem:
     @property
     def own_losses(self) -> Array:
         """Loss of each group in its own best subspace; (k,)."""
-        if self.lost_parts is not None:
-            return self.lost_parts.own[0]
+        if self.graded_losses is not None:
+            return self.graded_losses.own[0]
         return np.maximum(self.traces - self.own_gains, 0.0)
 
-    def with_tolerance(self, tolerance: float) -> Problem:
-        """The same problem with "equal" at another tolerance; what was computed is shared."""
-        check_number("tolerance", tolerance, least=0.0)
-        return self._asking(criterion="equal", tolerance=tolerance)
-
-    def with_bounds(self, bounds: Any) -> Problem:
-        """The same problem with other bounds; what was computed is shared."""
-        return self._asking(bounds=self._checked_bounds(bounds))
-
-    def with_minmax(self) -> Problem:
-        """The same problem with "minmax" and nothing else; what was computed is shared."""
-        return self._asking()
-
-    def _asking(self, **choices: Any) -> Problem:
+    def with_criterion(self, criterion: str | Criterion) -> Problem:
+        """The same problem with another criterion; what was computed is shared."""
+        wanted, own = as_criterion(criterion), self.criterion
+        wanted.validate_groups(self.moments.labels, self.moments.group_names)
         other = copy(self)
-        plain = {"criterion": "minmax", "tolerance": 0.0, "bounds": None, "max_extra_loss": None}
-        for name, value in (plain | choices).items():
-            object.__setattr__(other, name, value)
+        object.__setattr__(other, "criterion", wanted)
+        if wanted.measure != own.measure:
+            for name in ("affine", "rounding"):
+                other.__dict__.pop(name, None)
         return other
+
+    def weighted_basis(self, weights: Array) -> Array:
+        """The r leading eigenvectors of ``sum_i weights_i * A_i``; (d, r)."""
+        return self._matrices.leading(weights, self.n_components)[1][:, : self.n_components]
 
     def weighted_sum(self, weights: Array) -> Array:
         """Return ``sum_i weights_i * A_i``."""
@@ -311,11 +303,11 @@ class Problem:
 
         With `retention`, P is the relaxed projector ``basis @ diag(retention) @ basis.T``.
         """
-        return self._last_kept(basis, retention)
+        return self._projection_cache(basis, retention)
 
     @cached_property
-    def _last_kept(self) -> LastKept:
-        return LastKept(self._matrices)
+    def _projection_cache(self) -> ProjectionCache:
+        return ProjectionCache(self._matrices)
 
     def total_loss(self, basis: Array, retention: Array | None = None) -> float:
         """Weighted sum of the groups' losses."""
@@ -323,7 +315,7 @@ class Problem:
 
     def disparities(self, basis: Array, retention: Array | None = None) -> Array:
         """What each group loses beyond its own best subspace, E_i; (k,)."""
-        if self.lost_parts is not None and retention is None:
+        if self.graded_losses is not None and retention is None:
             return np.asarray(self.group_losses(basis) - self.own_losses)
         return np.asarray(self.own_gains - self.kept(basis, retention))
 
@@ -332,19 +324,19 @@ class Problem:
         return np.subtract.outer(*[self.disparities(basis)] * 2)
 
     @cached_property
-    def measured(self) -> Measured:
-        """The groups by the measure that fairness is judged by."""
-        own, rest = (self.own_gains, self.own_errors), (self.weights, self.measured_by)
+    def affine(self) -> AffineMeasure:
+        """The measure that fairness is judged on, with the numbers of the groups."""
         lost = None
-        if self.lost_parts is not None:
+        if self.graded_losses is not None:
             lost = (self.own_losses, self.group_losses(self.least_loss_basis))
-        return measured(self.measure, self.relative, self.traces, *own, *rest, lost)
+        measure, own = self.criterion.measured, (self.own_gains, self.own_errors)
+        return AffineMeasure.of(measure, self.traces, own, self.weights, self.measured_by, lost)
 
     def measures(self, basis: Array, retention: Array | None = None) -> Array:
         """The measure of each group, e_i; (k,)."""
-        if self.lost_parts is not None and retention is None:
-            return self.measured.of_losses(self.group_losses(basis))
-        return self.measured.values(self.kept(basis, retention))
+        if self.graded_losses is not None and retention is None:
+            return self.affine.of_losses(self.group_losses(basis))
+        return self.affine.values(self.kept(basis, retention))
 
     def spread(self, basis: Array, retention: Array | None = None) -> float:
         """Largest difference between the measures of two groups."""
@@ -353,40 +345,41 @@ class Problem:
     @property
     def negligible_spread(self) -> float:
         """The difference between measures that counts as none."""
-        measured = self.measured
-        group = _NO_GROUP_SPREAD * float(measured.traces.max())
-        return max(_NO_SPREAD * measured.scale, self.rounding if self.lost_parts else group)
+        affine = self.affine
+        group = _NO_GROUP_SPREAD * float(affine.traces.max())
+        return max(_NO_SPREAD * affine.scale, self.rounding if self.graded_losses else group)
 
     @cached_property
     def rounding(self) -> float:
         """How far rounding can move the measures."""
-        if self.lost_parts is None:
-            return 16 * EPS * float(self.measured.sizes.max())
-        errors = self.lost_parts.rounding(complement(self.least_loss_basis)[1])
-        return float((errors / self.measured.units).max())
-
-    @property
-    def caps(self) -> Array:
-        """`bounds` as what no measure may exceed; (k,)."""
-        # Nobody keeps less than nothing: no measure exceeds this, which replaces infinite bounds.
-        caps = -self.bounds if self.measure == "variance" else self.bounds
-        return np.asarray(np.minimum(caps, self.measured.constants + self.measured.scale))
-
-    @cached_property
-    def most_loss(self) -> float:
-        """The total loss that `max_extra_loss` allows."""
-        least = max(self.total_loss(self.least_loss_basis), 0.0)
-        return least * (1.0 + float(self.max_extra_loss or 0.0))
+        if self.graded_losses is None:
+            return 16 * EPS * float(self.affine.sizes.max())
+        errors = self.graded_losses.rounding(complement(self.least_loss_basis)[1])
+        return float((errors / self.affine.units).max())
 
     def least_weighted(
-        self, weights: Array, start: Array | None = None, known: KeptBounds | None = None
+        self, weights: Array, start: Array | None = None, known: BoundCache | None = None
     ) -> float:
         """Least value of ``sum_i weights_i * e_i`` over all subspaces, rounded downwards.
 
         With many columns, `start`, a basis near the minimiser, saves time, and so do bounds that
         are `known`.
         """
-        return bounds.least_weighted(self, self._matrices, weights, start, known)
+        affine = self.affine
+        if self.graded_losses is not None:
+            turn, offsets = self.total_eigenpairs[1], affine.offsets
+            least = self.graded_losses.least(weights / affine.units, turn)
+            return least - float(weights @ offsets + 4 * EPS * np.abs(weights) @ np.abs(offsets))
+        known = known if self.is_large else None  # few columns are as quick as a look-up
+        kept = None if known is None else known.find(weights, affine.traces)
+        if kept is None:
+            inner = weights / affine.units
+            kept = self._matrices.leading_sum_bound(inner, self.n_components, start)
+            if known is not None:
+                known.add(weights, kept)
+        # Less the rounding of sums and eigenvalues, so that the bound holds as printed.
+        most = weights @ affine.constants - 16 * EPS * np.abs(weights) @ affine.sizes
+        return float(most) - kept
 
     def dual_bound(
         self,
@@ -394,25 +387,34 @@ class Problem:
         slack: float = 0.0,
         *,
         start: Array | None = None,
-        known: KeptBounds | None = None,
+        known: BoundCache | None = None,
     ) -> float:
         """Lower bound that the multipliers prove, whoever found them.
 
-        No subspace has a smaller value (see `Certificate`), or none that misses what is asked for
-        by no more than `slack`: docs/exact_solver.md, section 16. `start` and `known` are as for
+        No subspace has a smaller value (see `Certificate`), or none that violates the condition by
+        no more than `slack`: docs/exact_solver.md, section 16. `start` and `known` are as for
         `least_weighted`.
         """
-        values = bounds.checked(multipliers, self.n_groups)
-        return bounds.dual_bound(self, values, slack, start, known)
+        return self.goal.bound(self._checked(multipliers), slack, start, known)
 
-    def miss_bound(self, multipliers: ArrayLike, *, known: KeptBounds | None = None) -> float:
-        """Lower bound on how far any subspace is from what is asked for.
+    def violation_bound(self, multipliers: ArrayLike, *, known: BoundCache | None = None) -> float:
+        """Lower bound on how far any subspace is from the condition of the criterion.
 
-        For "equal" on the spread: the mean of the multipliers is taken out first, and they are
-        scaled to positive parts that sum to one. For bounds on the largest excess over them: the
-        positive parts are scaled to sum to one.
+        For `Equal` on the spread: the mean of the multipliers is taken out first, and they are
+        scaled to positive parts that sum to one. For `AtMost` on the largest excess over a bound:
+        the positive parts are scaled to sum to one. 0 for criteria without a condition.
         """
-        return bounds.miss_bound(self, bounds.checked(multipliers, self.n_groups), known)
+        goal, values = self.goal, self._checked(multipliers)
+        return goal.violation_bound(values, known) if isinstance(goal, LeastLoss) else 0.0
+
+    def _checked(self, multipliers: ArrayLike) -> Array:
+        values = np.asarray(multipliers, dtype=np.float64)
+        if values.shape != (self.n_groups,) or not np.isfinite(values).all():
+            raise ValueError(
+                f"multipliers must be one finite number for each of the {self.n_groups} groups, "
+                f"got {multipliers!r}."
+            )
+        return values
 
 
 def group_matrices(problem: Problem) -> GroupMatrices:

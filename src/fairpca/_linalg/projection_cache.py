@@ -8,7 +8,7 @@ _REMEMBERED = 2
 """Subspaces: that of ordinary PCA and the one that is judged."""
 
 
-class LastKept:
+class ProjectionCache:
     """What each group keeps in a subspace, remembered by the numbers of its basis."""
 
     def __init__(self, matrices: GroupMatrices) -> None:

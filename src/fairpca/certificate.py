@@ -1,0 +1,495 @@
+"""Certificate: how good a subspace is, what proves it, and both in words.
+
+The bounds are derived in docs/exact_solver.md, section 16. Sentences are rendered from records
+(`Statement`), so that numbers can be checked without reading text.
+"""
+
+from __future__ import annotations
+
+import decimal
+import html
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairpca._linalg.bound_cache import BoundCache
+from fairpca._linalg.types import Array
+from fairpca.criteria import FINDINGS, OPTIMAL_GAP
+from fairpca.exceptions import warn_user
+from fairpca.measures import BY_NOUN
+from fairpca.problem import Problem
+
+
+class Spoken:
+    """Printed, it says its sentences."""
+
+    @abstractmethod
+    def sentences(self) -> list[str]:
+        """What it says."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return " ".join(self.sentences())
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences())
+
+
+@dataclass(frozen=True, repr=False)
+class NotCertified(Spoken):
+    """Nothing is proven about a subspace. Print it to read why.
+
+    Attributes
+    ----------
+    reason : str
+        Why there is no proof.
+    direction : str
+        What is known of the distance from a Pareto stationary point; empty if nothing is.
+    status : str
+        "not certified".
+
+    See Also
+    --------
+    fairpca.Certificate : What the other solvers say.
+
+    Examples
+    --------
+    >>> from fairpca.certificate import NotCertified
+    >>> NotCertified("it was not asked for")
+    Not certified: it was not asked for. Nothing is proven about how good this subspace is.
+    """
+
+    reason: str
+    direction: str = ""
+    status: str = "not certified"
+
+    def sentences(self) -> list[str]:
+        """The same in plain words."""
+        sentences = [
+            f"Not certified: {self.reason}.",
+            "Nothing is proven about how good this subspace is.",
+        ]
+        return sentences + [self.direction] * bool(self.direction)
+
+
+EQUAL_WORD = 1e-7
+"""Spread, relative to the largest measure, up to which measures are called equal."""
+
+_NO_CHANGE = 1e-9
+"""Part of a group's variance below which it is neither better nor worse off, as in `GroupTable`."""
+
+_NOTHING = 10.0
+"""A value of at most so many times what rounding can cause is nothing."""
+
+
+_SAYS_NOTHING = 1e-9
+"""A bound on the spread, relative to the spread, that is not worth a sentence."""
+
+_ROUNDINGS = 10.0
+"""How many times what rounding can cause is still rounding."""
+
+_LEVELS = (
+    "with criterion='minmax' no group is worse off than here, and {plural} are {lower} by {gains}, "
+    "though not equal."
+)
+
+_MIXTURES = (
+    "For every mixture of the criterion's groups, measured from the fitted mean and with mean "
+    "losses, the {noun} from the mixture's own best subspace is at most {at_most}, and no subspace "
+    "has a "
+)
+
+_TEMPLATES = {
+    "shrunk": "All that follows is about the groups' covariances after shrinking them towards that "
+    "of all rows, as if each group had {shrinkage} more rows from there; the table of the groups "
+    "is about the rows themselves.",
+    "shrunk to one": "Every group's covariance was replaced by that of all rows, so the result is "
+    "that of ordinary PCA.",
+    "one group": "One group: the result is that of ordinary PCA.",
+    "all worse off": "Every group is worse off than with ordinary PCA, by {changes}.",
+    "extra dimensions": "Uses {used} dimensions, {more} more than the {r} asked for.",
+    "as with PCA": "No group is better or worse off than with ordinary PCA.",
+    "compared with PCA": "Compared with ordinary PCA, {compared}.",
+    "least spread": "In every subspace of this dimension the {plural} of two groups differ by "
+    "at least {least_violation}.",
+    "unmet": "{asked} were not reached: this solver has a criterion of its own.",
+    "levels down": f"Equality levels down here: {_LEVELS}",
+    "alternative": f"There is an alternative: {_LEVELS}",
+    "doubt": "The groups' own subspaces are only known nearly: their disparities can be larger "
+    "than measured by {error}, for which all this allows.",
+    "rounded": "Rounding can move these numbers by about {rounding}, which leaves the rest open: "
+    "where one column varies far more than others, standardise the columns.",
+    "stopped by gap": "The search ended there: the gap is as small as was asked for.",
+    "stopped by time limit": "The search ended at its time limit, and may do better with more.",
+    "stopped by callback": "The search was stopped by a callback, and may do better if it goes on.",
+    "nested": "The components are nested, each the best given those before it: a subspace that is "
+    "not nested may be fairer.",
+    "mixtures, optimal": f"{_MIXTURES}smaller worst case.",
+    "mixtures, bounded": f"{_MIXTURES}worst case below {{at_least}}.",
+}
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement of a certificate: its kind, and the numbers and words that it is made of."""
+
+    kind: str
+    numbers: dict[str, object]
+
+    def __str__(self) -> str:
+        goal, _, status = self.kind.partition(", ")
+        template = _TEMPLATES.get(self.kind) or FINDINGS[goal][status]
+        return template.format(**self.numbers)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Certificate(Spoken):
+    """How good a subspace is, and the proof. Print it to read it in words.
+
+    Attributes
+    ----------
+    status : {"optimal", "bounded", "infeasible", "unresolved", "relaxed"}
+        "optimal": the criterion is met, and no subspace of this dimension does better by more
+        than 1e-7 of `value` (or than rounding, where that leaves nothing of it).
+        "bounded": the criterion is met, and no subspace does better by more than `gap`.
+        "infeasible": no subspace has measures within the tolerance or the bounds, which is
+        proven; the one returned misses them by the least that was found, and has the least total
+        loss that was found as near to them.
+        "unresolved": the proof of impossibility fails, yet no subspace with measures within the
+        tolerance or the bounds was found; what is returned is as for "infeasible".
+        "relaxed": more dimensions are used than were asked for, as the published methods that
+        round a semidefinite relaxation do; the bounds are those of the dimension asked for.
+        Measures count as within the tolerance or the bounds up to 1e-10 of tr(A), or of what is
+        lost with ordinary PCA where that is less than a thousandth of tr(A).
+    goal : {"minmax", "max_extra_loss", "equal", "bounds", "balanced"}
+        The criterion: `MinMax` without and with a limit on the total loss, `Equal`, `AtMost`,
+        `Balanced`. Only "equal" and "bounds" can end as "infeasible" or "unresolved".
+    value : float
+        What was achieved: the total loss ("equal", "bounds") or the largest measure of a group
+        ("minmax", "max_extra_loss"), or the mean of their losses ("balanced").
+    lower_bound : float
+        No subspace has a smaller value, among those that miss what is asked for by no more than
+        this one.
+    gap : float
+        ``value - lower_bound``, not below zero.
+    relative_gap : float
+        The gap divided by the value.
+    rounding : float
+        How far rounding can move the value: with columns of very different variance, not little.
+    stated_spread : float
+        The spread, where measures are within what was asked for and may yet not be called equal:
+        they differ by more than 1e-7 of the largest, as far as rounding allows to tell. Else 0.
+    spread : float
+        Largest difference between the measures of two groups that was achieved.
+    violation : float
+        How far the subspace is from what was asked for, in the units of the measure: its spread
+        ("equal"), or the largest excess of a group over its bound ("bounds"), not below zero.
+    violation_bound : float
+        No subspace has a smaller one. Zero unless what was asked for is impossible.
+    tolerance : float
+        The spread that was asked for. A solver that only approaches it, as `ParetoDescent` does,
+        has the spread that it reached here, so that its certificate measures the rest: how far
+        the total loss is from the smallest possible at that spread.
+    multipliers : array of shape (k,)
+        The proof of the bound: `Problem.dual_bound` recomputes it from them.
+    measures : array of shape (k,)
+        What each group has of the measure, in the subspace returned.
+    change_from_pca : array of shape (k,)
+        How much larger the measures are than with ordinary PCA: positive numbers are groups that
+        are worse off, and changes that count as none are zero.
+    n_components : int
+        The dimension that was asked for, of which the bounds speak.
+    n_dimensions : int
+        The dimension that is used.
+    own_error : float
+        By how much disparities can be larger than stated, because the groups' own subspaces are
+        only known nearly (`Problem(own_bases=...)`). `value`, `gap` and `spread` allow for it.
+    requested_tolerance : float or None
+        The spread that was asked for, where `tolerance` is that which was reached.
+    violation_multipliers : array of shape (k,) or None
+        The proof of `violation_bound`: see `Problem.violation_bound`.
+    minmax_measures : array of shape (k,) or None
+        Measures of a subspace that was found by minimising the largest one, when in it no group is
+        worse off than in the subspace returned, and some are better off; else None. With more than
+        two groups, equality can level down in this way.
+    measure : str
+        What was measured, in words: "disparity", "loss", "kept variance", "relative disparity",
+        "share lost" or "share kept". What is kept has a minus sign in all numbers above.
+    covers_mixtures : bool
+        Whether what is said of the groups holds for their mixtures too: see `sentences`.
+    pca_is_least : bool
+        Whether ordinary PCA has the least total loss, as it has unless groups are centred each on
+        their own mean.
+    is_nested : bool
+        Whether the components were found one after another, each the best given those before it.
+    extra_loss : float or None
+        The share of the least total loss that may be lost in addition, where it was limited.
+    shrinkage : float
+        Rows by which the groups' covariances were shrunk towards that of all rows. All of this is
+        then about the shrunk covariances.
+    stopped_by : {"", "gap", "time limit", "callback"}
+        What ended the search where it could have gone on: the gap is as small as was asked for, or
+        time was up, or a callback asked for it.
+
+    See Also
+    --------
+    fairpca.ExactSolver : Its subspaces come with the tightest ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import ExactSolver, GroupMoments, Problem
+    >>> X = np.array([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    >>> problem = Problem(GroupMoments.from_rows(X, ["a", "a", "b", "b"]), n_components=1)
+    >>> certificate = ExactSolver().solve(problem).certificate
+    >>> certificate
+    Proven optimal: in every subspace of this dimension some group has a disparity of at least
+    0.9, and here none has more than 0.9. Compared with ordinary PCA, one group is better off, by
+    0.1, and one worse off, by 0.9: some group always is, because ordinary PCA has the least total
+    loss. For every mixture of the criterion's groups, measured from the fitted mean and with mean
+    losses, the disparity from the mixture's own best subspace is at most 0.9, and no subspace has
+    a smaller worst case.
+    >>> round(problem.dual_bound(certificate.multipliers), 9)
+    0.9
+    """
+
+    status: str
+    goal: str
+    value: float
+    lower_bound: float
+    gap: float
+    relative_gap: float
+    rounding: float
+    stated_spread: float
+    spread: float
+    violation: float
+    violation_bound: float
+    tolerance: float
+    multipliers: Array
+    measures: Array
+    change_from_pca: Array
+    n_components: int
+    n_dimensions: int
+    measure: str = "disparity"
+    own_error: float = 0.0
+    covers_mixtures: bool = False
+    pca_is_least: bool = True
+    is_nested: bool = False
+    extra_loss: float | None = None
+    requested_tolerance: float | None = None
+    violation_multipliers: Array | None = None
+    minmax_measures: Array | None = None
+    shrinkage: float = 0.0
+    stopped_by: str = ""
+
+    @property
+    def least_gain(self) -> float:
+        """How much every group would gain, at the least, in the subspace found for "minmax"."""
+        if self.minmax_measures is None:
+            return 0.0
+        return max(float((self.measures - self.minmax_measures).min()), 0.0)
+
+    @property
+    def all_worse_off(self) -> bool:
+        """Whether every group is worse off than with ordinary PCA."""
+        return bool((self.change_from_pca > 0.0).all())
+
+    def sentences(self) -> list[str]:
+        """The certificate in plain words; bounds are rounded to the safe side."""
+        return [str(statement) for statement in self.statements()]
+
+    def statements(self) -> list[Statement]:
+        """What the sentences state, as records."""
+        numbers, met = self._numbers(), self.status in ("optimal", "bounded")
+        finding = f"{self.goal}, {self.status}"
+        if BY_NOUN[self.measure].is_kept and f"{self.status}, kept" in FINDINGS[self.goal]:
+            finding += ", kept"
+        if len(self.measures) == 1:
+            violated = self.status in ("infeasible", "unresolved")
+            return [Statement(kind, numbers) for kind in ("one group", finding)[: 1 + violated]]
+        if self.shrinkage == np.inf:
+            return [Statement("shrunk to one", numbers)]
+        equal, levels_down = self.goal == "equal", self.minmax_measures is not None
+        asked, rounding = self.requested_tolerance, _ROUNDINGS * self.rounding
+        unequal = equal and self.stated_spread > 0.0
+        apart = self.violation_bound > _SAYS_NOTHING * max(self.spread, self.tolerance)
+        changed = bool(self.change_from_pca.any())
+        holds = {
+            "shrunk": self.shrinkage > 0.0,
+            "all worse off": self.all_worse_off,
+            "extra dimensions": self.status == "relaxed",
+            finding: True,
+            f"stopped by {self.stopped_by}": bool(self.stopped_by),
+            "least spread": equal and met and apart,
+            "unmet": equal and asked is not None and self.tolerance > asked,
+            "levels down": levels_down and met,
+            "alternative": levels_down and not met,
+            "doubt": self.own_error > 0.0,
+            "rounded": met and (unequal or (self.status == "bounded" and self.gap <= rounding)),
+            "nested": self.is_nested,
+            "compared with PCA": changed and not self.all_worse_off,
+            "as with PCA": not changed,
+            f"mixtures, {self.status}": self.covers_mixtures and met and self.shrinkage == 0.0,
+        }
+        return [Statement(kind, numbers) for kind, is_true in holds.items() if is_true]
+
+    def _numbers(self) -> dict[str, object]:
+        """What the sentences are filled with."""
+        measure, change = BY_NOUN[self.measure], self.change_from_pca
+        apart = self.tolerance
+        if self.own_error > 0.0 or self.stated_spread > 0.0:
+            apart = max(apart, self.spread)
+        asked = f"{self.requested_tolerance or 0:g}"
+        most = 0.0
+        if self.minmax_measures is not None:
+            most = float((self.measures - self.minmax_measures).max())
+
+        def limit(number: float, *, up: bool) -> str:
+            # An optimum is known up to rounding, so that there is no safe side.
+            near = self.status == "optimal"
+            return f"{number + 0.0:.6g}" if near else rounded(number, 6, up=up)
+
+        def within(apart: str) -> str:
+            if apart == "0":
+                return f"equal {measure.plural}"
+            return f"{measure.plural} within {apart} of each other"
+
+        return {
+            "noun": measure.noun,
+            "plural": measure.plural,
+            "Plural": measure.plural.capitalize(),
+            "within": within(rounded(apart, 6, up=True)),
+            "asked": within(asked).capitalize(),
+            "at_most": limit(self.value, up=True),
+            "at_least": limit(self.lower_bound, up=False),
+            "keeps": limit(-self.value, up=False),
+            "can_keep": limit(-self.lower_bound, up=True),
+            "loss": f"{self.value:.6g}",
+            "gap": rounded(100 * self.relative_gap, 2, up=True),
+            "spread": f"{self.spread:.6g}",
+            "shrinkage": f"{self.shrinkage:g}",
+            "violation": f"{self.violation:.6g}",
+            "least_violation": rounded(self.violation_bound, 6, up=False),
+            "lower": "higher" if measure.is_kept else "lower",
+            "gains": f"{self.least_gain:.3g} to {most:.3g}",
+            "changes": f"{change.min():.3g} to {change.max():.3g}",
+            "compared": self._compared(),
+            "extra": f"{100 * (self.extra_loss or 0.0):g}",
+            "rounding": rounded(_ROUNDINGS * self.rounding, 1, up=True),
+            "error": rounded(self.own_error, 2, up=True),
+            "r": self.n_components,
+            "used": self.n_dimensions,
+            "more": self.n_dimensions - self.n_components,
+        }
+
+    def _compared(self) -> str:
+        """How many groups are better and worse off, and the largest gain and loss."""
+        change = self.change_from_pca
+        parts: list[str] = []
+        for sizes, how in ((-change[change < 0], "better"), (change[change > 0], "worse")):
+            n = len(sizes)
+            if n == 0:
+                continue
+            number, several = "one" if n == 1 else str(n), n > 1
+            noun = "" if parts else f" group{'s are' if several else ' is'}"
+            largest = f"{'up to ' if several else ''}{float(sizes.max()):.3g}"
+            parts.append(f"{number}{noun} {how} off, by {largest}")
+        reason = ": some group always is, because ordinary PCA has the least total loss"
+        return ", and ".join(parts) + (reason if len(parts) == 2 and self.pca_is_least else "")
+
+
+def certify(
+    problem: Problem,
+    basis: Array,
+    multipliers: Array,
+    *,
+    violation_multipliers: Array | None = None,
+    retention: Array | None = None,
+    known: BoundCache | None = None,
+) -> Certificate:
+    """Judge a subspace by the bounds that the multipliers prove, wherever both come from.
+
+    `retention` says what is kept along each column of the basis (see `Solution`); bounds that are
+    `known` need not be proven again (see `Problem.dual_bound`).
+    """
+    goal, affine, measures = problem.goal, problem.affine, problem.measures(basis, retention)
+    # The largest that they can be, where the groups' own subspaces are only known nearly.
+    at_most = measures + affine.errors
+    spread = float(at_most.max() - measures.min())
+    judged = goal.judge(measures, at_most, problem.total_loss(basis, retention))
+    # The bound speaks of subspaces that violate the condition as much as this one, or less.
+    bound = problem.dual_bound(multipliers, judged.slack, start=basis, known=known)
+    if goal.minimises_loss and bound < problem.total_loss(problem.least_loss_basis):
+        # No subspace loses less than this, whatever the condition.
+        none = np.zeros(problem.n_groups)
+        least = problem.dual_bound(none, judged.slack, known=known)
+        bound, multipliers = (least, none) if least > bound else (bound, multipliers)
+    value = judged.value
+    rounding = problem.rounding * (affine.loss_unit if goal.minimises_loss else 1.0)
+    gap, violation_bound = max(value - bound, 0.0), 0.0
+    if violation_multipliers is not None:
+        violation_bound = max(problem.violation_bound(violation_multipliers, known=known), 0.0)
+    if basis.shape[1] > problem.n_components:
+        status = "relaxed"
+    elif judged.is_met:
+        nothing = abs(value) <= _NOTHING * rounding
+        status = "optimal" if nothing or gap <= OPTIMAL_GAP * abs(value) else "bounded"
+    else:
+        status = "infeasible" if violation_bound > judged.allowed else "unresolved"
+    sizes = affine.traces if problem.graded_losses is None else affine.scale
+    change = measures - problem.measures(problem.pca_basis)
+    plain = goal.measured.baseline == "own" and problem.measured_by is None
+    means = problem.aggregation == "mean" and problem.centering == "global"
+    return Certificate(
+        status=status,
+        goal=goal.name,
+        value=value,
+        lower_bound=bound,
+        gap=gap,
+        relative_gap=gap / abs(value) if abs(value) > rounding else 0.0,
+        rounding=rounding,
+        stated_spread=_stated_spread(problem, measures, spread),
+        spread=spread,
+        violation=judged.violation,
+        violation_bound=violation_bound,
+        tolerance=goal.tolerance,
+        multipliers=multipliers,
+        measures=measures,
+        change_from_pca=np.where(np.abs(change) <= _NO_CHANGE * sizes, 0.0, change),
+        n_components=problem.n_components,
+        n_dimensions=basis.shape[1],
+        measure=goal.measured.noun,
+        own_error=float(problem.own_errors.max()) if plain else 0.0,
+        covers_mixtures=plain and means and goal.covers_mixtures and problem.own_bases is None,
+        pca_is_least=problem.centering == "global",
+        extra_loss=goal.extra_loss,
+        violation_multipliers=violation_multipliers,
+    )
+
+
+def _stated_spread(problem: Problem, measures: Array, spread: float) -> float:
+    """The spread beyond what was asked for, if the measures may not be called equal; else 0."""
+    size = float(np.abs(measures).max())
+    if spread - problem.goal.tolerance <= EQUAL_WORD * size:
+        return 0.0
+    # All are nothing but rounding, unless columns are so different that nobody can tell.
+    zero = problem.graded_losses is None and max(spread, size) <= _NOTHING * problem.rounding
+    return 0.0 if zero else spread
+
+
+def warn_of_certificate(certificate: Certificate) -> None:
+    """Warn where what was asked for was not found, or every one of several groups is worse off."""
+    worse = certificate.all_worse_off and len(certificate.measures) > 1
+    if worse or certificate.status in ("infeasible", "unresolved"):
+        warn_user(str(certificate))
+
+
+def rounded(number: float, digits: int, *, up: bool) -> str:
+    """The number to this number of significant digits, not below it (up) or not above it."""
+    context = decimal.Context(
+        prec=digits, rounding=decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
+    )
+    return f"{context.create_decimal_from_float(number).normalize(context):g}"

@@ -1,0 +1,1126 @@
+"""Criteria: the notions of fairness that a subspace can be asked for, one class each.
+
+A criterion is a small object with parameters, such as ``Equal(tolerance=0.1)``. Applied to a
+problem (`Criterion.applied_to`), it is everything that solvers and certificates need: what is
+minimised and under which condition, the weights over which the dual is maximised, a smooth form for
+the local search, the bound that multipliers prove, and the sentences of its certificates. Duals,
+smooth forms and bounds are derived in docs/exact_solver.md, sections 3, 9 and 16.
+
+To add a criterion, write a class here. One that minimises a convex function of the measures derives
+from `Criterion`, as `MinMax` does; one that minimises the total loss under a condition derives from
+`LeastLoss`, as `Equal` does. A line in `CRITERIA` gives it a name. tests/test_criteria.py has one.
+"""
+
+# ruff: noqa: D102  (methods that override documented ones)
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from inspect import signature
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from fairpca._linalg.bound_cache import BoundCache
+from fairpca._linalg.types import Array
+from fairpca._rows.checks import check_number
+from fairpca._rows.per_group import per_group
+from fairpca.measures import EPS, AffineMeasure, Measure, check_measure
+
+if TYPE_CHECKING:
+    from fairpca.problem import Problem
+
+OPTIMAL_GAP = 1e-7
+"""Gap, relative to the value, up to which a solution counts as optimal."""
+
+CLOSED_GAP = OPTIMAL_GAP / 10
+"""Gap, relative to the value, at which a search ends: well within what counts as optimal."""
+
+EQUAL = 1e-8
+"""Spread, relative to the largest measure, that counts as none."""
+
+WARM_MU = 1e-3
+"""Where mu begins near the solution, relative to its unit: what is left to move is small."""
+
+_ROUNDING_GAP = 1e-13
+"""Gap, relative to tr(A), at which a search ends: rounding alone can cause it."""
+
+_OVER_BUDGET = 1e-12
+"""Share of tr(A) by which a total loss may exceed its budget: rounding alone can cause it."""
+
+_ABOVE_ALL = 1e-6
+"""Share of tr(A) by which a bound has to exceed the largest loss, so that rounding does not."""
+
+FINDINGS: dict[str, dict[str, str]] = {}
+"""The sentences of certificates, by `Certificate.goal` and status; each criterion adds its own."""
+
+Smooth = tuple[Array, float, Array]
+"""Maximiser, value, and a factor R of the derivative ``R R^T`` of the maximiser by the measures."""
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """Weights ``offset + directions @ z`` at ``cost . z``, over which a dual is maximised.
+
+    If bounded, z is not negative and ``balance @ z`` stays as it is at the start. If signed, z is
+    a positive and a negative part, of which only the first has a cost. If it is a simplex, z are
+    the weights, and sum to 1.
+    """
+
+    offset: Array
+    directions: Array
+    cost: Array
+    balance: Array
+    start: Array
+    bounded: bool = True
+    signed: bool = False
+    simplex: bool = False
+
+    def weights(self, z: Array) -> Array:
+        """The weights of the groups' matrices."""
+        return np.asarray(self.offset + self.directions @ z)
+
+    def least_cost(self, z: Array) -> float:
+        """The cost of the cheapest z with the same weights: of both parts only the difference."""
+        if self.signed:
+            k = len(self.offset)
+            return float(self.cost[:k] @ np.maximum(z[:k] - z[k:], 0.0))
+        return float(self.cost @ z)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How a subspace does by a criterion.
+
+    Attributes
+    ----------
+    value : float
+        What is minimised.
+    violation : float
+        How far the subspace is from the condition, not below zero; 0 where there is none.
+    is_met : bool
+        Whether the condition is met, up to what counts as rounding.
+    slack : float
+        What the condition is relaxed by in a bound that speaks of subspaces like this one.
+    allowed : float
+        The violation up to which a condition is not proven impossible.
+    """
+
+    value: float
+    violation: float = 0.0
+    is_met: bool = True
+    slack: float = 0.0
+    allowed: float = 0.0
+
+
+class Criterion(BaseEstimator, ABC):
+    """One notion of fairness. A subclass minimises a convex function of the measures.
+
+    Parameters
+    ----------
+    measure : str, default="disparity"
+        The quantity that fairness is judged on: see `MinMax`.
+    """
+
+    name: ClassVar[str]
+    """What certificates call it: `Certificate.goal`."""
+
+    findings: ClassVar[dict[str, str]]
+    """The sentence for each status of a certificate; see `fairpca.certificate` for the numbers."""
+
+    resumes: ClassVar[bool] = False
+    """Whether a dual search begins where it ended when the search space has grown."""
+
+    has_root: ClassVar[bool] = False
+    """Whether disparities of two groups are solved by a root-find in one weight."""
+
+    covers_mixtures: ClassVar[bool] = False
+    """Whether the value for disparities holds for all mixtures of the groups too."""
+
+    minimises_loss: ClassVar[bool] = False
+    """Whether the value is the total loss, and not in the units of the measure."""
+
+    plain_reason: ClassVar[str] = "the least total loss of all is best for the worst-off group"
+
+    tolerance: float = 0.0
+    extra_loss: float | None = None
+    limit: float = np.inf
+    """A dual value above it proves that no subspace meets the condition."""
+
+    problem: Problem
+    affine: AffineMeasure
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "findings" in vars(cls):
+            FINDINGS[cls.name] = cls.findings
+
+    def __init__(self, measure: str = "disparity") -> None:
+        self.measure = measure
+
+    # --- Parameters -----------------------------------------------------------
+
+    @property
+    def measured(self) -> Measure:
+        """The measure by its name."""
+        return check_measure(self.measure)
+
+    def validate(self) -> None:
+        """Raise ValueError for wrong parameters."""
+        check_measure(self.measure)
+
+    @property
+    def can_be_nested(self) -> bool:
+        """Whether subspaces that contain each other can be found one dimension at a time."""
+        return False
+
+    def validate_groups(self, labels: Sequence[Hashable], names: Sequence[str] | None) -> None:
+        """Raise ValueError for parameters that do not fit these groups."""
+
+    def in_unit(self, factor: float) -> Self:
+        """The same where all measures are multiplied by a factor."""
+        return self
+
+    def for_groups(self, problem: Problem, some: NDArray[np.bool_]) -> Criterion:
+        """The same for some of the groups of a problem."""
+        return self
+
+    def applied_to(self, problem: Problem) -> Self:
+        """A copy that knows the numbers of a problem."""
+        kind: Any = self._applied_class()
+        applied = kind.__new__(kind)
+        applied.__dict__.update(self.__dict__)
+        applied.problem, applied.affine = problem, problem.affine
+        return applied  # type: ignore[no-any-return]
+
+    def _applied_class(self) -> type[Criterion]:
+        return type(self)
+
+    # --- What is minimised ----------------------------------------------------
+
+    @abstractmethod
+    def value(self, measures: Array) -> float:
+        """What is minimised, or infinity where the condition is violated."""
+
+    def score(self, measures: Array, counted: NDArray[np.bool_]) -> float:
+        """What is to be small on held-out rows, of the groups that are large enough to count."""
+        return float(measures[counted].max())
+
+    def judge(self, measures: Array, at_most: Array, total_loss: float) -> Judgement:
+        """How a subspace does with these measures; `at_most` allows for errors of baselines."""
+        # Smaller than the least possible only by rounding.
+        return Judgement(max(self.value(at_most), self.affine.least))
+
+    @property
+    def scale(self) -> float:
+        """What tolerances of the value are relative to."""
+        return self.affine.scale
+
+    def enough(self, bound: float, gap: float = CLOSED_GAP) -> float:
+        """A value so near its bound that no further start is needed."""
+        return bound + max(gap * abs(bound), _ROUNDING_GAP * self.scale)
+
+    def shown(self, value: float) -> float:
+        """A value, or a bound, as certificates have it."""
+        return value
+
+    def shortfall(self, measures: Array) -> float:
+        """How far the least total loss of all, with these measures, may be from the answer."""
+        return self.value(measures) - self.affine.least
+
+    def direct_basis(self) -> Array | None:
+        """The answer, where one eigenproblem gives it."""
+        return None
+
+    # --- Duality --------------------------------------------------------------
+
+    @abstractmethod
+    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+        """The weights over which the dual is maximised.
+
+        The best may be `near` some weights, to begin at a barrier of this mu, in this unit.
+        """
+
+    @abstractmethod
+    def bound(
+        self, multipliers: Array, slack: float, start: Any, known: BoundCache | None
+    ) -> float:
+        """Lower bound on the value that multipliers prove: see `Problem.dual_bound`."""
+
+    def multipliers(self, weights: Array) -> Array:
+        """What proves the bound, from the weights of the dual."""
+        return weights
+
+    def weights_from(self, multipliers: Array) -> Array:
+        """The weights, from what proves the bound."""
+        return multipliers
+
+    def weights_at(self, measures: Array, weights: Array) -> Array:
+        """Weights to begin a search with where these are the measures, or those of the dual."""
+        return weights
+
+    def plain_multipliers(self) -> Array:
+        """What proves the bound where nothing has to be searched for."""
+        # The group that cannot do better in a subspace of its own.
+        return _unit_vector(len(self.affine.floor), int(np.argmax(self.affine.floor)))
+
+    def violation_proof(self, measures: Array) -> Array | None:
+        """What proves that nothing comes nearer, where the only basis violates the condition."""
+        return None
+
+    # --- The local search -----------------------------------------------------
+
+    def start(self, weights: Array) -> Array:
+        """Dual state from the weights that a dual search found; the weights unless said."""
+        return weights
+
+    def net(self, state: Array) -> Array:
+        """The weights of the groups in a dual state."""
+        return state
+
+    def missed(self, measures: Array) -> Array:
+        """How far each measure is from its condition; 0 if there is none on it alone."""
+        return np.zeros(len(measures))
+
+    @abstractmethod
+    def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
+        """The augmented Lagrangian at this state.
+
+        With ``phi(E) = max_w w . E - phi*(w)`` the value, that is
+        ``max_w w . E - phi*(w) - |w - state|^2 / (2 rho)``, solved in closed form. Where only
+        differences of measures matter, these are what a large rho is multiplied with: else it
+        would cost digits.
+        """
+
+
+class MinMax(Criterion):
+    """Minimise the largest measure of a group; ties are broken by total loss.
+
+    The criterion of Samadi et al. (2018), on disparities. It always has a solution.
+
+    Parameters
+    ----------
+    measure : str, default="disparity"
+        The quantity that fairness is judged on. "disparity" is a group's reconstruction loss
+        minus that of its own PCA, "loss" the reconstruction loss itself, "kept_variance" what the
+        group keeps (of which the smallest is maximised). "relative_disparity", "share_lost" and
+        "share_kept" are the same divided by the group's variance.
+    max_extra_loss : float or None, default=None
+        Choose among subspaces whose total loss exceeds ordinary PCA's, the least of all, by at
+        most this share: 0.01 is one per cent more, 0 leaves PCA itself.
+
+    See Also
+    --------
+    fairpca.FairPCA : Takes it as `criterion`.
+
+    Examples
+    --------
+    >>> from fairpca import FairPCA, MinMax
+    >>> FairPCA(2, criterion=MinMax(measure="share_lost", max_extra_loss=0.01))
+    FairPCA(criterion=MinMax(max_extra_loss=0.01, measure='share_lost'),
+            n_components=2)
+    """
+
+    name = "minmax"
+    resumes = has_root = covers_mixtures = True
+    findings: ClassVar[dict[str, str]] = {
+        "optimal": "Proven optimal: in every subspace of this dimension some group has a {noun} of "
+        "at least {at_least}, and here none has more than {at_most}.",
+        "optimal, kept": "Proven optimal: in every subspace of this dimension some group has a "
+        "{noun} of at most {can_keep}, and here none has less than {keeps}.",
+        "bounded": "No group has a {noun} above {at_most}; no subspace of this dimension can bring "
+        "the largest one below {at_least}.",
+        "bounded, kept": "No group has a {noun} below {keeps}; no subspace of this dimension can "
+        "bring the smallest one above {can_keep}.",
+        "relaxed": "No group has a {noun} above {at_most}; in a subspace of {r} dimensions some "
+        "group has at least {at_least}.",
+        "relaxed, kept": "Every group has a {noun} of at least {keeps}; in a subspace of {r} "
+        "dimensions some group has at most {can_keep}.",
+    }
+
+    def __init__(self, measure: str = "disparity", max_extra_loss: float | None = None) -> None:
+        super().__init__(measure)
+        self.max_extra_loss = max_extra_loss
+
+    def validate(self) -> None:
+        """Raise ValueError for wrong parameters."""
+        super().validate()
+        given = self.max_extra_loss
+        if given is not None:
+            if isinstance(given, bool) or not isinstance(given, Real):
+                raise ValueError(f"max_extra_loss must be a number, got {given!r}.")
+            check_number("max_extra_loss", given, least=0.0)
+
+    @property
+    def can_be_nested(self) -> bool:
+        return self.max_extra_loss is None
+
+    def _applied_class(self) -> type[Criterion]:
+        return type(self) if self.max_extra_loss is None else _MinMaxWithinBudget
+
+    def value(self, measures: Array) -> float:
+        return float(measures.max())
+
+    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+        return _simplex(len(self.affine.weights), None, near, mu)
+
+    def bound(
+        self, multipliers: Array, slack: float, start: Any, known: BoundCache | None
+    ) -> float:
+        positive = np.maximum(multipliers, 0.0)
+        if not positive.any():
+            return self.affine.least
+        least = self.problem.least_weighted(positive / positive.sum(), start, known)
+        return max(least - 4 * EPS * self.affine.scale, self.affine.least)
+
+    def weights_at(self, measures: Array, weights: Array) -> Array:
+        """All on the worst-off group."""
+        return _unit_vector(len(measures), int(measures.argmax()))
+
+    def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
+        """Project on the simplex."""
+        return _smooth_largest(measures, state, rho)
+
+
+class _MinMaxWithinBudget(MinMax):
+    """`MinMax` with a limited total loss.
+
+    The dual state is a point of the simplex, and behind it the price of the budget.
+    """
+
+    name = "max_extra_loss"
+    resumes = has_root = covers_mixtures = False
+    _cheap = (
+        "subspaces of this dimension that lose at most {extra} % more than the least total loss"
+    )
+    findings: ClassVar[dict[str, str]] = {
+        **MinMax.findings,
+        "optimal": f"Proven optimal: in all {_cheap}, some group has a {{noun}} of at least "
+        "{at_least}, and here none has more than {at_most}.",
+        "optimal, kept": f"Proven optimal: in all {_cheap}, some group has a {{noun}} of at most "
+        "{can_keep}, and here none has less than {keeps}.",
+        "bounded": f"No group has a {{noun}} above {{at_most}}; of {_cheap}, none can bring the "
+        "largest one below {at_least}.",
+        "bounded, kept": f"No group has a {{noun}} below {{keeps}}; of {_cheap}, none can bring "
+        "the smallest one above {can_keep}.",
+    }
+
+    @property
+    def extra_loss(self) -> float | None:  # type: ignore[override]
+        """The share of the least total loss that may be lost in addition."""
+        return self.max_extra_loss
+
+    @cached_property
+    def loss_budget(self) -> float:
+        """The total loss that is allowed."""
+        least = max(self.problem.total_loss(self.problem.least_loss_basis), 0.0)
+        return least * (1.0 + float(self.max_extra_loss or 0.0))
+
+    @cached_property
+    def _budget(self) -> float:
+        """The same as a limit on ``loss_weights . e``."""
+        return (self.loss_budget - self.affine.base) / self.affine.loss_unit
+
+    def value(self, measures: Array) -> float:
+        over = float(self.affine.loss_weights @ measures) - self._budget
+        # No less than what local searches call zero, however small the losses are.
+        searched = _ROUNDING_GAP * float(self.affine.traces.max())
+        most = max(_OVER_BUDGET * self.problem.loss_scale / self.affine.loss_unit, searched)
+        return float(measures.max()) if over <= most else np.inf
+
+    def judge(self, measures: Array, at_most: Array, total_loss: float) -> Judgement:
+        value = max(float(at_most.max()), self.affine.least)
+        return Judgement(value, slack=max(total_loss - self.loss_budget, 0.0))
+
+    def shortfall(self, measures: Array) -> float:
+        return float(measures.max()) - self.affine.least
+
+    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+        weights = self.affine.loss_weights
+        k = len(weights)
+        directions = np.hstack([np.eye(k), weights[:, None]])
+        cost, balance = np.append(np.zeros(k), self._budget), np.append(np.ones(k), 0.0)[None]
+        start = np.append(np.full(k, 1.0 / k), 1.0 / float(weights.sum()))
+        return Domain(np.zeros(k), directions, cost, balance, start)
+
+    def bound(
+        self, multipliers: Array, slack: float, start: Any, known: BoundCache | None
+    ) -> float:
+        affine, positive = self.affine, np.maximum(multipliers, 0.0)
+        if not positive.any():
+            return affine.least
+        point, price = self._split(positive)
+        least = self.problem.least_weighted(point + price * affine.weights, start, known)
+        base = affine.base - 4 * EPS * self.problem.loss_scale
+        least -= 4 * EPS * affine.scale + price * (self.loss_budget + slack - base)
+        return max(least, affine.least)
+
+    def _split(self, weights: Array) -> tuple[Array, float]:
+        """Non-negative weights, as those of a point of the simplex and a price times `weights`."""
+        price = max(float(weights.sum()) - 1.0, 0.0) / float(self.affine.weights.sum())
+        rest = np.maximum(weights - price * self.affine.weights, 0.0)
+        # The price of something that is all price leaves the simplex nothing but rounding.
+        point = rest if rest.sum() > 0.0 else np.ones(len(weights))
+        return point / point.sum(), price
+
+    def weights_at(self, measures: Array, weights: Array) -> Array:
+        """The same price of the budget, and all else on the worst-off group."""
+        _, price = self._split(weights)
+        return price * self.affine.weights + _unit_vector(len(weights), int(measures.argmax()))
+
+    def start(self, weights: Array) -> Array:
+        """What the weights have beyond a sum of one is the price's."""
+        loss_weights = self.affine.loss_weights
+        price = max(float(weights.sum()) - 1.0, 0.0) / float(loss_weights.sum())
+        return np.append(project_on_simplex(weights - price * loss_weights), price)
+
+    def net(self, state: Array) -> Array:
+        """The point, and the price times the weights of the total loss."""
+        return np.asarray(state[:-1] + state[-1] * self.affine.loss_weights)
+
+    def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
+        """Project on the simplex; the price grows with what is over the budget."""
+        weights = self.affine.loss_weights
+        over = float(weights @ measures) - self._budget
+        moved = np.append(
+            project_on_simplex(state[:-1] + rho * (measures - measures.max())),
+            max(state[-1] + rho * over, 0.0),
+        )
+        value = float(moved[:-1] @ measures) + moved[-1] * over
+        value -= _square(moved - state) / (2 * rho)
+        factor = _centred(moved[:-1] > 0, rho)
+        if moved[-1] > 0:
+            factor = np.hstack([factor, np.sqrt(rho) * weights[:, None]])
+        return moved, value, factor
+
+
+class LeastLoss(Criterion):
+    """Minimise the total loss under a condition on the measures.
+
+    Searches have values ``loss_weights . e``, in the units of the measures.
+    """
+
+    minimises_loss = True
+    plain_reason = "the least total loss of all meets the criterion"
+
+    @abstractmethod
+    def violation(self, measures: Array) -> float:
+        """How far the measures are from the condition: positive if they violate it."""
+
+    @abstractmethod
+    def worst(self, measures: Array) -> Array:
+        """Multipliers that measure the violation: a proof where no others are."""
+
+    @abstractmethod
+    def cost(self, weights: Array) -> float:
+        """What the condition takes from the value of the dual."""
+
+    @abstractmethod
+    def nearest(self) -> Criterion:
+        """What is minimised to come as near to the condition as can be."""
+
+    @abstractmethod
+    def relaxed_by(self, amount: float) -> LeastLoss:
+        """The same with a violation of this amount allowed."""
+
+    @abstractmethod
+    def violation_bound(self, multipliers: Array, known: BoundCache | None) -> float:
+        """Lower bound on the violation of any subspace: see `Problem.violation_bound`."""
+
+    def is_impossible(self, nearest: float) -> bool:
+        """Whether a bound on the value of `nearest` proves that no subspace is near enough."""
+        return nearest - self.tolerance > self.problem.negligible_spread
+
+    def is_met(self, measures: Array, share: float = 1.0) -> bool:
+        """Whether the violation is at most this share of what is negligible."""
+        negligible = max(self.problem.negligible_spread, EQUAL * float(np.abs(measures).max()))
+        return self.violation(measures) <= share * negligible
+
+    @property
+    def scale(self) -> float:
+        return self.problem.loss_scale / self.affine.loss_unit
+
+    @cached_property
+    def limit(self) -> float:  # type: ignore[override]
+        """No measure exceeds its constant, for nobody keeps less than nothing."""
+        most = float(self.affine.loss_weights @ self.affine.constants)
+        return most + _ABOVE_ALL * self.scale
+
+    def value(self, measures: Array) -> float:
+        # Half of what is negligible, so that what was found counts as met when it is judged.
+        met = self.is_met(measures, 0.5)
+        return float(self.affine.loss_weights @ measures) if met else np.inf
+
+    def shortfall(self, measures: Array) -> float:
+        return self.violation(measures)
+
+    def enough(self, bound: float, gap: float = CLOSED_GAP) -> float:
+        total = abs(self.affine.base / self.affine.loss_unit + bound)
+        return bound + max(gap * total, _ROUNDING_GAP * self.scale)
+
+    def shown(self, value: float) -> float:
+        return self.affine.base + self.affine.loss_unit * value
+
+    def multipliers(self, weights: Array) -> Array:
+        return weights * self.affine.loss_unit - self.affine.weights
+
+    def weights_from(self, multipliers: Array) -> Array:
+        return self.affine.loss_weights + multipliers / self.affine.loss_unit
+
+    def plain_multipliers(self) -> Array:
+        return np.zeros(len(self.affine.weights))
+
+    def violation_proof(self, measures: Array) -> Array | None:
+        violated = self.violation(measures) > self.problem.negligible_spread
+        return self.worst(measures) if violated else None
+
+    @property
+    def _base(self) -> float:
+        """The total loss at measures of zero, less what rounding can make of it."""
+        return self.affine.base - 4 * EPS * self.problem.loss_scale
+
+
+class Equal(LeastLoss):
+    """Minimise the total loss among subspaces in which all groups have the same measure.
+
+    The definition of Kamani et al. (2022). For two groups it agrees with `MinMax`; for more, such
+    a subspace need not exist, and may leave every group worse off than ordinary PCA.
+
+    Parameters
+    ----------
+    tolerance : float, default=0.0
+        How far apart the measures of two groups may lie, in their units.
+    measure : str, default="disparity"
+        The quantity that fairness is judged on: see `MinMax`.
+
+    See Also
+    --------
+    fairpca.FairPCA : Takes it as `criterion`.
+
+    Examples
+    --------
+    >>> from fairpca import Equal, FairPCA
+    >>> FairPCA(2, criterion=Equal(tolerance=0.1))
+    FairPCA(criterion=Equal(tolerance=0.1), n_components=2)
+    """
+
+    name = "equal"
+    has_root = True
+    findings: ClassVar[dict[str, str]] = {
+        "optimal": "Proven optimal: all groups have {within} at a total loss of {loss}, and no "
+        "subspace of this dimension that does the same loses less.",
+        "bounded": "All groups have {within}, at a total loss of {loss}; no subspace of this "
+        "dimension that does the same can lower it by more than {gap} %.",
+        "infeasible": "Proven impossible: in every subspace of this dimension the {plural} of two "
+        "groups differ by at least {least_violation}. The smallest difference that was found is "
+        "{spread}.",
+        "unresolved": "No subspace of this dimension with {within} was found, and none is proven "
+        "impossible. The smallest difference that was found is {spread}.",
+        "relaxed": "{Plural} differ by {spread} at a total loss of {at_most}; a subspace of {r} "
+        "dimensions in which they differ by no more loses at least {at_least}.",
+    }
+
+    def __init__(self, tolerance: float = 0.0, measure: str = "disparity") -> None:
+        super().__init__(measure)
+        self.tolerance = tolerance
+
+    def validate(self) -> None:
+        """Raise ValueError for wrong parameters."""
+        super().validate()
+        check_number("tolerance", self.tolerance, least=0.0)
+
+    def in_unit(self, factor: float) -> Self:
+        """The same where all measures are multiplied by a factor."""
+        return type(self)(float(self.tolerance) * factor, self.measure)
+
+    def _other(self, tolerance: float) -> Equal:
+        return Equal(tolerance, self.measure).applied_to(self.problem)
+
+    def violation(self, measures: Array) -> float:
+        return float(np.ptp(measures)) - self.tolerance
+
+    def score(self, measures: Array, counted: NDArray[np.bool_]) -> float:
+        return float(np.ptp(measures[counted]))
+
+    def judge(self, measures: Array, at_most: Array, total_loss: float) -> Judgement:
+        spread = float(at_most.max() - measures.min())
+        negligible = max(self.problem.negligible_spread, EQUAL * float(np.abs(measures).max()))
+        allowed = self.tolerance + negligible
+        slack = max(spread - self.tolerance, 0.0)
+        return Judgement(total_loss, spread, float(np.ptp(measures)) <= allowed, slack, allowed)
+
+    def worst(self, measures: Array) -> Array:
+        return _furthest_apart(measures)
+
+    def cost(self, weights: Array) -> float:
+        over = np.maximum(weights - self.affine.loss_weights, 0.0)
+        return self.tolerance * float(over.sum())
+
+    def nearest(self) -> Criterion:
+        return _Spread(self.tolerance, self.measure).applied_to(self.problem)
+
+    def relaxed_by(self, amount: float) -> LeastLoss:
+        return self._other(self.tolerance + amount)
+
+    def strictest(self) -> Equal:
+        """The same without a tolerance."""
+        return self._other(0.0)
+
+    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+        weights = self.affine.loss_weights
+        k = len(weights)
+        if self.tolerance == 0.0:
+            # Free multipliers that sum to zero: an orthonormal basis of that hyperplane.
+            plane = np.linalg.qr(np.column_stack([np.ones(k), np.eye(k)[:, :-1]]))[0][:, 1:]
+            start = np.zeros(k - 1) if near is None else plane.T @ (near - weights)
+            free = np.zeros(k - 1), np.zeros((0, k - 1)), start
+            return Domain(weights, plane, *free, bounded=False)
+        cost = np.concatenate([np.full(k, self.tolerance), np.zeros(k)])
+        balance = np.concatenate([np.ones(k), -np.ones(k)])[None]
+        start = np.full(2 * k, weights.mean())
+        if near is not None:
+            multipliers = near - weights
+            parts = np.concatenate([np.maximum(multipliers, 0.0), np.maximum(-multipliers, 0.0)])
+            # As far from the boundary as the barrier of a warm start keeps what is not needed.
+            start = parts + min(WARM_MU * unit / self.tolerance, float(weights.mean()))
+        return Domain(weights, _signed(k), cost, balance, start, signed=True)
+
+    def bound(
+        self, multipliers: Array, slack: float, start: Any, known: BoundCache | None
+    ) -> float:
+        values = multipliers - multipliers.mean()
+        cost = (self.tolerance + slack) * float(np.maximum(values, 0.0).sum())
+        least = self.problem.least_weighted(self.affine.weights + values, start, known)
+        return self._base + least - cost - self.affine.doubt(values)
+
+    def violation_bound(self, multipliers: Array, known: BoundCache | None) -> float:
+        """On the spread: the multipliers less their mean, positive parts scaled to sum to one."""
+        values = multipliers - multipliers.mean()
+        size = float(np.maximum(values, 0.0).sum())
+        if size == 0.0:
+            return 0.0
+        return (self.problem.least_weighted(values, None, known) - self.affine.doubt(values)) / size
+
+    def missed(self, measures: Array) -> Array:
+        """From the band as wide as the tolerance around which they lie."""
+        middle = (measures.max() + measures.min()) / 2
+        if self.tolerance == 0.0:
+            middle = measures.mean()
+        half = self.tolerance / 2
+        return measures - np.clip(measures, middle - half, middle + half)
+
+    def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
+        """Soft-threshold the shifted multipliers so that they sum to zero."""
+        weights = self.affine.loss_weights
+        target = state - weights + rho * (measures - measures.mean())
+        dead = rho * self.tolerance
+        level = target.mean() if dead == 0.0 else _balance(target, dead)
+        over, under = np.maximum(target - level - dead, 0.0), np.minimum(target - level, 0.0)
+        multipliers = over + under
+        moved = weights + multipliers
+        value = float(
+            moved @ measures - self.tolerance * over.sum() - _square(moved - state) / (2 * rho)
+        )
+        active = np.ones(len(state), dtype=bool) if dead == 0.0 else multipliers != 0
+        return moved, value, _centred(active, rho)
+
+
+class AtMost(LeastLoss):
+    """Minimise the total loss among subspaces in which no group's measure exceeds its bound.
+
+    Parameters
+    ----------
+    bounds : float, mapping or array-like of shape (k,)
+        One number for all groups, one for each in the order of ``group_table_.labels``, or some by
+        label, which leaves the other groups without a bound. With ``measure="kept_variance"`` and
+        "share_kept" they are lower bounds on what each group keeps.
+    measure : str, default="disparity"
+        The quantity that is bounded: see `MinMax`.
+
+    See Also
+    --------
+    fairpca.FairPCA : Takes it as `criterion`.
+
+    Examples
+    --------
+    >>> from fairpca import AtMost, FairPCA
+    >>> FairPCA(2, criterion=AtMost({"Female": 0.6}))
+    FairPCA(criterion=AtMost(bounds={'Female': 0.6}), n_components=2)
+    """
+
+    name = "bounds"
+    plain_reason = "the least total loss of all meets the bounds"
+    findings: ClassVar[dict[str, str]] = {
+        "optimal": "Proven optimal: all bounds are met at a total loss of {loss}, and no subspace "
+        "of this dimension that does the same loses less.",
+        "bounded": "All bounds are met, at a total loss of {loss}; no subspace of this dimension "
+        "that does the same can lower it by more than {gap} %.",
+        "infeasible": "Proven impossible: in every subspace of this dimension some group misses "
+        "its bound by at least {least_violation}. Here none misses it by more than {violation}, "
+        "the smallest that was found.",
+        "unresolved": "No subspace of this dimension that meets all bounds was found, and none is "
+        "proven impossible. Here none misses it by more than {violation}, the smallest that was "
+        "found.",
+    }
+
+    def __init__(self, bounds: Any, measure: str = "disparity") -> None:
+        super().__init__(measure)
+        self.bounds = bounds
+
+    def validate_groups(self, labels: Sequence[Hashable], names: Sequence[str] | None) -> None:
+        """Raise ValueError for parameters that do not fit these groups."""
+        self._per_group(labels, names)
+
+    def _per_group(self, labels: Sequence[Hashable], names: Sequence[str] | None) -> Array:
+        kept = self.measured.is_kept
+        numbers = per_group(labels, "bounds", self.bounds, names, 0.0 if kept else np.inf)
+        if kept and not np.isfinite(numbers).all():
+            raise ValueError(f"bounds on what groups keep must be finite, got {self.bounds!r}.")
+        return numbers
+
+    def in_unit(self, factor: float) -> Self:
+        """The same where all measures are multiplied by a factor."""
+        given = self.bounds
+        if hasattr(given, "to_dict"):
+            given = given.to_dict()
+        if isinstance(given, Mapping):
+            return type(self)({label: n * factor for label, n in given.items()}, self.measure)
+        return type(self)(np.asarray(given, dtype=np.float64) * factor, self.measure)
+
+    def for_groups(self, problem: Problem, some: NDArray[np.bool_]) -> Criterion:
+        """The same for some of the groups of a problem."""
+        bounds = self._per_group(problem.moments.labels, problem.moments.group_names)
+        return AtMost(bounds[some], self.measure)
+
+    def applied_to(self, problem: Problem) -> Self:
+        """A copy that knows the numbers of a problem."""
+        applied = super().applied_to(problem)
+        bounds = self._per_group(problem.moments.labels, problem.moments.group_names)
+        # Nobody keeps less than nothing: no measure exceeds this, which replaces infinite bounds.
+        most = applied.affine.constants + applied.affine.scale
+        applied.upper_bounds = np.minimum(self.measured.sign * bounds, most)
+        return applied
+
+    upper_bounds: Array
+    """What no measure may exceed; (k,)."""
+
+    def violation(self, measures: Array) -> float:
+        return float((measures - self.upper_bounds).max())
+
+    def score(self, measures: Array, counted: NDArray[np.bool_]) -> float:
+        return float((measures - self.upper_bounds)[counted].max())
+
+    def judge(self, measures: Array, at_most: Array, total_loss: float) -> Judgement:
+        violation = max(self.violation(at_most), 0.0)
+        allowed = max(self.problem.negligible_spread, EQUAL * float(np.abs(measures).max()))
+        return Judgement(total_loss, violation, violation <= allowed, violation, allowed)
+
+    def worst(self, measures: Array) -> Array:
+        return _unit_vector(len(measures), int(np.argmax(measures - self.upper_bounds)))
+
+    def cost(self, weights: Array) -> float:
+        return float(self.upper_bounds @ (weights - self.affine.loss_weights))
+
+    def nearest(self) -> Criterion:
+        nearest = _LargestExcess(self.measure).applied_to(self.problem)
+        nearest.upper_bounds = self.upper_bounds
+        return nearest
+
+    def with_upper_bounds(self, upper_bounds: Array) -> AtMost:
+        """The same with these limits on the measures as they are."""
+        other = AtMost(self.bounds, self.measure)
+        other.problem, other.affine, other.upper_bounds = self.problem, self.affine, upper_bounds
+        return other
+
+    def relaxed_by(self, amount: float) -> LeastLoss:
+        return self.with_upper_bounds(self.upper_bounds + amount)
+
+    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+        weights = self.affine.loss_weights
+        k = len(weights)
+        start = np.full(k, weights.mean())
+        if near is not None:
+            start = np.maximum(near - weights, 0.0) + WARM_MU * start
+        return Domain(weights, np.eye(k), self.upper_bounds, np.zeros((0, k)), start)
+
+    def bound(
+        self, multipliers: Array, slack: float, start: Any, known: BoundCache | None
+    ) -> float:
+        positive = np.maximum(multipliers, 0.0)
+        least = self.problem.least_weighted(self.affine.weights + positive, start, known)
+        # Constants may be larger than stated; the bounds are on what was measured.
+        return self._base + least - float(positive @ (self.upper_bounds + slack))
+
+    def violation_bound(self, multipliers: Array, known: BoundCache | None) -> float:
+        """On the largest excess: the positive parts are scaled to sum to one."""
+        positive = np.maximum(multipliers, 0.0)
+        size = float(positive.sum())
+        if size == 0.0:
+            return 0.0
+        least = self.problem.least_weighted(positive, None, known)
+        return (least - float(positive @ self.upper_bounds)) / size
+
+    def missed(self, measures: Array) -> Array:
+        """What exceeds the bounds."""
+        return np.maximum(measures - self.upper_bounds, 0.0)
+
+    def start(self, weights: Array) -> Array:
+        """As they are, but none below that of the total loss."""
+        return np.maximum(weights, self.affine.loss_weights)
+
+    def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
+        """Multipliers grow with the excess, and are not negative."""
+        weights, excess = self.affine.loss_weights, measures - self.upper_bounds
+        multipliers = np.maximum(state - weights + rho * excess, 0.0)
+        moved = weights + multipliers
+        value = float(
+            moved @ measures - multipliers @ self.upper_bounds - _square(moved - state) / (2 * rho)
+        )
+        return moved, value, np.sqrt(rho) * np.eye(len(state))[:, multipliers > 0]
+
+
+class Balanced(Criterion):
+    """Minimise the mean of the groups' losses: each group weighs the same, whatever its size.
+
+    This takes one eigenproblem: PCA with rows reweighted so that all groups count alike, measured
+    from the mean of all rows. It is what practitioners often do, and does not look at who is worst
+    off.
+
+    See Also
+    --------
+    fairpca.FairPCA : Takes it as `criterion`.
+
+    Examples
+    --------
+    >>> from fairpca import FairPCA
+    >>> FairPCA(2, criterion="balanced")
+    FairPCA(criterion='balanced', n_components=2)
+    """
+
+    name = "balanced"
+    measure = "loss"
+    findings: ClassVar[dict[str, str]] = {
+        "optimal": "Proven optimal: the mean of the groups' losses is {at_most}, and no subspace "
+        "of this dimension has a smaller one.",
+        "bounded": "The mean of the groups' losses is {at_most}; no subspace of this dimension has "
+        "a smaller one than {at_least}.",
+        "relaxed": "The mean of the groups' losses is {at_most}; in a subspace of {r} dimensions "
+        "it is at least {at_least}.",
+    }
+
+    def __init__(self) -> None:
+        pass
+
+    @property
+    def _shares(self) -> Array:
+        k = len(self.affine.weights)
+        return np.full(k, 1.0 / k)
+
+    def value(self, measures: Array) -> float:
+        return float(measures.mean())
+
+    def score(self, measures: Array, counted: NDArray[np.bool_]) -> float:
+        return float(measures[counted].mean())
+
+    def judge(self, measures: Array, at_most: Array, total_loss: float) -> Judgement:
+        return Judgement(self.value(at_most))
+
+    def direct_basis(self) -> Array | None:
+        return self.problem.weighted_basis(self._shares)
+
+    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+        """A single point."""
+        k = len(self.affine.weights)
+        nothing = np.zeros((k, 0)), np.zeros(0), np.zeros((0, 0)), np.zeros(0)
+        return Domain(self._shares, *nothing, bounded=False)
+
+    def bound(
+        self, multipliers: Array, slack: float, start: Any, known: BoundCache | None
+    ) -> float:
+        """Whatever the multipliers: the weights are known."""
+        rounding = 4 * EPS * self.affine.scale
+        return self.problem.least_weighted(self._shares, start, known) - rounding
+
+    def plain_multipliers(self) -> Array:
+        return self._shares
+
+    def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
+        return self._shares, self.value(measures), np.zeros((len(measures), 0))
+
+
+class _LargestExcess(Criterion):
+    """Minimise the largest excess over upper bounds: how near any subspace comes to `AtMost`."""
+
+    name = "excess"
+    resumes = True
+    upper_bounds: Array
+
+    def value(self, measures: Array) -> float:
+        return float((measures - self.upper_bounds).max())
+
+    def enough(self, bound: float, gap: float = CLOSED_GAP) -> float:
+        # Whoever is within the bounds is near enough.
+        return max(bound * (1.0 + gap), 0.0) + self.problem.negligible_spread / 2
+
+    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+        return _simplex(len(self.upper_bounds), self.upper_bounds, near, mu)
+
+    def bound(
+        self, multipliers: Array, slack: float, start: Any, known: BoundCache | None
+    ) -> float:
+        raise NotImplementedError("AtMost.violation_bound is the bound.")
+
+    def weights_at(self, measures: Array, weights: Array) -> Array:
+        """All on the worst-off group."""
+        return _unit_vector(len(measures), int((measures - self.upper_bounds).argmax()))
+
+    def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
+        """Project on the simplex."""
+        return _smooth_largest(measures - self.upper_bounds, state, rho)
+
+
+class _Spread(Criterion):
+    """Minimise the spread, of which the tolerance is enough: how near any comes to `Equal`.
+
+    The dual state are two points of the simplex.
+    """
+
+    name = "spread"
+    resumes = True
+
+    def __init__(self, tolerance: float = 0.0, measure: str = "disparity") -> None:
+        super().__init__(measure)
+        self.tolerance = tolerance
+
+    def value(self, measures: Array) -> float:
+        return float(np.ptp(measures))
+
+    def enough(self, bound: float, gap: float = CLOSED_GAP) -> float:
+        return max(bound * (1.0 + gap), self.tolerance) + self.problem.negligible_spread
+
+    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+        """The difference of two points of the simplex."""
+        k = len(self.affine.weights)
+        balance = np.zeros((2, 2 * k))
+        balance[0, :k] = balance[1, k:] = 1.0
+        start = np.full(2 * k, 1.0 / k)
+        if near is not None:
+            parts = np.array([np.maximum(near, 0.0), np.maximum(-near, 0.0)])
+            parts /= parts.sum(axis=1, keepdims=True)
+            start = (1.0 - mu) * parts.ravel() + mu * start
+        return Domain(np.zeros(k), _signed(k), np.zeros(2 * k), balance, start)
+
+    def bound(
+        self, multipliers: Array, slack: float, start: Any, known: BoundCache | None
+    ) -> float:
+        raise NotImplementedError("Equal.violation_bound is the bound.")
+
+    def weights_at(self, measures: Array, weights: Array) -> Array:
+        """All on the two groups that are furthest apart."""
+        return _furthest_apart(measures)
+
+    def start(self, weights: Array) -> Array:
+        """Two points of the simplex whose difference is near the weights, scaled."""
+        size = max(float(np.maximum(weights, 0.0).sum()), np.finfo(float).tiny)
+        return np.array([project_on_simplex(weights / size), project_on_simplex(-weights / size)])
+
+    def net(self, state: Array) -> Array:
+        """Weight of the largest minus that of the smallest."""
+        return np.asarray(state[0] - state[1])
+
+    def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
+        """Project both points on the simplex."""
+        largest = project_on_simplex(state[0] + rho * (measures - measures.max()))
+        smallest = project_on_simplex(state[1] - rho * (measures - measures.min()))
+        moved = np.array([largest, smallest])
+        value = float((largest - smallest) @ measures - _square(moved - state) / (2 * rho))
+        return moved, value, np.hstack([_centred(largest > 0, rho), _centred(smallest > 0, rho)])
+
+
+CRITERIA: dict[str, type[Criterion]] = {"minmax": MinMax, "equal": Equal, "balanced": Balanced}
+"""The criteria that work without parameters, by the name that `FairPCA` takes."""
+
+
+def as_criterion(given: Any) -> Criterion:
+    """The criterion of a name, or the object itself, validated; ValueError for anything else."""
+    if isinstance(given, str) and given in CRITERIA:
+        return CRITERIA[given]()
+    if isinstance(given, type) and issubclass(given, Criterion):
+        parameters = signature(given).parameters.values()
+        needed = ", ".join(one.name for one in parameters if one.default is one.empty)
+        raise ValueError(
+            f"criterion must be an instance, not the class {given.__name__}: write "
+            f"criterion={given.__name__}({needed})."
+        )
+    if not isinstance(given, Criterion):
+        names = ", ".join(map(repr, CRITERIA))
+        raise ValueError(
+            f"criterion must be one of {names}, or an object such as AtMost(0.5), got {given!r}."
+        )
+    given.validate()
+    return given
+
+
+def project_on_simplex(point: Array) -> Array:
+    """The nearest point with non-negative entries that sum to one."""
+    point = point - point.max()  # so that one is not lost beside large numbers
+    falling = np.sort(point)[::-1]
+    excess = (np.cumsum(falling) - 1.0) / np.arange(1, len(point) + 1)
+    last = int(np.flatnonzero(falling > excess)[-1])
+    return np.asarray(np.maximum(point - excess[last], 0.0))
+
+
+def _smooth_largest(measures: Array, state: Array, rho: float) -> Smooth:
+    moved = project_on_simplex(state + rho * (measures - measures.max()))
+    value = float(moved @ measures - _square(moved - state) / (2 * rho))
+    return moved, value, _centred(moved > 0, rho)
+
+
+def _simplex(k: int, cost: Array | None, near: Array | None, mu: float) -> Domain:
+    start = np.full(k, 1.0 / k)
+    if near is not None:
+        start = (1.0 - mu) * near / near.sum() + mu * start
+    cost = np.zeros(k) if cost is None else cost
+    return Domain(np.zeros(k), np.eye(k), cost, np.ones((1, k)), start, simplex=True)
+
+
+def _balance(target: Array, dead: float) -> float:
+    """The level at which what lies above level + dead equals what lies below level."""
+    breaks = np.sort(np.concatenate([target, target - dead]))
+    above = np.maximum(target[None] - breaks[:, None] - dead, 0.0).sum(axis=1)
+    below = np.maximum(breaks[:, None] - target[None], 0.0).sum(axis=1)
+    rest = above - below  # falls from positive to negative; linear between the breaks
+    return float(np.interp(0.0, -rest, breaks))
+
+
+def _centred(active: NDArray[np.bool_], rho: float) -> Array:
+    """Factor of rho times the projector on what sums to zero over the active groups."""
+    projector = np.diag(active.astype(float))
+    projector -= np.outer(active, active) / max(int(active.sum()), 1)
+    return np.asarray(np.sqrt(rho) * projector[:, active])
+
+
+def _furthest_apart(measures: Array) -> Array:
+    """1 for the group with the largest measure, -1 for that with the smallest."""
+    k = len(measures)
+    return _unit_vector(k, int(np.argmax(measures))) - _unit_vector(k, int(np.argmin(measures)))
+
+
+def _unit_vector(k: int, place: int) -> Array:
+    vector = np.zeros(k)
+    vector[place] = 1.0
+    return vector
+
+
+def _signed(k: int) -> Array:
+    return np.hstack([np.eye(k), -np.eye(k)])
+
+
+def _square(vector: Array) -> float:
+    return float((vector**2).sum())

@@ -1,0 +1,184 @@
+"""What fairness is judged on: a measure of each group, affine in what the group keeps."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fairpca._linalg.types import Array
+
+_NO_VARIANCE = 1e-30
+"""Variance of a group, relative to the largest one, that counts as none: it has no shares."""
+
+EPS = float(np.finfo(float).eps)
+
+_ROUNDING = 16 * EPS
+"""Error of a sum of eigenvalues, relative to the trace."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A quantity that fairness can be judged on.
+
+    Attributes
+    ----------
+    name : str
+        The word for it in `measure=`.
+    noun, plural : str
+        The words for it in texts.
+    baseline : {"own", "all", "none"}
+        What is subtracted: what the group keeps in its own subspace (a disparity), all of its
+        variance (a loss), or nothing (minus what it keeps).
+    relative : bool
+        Whether it is divided by the variance of the group.
+    """
+
+    name: str
+    noun: str
+    plural: str
+    baseline: str
+    relative: bool
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether more of it is better; it then has a minus sign."""
+        return self.baseline == "none"
+
+    @property
+    def sign(self) -> float:
+        """What a number is multiplied by to be shown."""
+        return -1.0 if self.is_kept else 1.0
+
+
+MEASURES = {
+    measure.name: measure
+    for measure in (
+        Measure("disparity", "disparity", "disparities", "own", False),
+        Measure("relative_disparity", "relative disparity", "relative disparities", "own", True),
+        Measure("loss", "loss", "losses", "all", False),
+        Measure("share_lost", "share lost", "shares lost", "all", True),
+        Measure("kept_variance", "kept variance", "kept variances", "none", False),
+        Measure("share_kept", "share kept", "shares kept", "none", True),
+    )
+}
+
+BY_NOUN = {measure.noun: measure for measure in MEASURES.values()}
+
+
+@dataclass(frozen=True, eq=False)
+class AffineMeasure:
+    """The measures ``e_i = constants_i - kept_i / units_i`` of the groups of a problem.
+
+    Attributes
+    ----------
+    constants, units : arrays of shape (k,)
+        c_i / s_i and s_i.
+    weights : array of shape (k,)
+        What the measures are multiplied with in the total loss, ``base + weights . e``.
+    traces : array of shape (k,)
+        Traces of the matrices ``A_i / s_i``.
+    base : float
+        See `weights`.
+    offsets : array of shape (k,)
+        What is subtracted from losses over units to get the measures.
+    scale : float
+        What tolerances are relative to: tr(A) where the units are 1.
+    errors : array of shape (k,)
+        How much larger the constants can be.
+    floor : array of shape (k,)
+        No subspace has a smaller measure of each group.
+    """
+
+    constants: Array
+    units: Array
+    weights: Array
+    traces: Array
+    base: float
+    scale: float
+    errors: Array
+    floor: Array
+    offsets: Array
+
+    @classmethod
+    def of(
+        cls,
+        measure: Measure,
+        traces: Array,
+        own: tuple[Array, Array],
+        weights: Array,
+        given: tuple[Array, Array] | None = None,
+        lost: tuple[Array, Array] | None = None,
+    ) -> "AffineMeasure":
+        """A measure of groups with these traces, own gains and their errors, and weights.
+
+        `given` are constants c_i and units s_i in place of those of the measure. `lost` is given
+        where losses are far smaller than traces: those in the groups' own subspaces, more exact
+        than the difference of traces and gains, and those with ordinary PCA.
+        """
+        k, (own_gains, own_errors) = len(traces), own
+        some = traces > _NO_VARIANCE * float(traces.max(initial=0.0))
+        units = np.where(some, traces, 1.0) if measure.relative else np.ones(k)
+        # A group without variance keeps nothing whatever is done: it must not be the worst off.
+        nothing = np.where(some, 0.0, -float((traces / units).max(initial=0.0)))
+        constants = {"own": own_gains, "all": traces, "none": nothing}[measure.baseline]
+        if given is not None:
+            constants, units = given
+        plain = measure.baseline == "own" and given is None
+        offsets = traces - constants
+        scale = float(weights @ (traces / units))
+        if lost is not None:
+            offsets = lost[0] if plain else offsets
+            # Where nobody loses anything, what rounding makes of the variance is left.
+            scale = max(float((lost[1] / units).max()), EPS * scale)
+        floor = (constants - own_gains - own_errors - _ROUNDING * traces) / units
+        return cls(
+            constants=constants / units,
+            units=units,
+            weights=weights * units,
+            traces=traces / units,
+            base=float(weights @ offsets),
+            scale=scale,
+            errors=own_errors / units if plain else np.zeros(k),
+            floor=np.zeros(k) if plain else floor,
+            offsets=offsets / units,
+        )
+
+    def of_losses(self, losses: Array) -> Array:
+        """The measures of groups with these losses."""
+        return losses / self.units - self.offsets
+
+    def values(self, kept: Array) -> Array:
+        """The measures of groups that keep this much."""
+        return self.constants - kept / self.units
+
+    def doubt(self, coefficients: Array) -> float:
+        """How far ``coefficients . e`` can be below its value with these constants."""
+        return float(np.maximum(-coefficients, 0.0) @ self.errors)
+
+    @cached_property
+    def loss_unit(self) -> float:
+        """What searches divide the total loss by, so that it has the unit of the measures."""
+        return float(self.weights.sum() / (self.weights / self.units).sum())
+
+    @cached_property
+    def loss_weights(self) -> Array:
+        """The weights in those units: of the size of 1, whatever the unit of the rows."""
+        return np.asarray(self.weights / self.loss_unit)
+
+    @cached_property
+    def sizes(self) -> Array:
+        """What rounding errors of the measures are relative to; (k,)."""
+        return np.maximum(self.traces, np.abs(self.constants))
+
+    @cached_property
+    def least(self) -> float:
+        """In every subspace some measure is at least this large."""
+        return float(self.floor.max())
+
+
+def check_measure(measure: Any) -> Measure:
+    """The measure of this name, or ValueError."""
+    if isinstance(measure, str) and measure in MEASURES:
+        return MEASURES[measure]
+    raise ValueError(f"measure must be one of {', '.join(map(repr, MEASURES))}, got {measure!r}.")

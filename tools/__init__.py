@@ -1,0 +1,1 @@
+"""What the developers run: counts, contracts and checks of docstrings."""
