@@ -10,7 +10,7 @@ import pytest
 
 from fairpca import GroupMoments
 from fairpca.sources import blocks
-from fairpca.tables import csv_files, reading
+from fairpca.tables import reading
 
 FEATURES = ["u", "v", "w"]
 
@@ -90,7 +90,7 @@ READ = {"features": FEATURES, "missing_labels": "group"}
 def small_batches(monkeypatch):
     """Many batches and blocks from few rows."""
     monkeypatch.setattr(reading, "_MOST_ROWS", 64)
-    monkeypatch.setattr(csv_files, "BLOCK", 4096)
+    monkeypatch.setattr(reading, "BLOCK", 4096)
     monkeypatch.setattr(blocks, "_BLOCK_VALUES", 60)
 
 

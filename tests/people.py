@@ -9,7 +9,7 @@ import pyarrow
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from fairpca.tables.batches import Table
+from fairpca.tables.reading import Table
 
 FIT = ["--sensitive", "sex", "--n-components", "2", "--target", "rich", "--drop", "race"]
 

@@ -13,9 +13,9 @@ import pytest
 
 from fairpca.cli import main
 from fairpca.estimators.model_file import load_model
-from fairpca.tables import batches, csv_files, reading
-from fairpca.tables.batches import Table
+from fairpca.tables import reading
 from fairpca.tables.preparation import PreparationLearner
+from fairpca.tables.reading import Table
 from said import without_cautions
 
 from people import contents, read_table
@@ -68,7 +68,7 @@ def folder(tmp_path, monkeypatch):
 def small_batches(monkeypatch):
     """Batches of a few rows."""
     monkeypatch.setattr(reading, "_MOST_ROWS", 17)
-    monkeypatch.setattr(csv_files, "BLOCK", 1000)
+    monkeypatch.setattr(reading, "BLOCK", 1000)
 
 
 def run(capsys, *arguments):
@@ -83,7 +83,7 @@ def both(capsys, *arguments):
     contents = {path.name: read(path) for path in written()}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "_MOST_ROWS", 17)
-        patch.setattr(csv_files, "BLOCK", 1000)
+        patch.setattr(reading, "BLOCK", 1000)
         streamed, second = run(capsys, *arguments, "--stream", "--force")
     assert first == second
     assert_same(streamed, in_memory)
@@ -195,7 +195,7 @@ def test_large_files_are_read_in_batches_unless_a_report_needs_them(folder, caps
         Table, "settled", lambda self, work: kept.append(self.in_memory) or settled(self, work)
     )
     assert main(["audit", "people.csv", *FIT]) == 0
-    monkeypatch.setattr(batches, "IN_MEMORY", Path("people.csv").stat().st_size - 1)
+    monkeypatch.setattr(reading, "IN_MEMORY", Path("people.csv").stat().st_size - 1)
     assert main(["audit", "people.csv", *FIT]) == 0
     assert main(["audit", "people.csv", *FIT, "--report", "r.html"]) == 0
     assert kept == [True, False, True]

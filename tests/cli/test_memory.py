@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from fairpca.cli import main
-from fairpca.tables import csv_files, reading
+from fairpca.tables import reading
 
 pytestmark = pytest.mark.untraced
 
@@ -56,7 +56,7 @@ def peak_of(path, *options):
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
 def test_memory_does_not_grow_with_the_rows(part, tmp_path, monkeypatch, suffix):
     monkeypatch.setattr(reading, "_MOST_ROWS", 2**11)
-    monkeypatch.setattr(csv_files, "BLOCK", 2**17)
+    monkeypatch.setattr(reading, "BLOCK", 2**17)
     small, large = tmp_path / f"small.{suffix}", tmp_path / f"large.{suffix}"
     write(part, FEW, small)
     write(part, MANY, large)

@@ -15,9 +15,9 @@ from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairPCA
 from fairpca.cli import main
-from fairpca.cli._reading import ReadingOptions
+from fairpca.cli._options import ReadingOptions
 from fairpca.estimators.model_file import load_model
-from fairpca.tables import csv_files
+from fairpca.tables import reading
 from fairpca.tables.preparation import Preparation
 from said import without_cautions
 
@@ -51,7 +51,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(csv_files, "BLOCK", 700)
+    monkeypatch.setattr(reading, "BLOCK", 700)
 
 
 def run(capsys, *arguments):

@@ -24,9 +24,7 @@ from fairpca.datasets import load_adult
 from fairpca.estimators.gather import Gathered
 from fairpca.measures import MEASURES
 from fairpca.report import report
-from fairpca.report._cautions import warnings
-from fairpca.report._data import describe
-from fairpca.report._facts import Facts
+from fairpca.report._facts import Facts, describe
 from fairpca.report._text import (
     harmless,
     in_quotes,
@@ -35,7 +33,7 @@ from fairpca.report._text import (
     shown_names,
     times,
 )
-from fairpca.report._words import compared, finding, spoken
+from fairpca.report._words import compared, finding, spoken, warnings
 
 from hostile import HOSTILE
 

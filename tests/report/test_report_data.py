@@ -14,10 +14,9 @@ from fairpca._rows.words import MIN_ROWS
 from fairpca.cli import main
 from fairpca.estimators.gather import gather
 from fairpca.report import report
-from fairpca.report._pictures import losses_by_dimension, places_of_rows
+from fairpca.report._report import losses_by_dimension, places_of_rows
 from fairpca.report._text import shown_names
-from fairpca.tables.encoding import POOL
-from fairpca.tables.outcomes import ColumnOutcome
+from fairpca.tables.preparation import POOL, ColumnOutcome
 
 QUICK = {"n_components": 2, "n_points": 2, "n_resamples": 0}
 NONE_ELSE = "No values are missing in the other rows."

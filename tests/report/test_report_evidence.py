@@ -8,7 +8,7 @@ import scipy.sparse
 from fairpca import FairnessWarning, MinMax
 from fairpca.estimators.gather import gather
 from fairpca.report import report
-from fairpca.report._repeats import repeats
+from fairpca.report._facts import repeats
 
 
 def people(sizes, seed=0, turned=(), scale=1.0):

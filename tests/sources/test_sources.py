@@ -12,7 +12,7 @@ import pytest
 
 from fairpca import FairnessWarning, FairPCA, GroupMoments
 from fairpca.sources import read_moments
-from fairpca.tables import csv_files, reading
+from fairpca.tables import reading
 
 from moments_of import (
     FEATURES,
@@ -266,7 +266,7 @@ def test_fits_from_every_source_are_the_fit_on_the_rows(tmp_path):
 def test_memory_is_that_of_a_few_batches(name, tmp_path, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(reading, "_BATCH_VALUES", 2**17)
-    monkeypatch.setattr(csv_files, "BLOCK", 2**20)
+    monkeypatch.setattr(reading, "BLOCK", 2**20)
     monkeypatch.setattr(reading, "_PARQUET_BYTES", 2**20)
     n, d = 200_000, 20
     values = np.random.default_rng(0).normal(size=(d, n))

@@ -5,8 +5,8 @@ import pytest
 from pandas._libs.parsers import STR_NA_VALUES
 
 from fairpca.sources import read_moments
-from fairpca.tables import csv_files, reading
-from fairpca.tables.batches import Table
+from fairpca.tables import reading
+from fairpca.tables.reading import Table
 
 from people import people, read_table
 
@@ -63,9 +63,9 @@ def test_types_do_not_depend_on_the_batches(tmp_path, monkeypatch, kind, tokens,
     (whole,), expected = columns(path)
     assert str(expected.schema.field("x").type) == kind
     # In text only an empty cell is missing.
-    words = ["", *csv_files.MISSING_WORDS] if kind != "string" else ["", '""']
+    words = ["", *reading.MISSING_WORDS] if kind != "string" else ["", '""']
     assert whole.column("x").is_null().to_pylist() == [token in words for token in tokens]
-    monkeypatch.setattr(csv_files, "BLOCK", block)
+    monkeypatch.setattr(reading, "BLOCK", block)
     parts, found = columns(path, in_memory=False)
     assert len(parts) > 1
     assert found.equals(expected)
@@ -82,7 +82,7 @@ def test_columns_can_be_text_whatever_they_look_like(tmp_path, tokens):
 @pytest.mark.parametrize(("last", "kind"), [("0.5", "double"), ("many", "string")])
 def test_a_column_that_changes_its_type_late(tmp_path, monkeypatch, last, kind):
     """In a file of several blocks, behind the first 100,000 rows."""
-    monkeypatch.setattr(csv_files, "BLOCK", 2**17)
+    monkeypatch.setattr(reading, "BLOCK", 2**17)
     path = write(tmp_path / "t.csv", *["7"] * 100_000, last, "8")
     for in_memory in (True, False):
         batches, found = columns(path, in_memory=in_memory)
@@ -100,7 +100,7 @@ def test_a_column_that_changes_its_type_late(tmp_path, monkeypatch, last, kind):
 
 
 def test_many_columns_that_change_their_types_in_one_block(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_files, "BLOCK", 200)
+    monkeypatch.setattr(reading, "BLOCK", 200)
     names = [f"c{j}" for j in range(20)]
     lines = [",".join(names), *[",".join(["1"] * 20)] * 30, ",".join(["a"] * 10 + ["0.5"] * 10)]
     (tmp_path / "t.csv").write_text("\n".join(lines))
@@ -132,7 +132,7 @@ def test_words_for_missing_are_words_in_text_and_missing_in_numbers(tmp_path):
 
 
 def test_the_words_for_missing_numbers_are_those_of_pandas():
-    assert set(csv_files.MISSING_WORDS) == set(STR_NA_VALUES)
+    assert set(reading.MISSING_WORDS) == set(STR_NA_VALUES)
 
 
 @pytest.mark.parametrize(

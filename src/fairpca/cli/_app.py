@@ -19,11 +19,11 @@ from typer.core import TyperCommand, TyperGroup
 
 from fairpca._version import __version__
 from fairpca.cli import commands
-from fairpca.cli._outputs import failure
 from fairpca.cli._terminal import (
     STDOUT,
     BadInputError,
     complain,
+    failure,
     forget,
     show_warning,
     stage,

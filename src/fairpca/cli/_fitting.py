@@ -14,9 +14,16 @@ import pandas
 from fairpca import FairPCA, GroupTable, ParetoFront
 from fairpca._rows.words import FRONTS
 from fairpca.cli._options import ColumnOptions, FitOptions
-from fairpca.cli._outputs import REPORT, check_destination
 from fairpca.cli._prepared import PreparedTable, without_repeating
-from fairpca.cli._terminal import BadInputError, refusing, show_warning, stage, writing
+from fairpca.cli._terminal import (
+    REPORT,
+    BadInputError,
+    check_destination,
+    refusing,
+    show_warning,
+    stage,
+    writing,
+)
 from fairpca.estimators.callbacks import listening
 from fairpca.inspection.audit import Auditor, squared_errors
 from fairpca.inspection.front import front_of

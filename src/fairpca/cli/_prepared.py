@@ -1,7 +1,12 @@
-"""From the batches of a table to prepared columns and groups, and to the reduced table."""
+"""From what the user typed as TABLE to prepared columns and groups, and to the reduced table."""
 
+import os
+import shutil
+import sys
+import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,23 +28,87 @@ from fairpca._rows.labels import (
     merged_orders,
     refuse_measurements,
 )
-from fairpca.cli._opening import open_table
-from fairpca.cli._options import ColumnOptions, unique
-from fairpca.cli._outputs import failure
-from fairpca.cli._reading import ReadingOptions
-from fairpca.cli._terminal import BadInputError, refusing, stage, writing
+from fairpca._rows.words import READABLE
+from fairpca.cli._options import ColumnOptions, ReadingOptions, unique
+from fairpca.cli._terminal import BadInputError, check_suffix, failure, refusing, stage, writing
 from fairpca.estimators.gather import Gathered, gather
 from fairpca.estimators.model_file import FairModel, load_model
 from fairpca.exceptions import FairnessWarning, warn_user
 from fairpca.moments import MomentSum
-from fairpca.tables.batches import Table
 from fairpca.tables.columns import Encoded, encode_labels, label_groups, require_columns
-from fairpca.tables.encoding import Tally, missing_error
-from fairpca.tables.outcomes import ColumnOutcome, outcomes_of, with_label_notes
-from fairpca.tables.preparation import Preparation, PreparationLearner
-from fairpca.tables.row_choice import RowChoice
-from fairpca.tables.small_groups import Regrouping
+from fairpca.tables.preparation import (
+    ColumnOutcome,
+    Preparation,
+    PreparationLearner,
+    Tally,
+    missing_error,
+    outcomes_of,
+    with_label_notes,
+)
+from fairpca.tables.reading import Table
+from fairpca.tables.small_groups import Regrouping, RowChoice
 from fairpca.tables.writing import write_batches
+
+STDIN = "-"
+"""What stands for the standard input in the place of a file."""
+
+_MAGIC = {b"PAR1": ".parquet", b"ARRO": ".arrow", b"\xff\xff\xff\xff": ".arrow"}
+_GZIP = b"\x1f\x8b"
+
+
+def open_table(
+    path: Path,
+    reading: ReadingOptions,
+    *,
+    text: Collection[str] = (),
+    as_text: Collection[str] = (),
+    names: Collection[str] = (),
+    stream: bool = False,
+    whole: bool = False,
+) -> Table:
+    """Open the file of a table; `stream` wants batches of it, and `whole` all rows in memory.
+
+    Columns of a CSV file are `text` whatever they look like, and those of any file `as_text`. Those
+    of `names` are called so with all their white space, if there are any.
+    """
+    if stream and whole:
+        raise BadInputError(
+            "a report resamples the rows, which it needs in memory: leave out --report or --stream."
+        )
+    how: dict[str, Any] = {
+        "text": text,
+        "as_text": {*as_text, *reading.as_text},
+        "in_memory": True if whole else False if stream else None,
+        "rules": replace(reading.rules, names=frozenset(names)),
+    }
+    if str(path) == STDIN:
+        spooled = _spooled()
+        try:
+            table = Table(spooled, title="standard input", **how)
+        except BaseException:
+            spooled.unlink()
+            raise
+        weakref.finalize(table, os.unlink, spooled)
+        return table
+    if not path.exists():
+        raise BadInputError(f"there is no file {str(path)!r}.")
+    if path.is_dir():
+        raise BadInputError(f"{str(path)!r} is a folder, not a file.")
+    check_suffix(path, READABLE)
+    return Table(path, **how)
+
+
+def _spooled() -> Path:
+    """The standard input as a file, since a table is read more than once."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise BadInputError("there is no table on the standard input: pipe one in, or name a file.")
+    source = sys.stdin.buffer
+    head = source.read(8)
+    suffix = ".csv.gz" if head.startswith(_GZIP) else _MAGIC.get(head[:4], ".csv")
+    with tempfile.NamedTemporaryFile(prefix="fairpca-", suffix=suffix, delete=False) as file:
+        file.write(head)
+        shutil.copyfileobj(source, file)
+    return Path(file.name)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from fairpca.files.checks import (
     require,
 )
 from fairpca.measures import BY_NOUN
-from fairpca.tables.encoding import KINDS, InputColumn
+from fairpca.tables.preparation import KINDS, InputColumn
 
 _STATUSES = ("optimal", "bounded", "infeasible", "unresolved", "relaxed")
 _NEEDED = (

@@ -18,8 +18,7 @@ from fairpca.files.archive import FLOATS
 from fairpca.files.checks import require
 from fairpca.group_table import GroupTable
 from fairpca.solution import Solution
-from fairpca.tables.encoding import InputColumn
-from fairpca.tables.preparation import Preparation
+from fairpca.tables.preparation import InputColumn, Preparation
 
 _CERTIFICATE_ARRAYS = (
     *("multipliers", "measures", "change_from_pca", "violation_multipliers", "minmax_measures"),

@@ -1,4 +1,4 @@
-"""report, and the Report that it makes: templates filled in, everything from the data escaped."""
+"""report, and the Report that it makes: all that it shows as plain data, and as a page."""
 
 import base64
 import hashlib
@@ -8,6 +8,7 @@ import tempfile
 import webbrowser
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property, partial
 from importlib.resources import files
 from inspect import signature
@@ -15,22 +16,286 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.linalg
+import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
+from fairpca._linalg.types import Array
 from fairpca._rows.checks import Progress, check_progress, check_whole_number
+from fairpca._rows.text import distinct_texts
 from fairpca._rows.words import MIN_ROWS
+from fairpca._version import __version__
 from fairpca.criteria import Criterion
+from fairpca.estimators.base import solution_axes
 from fairpca.estimators.chance import indistinct_groups
+from fairpca.estimators.gather import Gathered
 from fairpca.estimators.resampling import SEED, Intervals, check_resamples, measure_intervals
 from fairpca.files.atomic import replacing
 from fairpca.group_table import GroupTable
 from fairpca.inspection.front import ParetoFront, gathered_front
-from fairpca.report._data import DataFacts, describe
-from fairpca.report._measures import MeasureWords
-from fairpca.report._pictures import places_of_rows
-from fairpca.report._summary import summarise
-from fairpca.report._text import harmless, number, percent, rows
-from fairpca.tables.outcomes import ColumnOutcome
+from fairpca.problem import Problem
+from fairpca.report._facts import DataFacts, Facts, MeasureWords, describe
+from fairpca.report._text import harmless, number, percent, rows, shown_names
+from fairpca.report._words import chance, compared, finding, n_leads, spoken, warnings
+from fairpca.tables.preparation import ColumnOutcome
+
+_MOST_DIMENSIONS = 30
+"""Dimensions up to which losses are shown, unless the report has more itself."""
+
+_MOST_EIGENVECTORS = 1000
+"""Columns up to which more eigenvectors are found for this picture than the report needs."""
+
+_MOST_WORK = 5e8
+"""Groups times columns cubed up to which the groups' own PCA is found in every dimension."""
+
+_SEEN = 40
+"""Rows of a group that are drawn at the least, if it has them, so that it can be seen."""
+
+_STEPS = 999
+"""Places are rounded to this part of the picture's width: what a picture shows, not more."""
+
+_TAIL = 0.005
+"""Share of the rows on each side that may lie beyond the picture, so that few do not squeeze it."""
+
+
+def losses_by_dimension(problem: Problem, shown: NDArray[np.int64]) -> dict[str, Any]:
+    """Loss of some groups with ordinary PCA in 1, 2, … dimensions, and with PCAs of their own.
+
+    `own` is None where that would take long.
+    """
+    vectors, d = problem.total_eigenpairs[1], problem.moments.n_features
+    most = min(d, max(_MOST_DIMENSIONS, problem.n_components + 1))
+    if vectors.shape[1] < most and d <= _MOST_EIGENVECTORS:
+        total = problem.weighted_sum(problem.weights)
+        vectors = scipy.linalg.eigh(total, subset_by_index=[d - most, d - 1])[1][:, ::-1]
+    most = min(most, vectors.shape[1])
+    kept = np.cumsum([problem.kept(vectors[:, [j]]) for j in range(most)], axis=0)
+    losses = np.maximum(problem.traces - kept, 0.0).T[shown]
+    own = None
+    if problem.n_groups * float(d) ** 3 <= _MOST_WORK:
+        values = np.maximum(np.linalg.eigvalsh(problem.matrices[shown])[:, ::-1], 0.0)
+        own = np.maximum(problem.traces[shown, None] - np.cumsum(values, axis=1), 0.0)[:, :most]
+    return {"groups": shown, "losses": losses, "own": own}
+
+
+def places_of_rows(
+    front: ParetoFront,
+    gathered: Gathered,
+    most: int,
+    least_named: int,
+    rng: np.random.Generator,
+) -> dict[str, Any] | None:
+    """Some rows in the first two components, with ordinary PCA and at the fairest point.
+
+    Groups whose names are not shown have no rows here. None where there is nothing to show.
+    """
+    problem = front.problem
+    count = problem.moments.count
+    shown = np.flatnonzero(count >= least_named)
+    if not most or not len(shown) or problem.scale == 0.0:
+        return None
+    even = most * count[shown] / count[shown].sum()
+    quota = np.maximum(even, _SEEN)
+    quota = np.minimum(np.floor(quota * min(1.0, most / quota.sum())), count[shown]).astype(int)
+    if not quota.any():
+        return None
+    members, groups = [], []
+    for group, size in zip(shown, quota, strict=True):
+        own = np.flatnonzero(gathered.members(int(group)))
+        members.append(np.sort(rng.choice(own, min(int(size), len(own)), replace=False)))
+        groups += [int(group)] * len(members[-1])
+    # Where groups overlap, a row has a mark for each of its own.
+    n_shown = len(np.unique(np.concatenate(members)))
+    chosen = rng.permutation(len(groups))  # so that no group lies on top of the others
+    block = gathered.rows[np.concatenate(members)[chosen]]
+    dense = block.toarray() if scipy.sparse.issparse(block) else np.asarray(block, np.float64)
+    rows = dense - problem.moments.total_mean
+    places = [rows @ _turned(problem.pca_basis[:, :2])]
+    if len(front) > 1:
+        places.append(rows @ solution_axes(problem, front[-1]).components[:2].T)
+    ends = np.quantile(np.concatenate(places), [_TAIL, 1.0 - _TAIL], axis=0)
+    middle, half = ends.mean(axis=0), 0.55 * np.maximum(np.ptp(ends, axis=0), 0.0)
+    half = np.where(half > 0.0, half, 1.0)
+    steps = [np.clip((place - middle + half) / (2.0 * half), 0.0, 1.0) * _STEPS for place in places]
+    return {
+        "groups": np.array(groups)[chosen],
+        "places": [np.round(place).astype(int) for place in steps],
+        "steps": _STEPS,
+        "low": middle - half,
+        "high": middle + half,
+        "shown": n_shown,
+        "all": n_shown == problem.moments.n_rows,
+        "evenly": bool((even >= _SEEN).all() or (count == count[0]).all()),
+        "groups_left_out": int((count < least_named).sum()),
+    }
+
+
+def _turned(basis: Array) -> Array:
+    """The basis with the signs that PCA's components have: the largest entry is positive."""
+    largest = np.abs(basis).argmax(axis=0)
+    signs: Array = np.where(basis[largest, np.arange(basis.shape[1])] < 0.0, -1.0, 1.0)
+    return basis * signs
+
+
+_MOST_COMPONENTS, _MOST_LOADINGS = 10, 8
+"""How many components are shown, and how many columns of each."""
+
+MOST_GROUPS = 40
+"""How many groups charts have rows for; the table has all."""
+
+
+def summarise(
+    front: ParetoFront,
+    intervals: Intervals | None,
+    indistinct: NDArray[np.bool_],
+    *,
+    title: str,
+    code: str,
+    data: DataFacts,
+    least_named: int,
+    places: dict[str, Any] | None,
+) -> dict[str, Any]:
+    """Everything that is in a report."""
+    problem, moments = front.problem, front.problem.moments
+    texts = distinct_texts(moments.labels, moments.group_names)
+    groups = shown_names(
+        [
+            text if count >= least_named else "(name not shown)"
+            for text, count in zip(texts, moments.count, strict=True)
+        ]
+    )
+    facts = Facts(front, groups, data, intervals, indistinct)
+    # Those of too few rows come last, whatever they lose.
+    order = np.lexsort((-facts.pca_measures, ~facts.enough))
+    measured = facts.measured
+    ends: list[dict[str, Any]] = [{"low": None, "high": None}] * (len(front) + 1)
+    if intervals is not None:
+        low, high = measured.shown(intervals.low), measured.shown(intervals.high)
+        low, high = (high, low) if measured.is_kept else (low, high)
+        ends = [{"low": low[i], "high": high[i]} for i in range(len(front) + 1)]
+    summary = {
+        "title": title,
+        "made_with": f"fairpca {__version__}",
+        "made_on": date.today().isoformat(),
+        "rows": moments.n_rows,
+        "columns": moments.n_features,
+        "varies": problem.scale > 0.0,
+        "dimensions": problem.n_components,
+        "weighted": not np.array_equal(moments.weight, moments.count),
+        "over": front.over,
+        "measure": {
+            "noun": measured.noun,
+            "worst": measured.worst,
+            "meaning": measured.meaning,
+            "axis": measured.axis,
+            "from_own_pca": bool(measured.beyond),
+            "relative": measured.is_relative,
+            "kept": measured.is_kept,
+            "rounding": problem.negligible_spread,
+        },
+        "data": {
+            "name": data.name,
+            "attributes": data.attributes,
+            "among": data.among,
+            "about": data.about(),
+            "sentences": data.sentences(),
+            "rows_left_out": data.left_out,
+            "repeated": data.repeated and data.repeated._asdict(),
+            **data.table(),
+        },
+        "finding": finding(facts),
+        "n_leads": n_leads(facts),
+        "evidence": facts.evidence,
+        "least_named": least_named if (moments.count < least_named).any() else None,
+        "chance": chance(facts),
+        "warnings": warnings(facts),
+        "equality": facts.equality,
+        "fairest": facts.fairest,
+        "levels_down": facts.levels_down,
+        "groups": [
+            dict(zip(("name", "rows", "variance", "own_loss", "enough"), group, strict=True))
+            for group in zip(
+                groups, moments.count, problem.traces, problem.own_losses, facts.enough, strict=True
+            )
+        ],
+        "pca": {
+            "total_loss": problem.total_loss(problem.pca_basis),
+            "largest": abs(facts.pca_measures.max()),
+            "spread": facts.pca_spread,
+            "losses": problem.group_losses(problem.pca_basis),
+            "disparities": problem.disparities(problem.pca_basis),
+            "measures": measured.shown(facts.pca_measures),
+            **ends[0],
+        },
+        "points": [_point(facts, i) | ends[i + 1] for i in range(len(front))],
+        "order": order,
+        "most_groups": MOST_GROUPS,
+        "by_dimension": losses_by_dimension(problem, order[:MOST_GROUPS]),
+        "rows_shown": places,
+        "choices": {
+            "least_loss": 0,
+            "one_percent": front.select(max_extra_loss=0.01),
+            "knee": front.select(knee=True),
+            "fairest": len(front) - 1,
+        },
+        "unfairness_bound": _shown_bound(facts),
+        "rounding": problem.negligible_spread * (problem.scale if measured.is_relative else 1.0),
+        "resampling": {
+            "draws": 0 if intervals is None else intervals.draws.shape[2],
+            "worst": facts.worst,
+            "best": facts.best,
+            "difference": facts.difference,
+        },
+        "code": code,
+    }
+    plain: dict[str, Any] = _plain(summary)
+    return plain
+
+
+def _shown_bound(facts: Facts) -> float | None:
+    """What no subspace can do better than, where that is not nothing."""
+    bound = facts.front.unfairness_bound
+    says_nothing = abs(bound) <= facts.problem.negligible_spread
+    return None if says_nothing else facts.measured.level(bound)
+
+
+def _point(facts: Facts, i: int) -> dict[str, Any]:
+    front, measured = facts.front, facts.measured
+    solution = front[i]
+    axes = solution_axes(front.problem, solution)
+    components = []
+    for component in axes.components[:_MOST_COMPONENTS]:
+        largest = np.argsort(-np.abs(component), kind="stable")[:_MOST_LOADINGS]
+        components.append([[facts.data.features[j], component[j]] for j in largest])
+    return {
+        "unfairness": measured.level(front.unfairness[i]),
+        "largest": abs(front.largest[i]),
+        "spread": front.spread[i],
+        "total_loss": front.total_loss[i],
+        "extra_loss": front.extra_loss[i],
+        "losses": solution.group_losses,
+        "disparities": solution.disparities,
+        "measures": measured.shown(front.measures[i]),
+        "status": solution.certificate.status,
+        "relative_gap": solution.certificate.relative_gap,
+        "spoken": spoken(facts, i),
+        "compared": compared(facts, i),
+        "certificate": solution.certificate.sentences(),
+        "explained_variance_ratio": axes.explained_variance_ratio[:_MOST_COMPONENTS],
+        "components": components,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """The value with lists for arrays, and None for numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(part) for part in value]
+    if isinstance(value, float | np.floating):
+        return float(value) if np.isfinite(value) else None
+    return value.item() if isinstance(value, np.generic) else value
+
 
 _TITLE = "Who pays for PCA?"
 _FRAME_HEIGHT = 900

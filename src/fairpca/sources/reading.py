@@ -203,8 +203,7 @@ def _read_files(
     from fairpca.sources.checkpoint import Pass
     from fairpca.sources.files import list_files
     from fairpca.sources.slips import refuse_slips
-    from fairpca.tables.csv_files import CsvRules
-    from fairpca.tables.reading import TableFile
+    from fairpca.tables.reading import CsvRules, TableFile
 
     files = list_files(source)
     if not files:

@@ -3,11 +3,9 @@
 from collections.abc import Collection
 from typing import Any
 
-from fairpca.tables.columns import encoded_text
-from fairpca.tables.csv_files import CsvFile
-from fairpca.tables.looks import Judge
-from fairpca.tables.refusals import TableError
-from fairpca.tables.summaries import ColumnSummary
+from fairpca.tables.column_checks import ColumnChecker, ColumnSummary
+from fairpca.tables.columns import TableError, encoded_text
+from fairpca.tables.reading import CsvFile
 
 
 def refuse_slips(table: Any, known: Collection[str]) -> None:
@@ -26,7 +24,7 @@ def refuse_slips(table: Any, known: Collection[str]) -> None:
     if not texts:
         return
     batch, _ = next(table.batches(texts))
-    judge = Judge(places=table.places)
+    checker = ColumnChecker(places=table.places)
     for name in texts:
         column = batch.column(name)
         if encoded_text(column, name) is None:
@@ -34,6 +32,6 @@ def refuse_slips(table: Any, known: Collection[str]) -> None:
         summary = ColumnSummary(name)
         summary.see(column)
         try:
-            judge.numbers(name, summary.looks, summary.texts)
+            checker.numbers(name, summary.kinds, summary.texts)
         except TableError as error:
             raise TableError(error.problem, "correct that, or name the features") from error

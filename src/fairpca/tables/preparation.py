@@ -4,32 +4,301 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from fairpca._linalg.types import Array
 from fairpca._rows.checks import check_choice
+from fairpca._rows.codes import Codes, encode_column
+from fairpca._rows.labels import alike
 from fairpca._rows.words import ENCODINGS, IMPUTATIONS
+from fairpca.tables.column_checks import (
+    CellKinds,
+    ColumnChecker,
+    ColumnSummary,
+    Places,
+    check_categories,
+    classify_cell,
+    id_error,
+)
 from fairpca.tables.columns import (
+    MISSING_WORDS,
     MOST_NAMES,
+    TableError,
     column_values,
+    encode_arrow,
+    encoded_text,
+    meant,
+    numbers,
     quoted,
     require_columns,
     table_columns,
+    typed,
 )
-from fairpca.tables.encoding import (
-    POOL,
-    InputColumn,
-    Tally,
-    encode_into,
-    missing_error,
-)
-from fairpca.tables.looks import Judge, Looks, Places, check_categories, id_error
-from fairpca.tables.outcomes import ColumnOutcome, left_out, notes_on, outcome_of
-from fairpca.tables.refusals import TableError, meant, typed
-from fairpca.tables.summaries import ColumnSummary
+
+KINDS = ("number", "onehot", "codes")
+"""What a column of the table can become."""
+
+POOL = "other (rare)"
+"""What the categories with few rows are together."""
+
+
+@dataclass(frozen=True)
+class InputColumn:
+    """A column of the table, and what becomes of it.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    kind : {"number", "onehot", "codes"}
+        "number": it is taken as it is. "onehot": a 0/1 column for each category. "codes": the
+        position of the category among all of them.
+    categories : tuple of str
+        The texts that occurred at the fit, sorted; empty for a column of numbers.
+    pool : str
+        The last of the categories, if it is what rare ones are together: their own names are not
+        kept, so that any other text belongs to it. Empty without.
+    fill : float, str or None
+        What a missing value becomes; None if it is refused.
+    """
+
+    name: str
+    kind: str = "number"
+    categories: tuple[str, ...] = ()
+    pool: str = ""
+    fill: float | str | None = None
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether pool and fill go with the categories, as they may not in a damaged file."""
+        if self.kind == "number":
+            return not self.pool and not isinstance(self.fill, str)
+        pooled = not self.pool or self.categories[-1:] == (self.pool,)
+        return pooled and (self.fill is None or self.fill in self.categories)
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the columns that it becomes."""
+        if self.kind == "onehot":
+            return tuple(f"{self.name}={category}" for category in self.categories)
+        return (self.name,)
+
+
+@dataclass
+class Tally:
+    """How many values of which columns were missing, filled in, or of unknown categories."""
+
+    missing: Counter[str] = field(default_factory=Counter)
+    filled: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
+
+    def clear(self) -> None:
+        """Begin anew, as the rows will pass by again."""
+        for counts in (self.missing, self.filled, self.unknown):
+            counts.clear()
+
+
+def missing_error(counts: Mapping[str, int]) -> TableError:
+    """What is said of columns with so many values that are missing."""
+    shown = [f"{quoted([name])} ({count:,})" for name, count in counts.items()]
+    more = f" and {len(shown) - MOST_NAMES} more columns" if len(shown) > MOST_NAMES else ""
+    return TableError(
+        f"Values are missing or infinite in {', '.join(shown[:MOST_NAMES])}{more}",
+        "fill them in, or leave out those rows or columns",
+        f"fill them in with --impute {'|'.join(IMPUTATIONS)}, leave out those rows with "
+        f"--drop-missing, or those columns with {typed('--drop', [*counts][:MOST_NAMES])}",
+    )
+
+
+def encode_into(
+    encoded: Array, source: Any, column: InputColumn, tally: Tally, unknown: str
+) -> None:
+    """Write the values of a column into the columns of numbers that it becomes, which are zero."""
+    if column.kind == "number":
+        found = encoded_text(source, column.name)
+        if found is not None:
+            raise _text_error(column.name, found[0])
+        encoded[:, 0] = numbers(source)
+        bad = ~np.isfinite(encoded[:, 0])
+    else:
+        codes = _positions(source, column, tally, unknown)
+        bad = codes == -1
+        if column.kind == "codes":
+            encoded[:, 0] = codes
+        else:
+            rows = np.flatnonzero(codes >= 0)
+            encoded[rows, codes[rows]] = 1.0
+    if bad.any():
+        counts = tally.missing if column.fill is None else tally.filled
+        counts[column.name] += int(np.count_nonzero(bad))
+        if column.fill is not None:
+            _fill(encoded, bad, column)
+
+
+def _fill(encoded: Array, bad: Any, column: InputColumn) -> None:
+    """Write what missing values become."""
+    if column.kind == "number":
+        encoded[bad, 0] = float(column.fill or 0.0)
+        return
+    place = column.categories.index(str(column.fill))
+    if column.kind == "codes":
+        encoded[bad, 0] = place
+    else:
+        encoded[bad, place] = 1.0
+
+
+def _text_error(name: str, labels: Sequence[Any]) -> TableError:
+    odd = [str(label) for label in labels if classify_cell(str(label)) != "number"]
+    such = f", such as {quoted(odd[:1])}" if odd else ""
+    return TableError(
+        f"Column {quoted([name])} holds text where the model needs numbers{such}",
+        "correct it, or say how the table is written",
+        "correct it, or say how the table is written with --missing-values or --decimal",
+    )
+
+
+def _positions(source: Any, column: InputColumn, tally: Tally, unknown: str) -> Codes:
+    """The position of each row's category, -1 where it is missing, -2 where it is to be ignored."""
+    encode = encode_arrow if hasattr(source, "dictionary_encode") else encode_column
+    labels, codes = encode(source)
+    place = {category: i for i, category in enumerate(column.categories)}
+    # Text such as "2" that is alone in a new table may have been read as a number.
+    texts = [
+        str(int(label) if isinstance(label, float) and label.is_integer() else label)
+        for label in labels
+    ]
+    new = [text for text in texts if text not in place]
+    ignored = unknown == "ignore" and column.kind == "onehot"
+    if new and not column.pool and not ignored:
+        raise TableError(
+            f"Column {quoted([column.name])} has values that did not occur at the fit: "
+            f"{quoted(new)}",
+            "correct them, or leave out those rows",
+            "correct them, leave out those rows, or take them for none of the categories with "
+            "--unknown-categories ignore"
+            if column.kind == "onehot"
+            else None,
+        )
+    other = place[column.pool] if column.pool else -2
+    positions = np.array([*(place.get(text, other) for text in texts), -1], dtype=np.int64)[codes]
+    if new:
+        odd = np.array([*(text not in place for text in texts), False])[codes]
+        tally.unknown[column.name] += int(np.count_nonzero(odd))
+    return positions
+
+
+_MOST_ALIKE = 2
+"""How many texts with spellings that differ in case or spaces are named."""
+
+
+@dataclass(frozen=True)
+class ColumnOutcome:
+    """A column of the table as it was read, and what became of it.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the table.
+    kind : {"number", "onehot", "codes", "sensitive", "left out"}
+        What it became; "sensitive" columns make the groups and do not enter.
+    n_columns : int
+        How many columns of numbers it became; 0 if it does not enter.
+    n_missing : int
+        How many of its values are missing, or infinite; they have been filled in.
+    note : str
+        What a person should know of it, in a few words; empty if there is nothing. Several notes
+        have semicolons between them: "constant", "3 rare categories as 'other (rare)'", "2 missing
+        values became 1.5", "4 values of unknown categories".
+    """
+
+    name: str
+    kind: str
+    n_columns: int = 0
+    n_missing: int = 0
+    note: str = ""
+
+
+def outcome_of(column: InputColumn, n_missing: int = 0, *notes: str) -> ColumnOutcome:
+    """What became of a column that enters."""
+    said = [note for note in notes if note]
+    if n_missing:
+        shown = f"{column.fill:.6g}" if isinstance(column.fill, float) else repr(column.fill)
+        said.append(f"{n_missing:,} missing value{'s' * (n_missing > 1)} became {shown}")
+    n_columns = len(column.output_names)
+    return ColumnOutcome(column.name, column.kind, n_columns, n_missing, "; ".join(said))
+
+
+def notes_on(texts: Iterable[str], kept: Collection[str], what: str = "category") -> list[str]:
+    """What a person should know of the texts of a column that may not be meant as they are.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        The different texts.
+    kept : collection of str
+        Those that may be named; of others only what differs from these in case or spaces is.
+    what : {"category", "group"}, default="category"
+        What each of them is.
+    """
+    notes = [
+        f"{text!r} is a {what}, not a missing value (in CSV files, "
+        f"{typed('--missing-values', [text])} makes it one)"
+        for text in MISSING_WORDS
+        if text in kept
+    ]
+    same = [found for found in alike(texts) if not {*kept}.isdisjoint(found)]
+    if same:
+        named = [" and ".join(map(repr, found)) for found in same[:_MOST_ALIKE]]
+        more = [f"{len(same) - _MOST_ALIKE} more"] if len(same) > _MOST_ALIKE else []
+        notes.append(f"{', '.join([*named, *more])} differ only in case or spaces")
+    return notes
+
+
+def with_label_notes(
+    outcomes: Sequence[ColumnOutcome], labels: Mapping[str, Collection[str]]
+) -> tuple[ColumnOutcome, ...]:
+    """The same, with notes on the labels of sensitive columns that make groups alone."""
+    return tuple(
+        replace(
+            outcome, note="; ".join(notes_on(labels[outcome.name], labels[outcome.name], "group"))
+        )
+        if outcome.kind == "sensitive" and outcome.name in labels
+        else outcome
+        for outcome in outcomes
+    )
+
+
+def left_out(ignored: Sequence[str], sensitive: Sequence[str]) -> tuple[ColumnOutcome, ...]:
+    """What became of columns that do not enter."""
+    return tuple(
+        ColumnOutcome(name, "sensitive" if name in sensitive else "left out") for name in ignored
+    )
+
+
+def outcomes_of(
+    columns: Sequence[InputColumn],
+    ignored: Sequence[str],
+    sensitive: Sequence[str],
+    tally: Tally | None = None,
+) -> tuple[ColumnOutcome, ...]:
+    """What became of each column with a preparation that was learned before."""
+    counts = tally or Tally()
+    entering = [
+        outcome_of(column, counts.filled[column.name], _unknown(column, counts.unknown))
+        for column in columns
+    ]
+    return (*entering, *left_out(ignored, sensitive))
+
+
+def _unknown(column: InputColumn, counts: Mapping[str, int]) -> str:
+    n = counts.get(column.name, 0)
+    if not n:
+        return ""
+    became = repr(column.pool) if column.pool else "none of the categories"
+    return f"{n:,} value{'s' * (n > 1)} not known from the fit became {became}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +370,7 @@ class Preparation:
             Categories with fewer rows become one, whose name alone is kept; and what is filled in
             is told by at least so many rows.
         as_text, as_number : sequence of str, default=()
-            Columns that are not judged by their looks (`fairpca.tables.looks`): those of text with
+            Columns that are not checked (`fairpca.tables.column_checks`): those of text with
             numbers or dates that are names of categories, and those of numbers that only seem to
             count the rows.
         decimal : {".", ","}, default="."
@@ -245,9 +514,9 @@ class PreparationLearner:
         self._sensitive, self._as_number = tuple(sensitive), as_number
         self._encode, self._standardize, self._min_rows = encode, standardize, min_rows
         text = {*as_text, *(sensitive if keep_sensitive else ())}
-        self._judge, self._codes = Judge(text, min_rows, places), codes or {}
+        self._checker, self._codes = ColumnChecker(text, min_rows, places), codes or {}
         self._summaries = {
-            name: ColumnSummary(name, impute, min_rows, Looks(decimal)) for name in self.used
+            name: ColumnSummary(name, impute, min_rows, CellKinds(decimal)) for name in self.used
         }
 
     def see(self, batch: Any) -> None:
@@ -257,7 +526,7 @@ class PreparationLearner:
 
     def preparation(self) -> Preparation:
         """The preparation for the rows that have been seen, or ValueError if there is none."""
-        self._judge_all()
+        self._check_columns()
         columns, means, scales = [], [], []
         for summary in self._summaries.values():
             column, mean, scale = self._learned(summary)
@@ -296,13 +565,13 @@ class PreparationLearner:
             found.append(outcome_of(column, summary.n_missing, "constant" * constant, rare, *notes))
         return (*found, *left_out(self._ignored, self._sensitive))
 
-    def _judge_all(self) -> None:
+    def _check_columns(self) -> None:
         """Raise ValueError if a column cannot be meant as it is, or lacks values."""
         summaries = self._summaries.values()
         for summary in summaries:
             if summary.is_text:
-                self._judge.text(summary.name, summary.looks, summary.texts)
-        self._judge_numbers()
+                self._checker.text(summary.name, summary.kinds, summary.texts)
+        self._check_numbers()
         keys = [s.name for s in summaries if s.is_key and s.name not in self._as_number]
         if keys:
             raise id_error(keys)
@@ -324,7 +593,7 @@ class PreparationLearner:
         if missing:
             raise missing_error(missing)
 
-    def _judge_numbers(self) -> None:
+    def _check_numbers(self) -> None:
         """Refuse codes, and text that is said to be a measurement."""
         for name, summary in self._summaries.items():
             if summary.is_text and name in self._as_number:
@@ -334,7 +603,7 @@ class PreparationLearner:
                     f"leave out {typed('--as-number', [name])}",
                 )
             if name in self._codes and not summary.is_text and name not in self._as_number:
-                raise self._judge.codes(name, self._codes[name])
+                raise self._checker.codes(name, self._codes[name])
 
     def _learned(self, summary: ColumnSummary) -> tuple[InputColumn, Array, Array]:
         """What becomes of a column, and the means and deviations of the columns that it becomes.

@@ -1,23 +1,470 @@
-"""Files of tables: CSV, TSV, Parquet and Arrow, by suffix, as record batches of pyarrow."""
+"""Files of tables: CSV, TSV, Parquet and Arrow, by suffix, as record batches of pyarrow.
+
+One set of rules for CSV files is for the program and for `fairpca.sources`.
+The file is text in UTF-8, with or without a byte order mark, and its first line has the names;
+cells are separated by commas, in files that end in .tsv by tabs. `CsvRules` can say something else.
+A column holds truth values (True and False in usual spellings), whole numbers, numbers or text,
+whichever is the first that all its values are; dates are text. In columns of numbers and truth
+values the words of `MISSING_WORDS` are missing values. In text only an empty cell is missing, as
+"NA" or "None" may well be words. Rows of other lengths than the first line are refused. White space
+in names of columns, line breaks too, is one space, and none at their ends: so they can be typed. A
+first line such as "sep=;", as spreadsheets write it, says what separates the cells.
+"""
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
+import os
+import re
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NoReturn, TypeVar, cast
 
 import pyarrow
+import pyarrow.compute
+import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
 from fairpca._rows.words import READABLE
-from fairpca.tables.columns import is_text
-from fairpca.tables.csv_files import CsvFile, CsvRules
-from fairpca.tables.csv_hints import encoding_error
-from fairpca.tables.refusals import TableError
+from fairpca.tables.columns import (
+    INDEX,
+    MISSING_WORDS,
+    TableError,
+    check_column_names,
+    is_text,
+    quoted,
+    typed,
+)
+from fairpca.tables.small_groups import RowRule
+
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars", ",": "commas"}
+"""What separates cells in files that people have."""
+
+_OTHER_FILES = {
+    b"PK\x03\x04": "a spreadsheet or a zip archive",
+    b"\xd0\xcf\x11\xe0": "an old spreadsheet",
+    b"PAR1": "a Parquet file",
+    b"ARROW1": "an Arrow file",
+    b"%PDF": "a PDF file",
+    b"SQLite": "a database",
+}
+"""How files begin that are no text."""
+
+_GZIP = b"\x1f\x8b"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def refuse_other_files(head: bytes, packed: bool) -> None:
+    """Raise TableError if a file that begins so is no text, or compressed where it should not be.
+
+    Parameters
+    ----------
+    head : bytes
+        The first bytes of the file.
+    packed : bool
+        Whether its name says that it is compressed.
+    """
+    for magic, what in _OTHER_FILES.items():
+        if head.startswith(magic):
+            remedy = "save it as CSV (UTF-8)" if "spread" in what else "give it the right suffix"
+            raise TableError(f"It is {what}, not the text that its suffix says", remedy)
+    if head.startswith(_GZIP) != packed:
+        if packed:
+            raise TableError("It is not compressed, as its suffix says", "leave out the .gz")
+        raise TableError("It is compressed by gzip", "add .gz to its name")
+
+
+def refuse_other_separators(head: bytes, encoding: str, sep: str, chosen: bool) -> None:
+    """Raise TableError if text that begins so is in UTF-16, or its first line has one other cell.
+
+    Parameters
+    ----------
+    head : bytes
+        The first bytes of the text.
+    encoding, sep : str
+        How it is to be read.
+    chosen : bool
+        Whether someone asked for this separator.
+    """
+    zeros = head.count(b"\0")
+    if encoding == "utf-8" and (head.startswith(_UTF16) or zeros > len(head) // 4):
+        kind = "utf-16" if head.startswith(_UTF16) else "utf-16-le"
+        if not head.startswith(_UTF16) and head[:1] == b"\0":
+            kind = "utf-16-be"
+        raise TableError(
+            "It is not in UTF-8, but seems to be in UTF-16",
+            "save it in UTF-8",
+            f"add --encoding {kind}, or save it in UTF-8",
+        )
+    first = next(iter(head.decode(encoding, "replace").splitlines()), "")
+    other = _other_separator(first, sep)
+    if other is not None and not chosen and first.count(sep) == 0:
+        raise _separated(other, sep)
+
+
+def said_separator(head: bytes, encoding: str) -> str:
+    """The separator that a first line such as "sep=;" says, as spreadsheets write it, or none."""
+    text = head.decode(encoding, "replace").removeprefix("\ufeff")
+    found = re.match(r'"?sep=([^\w\s"]|\t)"?\r?\n', text, re.I)
+    return found[1] if found else ""
+
+
+def ragged(records: Iterable[tuple[int, int, list[str]]], sep: str) -> TableError | None:
+    """What is said of the first row that has another number of cells than the names."""
+    expected = 0
+    for first, last, cells in records:
+        if not expected:
+            expected, other = len(cells), _other_separator(sep.join(cells), sep)
+        elif len(cells) != expected:
+            if other is not None:
+                return _separated(other, sep)
+            where = f"line {first:,}"
+            what = "add the cells that are missing, if only as empty ones"
+            if len(cells) > expected:
+                what = "put cells that contain the separator in quotes"
+            if expected == 1:
+                what = "remove what stands above the names of the columns"
+            elif last > first:
+                where = f"the row in lines {first:,} to {last:,}"
+                what = "close the quote that is open there"
+            n = len(cells)
+            return TableError(
+                f"It cannot be read, as {where} has {n} cell{'s' * (n != 1)} and the first line "
+                f"{expected}",
+                what,
+            )
+    return None
+
+
+def _other_separator(first: str, sep: str) -> str | None:
+    """The separator that a first line has more often than the one it is to be read with."""
+    outside = re.sub(r'"[^"]*"', "", first)
+    counts = {other: outside.count(other) for other in _SEPARATORS}
+    best = max(counts, key=lambda other: counts[other])
+    return best if counts[best] > outside.count(sep) else None
+
+
+def _separated(other: str, sep: str) -> TableError:
+    named = "tab" if other == "\t" else f"'{other}'"
+    kind, expected = _SEPARATORS[other], _SEPARATORS.get(sep, repr(sep))
+    also = ", and --decimal , if its numbers have decimal commas" if other == ";" else ""
+    return TableError(
+        f"It seems to have {kind} between its cells, not {expected}",
+        f"save it with {expected}",
+        f"add --sep {named}{also}",
+    )
+
+
+def encoding_error(shown: str, encoding: str) -> TableError:
+    """What is said of a file that is not in the encoding it should be in."""
+    if encoding != "utf-8":
+        return TableError(
+            f"{shown} is not in the encoding {encoding!r}",
+            "save it in UTF-8",
+            f"save it in UTF-8, or say which it is, such as {typed('--encoding', ['cp1252'])}",
+        )
+    return TableError(
+        f"{shown} is not in UTF-8",
+        "save it in that encoding",
+        "save it in that encoding, or add --encoding cp1252 (or latin-1) if it comes from an "
+        "older program or a spreadsheet on Windows",
+    )
+
+
+BLOCK = 2**22
+"""Bytes that are read at a time."""
+
+_HEAD = 2**16
+"""Bytes by which a file that is no table of commas is recognised."""
+
+_NOTHING, _WHOLE, _REAL, _TEXT = (
+    pyarrow.null(),
+    pyarrow.int64(),
+    pyarrow.float64(),
+    pyarrow.string(),
+)
+_KNOWN = (_NOTHING, pyarrow.bool_(), _WHOLE, _REAL, _TEXT)
+_WRONG_COLUMN = re.compile(r"In CSV column #(\d+): CSV conversion error")
+_WRONG_VALUE = re.compile(r"invalid value '(.*)'")
+
+
+@dataclass(frozen=True)
+class CsvRules:
+    """How a CSV file is written.
+
+    Attributes
+    ----------
+    sep : str
+        What separates the cells; empty for what the suffix says.
+    decimal : {".", ","}
+        The decimal point.
+    encoding : str
+        The encoding of the text, as Python calls it.
+    missing : tuple of str
+        Further words for missing values, in numbers and in text.
+    names : collection of str
+        Names of columns that stay as they stand in the file, with all white space.
+    """
+
+    sep: str = ""
+    decimal: str = "."
+    encoding: str = "utf-8"
+    missing: tuple[str, ...] = ()
+    names: Collection[str] = field(default=(), compare=False)
+
+
+class OtherTypeError(ValueError):
+    """A column holds something else than its type says; has its name and the rows before."""
+
+    def __init__(self, name: str, before: int, words: str) -> None:
+        value = _WRONG_VALUE.search(words)
+        what = f"{quoted([value[1]])} is not what stands above it" if value else "see there"
+        super().__init__(f"After row {before:,}, column {quoted([name])} changes its type: {what}.")
+        self.name, self.before = name, before
+
+
+class CsvFile:
+    """A CSV file, and the types of its columns as far as they are known.
+
+    Parameters
+    ----------
+    path : Path
+        The file; one that ends in .gz is decompressed.
+    text : collection of str, default=()
+        Columns that are text, whatever they look like.
+    rules : CsvRules, default=CsvRules()
+        How it is written.
+
+    Attributes
+    ----------
+    is_empty : bool
+        Whether there are no rows, which would say something about types.
+    codes : dict of str
+        Columns of whole numbers of which some, in the first block of rows, have zeros in front, as
+        codes have, and the first of these cells.
+    """
+
+    def __init__(
+        self, path: Path, text: Collection[str] = (), rules: CsvRules | None = None
+    ) -> None:
+        self._path, self._text, self._size = path, frozenset(text), path.stat().st_size
+        self._rules = rules or CsvRules()
+        self._packed = path.name.lower().endswith(".gz")
+        tabs = path.name.lower().endswith((".tsv", ".tsv.gz"))
+        self._sep = self._rules.sep or ("\t" if tabs else ",")
+        self._first = 0  # the line, from 0 on, that has the names
+        self._names: list[str] = []  # where they are not as they stand there
+        self._look_at_the_head()
+        try:
+            with self._open(sample=3 * BLOCK) as (_, reader):
+                names = [
+                    name if name in self._rules.names else " ".join(name.split())
+                    for name in reader.schema.names
+                ]
+                if names.count("") > 1:
+                    raise TableError(
+                        f"It has {names.count('')} columns without a name",
+                        "name them, or, if they are empty, remove the separators at the ends of "
+                        "the lines",
+                    )
+                check_column_names(names)
+                self.is_empty = next((len(batch) for batch in reader), 0) == 0
+                self._types = dict(zip(names, map(_known, reader.schema.types), strict=True))
+        except pyarrow.ArrowInvalid as error:
+            self._explain(error, 0)
+        self._names = names if names != reader.schema.names else []
+        self._types |= dict.fromkeys(self._text.intersection(names), _TEXT)
+        self.codes = {} if self.is_empty else self._find_codes()
+
+    @property
+    def schema(self) -> Any:
+        """Names and types of the columns: by the first block of rows, and by `widen`."""
+        return pyarrow.schema(self._types)
+
+    def batches(
+        self, columns: Sequence[str], types: Mapping[str, Any] | None = None
+    ) -> Iterator[tuple[Any, float]]:
+        """Record batches of some columns, each with the share of the file that has been read.
+
+        The types are those of the schema unless others are given. OtherTypeError says that a column
+        does not have its type.
+        """
+        kinds = self._types | dict(types or {})
+        blank = pyarrow.array(["", *self._rules.missing], _TEXT)
+        done = 0
+        try:
+            with self._open(column_types=kinds, include_columns=list(columns)) as (handle, reader):
+                for batch in reader:
+                    done += len(batch)
+                    share = os.lseek(handle.fileno(), 0, 1) / self._size
+                    yield _without_blanks(batch, blank), share
+        except pyarrow.ArrowInvalid as error:
+            self._explain(error, done)
+
+    def widen(self, error: OtherTypeError) -> None:
+        """Give columns types that also hold what is in the block in which one had another."""
+        before = self._types[error.name]
+        with self._open(skip=error.before) as (_, reader):
+            for name, kind in zip(reader.schema.names, reader.schema.types, strict=True):
+                if name not in self._text:
+                    self._types[name] = _joined(self._types[name], _known(kind))
+        if self._types[error.name] == before:  # what is there lies in a later block
+            self._types[error.name] = _REAL if before == _WHOLE else _TEXT
+
+    def places(self, name: str, texts: Collection[str]) -> dict[str, str]:
+        """The line in which each of some cells of a column first stands."""
+        place, wanted = [*self._types].index(name), {*texts}
+        found: dict[str, str] = {}
+        records = self._records()
+        next(records, None)  # the names
+        for first, _, cells in records:
+            text = cells[place] if place < len(cells) else ""
+            if text in wanted:
+                found[text] = f"line {first:,}"
+                wanted.remove(text)
+            if not wanted:
+                break
+        return found
+
+    @contextmanager
+    def _open(self, *, skip: int = 0, sample: int = 0, **convert: Any) -> Iterator[tuple[Any, Any]]:
+        # A file of Python's: from its own, Arrow would read dozens of blocks ahead.
+        with open(self._path, "rb") as handle:
+            stream = pyarrow.CompressedInputStream(handle, "gzip") if self._packed else handle
+            if sample:  # more would be read ahead; the first rows end in the first two blocks
+                stream = pyarrow.BufferReader(_owned(stream.read(sample)))
+            with pyarrow.csv.open_csv(
+                stream,
+                read_options=pyarrow.csv.ReadOptions(
+                    block_size=BLOCK,
+                    skip_rows=self._first,
+                    column_names=self._names,
+                    # Where there are other names, those in the file are a row.
+                    skip_rows_after_names=skip + bool(self._names),
+                    encoding=self._rules.encoding,
+                ),
+                parse_options=pyarrow.csv.ParseOptions(
+                    delimiter=self._sep, newlines_in_values=True
+                ),
+                convert_options=pyarrow.csv.ConvertOptions(
+                    null_values=[*MISSING_WORDS, *self._rules.missing],
+                    # Without pyarrow's 1 and 0, which are numbers.
+                    true_values=["true", "True", "TRUE"],
+                    false_values=["false", "False", "FALSE"],
+                    decimal_point=self._rules.decimal,
+                    **convert,
+                ),
+            ) as reader:
+                yield handle, reader
+
+    def _look_at_the_head(self) -> None:
+        """Refuse a file that its first bytes show to be something else."""
+        with open(self._path, "rb") as handle:
+            head = handle.read(_HEAD)
+        refuse_other_files(head, self._packed)
+        if self._packed:
+            with gzip.open(self._path) as unpacked:
+                head = unpacked.read(_HEAD)
+        said = said_separator(head, self._rules.encoding)
+        if said:
+            self._first, self._sep = 1, self._rules.sep or said
+        chosen = bool(said or self._rules.sep)
+        refuse_other_separators(head, self._rules.encoding, self._sep, chosen)
+
+    def _find_codes(self) -> dict[str, str]:
+        whole = [name for name, kind in self._types.items() if kind == _WHOLE]
+        if not whole:  # Arrow would take none for all
+            return {}
+        kinds = dict.fromkeys(whole, _TEXT)
+        found = {}
+        with self._open(sample=3 * BLOCK, column_types=kinds, include_columns=whole) as (_, reader):
+            first = next(iter(reader))
+        for name in whole:
+            cells = first.column(name)
+            zeros = pyarrow.compute.match_substring_regex(cells, r"^\s*0\d")
+            if zeros.true_count:
+                found[name] = cells.filter(zeros)[0].as_py()
+        return found
+
+    def _records(self) -> Iterator[tuple[int, int, list[str]]]:
+        """The rows of the file, each with its first and last line: slow, and for messages only."""
+        encoding = "utf-8-sig" if self._rules.encoding == "utf-8" else self._rules.encoding
+        opened = gzip.open if self._packed else open
+        with (
+            opened(self._path, "rb") as handle,
+            io.TextIOWrapper(cast(BinaryIO, handle), encoding, "replace", newline="") as lines,
+            suppress(csv.Error),  # which says that a cell is very long
+        ):
+            before = sum(1 for _ in islice(lines, self._first))
+            reader, first = csv.reader(lines, delimiter=self._sep), before + 1
+            for cells in reader:
+                if cells:
+                    yield first, before + reader.line_num, cells
+                first = before + reader.line_num + 1
+
+    def _explain(self, error: Exception, done: int) -> NoReturn:
+        words = " ".join(str(error).split())
+        found = _WRONG_COLUMN.match(words)
+        if "invalid UTF8" in words:
+            raise UnicodeError(words) from error
+        if found is not None:
+            raise OtherTypeError([*self._types][int(found[1])], done, words) from error
+        if "straddl" in words or "out of sync" in words:
+            raise TableError(
+                f"It has a row of more than {BLOCK // 2**20} MB",
+                "close the quote that is open there, or remove it",
+            ) from error
+        if "Empty CSV" in words:
+            raise TableError(
+                "It has empty lines alone",
+                "the first line should have the names of the columns, and each other one a row",
+            ) from error
+        raise ragged(self._records(), self._sep) or error from error
+
+
+def _owned(data: bytes) -> Any:
+    """The bytes in memory of Arrow's own.
+
+    A thread of Arrow's that lets go of Python's memory when the program ends would bring it down.
+    """
+    buffer = pyarrow.allocate_buffer(len(data))
+    memoryview(buffer)[:] = memoryview(data).cast("b")
+    return buffer
+
+
+def _known(kind: Any) -> Any:
+    """The type, or text for one that has no rule of its own, such as dates."""
+    return kind if kind in _KNOWN else _TEXT
+
+
+def _joined(a: Any, b: Any) -> Any:
+    """The narrowest type that holds the values of both."""
+    if a == b or b == _NOTHING:
+        return a
+    if a == _NOTHING:
+        return b
+    return _REAL if {a, b} == {_WHOLE, _REAL} else _TEXT
+
+
+def _without_blanks(batch: Any, blank: Any) -> Any:
+    """The batch with empty text, and further words for it, as missing."""
+    for i, found in enumerate(batch.schema):
+        if found.type == _TEXT:
+            empty = pyarrow.compute.is_in(batch.column(i), value_set=blank)
+            if empty.true_count:
+                filled = pyarrow.compute.if_else(
+                    empty, pyarrow.scalar(None, _TEXT), batch.column(i)
+                )
+                batch = batch.set_column(i, found.name, filled)
+    return batch
+
 
 _PARQUET_BYTES = 2**26
 """Bytes that are read at a time, of all columns; all of a row group's would be much memory."""
@@ -173,3 +620,193 @@ class ArrowFile:
             for batch in reader:
                 for part in cut(batch):
                     yield part, handle.tell() / self._file.size
+
+
+IN_MEMORY = 2**30
+"""Files up to this many bytes are read once, and kept in memory as one batch."""
+
+Result = TypeVar("Result")
+
+
+class Table:
+    """The rows of a file in batches, as often as needed.
+
+    Parameters
+    ----------
+    path : Path
+        The file. It must not change as long as this is used.
+    text : collection of str, default=()
+        Columns that are text in a CSV file, even where they look like numbers.
+    in_memory : bool, default=None
+        Whether the rows are read once and kept, as one batch; None decides by the file's size.
+    as_text : collection of str, default=()
+        Columns that are text in files of all kinds.
+    rules : CsvRules, default=None
+        How a CSV file is written, where it is not as usual.
+    title : str, default=""
+        What messages call the file, if not by its path.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the columns.
+    in_memory : bool
+        Whether all rows are one batch.
+    n_dropped : int
+        How many rows the last pass left out, as `drop_missing` asks for.
+    n_unkept : int
+        How many further rows it left out, as `keep` asks for.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        text: Collection[str] = (),
+        in_memory: bool | None = None,
+        as_text: Collection[str] = (),
+        rules: CsvRules | None = None,
+        title: str = "",
+    ) -> None:
+        self._file, self._rules = TableFile.of(path, title), rules
+        self._source, self._as_text = self._file.open({*text, *as_text}, rules), frozenset(as_text)
+        with self._file.naming(rules):
+            names = check_column_names(self._source.schema.names)
+        self.names = [name for name in names if not INDEX.fullmatch(name)]
+        self.in_memory = self._file.size <= IN_MEMORY if in_memory is None else in_memory
+        self._needed: Sequence[str] = self.names
+        self._complete: tuple[str, ...] = ()
+        self._kept: list[Any] | None = None
+        self._rule: RowRule | None = None
+        self.n_dropped = self.n_unkept = 0
+
+    def drop_missing(self, columns: Sequence[str]) -> None:
+        """Leave out rows that have no value, or an infinite one, in one of these columns."""
+        self._complete = tuple(columns)
+
+    def keep(self, rule: RowRule | None) -> None:
+        """Leave out the rows that a rule about their labels does not keep; None keeps all."""
+        self._rule = rule
+
+    def places(self, name: str, texts: Collection[str]) -> dict[str, str]:
+        """Where each of some cells of a column of text first stands, for messages."""
+        if isinstance(self._source, CsvFile):
+            return self._source.places(name, texts)
+        found: dict[str, str] = {}
+        row = 0
+        for batch, _ in self._source.batches([name]):
+            for text in batch.column(0).to_pylist():
+                row += 1
+                if text in texts:
+                    found.setdefault(text, f"row {row:,}")
+            if len(found) == len(texts):
+                break
+        return found
+
+    @property
+    def is_csv(self) -> bool:
+        """Whether its labels are text, whatever they look like."""
+        return isinstance(self._source, CsvFile)
+
+    @property
+    def codes(self) -> Mapping[str, str]:
+        """Columns of numbers with zeros in front, and such a number of each."""
+        return self._source.codes if isinstance(self._source, CsvFile) else {}
+
+    def need(self, columns: Sequence[str]) -> None:
+        """Say which columns will be read, before any is: a table in memory has these alone."""
+        self._needed = columns
+
+    def settled(self, work: Callable[[], Result]) -> Result:
+        """What the work on batches gives, once the types of all columns are known.
+
+        If a column of a CSV file turns out to be of another type than its first rows told, the work
+        is done again, from the first batch on.
+        """
+        while True:
+            try:
+                return work()
+            except ValueError as error:
+                cause = error.__cause__
+                if not (isinstance(cause, OtherTypeError) and isinstance(self._source, CsvFile)):
+                    raise
+                self._source.widen(cause)
+                self._kept = None
+
+    def batches(
+        self,
+        columns: Sequence[str],
+        width: int = 0,
+        tell: Callable[[int, float], None] | None = None,
+    ) -> Iterator[Any]:
+        """Record batches with some of the columns, which together are the table.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            The columns to read, in this order.
+        width : int, default=0
+            How many columns the rows will become: more of them need smaller batches.
+        tell : callable, default=None
+            Called with the rows and the share of the file that have been read.
+        """
+        rows = dropped = unkept = 0
+        labels = () if self._rule is None else self._rule.names
+        wanted = list(dict.fromkeys((*columns, *self._complete, *labels)))
+        if self.in_memory and self._kept is None:
+            whole = pyarrow.Table.from_batches([batch for batch, _ in self._read(self._needed)])
+            self._kept = whole.combine_chunks().to_batches()
+        found = self._read(wanted) if self._kept is None else ((b, 1.0) for b in self._kept)
+        for batch, share in found:
+            for part in cut(batch, width) if self._kept is None else [batch]:
+                complete = part.filter(_complete(part, self._complete)) if self._complete else part
+                dropped += part.num_rows - complete.num_rows
+                kept = complete if self._rule is None else self._rule.applied(complete)
+                unkept += complete.num_rows - kept.num_rows
+                rows += kept.num_rows
+                if kept.num_rows:
+                    yield kept.select(list(columns))
+                if tell is not None:
+                    tell(rows, share)
+        self.n_dropped, self.n_unkept = dropped, unkept
+        if not rows and unkept:
+            raise ValueError("The sensitive columns have no value in any row.")
+        if not rows:
+            raise TableError(
+                f"Each of the {dropped:,} rows lacks a value, so that none is left",
+                "fill them in, or leave out the columns that lack most",
+                "fill them in with --impute mean, or leave out the columns that lack most with "
+                "--drop",
+            )
+
+    def _read(self, columns: Sequence[str]) -> Iterator[tuple[Any, float]]:
+        empty = True
+        with self._file.naming(self._rules):
+            for batch, share in self._source.batches(columns):
+                if batch.num_rows:
+                    empty = False
+                    yield _with_text(batch, self._as_text), share
+        self._file.check_unchanged()
+        if empty:
+            raise ValueError(f"{self._file.shown} has no rows.")
+
+
+def _with_text(batch: Any, names: Collection[str]) -> Any:
+    """The batch with some columns as text; those of numbers and dates are written out."""
+    types = pyarrow.types
+    for i, (name, kind) in enumerate(zip(batch.schema.names, batch.schema.types, strict=True)):
+        if name in names and types.is_primitive(kind) and not types.is_boolean(kind):
+            batch = batch.set_column(i, name, batch.column(i).cast(pyarrow.string()))
+    return batch
+
+
+def _complete(batch: Any, columns: Sequence[str]) -> Any:
+    """Which rows of a batch have a value in each of some columns."""
+    kept = None
+    for name in columns:
+        column = batch.column(name)
+        here = pyarrow.compute.is_valid(column)
+        if pyarrow.types.is_floating(column.type):
+            here = pyarrow.compute.fill_null(pyarrow.compute.is_finite(column), False)
+        kept = here if kept is None else pyarrow.compute.and_(kept, here)
+    return kept

@@ -1,23 +1,26 @@
-"""Groups of a few rows: the mean of a group of one row is that row.
+"""Which rows of a table are kept, and what becomes of groups of a few rows.
 
-What is written about such a group tells about single people. It is refused, put together with the
-other small groups, left out, or kept, as the user chooses.
+The mean of a group of one row is that row: what is written about such a group tells about single
+people. It is refused, put together with the other small groups, left out, or kept, as the user
+chooses.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow
 
 from fairpca._rows.labels import MISSING, check_number_of_groups
 from fairpca._rows.text import group_name
-from fairpca.tables.columns import MOST_NAMES, encode_labels
-from fairpca.tables.refusals import TableError
+from fairpca.tables.columns import MOST_NAMES, TableError, encode_labels
+
+if TYPE_CHECKING:  # which itself asks for what is here
+    from fairpca.tables.reading import Table
 
 POOLED = "other (small)"
 """What small groups are together."""
@@ -207,3 +210,59 @@ def _labels(batch: Any, names: Sequence[str]) -> tuple[list[Label], Any]:
     present, inverse = np.unique(rows, return_inverse=True)
     parts = zip(*np.unravel_index(present, shape), strict=True)
     return [tuple(map(tuple.__getitem__, values, part)) for part in parts], inverse
+
+
+class RowChoice:
+    """Leaves out the rows without a label and those of small groups, where that is chosen.
+
+    They are out of the table before anything is learned from it: from the means with and without a
+    row, that row follows.
+
+    Parameters
+    ----------
+    table : Table
+        Keeps the rows that are kept from here on.
+    names : sequence of str
+        The sensitive columns.
+    missing_labels : {"error", "group", "drop"}
+        What becomes of rows without a label.
+    small : {"error", "pool", "drop", "keep"}
+        What becomes of groups with fewer than `min_rows` rows.
+    min_rows, grouping
+        As for `GroupCounter.regrouping`.
+
+    Attributes
+    ----------
+    counts : bool
+        Whether `see` has to see the labels of all rows before `regrouping` knows the groups.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        names: Sequence[str],
+        missing_labels: str,
+        small: str,
+        min_rows: int,
+        grouping: str,
+    ) -> None:
+        self._counter = GroupCounter(names, missing_labels)
+        self._how, self._found = (small, min_rows, grouping), None
+        self.counts = bool(names) and small in ("error", "pool")
+        rule = RowRule(tuple(names), unlabelled=missing_labels != "drop")
+        table.keep(None if rule.unlabelled or not names else rule)
+        if names and small == "drop":
+            for batch in table.batches(names):
+                self._counter.see(batch)
+            self._found = self._counter.regrouping(*self._how)
+            if self._found is not None:
+                table.keep(replace(rule, small=frozenset(self._found.changes)))
+
+    def see(self, batch: Any) -> None:
+        """Take in a batch of the rows that are kept."""
+        if self.counts:
+            self._counter.see(batch)
+
+    def regrouping(self) -> Regrouping | None:
+        """What becomes of the small groups, once all rows have been seen."""
+        return self._counter.regrouping(*self._how) if self.counts else self._found

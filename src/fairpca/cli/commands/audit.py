@@ -10,9 +10,7 @@ import typer
 
 from fairpca._rows.words import BASELINES, MIN_ROWS
 from fairpca.cli import _options as options
-from fairpca.cli import _reading as reading
-from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension, unique
-from fairpca.cli._reading import ReadingOptions
+from fairpca.cli._options import ColumnOptions, FitOptions, ReadingOptions, parse_dimension, unique
 from fairpca.cli._terminal import BadInputError, Heading, refusing, show
 
 if TYPE_CHECKING:
@@ -73,17 +71,17 @@ def audit(
     gap: options.Gap = None,
     time_limit: options.TimeLimit = None,
     missing_labels: options.MissingLabels = "error",
-    sep: reading.Sep = "",
-    decimal: reading.Decimal = ".",
-    encoding: reading.Encoding = "utf-8",
-    missing_values: reading.MissingValues = [],  # noqa: B006
-    drop_missing: reading.DropMissing = False,
-    as_text: reading.AsText = [],  # noqa: B006
-    as_number: reading.AsNumber = [],  # noqa: B006
-    impute: reading.Impute = "",
-    min_rows: reading.MinRows = MIN_ROWS,
-    small_groups: reading.SmallGroups = None,
-    unknown_categories: reading.UnknownCategories = "error",
+    sep: options.Sep = "",
+    decimal: options.Decimal = ".",
+    encoding: options.Encoding = "utf-8",
+    missing_values: options.MissingValues = [],  # noqa: B006
+    drop_missing: options.DropMissing = False,
+    as_text: options.AsText = [],  # noqa: B006
+    as_number: options.AsNumber = [],  # noqa: B006
+    impute: options.Impute = "",
+    min_rows: options.MinRows = MIN_ROWS,
+    small_groups: options.SmallGroups = None,
+    unknown_categories: options.UnknownCategories = "error",
     groups: options.OptionalGroups = None,
     report: options.Report = None,
     force: options.Force = False,

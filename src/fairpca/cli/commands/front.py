@@ -9,11 +9,17 @@ import typer
 
 from fairpca._rows.words import MIN_ROWS, WRITABLE
 from fairpca.cli import _options as options
-from fairpca.cli import _reading as reading
-from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension
-from fairpca.cli._outputs import MODEL, check_destination
-from fairpca.cli._reading import ReadingOptions
-from fairpca.cli._terminal import BadInputError, Heading, refusing, show, stage, writing
+from fairpca.cli._options import ColumnOptions, FitOptions, ReadingOptions, parse_dimension
+from fairpca.cli._terminal import (
+    MODEL,
+    BadInputError,
+    Heading,
+    check_destination,
+    refusing,
+    show,
+    stage,
+    writing,
+)
 
 if TYPE_CHECKING:
     from fairpca import FairPCA, ParetoFront
@@ -79,16 +85,16 @@ def front(
     keep_sensitive: options.KeepSensitive = False,
     whiten: options.Whiten = False,
     missing_labels: options.MissingLabels = "error",
-    sep: reading.Sep = "",
-    decimal: reading.Decimal = ".",
-    encoding: reading.Encoding = "utf-8",
-    missing_values: reading.MissingValues = [],  # noqa: B006
-    drop_missing: reading.DropMissing = False,
-    as_text: reading.AsText = [],  # noqa: B006
-    as_number: reading.AsNumber = [],  # noqa: B006
-    impute: reading.Impute = "",
-    min_rows: reading.MinRows = MIN_ROWS,
-    small_groups: reading.SmallGroups = None,
+    sep: options.Sep = "",
+    decimal: options.Decimal = ".",
+    encoding: options.Encoding = "utf-8",
+    missing_values: options.MissingValues = [],  # noqa: B006
+    drop_missing: options.DropMissing = False,
+    as_text: options.AsText = [],  # noqa: B006
+    as_number: options.AsNumber = [],  # noqa: B006
+    impute: options.Impute = "",
+    min_rows: options.MinRows = MIN_ROWS,
+    small_groups: options.SmallGroups = None,
     groups: options.Groups = "intersections",
     model: options.Model = None,
     output: options.Output = None,

@@ -5,10 +5,8 @@ from typing import Annotated
 
 from fairpca._rows.words import WRITABLE
 from fairpca.cli import _options as options
-from fairpca.cli import _reading as reading
-from fairpca.cli._outputs import check_destination
-from fairpca.cli._reading import ReadingOptions
-from fairpca.cli._terminal import show
+from fairpca.cli._options import ReadingOptions
+from fairpca.cli._terminal import check_destination, show
 
 EXAMPLES = (
     "fairpca transform new.csv --model people.fairpca --output reduced.csv",
@@ -27,12 +25,12 @@ def transform(
     ],
     drop: options.Drop = [],  # noqa: B006 (typer reads it, nobody changes it)
     carry: options.Carry = [],  # noqa: B006
-    sep: reading.Sep = "",
-    decimal: reading.Decimal = ".",
-    encoding: reading.Encoding = "utf-8",
-    missing_values: reading.MissingValues = [],  # noqa: B006
-    drop_missing: reading.DropMissing = False,
-    unknown_categories: reading.UnknownCategories = "error",
+    sep: options.Sep = "",
+    decimal: options.Decimal = ".",
+    encoding: options.Encoding = "utf-8",
+    missing_values: options.MissingValues = [],  # noqa: B006
+    drop_missing: options.DropMissing = False,
+    unknown_categories: options.UnknownCategories = "error",
     force: options.Force = False,
     stream: options.Stream = False,
     json: options.Json = False,

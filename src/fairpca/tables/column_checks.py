@@ -1,4 +1,4 @@
-"""What columns look like, and which of them are refused because they cannot be meant.
+"""Which columns are refused, because they cannot be meant, and what is kept of them to tell.
 
 A column of text is refused, with what to do about it, if
 
@@ -27,9 +27,22 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from fairpca.tables.columns import MISSING_WORDS, MOST_NAMES, date_error, quoted, zeros_error
-from fairpca.tables.refusals import TableError, typed
+import numpy as np
+
+from fairpca._linalg.types import Array
+from fairpca.tables.columns import (
+    MISSING_WORDS,
+    MOST_NAMES,
+    TableError,
+    date_error,
+    encoded_text,
+    numbers,
+    quoted,
+    typed,
+    zeros_error,
+)
 
 Places = Callable[[str, Collection[str]], Mapping[str, str]]
 """Says where some cells of a column stand in a file."""
@@ -59,7 +72,7 @@ _SIGNS = "$€£¥%"
 _SWAPPED = str.maketrans(".,", ",.")
 _NUMBER = r"\d+(?:\.\d*)?|\.\d+"
 _MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
-_LOOKS = {
+_PATTERNS = {
     "number": re.compile(rf"[+-]?(?:{_NUMBER})(?:[eE][+-]?\d+)?"),
     "other decimal": re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?"),
     "thousands": re.compile(
@@ -80,8 +93,8 @@ _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.I)
 _ID = re.compile(r"(?i:(?:.*[^a-z])?(?:id|ids|uid|uuid|guid|ssn))|.*[a-z]I[dD]", re.S)
 
 
-def look_of(text: str, decimal: str = ".") -> str:
-    """What a cell looks like, where numbers have this decimal point.
+def classify_cell(text: str, decimal: str = ".") -> str:
+    """What kind of text a cell has, where numbers have this decimal point.
 
     That is "number", "other decimal" (a number with the other decimal point), "thousands", "sign",
     "date", "dressed" (a number with a unit or in another spelling, or what may be one), "missing"
@@ -94,15 +107,15 @@ def look_of(text: str, decimal: str = ".") -> str:
         return "number" if _INFINITE.fullmatch(plain) else "text"
     if decimal == ",":  # the pattern of a number has a point
         plain = plain.translate(_SWAPPED)
-    for look in ("number", "other decimal", "thousands", "sign"):
-        if _LOOKS[look].fullmatch(plain) and (look != "sign" or any(s in plain for s in _SIGNS)):
-            return look
-    others = (look for look in ("date", "dressed") if _LOOKS[look].fullmatch(text.strip()))
+    for kind in ("number", "other decimal", "thousands", "sign"):
+        if _PATTERNS[kind].fullmatch(plain) and (kind != "sign" or any(s in plain for s in _SIGNS)):
+            return kind
+    others = (kind for kind in ("date", "dressed") if _PATTERNS[kind].fullmatch(text.strip()))
     return next(others, "text")
 
 
 @dataclass
-class Looks:
+class CellKinds:
     """What the cells of a column of text look like, as its batches pass by."""
 
     decimal: str = "."
@@ -114,19 +127,19 @@ class Looks:
     def see(self, counts: Mapping[str, int]) -> None:
         """Take in the texts of a batch, and how often each occurs."""
         for text, count in counts.items():
-            look = look_of(text, self.decimal)
-            self.cells[look] += count
-            if look == "number" and self.decimal in text:
+            kind = classify_cell(text, self.decimal)
+            self.cells[kind] += count
+            if kind == "number" and self.decimal in text:
                 self.n_fractions += count
-            if look == "other decimal" and _LOOKS["thousands"].fullmatch(text.strip()):
+            if kind == "other decimal" and _PATTERNS["thousands"].fullmatch(text.strip()):
                 self.n_thousands += count
-            shown = self.examples.setdefault(look, [])
+            shown = self.examples.setdefault(kind, [])
             if len(shown) <= _SHOWN and text not in shown:
                 shown.append(text)
 
 
 @dataclass(frozen=True)
-class Judge:
+class ColumnChecker:
     """Refuses columns of text that cannot be meant as categories.
 
     Attributes
@@ -143,21 +156,21 @@ class Judge:
     min_rows: int = 1
     places: Places | None = None
 
-    def text(self, name: str, looks: Looks, texts: Counter[str] | None) -> None:
-        """Judge a column by its looks and its texts, which are None if there are too many."""
+    def text(self, name: str, kinds: CellKinds, texts: Counter[str] | None) -> None:
+        """Check a column by its cells and its texts, which are None if there are too many."""
         odd = [text for text in texts or () if "\0" in text]
         if odd:
             raise zeros_error(name, self._shown(name, odd[:1]))
-        n = looks.cells.total()
-        judged = n - looks.cells["missing"]
+        n = kinds.cells.total()
+        judged = n - kinds.cells["missing"]
         refusal = self._too_different(name, texts, n)
         if judged and name not in self.as_text:
-            self.numbers(name, looks, texts, refusal is None)
-            if looks.cells["date"] >= NEARLY_ALL * judged:
-                shown = self._shown(name, looks.examples["date"][:1])
+            self.numbers(name, kinds, texts, refusal is None)
+            if kinds.cells["date"] >= NEARLY_ALL * judged:
+                shown = self._shown(name, kinds.examples["date"][:1])
                 raise date_error(name, f", such as {shown}", few=refusal is None)
-        if refusal is not None and looks.cells["dressed"] >= NEARLY_ALL * judged > 0:
-            shown = self._shown(name, looks.examples["dressed"][:1])
+        if refusal is not None and kinds.cells["dressed"] >= NEARLY_ALL * judged > 0:
+            shown = self._shown(name, kinds.examples["dressed"][:1])
             raise _unadorned(name, "units, or in another spelling", shown, False)
         if refusal is not None:
             raise refusal
@@ -184,26 +197,26 @@ class Judge:
         return None
 
     def numbers(
-        self, name: str, looks: Looks, texts: Counter[str] | None, as_text: bool = True
+        self, name: str, kinds: CellKinds, texts: Counter[str] | None, as_text: bool = True
     ) -> None:
         """Refuse a column of text that is meant as numbers; `as_text`: it may be categories."""
-        cells = looks.cells
+        cells = kinds.cells
         n = cells.total() - cells["missing"]
         numbers, dressed = cells["number"], cells["other decimal"] + cells["thousands"]
         if dressed and numbers + dressed >= NEARLY_ALL * n:
-            self._marks(name, looks, as_text)
+            self._marks(name, kinds, as_text)
         if cells["sign"] and numbers + dressed + cells["sign"] >= NEARLY_ALL * n:
-            shown = self._shown(name, looks.examples["sign"][:1])
+            shown = self._shown(name, kinds.examples["sign"][:1])
             raise _unadorned(name, "signs", shown, as_text)
         different = MANY_NUMBERS
         if texts is not None:
-            different = sum(look_of(text, looks.decimal) == "number" for text in texts)
+            different = sum(classify_cell(text, kinds.decimal) == "number" for text in texts)
         if numbers == n:
             if different >= MANY_NUMBERS:  # of a Parquet file, say
                 raise self._numbers_as_text(name, texts or (), as_text)
         elif numbers >= NEARLY_ALL * n or (numbers >= n / 2 and different >= MANY_NUMBERS):
-            rest = (look for look in looks.examples if look not in ("number", "missing"))
-            odd = [text for look in rest for text in looks.examples[look]]
+            rest = (kind for kind in kinds.examples if kind not in ("number", "missing"))
+            odd = [text for kind in rest for text in kinds.examples[kind]]
             raise self._slips(name, odd, n - numbers, n, as_text)
 
     def _slips(
@@ -221,7 +234,7 @@ class Judge:
             text
             for text in odd
             if not any(map(str.isdigit, text))
-            or (all_shown and look_of(text) in ("text", "dressed"))
+            or (all_shown and classify_cell(text) in ("text", "dressed"))
         ]
         add = []
         if words:
@@ -265,20 +278,20 @@ class Judge:
             "leave the column out",
         )
 
-    def _marks(self, name: str, looks: Looks, as_text: bool) -> None:
+    def _marks(self, name: str, kinds: CellKinds, as_text: bool) -> None:
         """Refuse numbers with the other decimal point, or with separators between thousands."""
-        other = looks.cells["other decimal"]
-        thousands = "thousands" in looks.examples or looks.n_fractions > 0
-        if looks.n_thousands == other and thousands:
-            examples = looks.examples.get("thousands") or looks.examples["other decimal"]
+        other = kinds.cells["other decimal"]
+        thousands = "thousands" in kinds.examples or kinds.n_fractions > 0
+        if kinds.n_thousands == other and thousands:
+            examples = kinds.examples.get("thousands") or kinds.examples["other decimal"]
             shown = self._shown(name, examples[:1])
             raise _unadorned(name, "separators between thousands", shown, as_text)
-        if looks.n_fractions:  # then it is a slip
+        if kinds.n_fractions:  # then it is a slip
             return
-        shown = self._shown(name, looks.examples["other decimal"][:1])
-        mark = "comma" if looks.decimal == "." else "point"
-        add = "add --decimal ," if looks.decimal == "." else "leave out --decimal ,"
-        instead = "; if it separates thousands, remove it" if looks.n_thousands == other else ""
+        shown = self._shown(name, kinds.examples["other decimal"][:1])
+        mark = "comma" if kinds.decimal == "." else "point"
+        add = "add --decimal ," if kinds.decimal == "." else "leave out --decimal ,"
+        instead = "; if it separates thousands, remove it" if kinds.n_thousands == other else ""
         raise TableError(
             f"Column {quoted([name])} has numbers with a {mark}, such as {shown}",
             f"write their decimals with the other mark{instead}",
@@ -352,3 +365,179 @@ def id_error(names: Iterable[str]) -> TableError:
         f"leave {it} out with {typed('--drop', some)}, or say that it is a measurement with "
         f"{typed('--as-number', some[:1])}",
     )
+
+
+_MOST_VALUES = 100_000
+"""Among how many different numbers the most frequent one is looked for."""
+
+_LONG = 10_000_000
+"""Whole numbers from here on, of 8 digits, may be dates, telephone numbers and other codes."""
+
+
+@dataclass
+class ColumnSummary:
+    """What is kept of a column to check, to encode, to fill in and to standardise it.
+
+    That is mean, variance and range of the numbers of a column, or how often each text occurs.
+    """
+
+    name: str
+    impute: str = ""
+    min_rows: int = 1
+    kinds: CellKinds = field(default_factory=CellKinds)
+    n_rows: int = 0
+    n_missing: int = 0
+    mean: float = 0.0
+    squares: float = 0.0  # of the deviations from the mean
+    low: float = np.inf
+    high: float = -np.inf
+    whole: bool = True
+    rising: bool = True
+    last: float = -np.inf
+    values: Counter[float] = field(default_factory=Counter)
+    median: float | None = None
+    is_text: bool = False
+    texts: Counter[str] | None = field(default_factory=Counter)
+
+    def see(self, source: Any) -> None:
+        """Take in the column of a batch, or raise ValueError if it has neither numbers nor text."""
+        self.n_rows += len(source)
+        encoded = encoded_text(source, self.name)
+        if encoded is not None:
+            labels, codes = encoded
+            present = codes[codes >= 0]
+            self.n_missing += len(codes) - len(present)
+            counts = np.bincount(present, minlength=len(labels)).tolist()
+            self._see_texts(dict(zip(map(str, labels), counts, strict=True)))
+            return
+        values = numbers(source)
+        finite = np.isfinite(values)
+        if not finite.all():
+            values = values[finite]
+            self.n_missing += len(finite) - len(values)
+        if len(values) == 0:
+            return
+        share = len(values) / self.n_present
+        with np.errstate(over="ignore", invalid="ignore"):
+            here = values.mean()
+            self.squares += np.square(values - here).sum()
+            if share < 1.0:  # what the means so far and here differ by
+                self.squares += np.square(here - self.mean) * (1.0 - share) * len(values)
+            self.mean = here if share == 1.0 else self.mean + share * (here - self.mean)
+        self.low = min(self.low, float(values.min()))
+        self.high = max(self.high, float(values.max()))
+        self.whole = self.whole and bool((values == np.round(values)).all())
+        self.rising = self.rising and self.last < values[0] and bool((np.diff(values) > 0.0).all())
+        self.last = float(values[-1])
+        self._see_values(values, share == 1.0)
+
+    @property
+    def n_present(self) -> int:
+        """How many values are not missing."""
+        return self.n_rows - self.n_missing
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all values are the same."""
+        return len(self.texts or ()) == 1 if self.is_text else self.low == self.high
+
+    @property
+    def is_key(self) -> bool:
+        """Whether it seems to be a number or key of the rows."""
+        if self.is_text or not self.whole or self.n_missing:
+            return False
+        return counts_rows(self.name, self.n_rows, self.low, self.high, self.squares, self.rising)
+
+    @property
+    def n_digits(self) -> int:
+        """How many digits its numbers have, if they are whole and long and all have as many."""
+        if self.is_text or not self.whole or self.is_constant or self.low < _LONG:
+            return 0
+        low, high = f"{self.low:.0f}", f"{self.high:.0f}"
+        return len(low) if len(low) == len(high) else 0
+
+    def fill(self) -> float | str | None:
+        """What missing values become, or None if they are refused.
+
+        A number is told by at least `min_rows` rows, so that it is not that of a single person.
+        """
+        if not self.impute:
+            return None
+        if self.is_text:
+            texts = self.texts or Counter({"": 0})
+            return min(texts, key=lambda text: (-texts[text], text))
+        most = min(self.values, key=lambda value: (-self.values[value], value), default=0.0)
+        telling = self.values[most] if self.impute == "most-frequent" else self.n_present
+        if telling < self.min_rows:
+            if not self.n_missing:
+                return None
+            if self.n_present < self.min_rows:
+                raise self._untypical(
+                    f"fewer than {self.min_rows} numbers, too few to fill in the others", ""
+                )
+            raise self._untypical(
+                f"no number that {self.min_rows} rows share, so that none is typical"
+            )
+        if self.impute == "mean":
+            return self.low if self.low == self.high else float(self.mean)
+        return self.median if self.impute == "median" else most
+
+    def moments(self, fill: float | str | None) -> tuple[float, float]:
+        """Mean and variance of the numbers, with what is filled in."""
+        # The mean of equal numbers may differ from them by rounding, which should not be left.
+        same = self.low == self.high
+        mean, squares = (self.low, 0.0) if same else (self.mean, self.squares)
+        if self.n_missing and isinstance(fill, float) and fill != mean:
+            present = self.n_present / self.n_rows
+            squares += self.n_present * (1.0 - present) * (fill - mean) ** 2
+            mean = present * mean + (1.0 - present) * fill
+        return mean, squares / self.n_rows
+
+    def _see_texts(self, counts: Mapping[str, int]) -> None:
+        self.is_text = True
+        self.kinds.see(counts)
+        if self.texts is None:
+            return
+        self.texts.update(counts)
+        if len(self.texts) > MOST_TEXTS:  # those of a column that names each row may not fit
+            self.texts = None
+
+    def _see_values(self, values: Array, first: bool) -> None:
+        if self.impute == "median":
+            if not first:
+                raise TableError(
+                    "A median needs all rows at once, and the table is read in batches",
+                    "fill in the mean or the most frequent value",
+                    "leave out --stream, or use --impute mean",
+                )
+            self.median = _middle(values, self.min_rows)
+        if self.impute == "most-frequent":
+            self.values.update(dict(zip(*_counted(values), strict=True)))
+            if len(self.values) > _MOST_VALUES:
+                raise self._untypical(
+                    f"more than {_MOST_VALUES:,} different numbers, of which none is typical"
+                )
+
+    def _untypical(self, why: str, other: str = "use --impute mean, or ") -> TableError:
+        """What is said of a column in which no number is typical."""
+        return TableError(
+            f"Column {quoted([self.name])} has {why}",
+            "fill in the mean, or leave the column out" if other else "leave the column out",
+            f"{other}leave the column out with {typed('--drop', [self.name])}",
+        )
+
+
+def _middle(values: Array, n: int) -> float:
+    """The mean of the n numbers in the middle: for n = 1 the median.
+
+    As with the median, there is one more where otherwise there would be no middle.
+    """
+    n = min(n, len(values))
+    n += (len(values) - n) % 2
+    start = (len(values) - n) // 2
+    return float(np.sort(values)[start : start + n].mean())
+
+
+def _counted(values: Array) -> tuple[list[float], list[int]]:
+    found, counts = np.unique(values, return_counts=True)
+    return found.tolist(), counts.tolist()
