@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairPCA
 from fairpca.cli import main
-from fairpca.cli._options import ReadingOptions
+from fairpca.cli._options import TableOptions, arguments
 from fairpca.estimators.model_file import load_model
 from fairpca.tables import reading
 from fairpca.tables.preparation import Preparation
@@ -376,7 +376,7 @@ def test_small_groups_are_refused_in_reports(folder, capsys, command):
     run(capsys, *arguments, "--small-groups", "drop", "--missing-values", "?")
     page = Path("r.html").read_text("utf-8")
     # What can be typed for the model of a point is the same.
-    assert "--missing-values &#39;?&#39; --small-groups drop --index" in page
+    assert "--missing-values &#39;?&#39; --small-groups drop --n-components 2 --index" in page
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -441,9 +441,9 @@ def test_models_of_before_have_neither_pool_nor_fill(folder):
 
 
 def test_what_was_chosen_can_be_typed_again():
-    assert ReadingOptions().arguments() == []
-    chosen = ReadingOptions(sep="\\t", missing_values=["?", "-"], drop_missing=True, min_rows=1)
-    assert chosen.arguments() == [
+    assert arguments(TableOptions()) == []
+    chosen = TableOptions(sep="\\t", missing_values=["?", "-"], drop_missing=True, min_rows=1)
+    assert arguments(chosen) == [
         *["--sep", "tab", "--missing-values", "?", "--missing-values", "-"],
         *["--drop-missing", "--min-rows", "1"],
     ]

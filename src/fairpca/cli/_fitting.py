@@ -2,7 +2,8 @@
 
 import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ import pandas
 
 from fairpca import FairPCA, GroupTable, ParetoFront
 from fairpca._rows.words import FRONTS
-from fairpca.cli._options import ColumnOptions, FitOptions
+from fairpca.cli._options import FitOptions, arguments
 from fairpca.cli._prepared import PreparedTable, without_repeating
 from fairpca.cli._terminal import (
     REPORT,
@@ -59,7 +60,7 @@ def find_front(
             points,
             progress,
             criterion=options.criterion_for(),
-            missing_labels=options.missing_labels,
+            missing_labels=prepared.options.missing_labels,
             gap=options.gap,
             time_limit=options.time_limit,
         )
@@ -68,14 +69,14 @@ def find_front(
 @refusing()
 def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -> GroupTable:
     """What each group loses with a reduction of prepared columns; choices are as for `audit`."""
-    gathered = replace(prepared, grouping="intersections").gathered(reduce_wide=True)
+    gathered = prepared.gathered("intersections", reduce_wide=True)
     position = {label: i for i, label in enumerate(gathered.moments.labels)}
-    space, gathered = gathered.space, gathered.grouped(prepared.grouping)
+    space, gathered = gathered.space, gathered.grouped(prepared.options.groups)
     auditor = Auditor(reduction, gathered.moments, reduction.n_components_, **chosen)
     every, start = range(len(gathered.moments.labels)), 0
-    for batch, rows in prepared.batches("auditing the model", prepared.sensitive):
+    for batch, rows in prepared.batches("auditing the model", prepared.options.sensitive):
         labelled = prepared.labelled(batch)
-        groups = label_groups(labelled, prepared.sensitive, prepared.missing_labels)
+        groups = label_groups(labelled, prepared.options.sensitive, prepared.options.missing_labels)
         errors, _ = squared_errors(reduction, rows, rows)
         # Of a batch without any label there are codes, but no groups.
         codes = np.array([*(position.get(label, -1) for label in groups.labels), -1])[groups.codes]
@@ -114,42 +115,39 @@ def report_on(
     prepared: PreparedTable,
     n_components: int | float,
     choices: FitOptions,
-    columns: ColumnOptions,
     table: Path,
-    arguments: Sequence[str],
-    *,
-    title: str | None = None,
-    rows_shown: int | None = None,
-    warn: bool = True,
+    typed: Sequence[str],
+    **shown: Any,
 ) -> Report:
-    """Make the report on a prepared table; `warn` unless its warnings have been said already.
+    """Make the report on a prepared table; `shown` are further parameters of `report`.
 
     The page shows the name of the table's file and the arguments that the program was called with,
     both without folders. Of the choices the measure and the limits count, and the criterion, which
     says what unfairness is.
     """
     _check_shape(prepared, n_components)
-    given: dict[str, Any] = {"title": title, "rows_shown": rows_shown}
-    named = {name: value for name, value in given.items() if value is not None}
     rows = pandas.DataFrame(prepared.rows, columns=list(prepared.preparation.feature_names))
+    options = [*arguments(prepared.options), "--n-components", str(n_components)]
+    again = shlex.join(["fairpca", *map(_without_folder, typed)])
+    front = shlex.join(["fairpca", "front", table.name, *options, *arguments(choices)])
     with stage("making the report") as progress, refusing(), without_repeating():
-        if not warn:
-            warnings.simplefilter("ignore")
         return make_report(
             rows,
             sensitive_features=prepared.groups,
             n_components=n_components,
             criterion=choices.criterion_for(),
-            groups=prepared.grouping,
-            missing_labels=prepared.missing_labels,
+            groups=prepared.options.groups,
+            missing_labels=prepared.options.missing_labels,
             gap=choices.gap,
             time_limit=choices.time_limit,
             data_name=None if table == _STANDARD_INPUT else table.name,
             columns=prepared.outcomes,
             left_out=_left_out(prepared),
-            code=_commands_for(arguments, prepared, table, columns, n_components, choices),
+            # The words "{point}" are the report's, for the number of the point.
+            code=f"{again}\n\n# the subspace at the slider, as a model to keep\n"
+            f"{front} --index {{point}} --model model.fairpca",
             progress=progress,
-            **named,
+            **shown,
         )
 
 
@@ -161,13 +159,21 @@ def _left_out(prepared: PreparedTable) -> dict[str, int]:
         small, n = regrouping.n_rows, len(regrouping.changes)
         # What small margins have in common are not groups that can be counted.
         one = "in a group" if n == 1 else f"in {n:,} groups"
-        one = one if prepared.grouping == "intersections" else "in groups"
-        which = f"{one} of fewer than {prepared.reading.min_rows} rows"
+        one = one if prepared.options.groups == "intersections" else "in groups"
+        which = f"{one} of fewer than {prepared.options.min_rows} rows"
     return {
         "with missing values": prepared.table.n_dropped,
         "without a label": prepared.n_unlabelled,
         which: small,
     }
+
+
+@contextmanager
+def saying_nothing() -> Iterator[None]:
+    """Leave out the warnings of the body."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def write_report(report: Report, path: Path) -> None:
@@ -200,7 +206,12 @@ def _fit(
     ):
         warnings.simplefilter("always")
         gathered = prepared.gathered(reduce_wide=True)
-        fair = FairPCA(n_components, **options.parameters(gathered.moments))
+        fair = FairPCA(
+            n_components,
+            missing_labels=prepared.options.missing_labels,
+            groups=prepared.options.groups,
+            **options.parameters(gathered.moments),
+        )
         fair.fit_gathered(gathered)
     return fair, caught
 
@@ -216,39 +227,6 @@ def _tell_step(
     """Say how far a solver is: the step, and the best found so far with what bounds it."""
     found = f", best {value:.5g}, none below {bound:.5g}" if value is not None else ""
     progress(f"{doing}{found}: step", done, total)
-
-
-def _commands_for(
-    arguments: Sequence[str],
-    prepared: PreparedTable,
-    table: Path,
-    columns: ColumnOptions,
-    n_components: int | float,
-    choices: FitOptions,
-) -> str:
-    """What a reader can type to make the report again, and the model of the point at its slider."""
-    # The words "{point}" are the report's, for the number of the point.
-    model = " --index {point} --model model.fairpca"
-    options: list[Any] = [table.name]
-    options += [word for name in columns.sensitive for word in ("--sensitive", name)]
-    options += ["--n-components", n_components]
-    options += [word for name in columns.drop for word in ("--drop", name)]
-    options += ["--encode", columns.encode] if columns.encode != "onehot" else []
-    options += [] if columns.standardize else ["--no-standardize"]
-    options += ["--keep-sensitive"] if columns.keep_sensitive else []
-    options += ["--criterion", choices.criterion] if choices.criterion != "minmax" else []
-    options += ["--measure", choices.measure] if choices.measure != "disparity" else []
-    options += ["--gap", choices.gap] if choices.gap is not None else []
-    options += ["--time-limit", choices.time_limit] if choices.time_limit is not None else []
-    missing = choices.missing_labels
-    options += ["--missing-labels", missing] if missing != "error" else []
-    options += ["--groups", prepared.grouping] if prepared.grouping != "intersections" else []
-    options += prepared.reading.arguments()
-    return (
-        f"{shlex.join(['fairpca', *map(_without_folder, arguments)])}\n\n"
-        "# the subspace at the slider, as a model to keep\n"
-        f"{shlex.join(['fairpca', 'front', *map(str, options)])}{model}"
-    )
 
 
 def _without_folder(argument: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -31,7 +31,9 @@ from fairpca.cli._terminal import BadInputError, refusing
 if TYPE_CHECKING:
     from fairpca.criteria import Criterion as FairnessCriterion
     from fairpca.moments import GroupMoments
-    from fairpca.tables.reading import CsvRules
+
+
+Chosen = TypeVar("Chosen", "TableOptions", "FitOptions")
 
 
 def choice_option(words: Sequence[object], text: str, *, metavar: str | None = None) -> Any:
@@ -188,8 +190,6 @@ class FitOptions:
     bound: Sequence[str] = ()
     max_extra_loss: float | None = None
     solver: str = "exact"
-    missing_labels: str = "error"
-    groups: str = "intersections"
     nested: bool = False
     shrinkage: str = "0"
     gap: float | None = None
@@ -208,8 +208,6 @@ class FitOptions:
             if limit is not None:
                 check_number(name, limit, least=0.0)
         check_choice("--solver", self.solver, SOLVER_NAMES)
-        check_choice("--missing-labels", self.missing_labels, MISSING_LABELS)
-        check_choice("--groups", self.groups, GROUPINGS[:-1])
         for text in self.bound:
             _parse_bound(text)
         if self.shrinkage != "auto":
@@ -256,15 +254,6 @@ class FitOptions:
                 f"--solver {self.solver}."
             )
 
-    @classmethod
-    @refusing()
-    def of_front(cls, criterion: str, **choices: Any) -> FitOptions:
-        """Those of a front, which leads to some of the criteria."""
-        from fairpca._rows.checks import check_choice
-
-        check_choice("--criterion", criterion, FRONTS)
-        return cls(criterion, **choices)
-
     @property
     def is_exact(self) -> bool:
         """Whether the solver is the exact one."""
@@ -290,8 +279,7 @@ class FitOptions:
 
     def parameters(self, moments: GroupMoments) -> dict[str, Any]:
         """The parameters of `FairPCA` for these groups."""
-        names = ("solver", "missing_labels", "groups", "nested")
-        chosen: dict[str, Any] = {name: getattr(self, name) for name in names}
+        chosen: dict[str, Any] = {"solver": self.solver, "nested": self.nested}
         chosen["criterion"] = self.criterion_for(moments)
         if self.is_limited:
             from fairpca import ExactSolver
@@ -301,28 +289,23 @@ class FitOptions:
         return chosen
 
 
-@dataclass(frozen=True)
-class ColumnOptions:
-    """What a user can choose about the columns; the parameters of `PreparationLearner`."""
-
-    sensitive: Sequence[str]
-    drop: Sequence[str]
-    encode: str
-    standardize: bool
-    keep_sensitive: bool
-
-    @refusing()
-    def __post_init__(self) -> None:
-        from fairpca._rows.checks import check_choice
-
-        check_choice("--encode", self.encode, ENCODINGS)
-        for name in ("sensitive", "drop"):
-            object.__setattr__(self, name, unique(getattr(self, name)))
-
-
 def unique(names: Sequence[str]) -> tuple[str, ...]:
     """The names, each once."""
     return tuple(dict.fromkeys(names))
+
+
+@refusing()
+def check_front(criterion: str) -> None:
+    """Refuse a criterion that no front leads to."""
+    from fairpca._rows.checks import check_choice
+
+    check_choice("--criterion", criterion, FRONTS)
+
+
+def check_carry(carry: Sequence[str], output: Path | None) -> None:
+    """Refuse columns to be carried to nowhere."""
+    if carry and output is None:
+        raise BadInputError("--carry needs --output, the table to carry columns into.")
 
 
 def parse_dimension(text: str) -> int | float:
@@ -455,9 +438,17 @@ UnknownCategories = Annotated[str, choice_option(UNKNOWN, _UNKNOWN)]
 
 
 @dataclass(frozen=True)
-class ReadingOptions:
-    """What a user can choose about how a table is read."""
+class TableOptions:
+    """What a user can choose about how a table is read, its columns, and its groups."""
 
+    sensitive: Sequence[str] = ()
+    target: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    encode: str = "onehot"
+    standardize: bool = True
+    keep_sensitive: bool = False
+    missing_labels: str = "error"
+    groups: str = "intersections"
     sep: str = ""
     decimal: str = "."
     encoding: str = "utf-8"
@@ -469,15 +460,23 @@ class ReadingOptions:
     min_rows: int = MIN_ROWS
     small_groups: str | None = None
     unknown_categories: str = "error"
+    stream: bool = False
 
     @refusing()
     def __post_init__(self) -> None:
         from fairpca._rows.checks import check_choice
 
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, list | tuple):
+                object.__setattr__(self, field.name, unique(value))
         if self.sep in _TABS:
             object.__setattr__(self, "sep", "\t")
         if len(self.sep) > 1 or not self.sep.isascii() or self.sep in ('"', "\n", "\r"):
             raise BadInputError(f"--sep must be one character such as ';', got {self.sep!r}.")
+        check_choice("--encode", self.encode, ENCODINGS)
+        check_choice("--missing-labels", self.missing_labels, MISSING_LABELS)
+        check_choice("--groups", self.groups, GROUPINGS[:-1])
         check_choice("--decimal", self.decimal, (".", ","))
         try:
             codecs.lookup(self.encoding)
@@ -495,31 +494,35 @@ class ReadingOptions:
         if self.small_groups is not None:
             check_choice("--small-groups", self.small_groups, SMALL_GROUPS)
         check_choice("--unknown-categories", self.unknown_categories, UNKNOWN)
-        for name in ("missing_values", "as_text", "as_number"):
-            object.__setattr__(self, name, unique(getattr(self, name)))
 
     @property
-    def rules(self) -> CsvRules:
-        """How a CSV file is written."""
-        from fairpca.tables.reading import CsvRules
-
-        encoding = codecs.lookup(self.encoding).name
-        return CsvRules(self.sep, self.decimal, encoding, tuple(self.missing_values))
+    def unused(self) -> tuple[str, ...]:
+        """The columns that are left out."""
+        return unique([*self.target, *self.drop])
 
     def learning(self) -> dict[str, Any]:
         """The parameters of a `PreparationLearner`."""
-        names = ("as_text", "as_number", "impute", "min_rows", "decimal")
-        return {name: getattr(self, name) for name in names}
+        names = ["sensitive", "encode", "standardize", "keep_sensitive", "as_text", "as_number"]
+        names += ["impute", "min_rows", "decimal"]
+        return {name: getattr(self, name) for name in names} | {"drop": self.unused}
 
-    def arguments(self) -> list[str]:
-        """What can be typed to choose the same again."""
-        typed: list[str] = []
-        for field in fields(self):
-            value, option = getattr(self, field.name), f"--{field.name.replace('_', '-')}"
-            if value is True:
-                typed.append(option)
-            elif isinstance(value, tuple):
-                typed += [word for part in value for word in (option, part)]
-            elif value != field.default:
-                typed += [option, "tab" if value == "\t" else str(value)]
-        return typed
+
+def chosen(kind: type[Chosen], given: Mapping[str, Any]) -> Chosen:
+    """The options of a kind among all that a command was given."""
+    names = (field.name for field in fields(kind))
+    return kind(**{name: given[name] for name in names if given.get(name) is not None})
+
+
+def arguments(options: TableOptions | FitOptions) -> list[str]:
+    """What can be typed to choose the same again."""
+    typed: list[str] = []
+    for field in fields(options):
+        value, option = getattr(options, field.name), field.name.replace("_", "-")
+        if isinstance(value, bool):
+            said = f"--{option}" if value else f"--no-{option}"
+            typed += [] if value is field.default else [said]
+        elif isinstance(value, list | tuple):
+            typed += [word for part in value for word in (f"--{option}", part)]
+        elif value != field.default:
+            typed += [f"--{option}", "tab" if value == "\t" else str(value)]
+    return typed

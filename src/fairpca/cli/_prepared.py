@@ -1,5 +1,6 @@
 """From what the user typed as TABLE to prepared columns and groups, and to the reduced table."""
 
+import codecs
 import os
 import shutil
 import sys
@@ -29,7 +30,7 @@ from fairpca._rows.labels import (
     refuse_measurements,
 )
 from fairpca._rows.words import READABLE
-from fairpca.cli._options import ColumnOptions, ReadingOptions, unique
+from fairpca.cli._options import TableOptions, unique
 from fairpca.cli._terminal import BadInputError, check_suffix, failure, refusing, stage, writing
 from fairpca.estimators.gather import Gathered, gather
 from fairpca.estimators.model_file import FairModel, load_model
@@ -45,7 +46,7 @@ from fairpca.tables.preparation import (
     outcomes_of,
     with_label_notes,
 )
-from fairpca.tables.reading import Table
+from fairpca.tables.reading import CsvRules, Table
 from fairpca.tables.small_groups import Regrouping, RowChoice
 from fairpca.tables.writing import write_batches
 
@@ -58,28 +59,33 @@ _GZIP = b"\x1f\x8b"
 
 def open_table(
     path: Path,
-    reading: ReadingOptions,
+    options: TableOptions,
+    names: Collection[str],
     *,
     text: Collection[str] = (),
     as_text: Collection[str] = (),
-    names: Collection[str] = (),
-    stream: bool = False,
     whole: bool = False,
 ) -> Table:
-    """Open the file of a table; `stream` wants batches of it, and `whole` all rows in memory.
+    """Open the file of a table; `whole` wants all rows in memory, for a report.
 
     Columns of a CSV file are `text` whatever they look like, and those of any file `as_text`. Those
     of `names` are called so with all their white space, if there are any.
     """
-    if stream and whole:
+    if options.stream and whole:
         raise BadInputError(
             "a report resamples the rows, which it needs in memory: leave out --report or --stream."
         )
     how: dict[str, Any] = {
         "text": text,
-        "as_text": {*as_text, *reading.as_text},
-        "in_memory": True if whole else False if stream else None,
-        "rules": replace(reading.rules, names=frozenset(names)),
+        "as_text": {*as_text, *options.as_text},
+        "in_memory": True if whole else False if options.stream else None,
+        "rules": CsvRules(
+            options.sep,
+            options.decimal,
+            codecs.lookup(options.encoding).name,
+            tuple(options.missing_values),
+            frozenset(names),
+        ),
     }
     if str(path) == STDIN:
         spooled = _spooled()
@@ -121,15 +127,12 @@ class PreparedTable:
 
     table: Table
     preparation: Preparation
-    sensitive: Sequence[str] = ()
-    missing_labels: str = "error"
+    options: TableOptions
     n_rows: int = 0
     rows: Array | None = None
     groups: dict[str, Any] | None = None
-    grouping: str = "intersections"
     moments: GroupMoments | None = None
     folds: bool = False
-    reading: ReadingOptions = field(default_factory=ReadingOptions)
     regrouping: Regrouping | None = None
     learned: tuple[ColumnOutcome, ...] = ()
     tally: Tally = field(default_factory=Tally)
@@ -146,7 +149,7 @@ class PreparedTable:
     def labels(self) -> dict[str, set[str]]:
         """The texts that make the groups, for each of the sensitive columns."""
         found: dict[str, set[str]] = {}
-        for j, name in enumerate(self.sensitive):
+        for j, name in enumerate(self.options.sensitive):
             labels = [] if self.groups is None else [*self.groups[name].categories]
             if self.moments is not None:
                 labels = [x[j] if isinstance(x, tuple) else x for x in self.moments.labels]
@@ -163,16 +166,17 @@ class PreparedTable:
         """The batch with the labels by which its rows are grouped."""
         return batch if self.regrouping is None else self.regrouping.apply(batch)
 
-    def gathered(self, *, reduce_wide: bool = False) -> Gathered:
-        """The table as it is fitted to; `reduce_wide` is as for `gather`."""
+    def gathered(self, groups: str = "", *, reduce_wide: bool = False) -> Gathered:
+        """The table as it is fitted to; `groups` and `reduce_wide` are as for `gather`."""
+        groups = groups or self.options.groups
         if self.moments is not None:
-            return Gathered.from_moments(self.moments, self.grouping)
+            return Gathered.from_moments(self.moments, groups)
         with without_repeating():
             return gather(
                 self.rows,
                 self.groups,
-                missing_labels=self.missing_labels,
-                groups=self.grouping,
+                missing_labels=self.options.missing_labels,
+                groups=groups,
                 reduce_wide=reduce_wide,
                 folds="needed" if self.folds else None,
             )
@@ -193,14 +197,9 @@ class PreparedTable:
 @refusing()
 def prepare_table(
     path: Path,
-    options: ColumnOptions,
-    missing_labels: str,
+    options: TableOptions,
     *,
-    reading: ReadingOptions | None = None,
-    groups: str = "intersections",
     carry: Sequence[str] = (),
-    output: Path | None = None,
-    stream: bool = False,
     whole: bool = False,
     folds: bool = False,
     kept: bool = False,
@@ -209,29 +208,26 @@ def prepare_table(
 
     `carry` are other columns that will be needed; `kept` says that a model or a report is written.
     """
-    reading = reading or ReadingOptions()
     text = () if options.keep_sensitive else options.sensitive
-    named = [*options.sensitive, *options.drop, *carry, *reading.as_text, *reading.as_number]
-    table = open_table(path, reading, text=text, names=named, stream=stream, whole=whole)
-    if carry and output is None:
-        raise BadInputError("--carry needs --output, the table to carry columns into.")
+    named = [*options.sensitive, *options.unused, *carry, *options.as_text, *options.as_number]
+    table = open_table(path, options, named, text=text, whole=whole)
     require_columns(table.names, carry)
     learner = partial(
         PreparationLearner,
         table.names,
         places=table.places,
         codes=table.codes,
-        **vars(options) | reading.learning(),
+        **options.learning(),
     )
     used = learner().used
     table.need(unique([*used, *options.sensitive, *carry]))
-    if reading.drop_missing:
+    if options.drop_missing:
         table.drop_missing(used)
-    small = reading.small_groups or ("error" if kept else "keep")
+    small = options.small_groups or ("error" if kept else "keep")
 
     def prepare() -> PreparedTable:
         learning = learner()
-        rows = RowChoice(table, options.sensitive, missing_labels, small, reading.min_rows, groups)
+        rows = _row_choice(table, options, small)
         doing = "learning the columns"
         needed = unique([*used, *(options.sensitive if rows.counts else ())])
         with stage(doing) as progress:
@@ -242,78 +238,56 @@ def prepare_table(
         prepared = PreparedTable(
             table,
             found,
-            options.sensitive,
-            missing_labels,
+            options,
             folds=folds,
-            reading=reading,
             regrouping=rows.regrouping(),
             learned=learning.outcomes(found),
         )
         return _gathered(prepared)
 
-    return replace(_checked_labels(table.settled(prepare)), grouping=groups)
+    return _checked_labels(table.settled(prepare))
 
 
 @refusing()
 def prepare_with_model(
-    path: Path,
-    preparation: Preparation,
-    drop: Sequence[str],
-    sensitive: tuple[str, ...],
-    missing_labels: str,
-    *,
-    reading: ReadingOptions,
-    groups: str = "intersections",
-    stream: bool = False,
+    path: Path, preparation: Preparation, options: TableOptions
 ) -> PreparedTable:
     """Prepare a new table as that of a model was."""
-    opened = open_with_model(
-        path, preparation, drop, sensitive, reading=reading, labels=sensitive, stream=stream
-    )
-    small = reading.small_groups or "keep"
+    opened = open_with_model(path, preparation, options, options.sensitive)
+    table = opened.table
 
     def prepare() -> PreparedTable:
-        rows = RowChoice(opened.table, sensitive, missing_labels, small, reading.min_rows, groups)
+        rows = _row_choice(table, options, options.small_groups or "keep")
         if rows.counts:
-            for batch in opened.table.batches(sensitive):
+            for batch in table.batches(options.sensitive):
                 rows.see(batch)
-        return _gathered(
-            replace(
-                opened,
-                sensitive=sensitive,
-                missing_labels=missing_labels,
-                regrouping=rows.regrouping(),
-                tally=Tally(),
-            )
-        )
+        return _gathered(replace(opened, regrouping=rows.regrouping(), tally=Tally()))
 
-    return replace(_checked_labels(opened.table.settled(prepare)), grouping=groups)
+    return _checked_labels(table.settled(prepare))
 
 
 @refusing()
 def open_with_model(
-    path: Path,
-    preparation: Preparation,
-    drop: Sequence[str],
-    others: Sequence[str],
-    *,
-    reading: ReadingOptions,
-    labels: Sequence[str] = (),
-    stream: bool = False,
+    path: Path, preparation: Preparation, options: TableOptions, others: Sequence[str]
 ) -> PreparedTable:
     """The same, of which nothing is read yet; `others` are further columns that will be needed."""
     needed = [column.name for column in preparation.columns]
     texts = {*preparation.text_columns}
-    text = {*texts, *preparation.sensitive, *labels} - ({*needed} - texts)
-    named = {*needed, *preparation.ignored, *others, *drop}
-    table = open_table(path, reading, text=text, as_text=texts, names=named, stream=stream)
-    require_columns(table.names, [*others, *drop])
-    unused = {*drop, *(name for name in others if name not in needed)}
+    text = {*texts, *preparation.sensitive, *options.sensitive} - ({*needed} - texts)
+    named = {*needed, *preparation.ignored, *others, *options.unused}
+    table = open_table(path, options, named, text=text, as_text=texts)
+    require_columns(table.names, [*others, *options.unused])
+    unused = {*options.unused, *(name for name in others if name not in needed)}
     preparation.check_names([name for name in table.names if name not in unused])
     table.need(unique([*needed, *others]))
-    if reading.drop_missing:
+    if options.drop_missing:
         table.drop_missing(needed)
-    return PreparedTable(table, preparation, reading=reading)
+    return PreparedTable(table, preparation, options)
+
+
+def _row_choice(table: Table, options: TableOptions, small: str) -> RowChoice:
+    names, missing = options.sensitive, options.missing_labels
+    return RowChoice(table, names, missing, small, options.min_rows, options.groups)
 
 
 def read_model(path: Path) -> tuple[FairModel, Preparation]:
@@ -359,14 +333,14 @@ def _reduced(fair: FairPCA, batch: Any, rows: Array, carried: Sequence[str]) -> 
 
 def _gathered(prepared: PreparedTable) -> PreparedTable:
     """The prepared rows of a table in memory, or the moments of one that is read in batches."""
-    table, sensitive, regrouping = prepared.table, prepared.sensitive, prepared.regrouping
+    table, sensitive, regrouping = prepared.table, prepared.options.sensitive, prepared.regrouping
     n_rows, total = 0, MomentSum()
     kept: list[Array] = []
     labels: dict[str, list[Any]] = {name: [] for name in sensitive}
     orders: Orders | None = None
     for batch, rows, encoded in _prepared(prepared, "preparing the columns", (), sensitive):
         n_rows += len(rows)
-        groups = label_groups(batch, sensitive, prepared.missing_labels)
+        groups = label_groups(batch, sensitive, prepared.options.missing_labels)
         if table.in_memory:
             kept.append(rows)
             orders = merged_orders(orders, groups.orders)
@@ -435,11 +409,11 @@ def _prepared(
             partial(_tell, progress, doing),
         ):
             rows = preparation.apply_counting(
-                batch.select(names), tally, prepared.reading.unknown_categories
+                batch.select(names), tally, prepared.options.unknown_categories
             )
             encoded = encode_labels(batch, sensitive)
             n_rows += len(rows)
-            if prepared.missing_labels == "error" and encoded:
+            if prepared.options.missing_labels == "error" and encoded:
                 unlabelled += int(np.any([codes < 0 for _, codes in encoded], axis=0).sum())
             if not tally.missing and not unlabelled:
                 if sensitive and prepared.regrouping is not None:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fairpca._rows.words import BASELINES, MIN_ROWS
 from fairpca.cli import _options as options
-from fairpca.cli._options import ColumnOptions, FitOptions, ReadingOptions, parse_dimension, unique
+from fairpca.cli._options import FitOptions, TableOptions, chosen, parse_dimension
 from fairpca.cli._terminal import BadInputError, Heading, refusing, show
 
 if TYPE_CHECKING:
     from fairpca import FairPCA, GroupTable
-    from fairpca.cli._prepared import PreparedTable
 
 EXAMPLES = (
     "fairpca audit people.csv --sensitive sex --n-components 5",
@@ -93,41 +92,28 @@ def audit(
     A group's loss is the squared distance between a row and its reconstruction, averaged over its
     rows; its disparity is what it loses beyond a PCA of its own. Nothing but a report is written.
     """
+    given = locals()
     from fairpca._rows.checks import check_choice
     from fairpca.cli import _findings as findings
-    from fairpca.cli._fitting import check_report, fit_fair, report_on, write_report
-    from fairpca.cli._prepared import prepare_table
+    from fairpca.cli._fitting import (
+        audit_prepared,
+        check_report,
+        fit_fair,
+        report_on,
+        saying_nothing,
+        write_report,
+    )
+    from fairpca.cli._prepared import prepare_table, prepare_with_model, read_model
+    from fairpca.estimators.baselines import baselines_of
     from fairpca.estimators.resampling import check_resamples
 
-    how = ReadingOptions(
-        sep,
-        decimal,
-        encoding,
-        missing_values,
-        drop_missing,
-        as_text,
-        as_number,
-        impute,
-        min_rows,
-        small_groups,
-        unknown_categories,
-    )
-    choices = FitOptions(
-        criterion,
-        tolerance,
-        measure,
-        bound,
-        max_extra_loss,
-        solver,
-        missing_labels,
-        groups or "intersections",
-        gap=gap,
-        time_limit=time_limit,
-    )
-    names, unused = unique(sensitive), [*target, *drop]
+    how = chosen(TableOptions, given)
+    choices = chosen(FitOptions, given)
     with refusing():
         check_choice("--baseline", baseline, BASELINES)
-        chosen = {"baseline": baseline, "n_resamples": check_resamples(resamples)}
+        n_resamples = check_resamples(resamples)
+    audited: GroupTable | None = None
+    fair: FairPCA | None = None
     if model is None and baseline != "rows":
         raise BadInputError("--baseline training is for an audit of a --model.")
     if model is not None:
@@ -139,31 +125,36 @@ def audit(
             raise BadInputError(
                 "a report is about ordinary PCA and fair subspaces: leave out --report or --model."
             )
-        audited, fair, prepared = _audit_model(
-            table, model, names, unused, choices, groups, how, stream, chosen
+        loaded, preparation = read_model(model)
+        how = replace(
+            how,
+            sensitive=how.sensitive or preparation.sensitive,
+            # those that the model was fitted for
+            groups=groups or loaded.fair_pca.groups or "intersections",
         )
-    elif not names or n_components is None:
+        if not how.sensitive:
+            raise BadInputError(f"{str(model)!r} does not say what is sensitive: use --sensitive.")
+        if baseline == "training":
+            with refusing():
+                baselines_of(loaded.fair_pca)
+        prepared = prepare_with_model(table, preparation, how)
+        audited = audit_prepared(
+            prepared, loaded.reduction, baseline=baseline, n_resamples=n_resamples
+        )
+        # Nothing is fitted to rows that are compared with those of the training.
+        if baseline == "rows":
+            fair = fit_fair(prepared, loaded.fair_pca.certificate_.n_components, choices)
+    elif not how.sensitive or n_components is None:
         raise BadInputError("an audit needs --sensitive and --n-components, or a --model.")
     else:
-        columns = ColumnOptions(names, unused, encode, standardize, keep_sensitive)
         dimension = parse_dimension(n_components)
         check_report(report, choices, table, force=force)
-        audited = None
         whole = report is not None
-        prepared = prepare_table(
-            table,
-            columns,
-            missing_labels,
-            reading=how,
-            groups=choices.groups,
-            stream=stream,
-            whole=whole,
-            kept=whole,
-        )
+        prepared = prepare_table(table, how, whole=whole, kept=whole)
         fair = fit_fair(prepared, dimension, choices)
         if report is not None:
-            r, typed = int(fair.n_components_), context.obj
-            page = report_on(prepared, r, choices, columns, table, typed, warn=False)
+            with saying_nothing():  # its warnings are those of the fit
+                page = report_on(prepared, int(fair.n_components_), choices, table, context.obj)
             write_report(page, report)
     show(
         json,
@@ -185,47 +176,3 @@ def audit(
         ],
         report=report,
     )
-
-
-def _audit_model(
-    table: Path,
-    path: Path,
-    sensitive: tuple[str, ...],
-    unused: list[str],
-    choices: FitOptions,
-    groups: str | None,
-    how: ReadingOptions,
-    stream: bool,
-    chosen: dict[str, Any],
-) -> tuple[GroupTable, FairPCA | None, PreparedTable]:
-    """What the groups of a table lose with a model, and a fair subspace of as many dimensions.
-
-    Nothing is fitted to rows that are compared with those of the training.
-    """
-    from fairpca.cli._fitting import audit_prepared, fit_fair
-    from fairpca.cli._prepared import prepare_with_model, read_model
-    from fairpca.estimators.baselines import baselines_of
-
-    model, preparation = read_model(path)
-    names = sensitive or preparation.sensitive
-    if not names:
-        raise BadInputError(f"{str(path)!r} does not say what is sensitive: use --sensitive.")
-    if groups is None:  # those that the model was fitted for
-        choices = replace(choices, groups=model.fair_pca.groups or "intersections")
-    if chosen["baseline"] == "training":
-        with refusing():
-            baselines_of(model.fair_pca)
-    r = model.fair_pca.certificate_.n_components
-    prepared = prepare_with_model(
-        table,
-        preparation,
-        unused,
-        names,
-        choices.missing_labels,
-        reading=how,
-        groups=choices.groups,
-        stream=stream,
-    )
-    audited = audit_prepared(prepared, model.reduction, **chosen)
-    training = chosen["baseline"] == "training"
-    return audited, None if training else fit_fair(prepared, r, choices), prepared

@@ -4,7 +4,7 @@ import typer
 
 from fairpca._rows.words import MIN_ROWS, WRITABLE
 from fairpca.cli import _options as options
-from fairpca.cli._options import ColumnOptions, FitOptions, ReadingOptions, parse_dimension
+from fairpca.cli._options import FitOptions, TableOptions, check_carry, chosen, parse_dimension
 from fairpca.cli._terminal import MODEL, check_destination, show, writing
 
 EXAMPLES = (
@@ -67,51 +67,23 @@ def fit(
     what each group loses and how good the subspace provably is, and writes the model, the reduced
     table, a report, or all of them.
     """
+    given = locals()
     from fairpca.cli import _findings as findings
-    from fairpca.cli._fitting import check_report, fit_fair, report_on, write_report
+    from fairpca.cli._fitting import check_report, fit_fair, report_on, saying_nothing, write_report
     from fairpca.cli._prepared import prepare_table, reduce_table
     from fairpca.estimators.model_file import write_model
 
-    how = ReadingOptions(
-        sep,
-        decimal,
-        encoding,
-        missing_values,
-        drop_missing,
-        as_text,
-        as_number,
-        impute,
-        min_rows,
-        small_groups,
-    )
+    how = chosen(TableOptions, given)
     dimension = parse_dimension(n_components)
-    columns = ColumnOptions(sensitive, [*target, *drop], encode, standardize, keep_sensitive)
-    choices = FitOptions(
-        criterion,
-        tolerance,
-        measure,
-        bound,
-        max_extra_loss,
-        solver,
-        missing_labels,
-        groups,
-        nested,
-        shrinkage,
-        gap,
-        time_limit,
-    )
+    choices = chosen(FitOptions, given)
     check_destination(model, MODEL, table, output, force=force)
     check_destination(output, WRITABLE, table, force=force)
     check_report(report, choices, table, force=force)
+    check_carry(carry, output)
     prepared = prepare_table(
         table,
-        columns,
-        missing_labels,
-        reading=how,
-        groups=groups,
+        how,
         carry=carry,
-        output=output,
-        stream=stream,
         whole=report is not None,
         folds=shrinkage == "auto",
         kept=model is not None or report is not None,
@@ -120,8 +92,8 @@ def fit(
     fair = fit_fair(prepared, dimension, choices).set_params(whiten=whiten)
     page = None
     if report is not None:  # before anything is written, as it may yet be refused
-        r, typed = int(fair.n_components_), context.obj
-        page = report_on(prepared, r, choices, columns, table, typed, warn=False)
+        with saying_nothing():  # its warnings are those of the fit
+            page = report_on(prepared, int(fair.n_components_), choices, table, context.obj)
     if output is not None:
         reduce_table(prepared, fair, carry, output)
     if model is not None:

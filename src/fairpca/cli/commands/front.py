@@ -9,7 +9,14 @@ import typer
 
 from fairpca._rows.words import MIN_ROWS, WRITABLE
 from fairpca.cli import _options as options
-from fairpca.cli._options import ColumnOptions, FitOptions, ReadingOptions, parse_dimension
+from fairpca.cli._options import (
+    FitOptions,
+    TableOptions,
+    check_carry,
+    check_front,
+    chosen,
+    parse_dimension,
+)
 from fairpca.cli._terminal import (
     MODEL,
     BadInputError,
@@ -115,6 +122,7 @@ def front(
     --criterion equal, its largest difference between the disparities of two groups. A model or a
     reduced table is that of the chosen point: the fairest, unless another one is chosen.
     """
+    given = locals()
     import pyarrow
 
     from fairpca.cli import _findings as findings
@@ -123,18 +131,7 @@ def front(
     from fairpca.estimators.model_file import write_model
     from fairpca.tables.writing import write_batches
 
-    how = ReadingOptions(
-        sep,
-        decimal,
-        encoding,
-        missing_values,
-        drop_missing,
-        as_text,
-        as_number,
-        impute,
-        min_rows,
-        small_groups,
-    )
+    how = chosen(TableOptions, given)
     dimension = parse_dimension(n_components)
     if points < 2:
         raise BadInputError(f"--points must be at least 2, the two ends, got {points}.")
@@ -143,35 +140,19 @@ def front(
     wish = {name: value for name, value in wish.items() if value is not None}
     wish |= {"knee": True} if knee else {}
     _check_wish(wish, points)
-    choices = FitOptions.of_front(
-        criterion,
-        measure=measure,
-        missing_labels=missing_labels,
-        groups=groups,
-        gap=gap,
-        time_limit=time_limit,
-    )
+    check_front(criterion)
+    choices = FitOptions(criterion, measure=measure, gap=gap, time_limit=time_limit)
     check_destination(model, MODEL, table, output, points_output, force=force)
     check_destination(output, WRITABLE, table, points_output, force=force)
     check_destination(points_output, WRITABLE, table, force=force)
-    columns = ColumnOptions(sensitive, [*target, *drop], encode, standardize, keep_sensitive)
+    check_carry(carry, output)
     needed = model is not None or output is not None
-    prepared = prepare_table(
-        table,
-        columns,
-        missing_labels,
-        reading=how,
-        groups=groups,
-        carry=carry,
-        output=output,
-        stream=stream,
-        kept=model is not None,
-    )
+    prepared = prepare_table(table, how, carry=carry, kept=model is not None)
     found = find_front(prepared, dimension, points, choices)
     if max_largest is not None and found.problem.goal.measured.is_kept:
         wish["max_largest"] = -max_largest  # as measures are
-    chosen = _chosen(found, wish, needed)
-    fair = None if chosen is None else found.estimator(chosen).set_params(whiten=whiten)
+    point = _chosen(found, wish, needed)
+    fair = None if point is None else found.estimator(point).set_params(whiten=whiten)
     if fair is not None and output is not None:
         reduce_table(prepared, fair, carry, output)
     if fair is not None and model is not None:
@@ -187,12 +168,12 @@ def front(
             "command": "front",
             **findings.table_as_data(prepared),
             **_as_data(found),
-            "chosen": None if fair is None else {"point": chosen, **findings.as_data(fair)},
+            "chosen": None if fair is None else {"point": point, **findings.as_data(fair)},
         },
         lambda: [
             findings.columns_sentence(prepared),
             *findings.shown(found)[:-1],
-            *_chosen_in_words(found, chosen, fair),
+            *_chosen_in_words(found, point, fair),
         ],
         model=model,
         output=output,

@@ -7,7 +7,7 @@ import typer
 
 from fairpca._rows.words import MIN_ROWS
 from fairpca.cli import _options as options
-from fairpca.cli._options import ColumnOptions, FitOptions, ReadingOptions, parse_dimension
+from fairpca.cli._options import FitOptions, TableOptions, check_front, chosen, parse_dimension
 from fairpca.cli._terminal import show
 
 EXAMPLES = (
@@ -65,38 +65,19 @@ def report(
     The page needs nothing else, neither files nor a network. It has the finding in plain words, a
     slider from ordinary PCA to the fairest subspace, and the proof.
     """
+    given = locals()
     from fairpca.cli import _findings as findings
     from fairpca.cli._fitting import check_report, report_on, write_report
     from fairpca.cli._prepared import prepare_table
 
-    how = ReadingOptions(
-        sep,
-        decimal,
-        encoding,
-        missing_values,
-        drop_missing,
-        as_text,
-        as_number,
-        impute,
-        min_rows,
-        small_groups,
-    )
+    how = chosen(TableOptions, given)
     dimension = parse_dimension(n_components)
-    choices = FitOptions.of_front(
-        criterion,
-        measure=measure,
-        missing_labels=missing_labels,
-        groups=groups,
-        gap=gap,
-        time_limit=time_limit,
-    )
+    check_front(criterion)
+    choices = chosen(FitOptions, given)
     check_report(report, choices, table, force=force)
-    columns = ColumnOptions(sensitive, [*target, *drop], encode, standardize, keep_sensitive)
-    prepared = prepare_table(
-        table, columns, missing_labels, reading=how, groups=groups, whole=True, kept=True
-    )
-    asked = (prepared, dimension, choices, columns, table, context.obj)
-    made = report_on(*asked, title=title, rows_shown=rows_shown)
+    prepared = prepare_table(table, how, whole=True, kept=True)
+    shown = {"rows_shown": rows_shown} | ({} if title is None else {"title": title})
+    made = report_on(prepared, dimension, choices, table, context.obj, **shown)
     write_report(made, report)
     fair = made.front.estimator(-1)
     show(

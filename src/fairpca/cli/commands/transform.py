@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fairpca._rows.words import WRITABLE
 from fairpca.cli import _options as options
-from fairpca.cli._options import ReadingOptions
+from fairpca.cli._options import TableOptions, chosen
 from fairpca.cli._terminal import check_destination, show
 
 EXAMPLES = (
@@ -40,20 +40,14 @@ def transform(
     The table needs the columns of the fit, in any order. Those that were sensitive, targets or
     dropped then may be there; others are refused unless they are dropped or carried here.
     """
+    given = locals()
     from fairpca.cli import _findings as findings
     from fairpca.cli._prepared import open_with_model, read_model, reduce_table
 
-    how = ReadingOptions(
-        sep,
-        decimal,
-        encoding,
-        missing_values,
-        drop_missing,
-        unknown_categories=unknown_categories,
-    )
+    how = chosen(TableOptions, given)
     check_destination(output, WRITABLE, table, model, force=force)
     fitted, preparation = read_model(model)
-    opened = open_with_model(table, preparation, drop, carry, reading=how, stream=stream)
+    opened = open_with_model(table, preparation, how, carry)
     n_rows = reduce_table(opened, fitted.reduction, carry, output)
     r = fitted.fair_pca.n_components_
     show(
