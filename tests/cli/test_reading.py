@@ -180,7 +180,7 @@ RARE = ["poet", "king", "poet", "saint"]
 def test_rare_categories_are_pooled_and_their_names_are_not_kept(
     folder, capsys, small_blocks, stream
 ):
-    jobs = [*RARE, *np.resize(["cook", "smith"], N - 4)]
+    jobs = [*RARE, *np.resize(["cook", "smith"], N - 4).tolist()]
     people(job=jobs).to_csv("t.csv", index=False)
     fit = ["fit", "t.csv", *ON, *stream]
     out, _ = run(capsys, *fit, "--model", "m.fairpca")

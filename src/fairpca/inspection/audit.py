@@ -194,7 +194,9 @@ def squared_errors(estimator: Any, X: Any, rows: Any) -> tuple[Array, int]:
     """Squared reconstruction error of each row, and the number of dimensions."""
     errors = np.empty(rows.shape[0])
     for part, block in dense_blocks(rows):
-        reduced = estimator.transform(_safe_indexing(X, part))
+        # scikit-learn indexes tables of pyarrow from 1.7 on.
+        some = X[part] if type(X).__module__.startswith("pyarrow") else _safe_indexing(X, part)
+        reduced = estimator.transform(some)
         restored = estimator.inverse_transform(reduced)
         restored = check_array(restored, dtype=np.float64, accept_sparse=True)
         restored = restored.toarray() if scipy.sparse.issparse(restored) else restored
