@@ -29,17 +29,17 @@ from fairpca._version import __version__ as __version__
 if TYPE_CHECKING:
     from fairpca.certificate import Certificate
     from fairpca.criteria import AtMost, Balanced, Equal, MinMax
-    from fairpca.estimators.fair_pca import FairPCA
-    from fairpca.estimators.kernel_fair_pca import KernelFairPCA
-    from fairpca.estimators.stochastic_fair_pca import StochasticFairPCA
     from fairpca.exceptions import FairnessWarning
+    from fairpca.fair_pca import FairPCA
     from fairpca.group_table import GroupTable
     from fairpca.inspection.audit import audit
     from fairpca.inspection.front import ParetoFront, pareto_front
+    from fairpca.kernel import KernelFairPCA
     from fairpca.moments import GroupMoments
     from fairpca.problem import Problem
     from fairpca.solution import Solution
     from fairpca.solvers import ExactSolver, ParetoDescent
+    from fairpca.stochastic.estimator import StochasticFairPCA
 
 __all__ = [
     "AtMost",
@@ -68,17 +68,17 @@ _HOMES = {
     "Certificate": "certificate",
     "Equal": "criteria",
     "ExactSolver": "solvers",
-    "FairPCA": "estimators.fair_pca",
+    "FairPCA": "fair_pca",
     "FairnessWarning": "exceptions",
     "GroupMoments": "moments",
     "GroupTable": "group_table",
-    "KernelFairPCA": "estimators.kernel_fair_pca",
+    "KernelFairPCA": "kernel",
     "MinMax": "criteria",
     "ParetoDescent": "solvers",
     "ParetoFront": "inspection.front",
     "Problem": "problem",
     "Solution": "solution",
-    "StochasticFairPCA": "estimators.stochastic_fair_pca",
+    "StochasticFairPCA": "stochastic.estimator",
     "audit": "inspection.audit",
     "pareto_front": "inspection.front",
 }

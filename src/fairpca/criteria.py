@@ -29,9 +29,9 @@ from sklearn.base import BaseEstimator
 
 from fairpca._linalg.bound_cache import BoundCache
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_number
-from fairpca._rows.per_group import per_group
+from fairpca.groups import per_group
 from fairpca.measures import EPS, AffineMeasure, Measure, check_measure
+from fairpca.validation import check_number
 
 if TYPE_CHECKING:
     from fairpca.problem import Problem

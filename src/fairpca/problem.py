@@ -18,10 +18,10 @@ from fairpca._linalg.device import scatter_matrices
 from fairpca._linalg.graded import GradedLosses
 from fairpca._linalg.projection_cache import ProjectionCache
 from fairpca._linalg.types import Array, GroupMatrices
-from fairpca._rows.checks import check_choice
 from fairpca.criteria import Criterion, LeastLoss, as_criterion
 from fairpca.measures import EPS, AffineMeasure
 from fairpca.moments import GroupMoments
+from fairpca.validation import check_choice
 
 AGGREGATIONS = ("mean", "sum")
 CENTERINGS = ("global", "group")

@@ -9,8 +9,8 @@ import numpy as np
 
 from fairpca._linalg.dense import polar_factor, qr_factor
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_number, check_seed, check_whole_number
-from fairpca._rows.codes import Codes
+from fairpca.groups import Codes
+from fairpca.validation import check_number, check_seed, check_whole_number
 
 _FEWEST_STEPS = 100
 """Stochastic steps of an epoch, at the least."""

@@ -6,10 +6,9 @@ from numpy.testing import assert_allclose
 
 from fairpca import FairPCA, GroupMoments, Problem
 from fairpca._linalg.device import DeviceStack, inner_products
-from fairpca._rows.folds import N_FOLDS, row_folds
-from fairpca.estimators import credibility
-from fairpca.estimators.credibility import credible_shrinkage
-from fairpca.estimators.fold_problems import FoldProblems
+from fairpca.folds import N_FOLDS, row_folds
+from fairpca.generalization import cross_fit as credibility
+from fairpca.generalization.cross_fit import FoldProblems, credible_shrinkage
 
 from devices import import_torch
 

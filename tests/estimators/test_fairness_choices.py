@@ -27,7 +27,7 @@ from fairpca import (
     Problem,
 )
 from fairpca.datasets import load_adult
-from fairpca.estimators.model_file import load_model, save_model
+from fairpca.model_file import load_model, save_model
 from fairpca.solvers import SOLVERS
 
 pytestmark = pytest.mark.untraced

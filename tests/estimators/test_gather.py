@@ -1,4 +1,4 @@
-"""gather: one way from rows to moments, for every estimator and function."""
+"""prepare_data: one way from rows to moments, for every estimator and function."""
 
 import numpy as np
 import pandas as pd
@@ -16,9 +16,9 @@ from fairpca import (
     MinMax,
     Problem,
 )
-from fairpca._rows import row_space
-from fairpca._rows.checks import check_rows
-from fairpca.estimators.gather import Gathered, gather
+from fairpca.data import GroupedData, prepare_data
+from fairpca.moments import row_space
+from fairpca.validation import check_rows
 
 from devices import import_torch
 
@@ -33,34 +33,34 @@ def test_the_record_holds_what_estimators_need(kind):
     if kind == "frame":
         given.columns = list("wxyz")
     weights = np.where(GROUPS == "b", 0.0, 2.0)
-    gathered = gather(given, GROUPS, weights)
+    grouped_data = prepare_data(given, GROUPS, weights)
     expected = GroupMoments.from_rows(X, GROUPS, sample_weight=weights)
-    assert gathered.moments.labels == ("a", "c")
-    np.testing.assert_allclose(gathered.moments.scatter, expected.scatter)
+    assert grouped_data.moments.labels == ("a", "c")
+    np.testing.assert_allclose(grouped_data.moments.scatter, expected.scatter)
     # The group without weight has no place among the moments.
-    np.testing.assert_array_equal(gathered.codes, np.array([0, -1, 1])[np.arange(60) % 3])
-    np.testing.assert_array_equal(gathered.weights, weights)
-    assert gathered.rows.shape == X.shape
-    assert gathered.space is None
-    assert gathered.n_features == 4
+    np.testing.assert_array_equal(grouped_data.codes, np.array([0, -1, 1])[np.arange(60) % 3])
+    np.testing.assert_array_equal(grouped_data.weights, weights)
+    assert grouped_data.rows.shape == X.shape
+    assert grouped_data.space is None
+    assert grouped_data.n_features == 4
     names = tuple("wxyz") if kind == "frame" else None
-    assert gathered.moments.feature_names == names
-    problem = gathered.problem(2, aggregation="sum")
+    assert grouped_data.moments.feature_names == names
+    problem = grouped_data.problem(2, aggregation="sum")
     assert (problem.n_components, problem.aggregation, problem.goal.name) == (2, "sum", "minmax")
 
 
 def test_columns_are_recorded_on_the_estimator_or_nowhere():
     frame = pd.DataFrame(X, columns=list("wxyz"))
     estimator = FairPCA(2)
-    gather(frame, GROUPS, estimator=estimator)
+    prepare_data(frame, GROUPS, estimator=estimator)
     assert list(estimator.feature_names_in_) == list("wxyz")
-    gather(X, GROUPS, estimator=estimator)
+    prepare_data(X, GROUPS, estimator=estimator)
     assert not hasattr(estimator, "feature_names_in_")
     assert estimator.n_features_in_ == 4
     with pytest.raises(ValueError, match="expecting 4 features"):
-        gather(X[:, :3], GROUPS, estimator=estimator, reset=False)
+        prepare_data(X[:, :3], GROUPS, estimator=estimator, reset=False)
     with pytest.raises(TypeError, match="string"):
-        gather(frame.rename(columns={"w": 0}), GROUPS)
+        prepare_data(frame.rename(columns={"w": 0}), GROUPS)
 
 
 @pytest.mark.parametrize(
@@ -98,35 +98,38 @@ def test_rows_are_checked_as_scikit_learn_checks_them(given):
 def test_far_more_columns_than_rows(monkeypatch):
     monkeypatch.setattr(row_space, "FEW_COLUMNS", 5)
     wide = RNG.standard_normal((4, 12))
-    gathered = gather(wide, [0, 0, 1, 1], reduce_wide=True)
-    assert gathered.moments.n_features == 4
-    assert gathered.n_features == 12
+    grouped_data = prepare_data(wide, [0, 0, 1, 1], reduce_wide=True)
+    assert grouped_data.moments.n_features == 4
+    assert grouped_data.n_features == 12
     # Room for a subspace that leaves the span of the rows.
-    assert gathered.problem(3).moments.n_features == 7
-    assert gathered.problem(10).moments.n_features == 12
-    assert gathered.numerical_rank() == 3
-    whole = gather(wide, [0, 0, 1, 1])
+    assert grouped_data.problem(3).moments.n_features == 7
+    assert grouped_data.problem(10).moments.n_features == 12
+    assert grouped_data.numerical_rank() == 3
+    whole = prepare_data(wide, [0, 0, 1, 1])
     assert (whole.space, whole.numerical_rank()) == (None, 3)
 
 
 def test_too_few_rows_and_too_many_components():
     with pytest.raises(ValueError, match="minimum of 2 is required"):
-        gather(X[:1])
-    assert gather(X[:1], least_rows=1).moments.count.tolist() == [1]
+        prepare_data(X[:1])
+    assert prepare_data(X[:1], least_rows=1).moments.count.tolist() == [1]
     with pytest.raises(ValueError, match="n_components=5 must be between 1 and n_features=4"):
-        gather(X, n_components=5)
-    gather(X, n_components=0.5)
+        prepare_data(X, n_components=5)
+    prepare_data(X, n_components=0.5)
 
 
 def test_rows_on_a_device_stay_there_or_are_copied():
     torch = import_torch()
     rows = torch.as_tensor(X)
-    stayed, copied = gather(rows, GROUPS, estimator=FairPCA(), in_place=True), gather(rows, GROUPS)
-    assert isinstance(stayed, Gathered)
+    stayed, copied = (
+        prepare_data(rows, GROUPS, estimator=FairPCA(), in_place=True),
+        prepare_data(rows, GROUPS),
+    )
+    assert isinstance(stayed, GroupedData)
     assert stayed.rows is stayed.codes is None
     np.testing.assert_allclose(copied.rows, X)
-    for gathered in (stayed, copied):
-        np.testing.assert_allclose(gathered.moments.mean, gather(X, GROUPS).moments.mean)
+    for grouped_data in (stayed, copied):
+        np.testing.assert_allclose(grouped_data.moments.mean, prepare_data(X, GROUPS).moments.mean)
 
 
 @pytest.mark.parametrize("criterion", [MinMax(), Equal(1.0), AtMost(2.0), Balanced()], ids=str)

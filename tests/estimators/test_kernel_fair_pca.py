@@ -30,8 +30,8 @@ from fairpca import (
     MinMax,
     Problem,
 )
-from fairpca.estimators import kernel_features
-from fairpca.estimators.kernel_features import draw_landmarks
+from fairpca import kernel as kernel_features
+from fairpca.kernel import draw_landmarks
 
 
 @pytest.mark.filterwarnings("ignore:.*here are no groups:fairpca.FairnessWarning")

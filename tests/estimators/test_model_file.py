@@ -17,8 +17,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from fairpca import AtMost, Equal, ExactSolver, FairPCA, MinMax, audit
-from fairpca.estimators.model_file import VERSION, load_model, save_model
 from fairpca.files.atomic import replacing
+from fairpca.model_file import VERSION, load_model, save_model
 from fairpca.tables.preparation import Preparation
 
 from hostile import HOSTILE
@@ -509,7 +509,7 @@ def test_subspaces_of_the_training_rows_come_back(tmp_path, monkeypatch):
         save_model(without, path, baselines=True)
     with pytest.raises(ValueError, match="baselines must be"):
         save_model(fair, path, baselines="yes")
-    monkeypatch.setattr("fairpca.estimators.model_file._SMALL_BASELINES", 10)
+    monkeypatch.setattr("fairpca.model_file._SMALL_BASELINES", 10)
     assert restored().baselines_ is None
     assert restored(baselines=True).baselines_ is not None
 

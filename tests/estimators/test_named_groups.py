@@ -26,7 +26,7 @@ from fairpca import (
     audit,
     pareto_front,
 )
-from fairpca.estimators.model_file import load_model, save_model
+from fairpca.model_file import load_model, save_model
 from fairpca.report import report
 
 pytestmark = pytest.mark.untraced

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from fairpca import GroupMoments, MinMax, Problem
-from fairpca.estimators import resampling
-from fairpca.estimators.gather import Gathered
-from fairpca.estimators.resampling import Pieces, measure_intervals
+from fairpca.data import GroupedData
+from fairpca.generalization import bootstrap as resampling
+from fairpca.generalization.bootstrap import Pieces, measure_intervals
 from studies import interval_coverage
 
 pytestmark = pytest.mark.untraced
@@ -19,8 +19,8 @@ def two_groups(n):
     return X, np.array(["a"] * (n // 3) + ["b"] * (n - n // 3))
 
 
-def gathered(problem, X, codes, weights=None):
-    return Gathered(problem.moments, X, codes, weights)
+def grouped_data(problem, X, codes, weights=None):
+    return GroupedData(problem.moments, X, codes, weights)
 
 
 @pytest.mark.parametrize(("n", "r"), [(30, 2), (200, 2), (25 * 2, 5)])
@@ -35,7 +35,9 @@ def test_intervals_cover_the_truth(n, r):
         truth = spectrum[:r].sum() - np.trace(basis.T * spectrum @ basis)
         X = rng.normal(size=(n, d)) * np.sqrt(spectrum)
         problem = Problem(GroupMoments.from_rows(X), r, centering="group")
-        found = measure_intervals(problem, gathered(problem, X, np.zeros(n, int)), [basis], 60, rng)
+        found = measure_intervals(
+            problem, grouped_data(problem, X, np.zeros(n, int)), [basis], 60, rng
+        )
         covered += found.low[0, 0] <= truth <= found.high[0, 0]
     assert covered / runs >= 0.92
 
@@ -49,7 +51,7 @@ def test_the_largest_of_many_differences_is_not_called_sure():
         codes = np.arange(480) % 12
         problem = Problem(GroupMoments.from_rows(X, codes), 2)
         found = measure_intervals(
-            problem, gathered(problem, X, codes), [problem.pca_basis], 100, rng
+            problem, grouped_data(problem, X, codes), [problem.pca_basis], 100, rng
         )
         disparities = problem.disparities(problem.pca_basis)
         low, _ = found.of_difference(disparities, 0, disparities.argmax(), disparities.argmin())
@@ -72,7 +74,7 @@ def test_draws_are_those_of_rows_drawn_one_by_one(aggregation, centering, measur
     moments = GroupMoments.from_rows(X, codes, sample_weight=weights)
     problem = Problem(moments, 1, MinMax(measure), aggregation=aggregation, centering=centering)
     basis = np.linalg.qr(rng.normal(size=(3, 1)))[0]
-    found = measure_intervals(problem, gathered(problem, X, codes, weights), [basis], 1500, rng)
+    found = measure_intervals(problem, grouped_data(problem, X, codes, weights), [basis], 1500, rng)
 
     def measured(rows, row_weights, group):
         center = moments.total_mean
@@ -119,7 +121,7 @@ def test_pieces_of_large_groups_give_the_same_intervals(monkeypatch):
         monkeypatch.setattr(resampling, "_PIECES", pieces)
         found = measure_intervals(
             problem,
-            gathered(problem, X, codes),
+            grouped_data(problem, X, codes),
             [problem.pca_basis],
             1000,
             np.random.default_rng(0),
@@ -142,7 +144,7 @@ def test_intervals_with_many_columns(monkeypatch):
         monkeypatch.setattr(resampling, "_COLUMNS", columns)
         monkeypatch.setattr(resampling, "_MORE_COLUMNS", 9)
         drawn = measure_intervals(
-            problem, gathered(problem, X, codes), bases, 200, np.random.default_rng(0)
+            problem, grouped_data(problem, X, codes), bases, 200, np.random.default_rng(0)
         )
         found.append(np.array([drawn.low, drawn.high]))
     width = found[0][1] - found[0][0]

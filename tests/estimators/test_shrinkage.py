@@ -20,14 +20,18 @@ from fairpca import (
     MinMax,
     Problem,
 )
-from fairpca._rows import folds as rows_folds
-from fairpca._rows.folds import N_FOLDS, row_folds
+from fairpca import folds as rows_folds
+from fairpca.data import prepare_data
 from fairpca.datasets import load_adult
-from fairpca.estimators import cross_fit
-from fairpca.estimators.cross_fit import CANDIDATES, chosen_shrinkage
-from fairpca.estimators.gather import gather
-from fairpca.estimators.model_file import load_model, save_model
-from fairpca.estimators.shrinkage import shrunk_moments, shrunk_problem
+from fairpca.folds import N_FOLDS, row_folds
+from fairpca.generalization import cross_fit
+from fairpca.generalization.cross_fit import (
+    CANDIDATES,
+    chosen_shrinkage,
+    shrunk_moments,
+    shrunk_problem,
+)
+from fairpca.model_file import load_model, save_model
 from fairpca.sources import read_moments
 
 from devices import import_torch
@@ -355,9 +359,9 @@ def test_everything_that_can_be_asked_for_can_be_shrunk(few, choices):
 @pytest.mark.parametrize("choices", [{"aggregation": "sum"}, {"centering": "group"}], ids=str)
 def test_other_problems_can_be_shrunk(few, choices):
     X, labels = drawn(8, (80, 40, 15, 9), d=4)
-    gathered = gather(X, labels, folds="needed")
-    problem = gathered.problem(2, **choices)
-    n0, found = chosen_shrinkage("auto", gathered, "intersections", problem, ExactSolver())
+    grouped_data = prepare_data(X, labels, folds="needed")
+    problem = grouped_data.problem(2, **choices)
+    n0, found = chosen_shrinkage("auto", grouped_data, "intersections", problem, ExactSolver())
     assert n0 == found.shrinkage
     check_cross_fit(found, X, labels, "minmax", **choices)
 
@@ -477,9 +481,9 @@ def test_groups_of_less_than_five_rows_have_no_say():
 @pytest.mark.parametrize("centering", ["global", "group"])
 def test_nobody_loses_anything_where_all_is_kept(few, centering):
     X, labels = drawn(17, (30, 20, 8), d=4)
-    gathered = gather(X, labels, folds="needed")
-    problem = gathered.problem(4, centering=centering)
-    _, found = chosen_shrinkage("auto", gathered, "intersections", problem, ExactSolver())
+    grouped_data = prepare_data(X, labels, folds="needed")
+    problem = grouped_data.problem(4, centering=centering)
+    _, found = chosen_shrinkage("auto", grouped_data, "intersections", problem, ExactSolver())
     for losses in (found.loss, found.pca_loss, found.own_loss, found.own_loss_held_out):
         assert_allclose(losses, 0.0, atol=1e-12)
     assert_allclose(found.measures, 0.0, atol=1e-12)

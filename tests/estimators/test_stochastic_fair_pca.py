@@ -18,11 +18,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from fairpca import Equal, ExactSolver, FairnessWarning, GroupMoments, Problem, StochasticFairPCA
 from fairpca.certificate import NotCertified
 from fairpca.datasets import load_adult, load_credit
-from fairpca.estimators.row_batches import ArrayBatches, StreamBatches
-from fairpca.estimators.tracked import WHOLE, CentredRows, MovingBasis, TrackedSubspaces
 from fairpca.objectives import PaperObjectives
-from fairpca.solvers.noisy_step import noisy_step
 from fairpca.sources import RowBatches
+from fairpca.stochastic.batches import ArrayBatches, StreamBatches
+from fairpca.stochastic.tracked import WHOLE, CentredRows, MovingBasis, TrackedSubspaces, noisy_step
 
 from devices import import_torch
 

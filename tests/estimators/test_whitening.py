@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 
 from fairpca import FairPCA
-from fairpca.estimators.model_file import load_model, save_model
+from fairpca.model_file import load_model, save_model
 from fairpca.parity import ConvexParityPCA, ParityPCA
 
 from devices import import_torch

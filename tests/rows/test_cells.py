@@ -6,8 +6,16 @@ from itertools import pairwise
 import pytest
 from rich.cells import cell_len
 
-from fairpca._rows.cells import cell_width, cut, laid_out, left_to_right, printable, wrapped
-from fairpca._rows.text import listed, short_texts
+from fairpca.text import (
+    cell_width,
+    cut,
+    laid_out,
+    left_to_right,
+    listed,
+    printable,
+    short_texts,
+    wrapped,
+)
 
 from hostile import HOSTILE, NAMES
 

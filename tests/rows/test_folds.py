@@ -6,9 +6,8 @@ import pytest
 import scipy.sparse
 
 from fairpca import GroupMoments
-from fairpca._rows.folds import N_FOLDS, in_folds, in_needed_folds, row_folds, without_fold
-from fairpca._rows.groups import encode_groups
-from fairpca._rows.labels import Fold
+from fairpca.folds import N_FOLDS, in_folds, in_needed_folds, row_folds, without_fold
+from fairpca.groups import Fold, encode_groups
 
 from devices import import_torch
 

@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairpca import AtMost, FairnessWarning, GroupMoments, Problem
-from fairpca._rows.groups import encode_groups
-from fairpca._rows.labels import MISSING, sorted_labels
-from fairpca._rows.text import label_text
+from fairpca.groups import MISSING, encode_groups, sorted_labels
+from fairpca.text import label_text
 
 pytestmark = [pytest.mark.contract, pytest.mark.untraced]  # labels of pandas, Polars and NumPy
 

@@ -6,17 +6,17 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from fairpca._rows.groups import encode_groups
-from fairpca._rows.labels import (
+from fairpca.groups import (
     ALL,
     MISSING,
+    encode_groups,
     grouping_of,
     merged_orders,
     n_partitions,
     overlapping,
     sorted_labels,
 )
-from fairpca._rows.text import distinct_texts, label_text
+from fairpca.text import distinct_texts, label_text
 
 ORDER = ["low", "middle", "high"]
 WORDS = ["high", "low", "high", "middle", "low"]

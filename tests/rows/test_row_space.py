@@ -10,9 +10,9 @@ import scipy.sparse
 from sklearn.decomposition import PCA
 
 from fairpca import Equal, ExactSolver, FairPCA, GroupMoments, MinMax, Problem, audit
-from fairpca._rows import row_space
-from fairpca.estimators.gather import gather
+from fairpca.data import prepare_data
 from fairpca.exceptions import FairnessWarning
+from fairpca.moments import row_space
 from fairpca.vrpca import VRPCA
 
 pytestmark = pytest.mark.untraced
@@ -79,7 +79,9 @@ def test_same_as_with_all_columns(monkeypatch, k, criterion):
 def test_other_problems_are_the_same_as_with_all_columns(monkeypatch, k, choices):
     monkeypatch.setattr(row_space, "FEW_COLUMNS", 1)
     X, codes = wide_rows(np.random.default_rng(k), 24, 60, k)
-    wide, whole = (gather(X, codes, reduce_wide=reduce).problem(3, **choices) for reduce in (1, 0))
+    wide, whole = (
+        prepare_data(X, codes, reduce_wide=reduce).problem(3, **choices) for reduce in (1, 0)
+    )
     assert wide.moments.n_features < whole.moments.n_features == 60
     reduced, direct = (ExactSolver().solve(problem) for problem in (wide, whole))
     size = 1e-9 * whole.traces.max()
@@ -161,9 +163,9 @@ def test_stochastic_own_subspaces(monkeypatch):
     exact = FairPCA(2).fit(X, sensitive_features=codes)
     monkeypatch.setattr(row_space, "FEW_COLUMNS", 1)
     for wide in (True, False):
-        gathered = gather(X, codes, reduce_wide=wide)
-        problem = gathered.problem(2)
-        rows = X if gathered.space is None else gathered.space.rows
+        grouped_data = prepare_data(X, codes, reduce_wide=wide)
+        problem = grouped_data.problem(2)
+        rows = X if grouped_data.space is None else grouped_data.space.rows
         rows = np.pad(rows, ((0, 0), (0, problem.moments.n_features - rows.shape[1])))
         centers = np.tile(problem.moments.total_mean, (2, 1))
         own_bases = VRPCA(max_epochs=30).subspaces(rows, codes, centers, 2)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairpca._rows.words import READABLE
+from fairpca.choices import READABLE
 from fairpca.cli._outputs import check_suffix
 from fairpca.cli._reading import ReadingOptions
 from fairpca.cli._terminal import BadInputError

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairpca._rows.text import ALL, listed
-from fairpca._rows.words import (
+from fairpca.choices import (
     CRITERIA,
     ENCODINGS,
     FRONTS,
@@ -22,6 +21,7 @@ from fairpca._rows.words import (
     SOLVER_NAMES,
 )
 from fairpca.cli._terminal import BadInputError, refusing
+from fairpca.text import ALL, listed
 
 if TYPE_CHECKING:  # the help needs none of the library
     from fairpca.criteria import Criterion as FairnessCriterion
@@ -191,8 +191,8 @@ class FitOptions:
 
     @refusing()
     def __post_init__(self) -> None:
-        from fairpca._rows.checks import check_choice, check_number
-        from fairpca.estimators.shrinkage import check_shrinkage
+        from fairpca.generalization.cross_fit import check_shrinkage
+        from fairpca.validation import check_choice, check_number
 
         check_choice("--criterion", self.criterion, CRITERIA)
         check_number("--tolerance", self.tolerance, least=0.0)
@@ -254,7 +254,7 @@ class FitOptions:
     @refusing()
     def of_front(cls, criterion: str, **choices: Any) -> FitOptions:
         """Those of a front, which leads to some of the criteria."""
-        from fairpca._rows.checks import check_choice
+        from fairpca.validation import check_choice
 
         check_choice("--criterion", criterion, FRONTS)
         return cls(criterion, **choices)
@@ -307,7 +307,7 @@ class ColumnOptions:
 
     @refusing()
     def __post_init__(self) -> None:
-        from fairpca._rows.checks import check_choice
+        from fairpca.validation import check_choice
 
         check_choice("--encode", self.encode, ENCODINGS)
         for name in ("sensitive", "drop"):

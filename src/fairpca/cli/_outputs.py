@@ -5,8 +5,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairpca._rows.text import listed
 from fairpca.cli._terminal import BadInputError
+from fairpca.text import listed
 
 MODEL, REPORT = (".fairpca",), (".html",)
 """How files of models and of reports end."""

@@ -14,23 +14,23 @@ import pyarrow
 
 from fairpca import FairPCA, GroupMoments
 from fairpca._linalg.types import Array
-from fairpca._rows.folds import in_folds
-from fairpca._rows.groups import warn_of_dropped
-from fairpca._rows.labels import (
-    MISSING,
-    Orders,
-    check_number_of_groups,
-    merged_orders,
-    refuse_measurements,
-)
 from fairpca.cli._opening import open_table
 from fairpca.cli._options import ColumnOptions, unique
 from fairpca.cli._outputs import failure
 from fairpca.cli._reading import ReadingOptions
 from fairpca.cli._terminal import BadInputError, refusing, stage, writing
-from fairpca.estimators.gather import Gathered, gather
-from fairpca.estimators.model_file import FairModel, load_model
+from fairpca.data import GroupedData, prepare_data
 from fairpca.exceptions import FairnessWarning, warn_user
+from fairpca.folds import in_folds
+from fairpca.groups import (
+    MISSING,
+    Orders,
+    check_number_of_groups,
+    merged_orders,
+    refuse_measurements,
+    warn_of_dropped,
+)
+from fairpca.model_file import FairModel, load_model
 from fairpca.moments import MomentSum
 from fairpca.tables.batches import Table
 from fairpca.tables.columns import Encoded, encode_labels, label_groups, require_columns
@@ -46,7 +46,7 @@ from fairpca.tables.writing import write_batches
 class PreparedTable:
     """The columns of numbers that a table became, and the groups of its rows.
 
-    A table in memory has `rows` and `groups`, as `gather` takes them; of one that is read in
+    A table in memory has `rows` and `groups`, as `prepare_data` takes them; of one that is read in
     batches there are the `moments`; and of one that has not been read there is nothing yet.
     """
 
@@ -94,12 +94,12 @@ class PreparedTable:
         """The batch with the labels by which its rows are grouped."""
         return batch if self.regrouping is None else self.regrouping.apply(batch)
 
-    def gathered(self, *, reduce_wide: bool = False) -> Gathered:
-        """The table as it is fitted to; `reduce_wide` is as for `gather`."""
+    def grouped_data(self, *, reduce_wide: bool = False) -> GroupedData:
+        """The table as it is fitted to; `reduce_wide` is as for `prepare_data`."""
         if self.moments is not None:
-            return Gathered.from_moments(self.moments, self.grouping)
+            return GroupedData.from_moments(self.moments, self.grouping)
         with without_repeating():
-            return gather(
+            return prepare_data(
                 self.rows,
                 self.groups,
                 missing_labels=self.missing_labels,

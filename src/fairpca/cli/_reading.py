@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairpca._rows.words import IMPUTATIONS, MIN_ROWS, SMALL_GROUPS, UNKNOWN
+from fairpca.choices import IMPUTATIONS, MIN_ROWS, SMALL_GROUPS, UNKNOWN
 from fairpca.cli._options import choice_option, column_option, unique
 from fairpca.cli._terminal import BadInputError, refusing
 
@@ -103,7 +103,7 @@ class ReadingOptions:
 
     @refusing()
     def __post_init__(self) -> None:
-        from fairpca._rows.checks import check_choice
+        from fairpca.validation import check_choice
 
         if self.sep in _TABS:
             object.__setattr__(self, "sep", "\t")

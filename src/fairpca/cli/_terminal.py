@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from fairpca._rows.cells import WIDTH, Line, TextTable, left_to_right, printable, wrapped
 from fairpca.exceptions import FairnessWarning
+from fairpca.text import WIDTH, Line, TextTable, left_to_right, printable, wrapped
 
 if TYPE_CHECKING:  # rich is loaded where something is shown on a terminal
     from rich.console import Console

@@ -32,9 +32,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._linalg.types import Array
-from fairpca._rows.folds import N_FOLDS
-from fairpca._rows.labels import Fold
-from fairpca._rows.small_groups import warn_of_small_groups
 from fairpca.files.archive import COUNTS, FLOATS, FileFormat, shown_source
 from fairpca.files.checks import (
     MOST_ROWS,
@@ -47,6 +44,8 @@ from fairpca.files.checks import (
     taking_for_damage,
 )
 from fairpca.files.scatters import check_scatters
+from fairpca.folds import N_FOLDS
+from fairpca.groups import Fold, warn_of_small_groups
 
 _ARRAYS = {
     "count": (COUNTS, 1),

@@ -8,7 +8,7 @@ from fairpca._linalg.backends import device_library, to_device
 from fairpca._linalg.dense import direction_of
 from fairpca._linalg.device import DeviceBackend
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_flag
+from fairpca.validation import check_flag
 
 
 def descent_direction(gradients: Any, *, normalize: bool = True) -> tuple[Any, Array]:

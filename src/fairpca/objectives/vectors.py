@@ -8,9 +8,9 @@ from itertools import combinations
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_choice
 from fairpca.objectives.single import Objective
 from fairpca.problem import Problem
+from fairpca.validation import check_choice
 
 Tangent = Callable[[Array, Array], Array]
 """Takes a basis and a stack of matrices to the parts of them that are tangent at the basis."""

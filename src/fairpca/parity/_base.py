@@ -6,12 +6,12 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_choice, check_whole_number
-from fairpca.estimators.base import LinearReduction, principal_axes
-from fairpca.estimators.cautions import warn_of_groups
-from fairpca.estimators.gather import warn_of_no_groups
+from fairpca.base import LinearReduction, principal_axes
+from fairpca.data import warn_of_no_groups
+from fairpca.generalization.cautions import warn_of_groups
 from fairpca.moments import GroupMoments
 from fairpca.parity._spaces import check_dimensions_left, numerical_rank, parity_gaps
+from fairpca.validation import check_choice, check_whole_number
 
 ORDINARY_PCA = "use scikit-learn's PCA if ordinary PCA is wanted"
 """What to do instead of a fit without groups."""
@@ -46,7 +46,7 @@ class LinearParity(LinearReduction):
         check_choice("whiten", self.whiten, (True, False))
         grouped = sensitive_features is not None
         self._check_parameters(grouped=grouped)
-        moments = self._gather(X, sensitive_features, sample_weight).moments
+        moments = self._prepare(X, sensitive_features, sample_weight).moments
         if grouped:
             warn_of_groups(moments)
         else:

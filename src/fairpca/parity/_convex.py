@@ -7,7 +7,6 @@ import numpy as np
 from fairpca._linalg.dense import eigh_descending
 from fairpca._linalg.sdp import BACKENDS, import_cvxpy
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_choice, check_number
 from fairpca.moments import GroupMoments
 from fairpca.parity._base import LinearParity
 from fairpca.parity._relaxation import Relaxation
@@ -18,6 +17,7 @@ from fairpca.parity._spaces import (
     projected_covariances,
     spread_of,
 )
+from fairpca.validation import check_choice, check_number
 
 
 class ConvexParityPCA(LinearParity):

@@ -8,11 +8,10 @@ import numpy as np
 
 from fairpca._linalg.dense import fix_signs
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_whole_number
-from fairpca._rows.codes import Codes
-from fairpca.estimators.cautions import warn_of_groups
-from fairpca.estimators.gather import warn_of_no_groups
-from fairpca.estimators.kernel_features import KernelReduction, check_memory
+from fairpca.data import warn_of_no_groups
+from fairpca.generalization.cautions import warn_of_groups
+from fairpca.groups import Codes
+from fairpca.kernel import KernelReduction, check_memory
 from fairpca.moments import GroupMoments
 from fairpca.parity._spaces import (
     check_dimensions_left,
@@ -20,6 +19,7 @@ from fairpca.parity._spaces import (
     leading_basis,
     parity_gaps,
 )
+from fairpca.validation import check_whole_number
 
 
 class KernelParityPCA(KernelReduction):

@@ -1,10 +1,10 @@
 """ParityPCA: PCA among the directions in which all groups have the same mean."""
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_choice, check_whole_number
 from fairpca.moments import GroupMoments
 from fairpca.parity._base import LinearParity
 from fairpca.parity._spaces import equal_mean_space, leading_basis, similar_covariance_space
+from fairpca.validation import check_choice, check_whole_number
 
 
 class ParityPCA(LinearParity):

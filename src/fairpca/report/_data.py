@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairpca._linalg.device import diagonals
 from fairpca._linalg.types import Array
-from fairpca.estimators.gather import Gathered
+from fairpca.data import GroupedData
 from fairpca.moments import GroupMoments
 from fairpca.report._repeats import Repeats, repeats
 from fairpca.report._text import and_more, harmless, in_quotes, percent, rows, shown_names
@@ -195,7 +195,7 @@ class DataFacts:
 
 
 def describe(
-    gathered: Gathered,
+    grouped_data: GroupedData,
     moments: GroupMoments,
     name: str | None,
     outcomes: Sequence[ColumnOutcome] | None,
@@ -206,7 +206,7 @@ def describe(
 
     Parameters
     ----------
-    gathered : Gathered
+    grouped_data : GroupedData
         The rows.
     moments : GroupMoments
         Those of the problem, with names.
@@ -227,7 +227,7 @@ def describe(
     found = (
         list(outcomes or ()) if from_table else [ColumnOutcome(each, "number", 1) for each in named]
     )
-    rare, n_two_valued = _rare(gathered.rows, least_named)
+    rare, n_two_valued = _rare(grouped_data.rows, least_named)
     attributes = list(moments.group_names or ())
     enters = [column.name for column in found if column.n_columns]
     among = any(_stems_from(each, attribute) for attribute in attributes for each in enters)
@@ -262,7 +262,7 @@ def describe(
         from_table,
         n_two_valued,
         {harmless(which): count for which, count in counts.items() if count},
-        repeats(gathered),
+        repeats(grouped_data),
     )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca.estimators.resampling import NO_VARIANCE, Intervals, few_rows
+from fairpca.generalization.bootstrap import NO_VARIANCE, Intervals, few_rows
 from fairpca.inspection.front import ParetoFront
 from fairpca.report._data import DataFacts
 from fairpca.report._measures import MeasureWords

@@ -8,8 +8,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from fairpca._linalg.types import Array
-from fairpca.estimators.base import solution_axes
-from fairpca.estimators.gather import Gathered
+from fairpca.base import solution_axes
+from fairpca.data import GroupedData
 from fairpca.inspection.front import ParetoFront
 from fairpca.problem import Problem
 
@@ -54,7 +54,7 @@ def losses_by_dimension(problem: Problem, shown: NDArray[np.int64]) -> dict[str,
 
 def places_of_rows(
     front: ParetoFront,
-    gathered: Gathered,
+    grouped_data: GroupedData,
     most: int,
     least_named: int,
     rng: np.random.Generator,
@@ -75,13 +75,13 @@ def places_of_rows(
         return None
     members, groups = [], []
     for group, size in zip(shown, quota, strict=True):
-        own = np.flatnonzero(gathered.members(int(group)))
+        own = np.flatnonzero(grouped_data.members(int(group)))
         members.append(np.sort(rng.choice(own, min(int(size), len(own)), replace=False)))
         groups += [int(group)] * len(members[-1])
     # Where groups overlap, a row has a mark for each of its own.
     n_shown = len(np.unique(np.concatenate(members)))
     chosen = rng.permutation(len(groups))  # so that no group lies on top of the others
-    block = gathered.rows[np.concatenate(members)[chosen]]
+    block = grouped_data.rows[np.concatenate(members)[chosen]]
     dense = block.toarray() if scipy.sparse.issparse(block) else np.asarray(block, np.float64)
     rows = dense - problem.moments.total_mean
     places = [rows @ _turned(problem.pca_basis[:, :2])]

@@ -8,8 +8,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from fairpca._linalg.types import Array
-from fairpca._rows.folds import column_numbers, row_numbers
-from fairpca.estimators.gather import Gathered
+from fairpca.data import GroupedData
+from fairpca.folds import column_numbers, row_numbers
 
 _MANY = 0.25
 """Share of repeated rows from which intervals are too narrow by more than a few per cent."""
@@ -41,12 +41,12 @@ class Repeats(NamedTuple):
     of: int
 
 
-def repeats(gathered: Gathered) -> Repeats | None:
+def repeats(grouped_data: GroupedData) -> Repeats | None:
     """Repeated rows, if there are many and chance does not explain them."""
-    rows, chosen = gathered.rows, None
-    if gathered.codes is not None:
-        used = np.asarray(gathered.codes) >= 0
-        used &= True if gathered.weights is None else np.asarray(gathered.weights) > 0.0
+    rows, chosen = grouped_data.rows, None
+    if grouped_data.codes is not None:
+        used = np.asarray(grouped_data.codes) >= 0
+        used &= True if grouped_data.weights is None else np.asarray(grouped_data.weights) > 0.0
         chosen = None if used.all() else np.flatnonzero(used)
     numbers, first, counts = np.unique(
         row_numbers(rows, chosen), return_index=True, return_counts=True

@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairpca._rows.checks import Progress, check_progress, check_whole_number
-from fairpca._rows.words import MIN_ROWS
+from fairpca.choices import MIN_ROWS
 from fairpca.criteria import Criterion
-from fairpca.estimators.chance import indistinct_groups
-from fairpca.estimators.resampling import SEED, Intervals, check_resamples, measure_intervals
 from fairpca.files.atomic import replacing
+from fairpca.generalization.bootstrap import SEED, Intervals, check_resamples, measure_intervals
+from fairpca.generalization.chance import indistinct_groups
 from fairpca.group_table import GroupTable
 from fairpca.inspection.front import ParetoFront, gathered_front
 from fairpca.report._data import DataFacts, describe
@@ -31,6 +30,7 @@ from fairpca.report._pictures import places_of_rows
 from fairpca.report._summary import summarise
 from fairpca.report._text import harmless, number, percent, rows
 from fairpca.tables.outcomes import ColumnOutcome
+from fairpca.validation import Progress, check_progress, check_whole_number
 
 _TITLE = "Who pays for PCA?"
 _FRAME_HEIGHT = 900
@@ -303,13 +303,13 @@ def report(
     }
     if progress is not None:
         progress("reading the rows", 0, 1)
-    front, gathered = gathered_front(X, sensitive_features, sample_weight, progress, **options)
+    front, grouped_data = gathered_front(X, sensitive_features, sample_weight, progress, **options)
     intervals = None
     if n_resamples > 0:
         bases = [front.problem.pca_basis, *(solution.basis for solution in front)]
         rng = np.random.default_rng(SEED if random_state is None else random_state)
         tell = None if progress is None else partial(progress, "drawing the rows of groups anew")
-        intervals = measure_intervals(front.problem, gathered, bases, n_resamples, rng, tell)
+        intervals = measure_intervals(front.problem, grouped_data, bases, n_resamples, rng, tell)
     if code is None:
         if not isinstance(criterion, str):
             options["criterion"] = front.problem.criterion
@@ -322,10 +322,10 @@ def report(
         }
         code = _python_code(options, shown, weighted=sample_weight is not None)
     fairest = GroupTable.from_problem(front.problem, front[-1].group_losses, "fair")
-    indistinct = indistinct_groups(front.problem, fairest, gathered)
-    data = describe(gathered, front.problem.moments, data_name, columns, least_named, left_out)
+    indistinct = indistinct_groups(front.problem, fairest, grouped_data)
+    data = describe(grouped_data, front.problem.moments, data_name, columns, least_named, left_out)
     rng = np.random.default_rng(SEED if random_state is None else random_state)
-    places = places_of_rows(front, gathered, rows_shown, least_named, rng)
+    places = places_of_rows(front, grouped_data, rows_shown, least_named, rng)
     made = (front, intervals, harmless(title), harmless(code), indistinct)
     return Report(*made, data, least_named, places)
 

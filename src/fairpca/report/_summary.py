@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._rows.text import distinct_texts
 from fairpca._version import __version__
-from fairpca.estimators.base import solution_axes
-from fairpca.estimators.resampling import Intervals
+from fairpca.base import solution_axes
+from fairpca.generalization.bootstrap import Intervals
 from fairpca.inspection.front import ParetoFront
 from fairpca.report._cautions import warnings
 from fairpca.report._data import DataFacts
@@ -17,6 +16,7 @@ from fairpca.report._facts import Facts
 from fairpca.report._pictures import losses_by_dimension
 from fairpca.report._text import shown_names
 from fairpca.report._words import chance, compared, finding, n_leads, spoken
+from fairpca.text import distinct_texts
 
 _MOST_COMPONENTS, _MOST_LOADINGS = 10, 8
 """How many components are shown, and how many columns of each."""

@@ -1,6 +1,6 @@
 """What a report says in words: the finding, who pays for it, and the part of chance."""
 
-from fairpca.estimators.resampling import few_rows
+from fairpca.generalization.bootstrap import few_rows
 from fairpca.report._facts import Facts
 from fairpca.report._text import in_quotes, percent, rows, times
 

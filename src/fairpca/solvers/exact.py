@@ -10,7 +10,6 @@ from typing import Any
 from fairpca._linalg.bound_cache import BoundCache
 from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_number, check_seed, check_whole_number
 from fairpca.certificate import Certificate
 from fairpca.problem import Problem
 from fairpca.solution import Solution
@@ -21,6 +20,7 @@ from fairpca.solvers._exact.run import ExactRun, Workspace, has_root, search_spa
 from fairpca.solvers._exact.two_groups import settle_two_groups, two_group_multipliers
 from fairpca.solvers._exact.units import in_safe_unit
 from fairpca.solvers._iterating import Progress
+from fairpca.validation import check_number, check_seed, check_whole_number
 
 MOST_STARTS = 40
 """The most starts, unless said otherwise: random ones near the end rarely find better."""

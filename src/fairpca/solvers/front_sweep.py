@@ -16,7 +16,6 @@ from itertools import count
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import Progress, check_number, check_whole_number
 from fairpca.certificate import certify
 from fairpca.criteria import AtMost, Criterion, Equal, LeastLoss, MinMax, as_criterion
 from fairpca.problem import Problem
@@ -25,6 +24,7 @@ from fairpca.solvers._exact.effort import Effort, small_enough
 from fairpca.solvers._exact.multistart import refine_in
 from fairpca.solvers._exact.run import Workspace, search_space, with_minmax
 from fairpca.solvers.exact import MOST_STARTS, solve_near
+from fairpca.validation import Progress, check_number, check_whole_number
 
 _MORE_STARTS = 5
 """Starts beside the neighbours, where following them leaves a gap. Next to a point that has one too

@@ -10,7 +10,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fairpca._linalg.dense import polar_factor, qr_factor
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_choice, check_seed
 from fairpca.criteria import Equal
 from fairpca.objectives import PENALTIES, Objective, PaperObjectives, SeparateObjectives
 from fairpca.problem import Problem
@@ -19,6 +18,7 @@ from fairpca.solvers._adaptive import AdaptiveDescent
 from fairpca.solvers._descent import STEPS, STOPPED, Descent, descend
 from fairpca.solvers._iterating import Progress
 from fairpca.solvers.conclude import conclude
+from fairpca.validation import check_choice, check_seed
 
 _ZERO_GRADIENT = 1e-14
 """Norm of a gradient, relative to tr(A), that is only rounding."""

@@ -4,10 +4,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairpca._rows.text import listed
-from fairpca._rows.words import READABLE
+from fairpca.choices import READABLE
 from fairpca.tables.columns import MOST_NAMES
 from fairpca.tables.reading import TableFile, suffix_of
+from fairpca.text import listed
 
 
 def list_files(source: str | Path | Sequence[str | Path]) -> list[TableFile]:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca._rows.codes import Codes, encode_column
-from fairpca._rows.words import IMPUTATIONS
+from fairpca.choices import IMPUTATIONS
+from fairpca.groups import Codes, encode_column
 from fairpca.tables.columns import MOST_NAMES, encode_arrow, encoded_text, numbers, quoted
 from fairpca.tables.looks import look_of
 from fairpca.tables.refusals import TableError, typed

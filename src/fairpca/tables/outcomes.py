@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fairpca._rows.labels import alike
+from fairpca.groups import alike
 from fairpca.tables.columns import MISSING_WORDS
 from fairpca.tables.encoding import InputColumn, Tally
 from fairpca.tables.refusals import typed

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_choice
-from fairpca._rows.words import ENCODINGS, IMPUTATIONS
+from fairpca.choices import ENCODINGS, IMPUTATIONS
 from fairpca.tables.columns import (
     MOST_NAMES,
     column_values,
@@ -30,6 +29,7 @@ from fairpca.tables.looks import Judge, Looks, Places, check_categories, id_erro
 from fairpca.tables.outcomes import ColumnOutcome, left_out, notes_on, outcome_of
 from fairpca.tables.refusals import TableError, meant, typed
 from fairpca.tables.summaries import ColumnSummary
+from fairpca.validation import check_choice
 
 
 @dataclass(frozen=True, eq=False)

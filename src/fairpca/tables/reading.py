@@ -13,7 +13,7 @@ import pyarrow
 import pyarrow.ipc
 import pyarrow.parquet
 
-from fairpca._rows.words import READABLE
+from fairpca.choices import READABLE
 from fairpca.tables.columns import is_text
 from fairpca.tables.csv_files import CsvFile, CsvRules
 from fairpca.tables.csv_hints import encoding_error

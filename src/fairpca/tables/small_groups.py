@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow
 
-from fairpca._rows.labels import MISSING, check_number_of_groups
-from fairpca._rows.text import group_name
+from fairpca.groups import MISSING, check_number_of_groups
 from fairpca.tables.columns import MOST_NAMES, encode_labels
 from fairpca.tables.refusals import TableError
+from fairpca.text import group_name
 
 POOLED = "other (small)"
 """What small groups are together."""

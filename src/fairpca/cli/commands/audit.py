@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairpca._rows.words import BASELINES, MIN_ROWS
+from fairpca.choices import BASELINES, MIN_ROWS
 from fairpca.cli import _options as options
 from fairpca.cli import _reading as reading
 from fairpca.cli._options import ColumnOptions, FitOptions, parse_dimension, unique
@@ -95,11 +95,11 @@ def audit(
     A group's loss is the squared distance between a row and its reconstruction, averaged over its
     rows; its disparity is what it loses beyond a PCA of its own. Nothing but a report is written.
     """
-    from fairpca._rows.checks import check_choice
     from fairpca.cli import _findings as findings
     from fairpca.cli._fitting import check_report, fit_fair, report_on, write_report
     from fairpca.cli._prepared import prepare_table
-    from fairpca.estimators.resampling import check_resamples
+    from fairpca.generalization.bootstrap import check_resamples
+    from fairpca.validation import check_choice
 
     how = ReadingOptions(
         sep,
@@ -206,7 +206,7 @@ def _audit_model(
     """
     from fairpca.cli._fitting import audit_prepared, fit_fair
     from fairpca.cli._prepared import prepare_with_model, read_model
-    from fairpca.estimators.baselines import baselines_of
+    from fairpca.fair_pca import baselines_of
 
     model, preparation = read_model(path)
     names = sensitive or preparation.sensitive
