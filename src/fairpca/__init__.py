@@ -8,8 +8,7 @@ loss and equality. Underneath,
 `Equal`, `AtMost`, `Balanced`), `ExactSolver` answers it
 with a `Solution`, and its `Certificate` says how good the answer provably is. `ParetoDescent` is
 the gradient method of Kamani et al.; `fairpca.objectives` has what it can minimise. Methods to
-compare with are in `fairpca.solvers`, in `fairpca.parity` (another notion of fairness) and in
-`fairpca.vrpca`.
+compare with are in `fairpca.solvers` and in `fairpca.comparators` (another notion of fairness).
 `fairpca.datasets` holds two data sets of the literature, and `fairpca.metrics` functions for
 fairlearn and scores on held-out rows.
 

@@ -457,7 +457,7 @@ class KernelFairPCA(PreimageReduction):
     See Also
     --------
     fairpca.FairPCA : The same for the rows themselves, with weights.
-    fairpca.parity.KernelParityPCA : All groups have the same mean in the feature space.
+    fairpca.comparators.KernelParityPCA : All groups have the same mean in the feature space.
 
     Notes
     -----

@@ -13,9 +13,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import fairpca
+import fairpca.comparators
 import fairpca.datasets
 import fairpca.metrics
-import fairpca.parity
 import fairpca.plotting
 import fairpca.sources
 

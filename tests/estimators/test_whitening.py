@@ -10,8 +10,8 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 
 from fairpca import FairPCA
+from fairpca.comparators import ConvexParityPCA, ParityPCA
 from fairpca.model_file import load_model, save_model
-from fairpca.parity import ConvexParityPCA, ParityPCA
 
 from devices import import_torch
 

@@ -84,7 +84,7 @@ def test_moments_are_those_of_numpy(put, mean, weighted):
 
 
 def test_blocks_and_panels_add_up(put, monkeypatch):
-    import fairpca.moments.device_sums as module
+    import fairpca.moments.sums as module
 
     monkeypatch.setattr(module, "_BLOCK_BYTES", 8 * 40 * 70)
     monkeypatch.setattr(module, "_PANEL", 7)

@@ -10,9 +10,8 @@ from fairpca import ExactSolver, FairPCA, GroupMoments, Problem
 from fairpca._linalg import krylov
 from fairpca._linalg.bound_cache import BoundCache
 from fairpca._linalg.dense import DenseMatrix
-from fairpca._linalg.device import scatter_matrices
+from fairpca._linalg.device import ScatterSum, scatter_matrices
 from fairpca._linalg.krylov import found_pairs, leading_pairs, leading_sum_bound, proven_pairs
-from fairpca._linalg.operators import ScatterSum
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
 

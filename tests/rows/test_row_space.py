@@ -10,10 +10,10 @@ import scipy.sparse
 from sklearn.decomposition import PCA
 
 from fairpca import Equal, ExactSolver, FairPCA, GroupMoments, MinMax, Problem, audit
+from fairpca.comparators import VRPCA
 from fairpca.data import prepare_data
 from fairpca.exceptions import FairnessWarning
 from fairpca.moments import row_space
-from fairpca.vrpca import VRPCA
 
 pytestmark = pytest.mark.untraced
 

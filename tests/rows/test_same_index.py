@@ -15,13 +15,13 @@ from fairpca import (
     audit,
     pareto_front,
 )
+from fairpca.comparators import ParityPCA
 from fairpca.metrics import (
     WorstGroupScorer,
     disparity_error,
     held_out_losses,
     reconstruction_error,
 )
-from fairpca.parity import ParityPCA
 from fairpca.plotting import BiplotDisplay
 from fairpca.report import report
 

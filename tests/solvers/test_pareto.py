@@ -16,8 +16,7 @@ from fairpca.datasets import load_adult, load_credit
 from fairpca.fair_pca import listening
 from fairpca.objectives import MeanDistance, PaperObjectives, TotalLoss
 from fairpca.solvers import pareto_starts
-from fairpca.solvers._descent import descend
-from fairpca.solvers.pareto import non_dominated
+from fairpca.solvers.pareto import descend, non_dominated
 
 from problems import KINDS, problem_of, random_basis, random_problem
 

@@ -33,8 +33,7 @@ from fairpca.groups import (
     sorted_labels,
     warn_of_dropped,
 )
-from fairpca.moments.device_sums import device_sums
-from fairpca.moments.sums import group_sums
+from fairpca.moments.sums import device_sums, group_sums
 from fairpca.text import label_text
 from fairpca.validation import (
     check_rows,

@@ -6,7 +6,7 @@ import scipy.sparse
 from numpy.testing import assert_allclose
 
 from fairpca import Equal, ExactSolver, FairPCA, GroupMoments, Problem
-from fairpca.vrpca import VRPCA
+from fairpca.comparators import VRPCA
 
 from problems import problem_of, random_basis, random_matrices
 

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fairpca import FairnessWarning, FairPCA, GroupMoments
-from fairpca.parity import ConvexParityPCA, KernelParityPCA, ParityPCA
+from fairpca.comparators import ConvexParityPCA, KernelParityPCA, ParityPCA
 
 ESTIMATORS = [ParityPCA, KernelParityPCA, ConvexParityPCA]
 LINEAR = [ParityPCA, ConvexParityPCA]

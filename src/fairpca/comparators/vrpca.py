@@ -54,7 +54,7 @@ class VRPCA:
 
     >>> import numpy as np
     >>> from fairpca import ExactSolver, FairPCA, GroupMoments, Problem
-    >>> from fairpca.vrpca import VRPCA
+    >>> from fairpca.comparators import VRPCA
     >>> X = np.random.default_rng(0).normal(size=(300, 6)) * [5, 4, 2, 1, 1, 1]
     >>> X[:100] = X[:100, ::-1]
     >>> groups = np.repeat(["a", "b"], [100, 200])
