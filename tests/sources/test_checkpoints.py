@@ -5,8 +5,8 @@ import os
 import pytest
 
 from fairpca import GroupMoments
+from fairpca.sources import files as checkpoint_module
 from fairpca.sources import read_moments
-from fairpca.sources import reading as checkpoint_module
 
 from moments_of import (
     READ,
