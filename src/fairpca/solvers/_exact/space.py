@@ -1,8 +1,8 @@
 """Where the exact solver searches, and how long: quadratic forms, search spaces, effort.
 
 The quadratic forms of a problem, whole or restricted to a subspace. With many columns the search
-takes place in a subspace that suffices (docs/exact_solver.md, section 14); where losses are far
-smaller than traces, among what is left out (section 18).
+takes place in a subspace that suffices; where losses are far smaller than traces, among what is
+left out: docs/exact_solver.md, sections 14 and 18.
 """
 
 from __future__ import annotations
