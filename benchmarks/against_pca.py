@@ -26,9 +26,9 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler, minmax_scale
 
 from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments, Problem
-from fairpca._rows.checks import check_rows
-from fairpca._rows.groups import encode_groups
 from fairpca.datasets import load_adult, load_credit
+from fairpca.groups import encode_groups
+from fairpca.validation import check_rows
 
 SHAPES = [(45_211, 16), (30_000, 23), (325_834, 173), (13_232, 1_764)]
 LARGE, LARGE_SHARES = (400_000, 60), (0.4, 0.3, 0.15, 0.1, 0.05)

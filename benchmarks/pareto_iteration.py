@@ -15,8 +15,7 @@ from fairpca import GroupMoments, ParetoDescent, Problem
 from fairpca._linalg.dense import min_norm_point, polar_factor
 from fairpca._linalg.types import Array
 from fairpca.objectives import PaperObjectives
-from fairpca.solvers._descent import descend
-from fairpca.solvers.pareto import _project
+from fairpca.solvers.pareto import _project, descend
 
 CASES = [(2, 14, 5), (5, 14, 5), (2, 500, 20), (5, 500, 20)]
 ITERATIONS, REPEATS = 200, 15

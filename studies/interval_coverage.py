@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
 from fairpca import GroupMoments, Problem, audit
-from fairpca.estimators.baselines import Baselines
+from fairpca.fair_pca import Baselines
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairPCA
 from fairpca.datasets import load_adult, load_credit
-from fairpca.estimators.nesting import NestingTable
+from fairpca.fair_pca import NestingTable
 
 TARGET = Path(__file__).with_name("nested.md")
 

@@ -27,11 +27,10 @@ from fairpca import (
     Problem,
 )
 from fairpca._linalg.types import Array
+from fairpca.comparators import VRPCA, ConvexParityPCA, ParityPCA
+from fairpca.comparators.parity import parity_gaps
 from fairpca.datasets import load_adult, load_credit
-from fairpca.parity import ConvexParityPCA, ParityPCA
-from fairpca.parity._spaces import parity_gaps
 from fairpca.solvers import MultiplicativeWeights, PelegrinaFPCA, SDPRelaxation
-from fairpca.vrpca import VRPCA
 
 TARGET = Path(__file__).with_name("rivals.md")
 

@@ -18,10 +18,10 @@ from sklearn.preprocessing import StandardScaler
 
 from fairpca import Equal, ExactSolver, GroupMoments, ParetoDescent, Problem, StochasticFairPCA
 from fairpca._linalg.types import Array
+from fairpca.comparators import VRPCA
 from fairpca.datasets import load_adult, load_credit
-from fairpca.estimators.row_batches import ArrayBatches
-from fairpca.estimators.tracked import TrackedSubspaces
-from fairpca.vrpca import VRPCA
+from fairpca.stochastic.batches import ArrayBatches
+from fairpca.stochastic.tracked import TrackedSubspaces
 
 TARGET = Path(__file__).with_name("stochastic.md")
 CASES: dict[str, tuple[Callable[..., Any], str]] = {

@@ -1,6 +1,6 @@
 """What the program says on the terminal."""
 
-from fairpca._rows.cells import laid_out
+from fairpca.text import laid_out
 
 _CAUTION = "fairpca: warning: Read with care: "
 

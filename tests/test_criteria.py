@@ -83,9 +83,9 @@ class TwoLargest(Criterion):
         directions = np.hstack([np.eye(k), np.zeros((k, k))])
         return Domain(np.zeros(k), directions, np.zeros(2 * k), balance, start)
 
-    def bound(self, multipliers, slack, start, known):
+    def bound(self, multipliers, slack, start):
         weights = _project(multipliers)
-        return self.problem.least_weighted(weights, start, known) - 4 * EPS * self.affine.scale
+        return self.problem.least_weighted(weights, start) - 4 * EPS * self.affine.scale
 
     def shortfall(self, measures):
         return self.value(measures) - float(np.sort(self.affine.floor)[-2:].mean())

@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from fairpca import FairPCA, GroupMoments, GroupTable, Problem
-from fairpca._rows.cells import laid_out
+from fairpca.text import laid_out
 
 from hostile import NAMES
 

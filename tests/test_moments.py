@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairpca import FairnessWarning, GroupMoments
-from fairpca._rows import sums
+from fairpca.moments import sums
 
 repeatable = settings(max_examples=60, derandomize=True, deadline=None)
 

@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 import fairpca
+import fairpca.comparators
 import fairpca.datasets
 import fairpca.objectives
 import fairpca.solvers
-import fairpca.solvers._descent
 import fairpca.solvers.pareto
-import fairpca.vrpca
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "paper_map.md").read_text(encoding="utf-8")
@@ -33,7 +32,7 @@ def test_names_are_there(quoted):
         return
     found = fairpca
     if name.startswith("Descent."):
-        found = fairpca.solvers._descent
+        found = fairpca.solvers.pareto
     for part in name.removeprefix("fairpca.").split("."):
         if hasattr(found, part):
             found = getattr(found, part)

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import Equal, FairPCA, MinMax, ParetoDescent, audit, pareto_front
-from fairpca.parity import KernelParityPCA, ParityPCA
+from fairpca.comparators import KernelParityPCA, ParityPCA
 from fairpca.plotting import (
     BiplotDisplay,
     ConvergenceDisplay,

@@ -79,7 +79,7 @@ def test_importing_and_fitting_need_no_extra_and_look_for_none():
         "            raise ImportError(name)\n"
         "sys.meta_path.insert(0, Missing())\n"
         "import fairpca, fairpca.cli, fairpca.datasets, fairpca.metrics, fairpca.sources\n"
-        "import fairpca.estimators.model_file\n"
+        "import fairpca.model_file\n"
         "adult = fairpca.datasets.load_adult(as_frame=False)\n"
         "fairpca.datasets.load_credit(as_frame=False)\n"
         "groups = adult.sensitive_features\n"

@@ -8,8 +8,7 @@ loss and equality. Underneath,
 `Equal`, `AtMost`, `Balanced`), `ExactSolver` answers it
 with a `Solution`, and its `Certificate` says how good the answer provably is. `ParetoDescent` is
 the gradient method of Kamani et al.; `fairpca.objectives` has what it can minimise. Methods to
-compare with are in `fairpca.solvers`, in `fairpca.parity` (another notion of fairness) and in
-`fairpca.vrpca`.
+compare with are in `fairpca.solvers` and in `fairpca.comparators` (another notion of fairness).
 `fairpca.datasets` holds two data sets of the literature, and `fairpca.metrics` functions for
 fairlearn and scores on held-out rows.
 
@@ -29,17 +28,17 @@ from fairpca._version import __version__ as __version__
 if TYPE_CHECKING:
     from fairpca.certificate import Certificate
     from fairpca.criteria import AtMost, Balanced, Equal, MinMax
-    from fairpca.estimators.fair_pca import FairPCA
-    from fairpca.estimators.kernel_fair_pca import KernelFairPCA
-    from fairpca.estimators.stochastic_fair_pca import StochasticFairPCA
     from fairpca.exceptions import FairnessWarning
+    from fairpca.fair_pca import FairPCA
     from fairpca.group_table import GroupTable
     from fairpca.inspection.audit import audit
     from fairpca.inspection.front import ParetoFront, pareto_front
+    from fairpca.kernel import KernelFairPCA
     from fairpca.moments import GroupMoments
     from fairpca.problem import Problem
     from fairpca.solution import Solution
     from fairpca.solvers import ExactSolver, ParetoDescent
+    from fairpca.stochastic.estimator import StochasticFairPCA
 
 __all__ = [
     "AtMost",
@@ -68,17 +67,17 @@ _HOMES = {
     "Certificate": "certificate",
     "Equal": "criteria",
     "ExactSolver": "solvers",
-    "FairPCA": "estimators.fair_pca",
+    "FairPCA": "fair_pca",
     "FairnessWarning": "exceptions",
     "GroupMoments": "moments",
     "GroupTable": "group_table",
-    "KernelFairPCA": "estimators.kernel_fair_pca",
+    "KernelFairPCA": "kernel",
     "MinMax": "criteria",
     "ParetoDescent": "solvers",
     "ParetoFront": "inspection.front",
     "Problem": "problem",
     "Solution": "solution",
-    "StochasticFairPCA": "estimators.stochastic_fair_pca",
+    "StochasticFairPCA": "stochastic.estimator",
     "audit": "inspection.audit",
     "pareto_front": "inspection.front",
 }

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairpca._linalg.bound_cache import BoundCache
 from fairpca._linalg.types import Array
 from fairpca.criteria import FINDINGS, OPTIMAL_GAP
 from fairpca.exceptions import warn_user
@@ -408,12 +407,10 @@ def certify(
     *,
     violation_multipliers: Array | None = None,
     retention: Array | None = None,
-    known: BoundCache | None = None,
 ) -> Certificate:
     """Judge a subspace by the bounds that the multipliers prove, wherever both come from.
 
-    `retention` says what is kept along each column of the basis (see `Solution`); bounds that are
-    `known` need not be proven again (see `Problem.dual_bound`).
+    `retention` says what is kept along each column of the basis (see `Solution`).
     """
     goal, affine, measures = problem.goal, problem.affine, problem.measures(basis, retention)
     # The largest that they can be, where the groups' own subspaces are only known nearly.
@@ -421,17 +418,17 @@ def certify(
     spread = float(at_most.max() - measures.min())
     judged = goal.judge(measures, at_most, problem.total_loss(basis, retention))
     # The bound speaks of subspaces that violate the condition as much as this one, or less.
-    bound = problem.dual_bound(multipliers, judged.slack, start=basis, known=known)
+    bound = problem.dual_bound(multipliers, judged.slack, start=basis)
     if goal.minimises_loss and bound < problem.total_loss(problem.least_loss_basis):
         # No subspace loses less than this, whatever the condition.
         none = np.zeros(problem.n_groups)
-        least = problem.dual_bound(none, judged.slack, known=known)
+        least = problem.dual_bound(none, judged.slack)
         bound, multipliers = (least, none) if least > bound else (bound, multipliers)
     value = judged.value
     rounding = problem.rounding * (affine.loss_unit if goal.minimises_loss else 1.0)
     gap, violation_bound = max(value - bound, 0.0), 0.0
     if violation_multipliers is not None:
-        violation_bound = max(problem.violation_bound(violation_multipliers, known=known), 0.0)
+        violation_bound = max(problem.violation_bound(violation_multipliers), 0.0)
     if basis.shape[1] > problem.n_components:
         status = "relaxed"
     elif judged.is_met:

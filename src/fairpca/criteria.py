@@ -27,11 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from fairpca._linalg.bound_cache import BoundCache
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_number
-from fairpca._rows.per_group import per_group
+from fairpca.groups import per_group
 from fairpca.measures import EPS, AffineMeasure, Measure, check_measure
+from fairpca.validation import check_number
 
 if TYPE_CHECKING:
     from fairpca.problem import Problem
@@ -248,9 +247,7 @@ class Criterion(BaseEstimator, ABC):
         """
 
     @abstractmethod
-    def bound(
-        self, multipliers: Array, slack: float, start: Any, known: BoundCache | None
-    ) -> float:
+    def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         """Lower bound on the value that multipliers prove: see `Problem.dual_bound`."""
 
     def multipliers(self, weights: Array) -> Array:
@@ -370,13 +367,11 @@ class MinMax(Criterion):
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
         return _simplex(len(self.affine.weights), None, near, mu)
 
-    def bound(
-        self, multipliers: Array, slack: float, start: Any, known: BoundCache | None
-    ) -> float:
+    def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         positive = np.maximum(multipliers, 0.0)
         if not positive.any():
             return self.affine.least
-        least = self.problem.least_weighted(positive / positive.sum(), start, known)
+        least = self.problem.least_weighted(positive / positive.sum(), start)
         return max(least - 4 * EPS * self.affine.scale, self.affine.least)
 
     def weights_at(self, measures: Array, weights: Array) -> Array:
@@ -449,14 +444,12 @@ class _MinMaxWithinBudget(MinMax):
         start = np.append(np.full(k, 1.0 / k), 1.0 / float(weights.sum()))
         return Domain(np.zeros(k), directions, cost, balance, start)
 
-    def bound(
-        self, multipliers: Array, slack: float, start: Any, known: BoundCache | None
-    ) -> float:
+    def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         affine, positive = self.affine, np.maximum(multipliers, 0.0)
         if not positive.any():
             return affine.least
         point, price = self._split(positive)
-        least = self.problem.least_weighted(point + price * affine.weights, start, known)
+        least = self.problem.least_weighted(point + price * affine.weights, start)
         base = affine.base - 4 * EPS * self.problem.loss_scale
         least -= 4 * EPS * affine.scale + price * (self.loss_budget + slack - base)
         return max(least, affine.least)
@@ -530,7 +523,7 @@ class LeastLoss(Criterion):
         """The same with a violation of this amount allowed."""
 
     @abstractmethod
-    def violation_bound(self, multipliers: Array, known: BoundCache | None) -> float:
+    def violation_bound(self, multipliers: Array) -> float:
         """Lower bound on the violation of any subspace: see `Problem.violation_bound`."""
 
     def is_impossible(self, nearest: float) -> bool:
@@ -691,21 +684,19 @@ class Equal(LeastLoss):
             start = parts + min(WARM_MU * unit / self.tolerance, float(weights.mean()))
         return Domain(weights, _signed(k), cost, balance, start, signed=True)
 
-    def bound(
-        self, multipliers: Array, slack: float, start: Any, known: BoundCache | None
-    ) -> float:
+    def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         values = multipliers - multipliers.mean()
         cost = (self.tolerance + slack) * float(np.maximum(values, 0.0).sum())
-        least = self.problem.least_weighted(self.affine.weights + values, start, known)
+        least = self.problem.least_weighted(self.affine.weights + values, start)
         return self._base + least - cost - self.affine.doubt(values)
 
-    def violation_bound(self, multipliers: Array, known: BoundCache | None) -> float:
+    def violation_bound(self, multipliers: Array) -> float:
         """On the spread: the multipliers less their mean, positive parts scaled to sum to one."""
         values = multipliers - multipliers.mean()
         size = float(np.maximum(values, 0.0).sum())
         if size == 0.0:
             return 0.0
-        return (self.problem.least_weighted(values, None, known) - self.affine.doubt(values)) / size
+        return (self.problem.least_weighted(values) - self.affine.doubt(values)) / size
 
     def missed(self, measures: Array) -> Array:
         """From the band as wide as the tolerance around which they lie."""
@@ -849,21 +840,19 @@ class AtMost(LeastLoss):
             start = np.maximum(near - weights, 0.0) + WARM_MU * start
         return Domain(weights, np.eye(k), self.upper_bounds, np.zeros((0, k)), start)
 
-    def bound(
-        self, multipliers: Array, slack: float, start: Any, known: BoundCache | None
-    ) -> float:
+    def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         positive = np.maximum(multipliers, 0.0)
-        least = self.problem.least_weighted(self.affine.weights + positive, start, known)
+        least = self.problem.least_weighted(self.affine.weights + positive, start)
         # Constants may be larger than stated; the bounds are on what was measured.
         return self._base + least - float(positive @ (self.upper_bounds + slack))
 
-    def violation_bound(self, multipliers: Array, known: BoundCache | None) -> float:
+    def violation_bound(self, multipliers: Array) -> float:
         """On the largest excess: the positive parts are scaled to sum to one."""
         positive = np.maximum(multipliers, 0.0)
         size = float(positive.sum())
         if size == 0.0:
             return 0.0
-        least = self.problem.least_weighted(positive, None, known)
+        least = self.problem.least_weighted(positive)
         return (least - float(positive @ self.upper_bounds)) / size
 
     def missed(self, measures: Array) -> Array:
@@ -940,12 +929,10 @@ class Balanced(Criterion):
         nothing = np.zeros((k, 0)), np.zeros(0), np.zeros((0, 0)), np.zeros(0)
         return Domain(self._shares, *nothing, bounded=False)
 
-    def bound(
-        self, multipliers: Array, slack: float, start: Any, known: BoundCache | None
-    ) -> float:
+    def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         """Whatever the multipliers: the weights are known."""
         rounding = 4 * EPS * self.affine.scale
-        return self.problem.least_weighted(self._shares, start, known) - rounding
+        return self.problem.least_weighted(self._shares, start) - rounding
 
     def plain_multipliers(self) -> Array:
         return self._shares
@@ -971,9 +958,7 @@ class _LargestExcess(Criterion):
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
         return _simplex(len(self.upper_bounds), self.upper_bounds, near, mu)
 
-    def bound(
-        self, multipliers: Array, slack: float, start: Any, known: BoundCache | None
-    ) -> float:
+    def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         raise NotImplementedError("AtMost.violation_bound is the bound.")
 
     def weights_at(self, measures: Array, weights: Array) -> Array:
@@ -1016,9 +1001,7 @@ class _Spread(Criterion):
             start = (1.0 - mu) * parts.ravel() + mu * start
         return Domain(np.zeros(k), _signed(k), np.zeros(2 * k), balance, start)
 
-    def bound(
-        self, multipliers: Array, slack: float, start: Any, known: BoundCache | None
-    ) -> float:
+    def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         raise NotImplementedError("Equal.violation_bound is the bound.")
 
     def weights_at(self, measures: Array, weights: Array) -> Array:

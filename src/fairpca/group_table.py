@@ -11,18 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._linalg.types import Array
-from fairpca._rows.cells import TextTable, laid_out
-from fairpca._rows.checks import import_pandas
-from fairpca._rows.text import (
+from fairpca.problem import Problem
+from fairpca.text import (
+    TextTable,
     formatted,
     html_table,
     label_text,
+    laid_out,
     listed,
     most_of,
     number_format,
     short_texts,
 )
-from fairpca.problem import Problem
+from fairpca.validation import import_pandas
 
 _NO_CHANGE = 1e-9
 """Part of a group's variance below which it is neither better nor worse off: rounding."""

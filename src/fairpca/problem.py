@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -12,22 +12,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairpca._linalg import krylov
-from fairpca._linalg.bound_cache import BoundCache
 from fairpca._linalg.dense import DenseMatrices, checked_bases, complement, completed
 from fairpca._linalg.device import scatter_matrices
 from fairpca._linalg.graded import GradedLosses
-from fairpca._linalg.projection_cache import ProjectionCache
 from fairpca._linalg.types import Array, GroupMatrices
-from fairpca._rows.checks import check_choice
 from fairpca.criteria import Criterion, LeastLoss, as_criterion
 from fairpca.measures import EPS, AffineMeasure
 from fairpca.moments import GroupMoments
+from fairpca.validation import check_choice
 
 AGGREGATIONS = ("mean", "sum")
 CENTERINGS = ("global", "group")
 
 _NO_SPREAD, _NO_GROUP_SPREAD = 1e-10, 1e-13
 """Spread, relative to tr(A) and to the largest trace of a group, that counts as none."""
+
+_SAME_WEIGHTS = 1e-14
+"""Difference between weights, relative to what they weigh, at which they share a proof."""
 
 _NO_VARIANCE = 1e-13
 """Share of a group's trace that an eigenvalue may have by rounding alone."""
@@ -87,6 +88,11 @@ class Problem:
     own_bases: tuple[Array, ...] | None = None
     measured_by: tuple[Array, Array] | None = None
 
+    _proven: list[tuple[Array, float]] = field(default_factory=list, init=False, repr=False)
+    """Weights of sums of matrices, and the most that these keep, as far as it has been proven."""
+    _last_kept: list[tuple[Array, Array]] = field(default_factory=list, init=False, repr=False)
+    """The last subspaces that were asked for, and what each group keeps in them."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "moments", self.moments.without_folds())
         criterion = as_criterion(self.criterion)
@@ -114,7 +120,7 @@ class Problem:
         """Number of groups."""
         return len(self.moments.labels)
 
-    @property
+    @cached_property
     def goal(self) -> Criterion:
         """The criterion, applied to this problem: what solvers and certificates ask."""
         criterion: Criterion = self.criterion
@@ -285,6 +291,7 @@ class Problem:
         wanted.validate_groups(self.moments.labels, self.moments.group_names)
         other = copy(self)
         object.__setattr__(other, "criterion", wanted)
+        other.__dict__.pop("goal", None)
         if wanted.measure != own.measure:
             for name in ("affine", "rounding"):
                 other.__dict__.pop(name, None)
@@ -303,11 +310,17 @@ class Problem:
 
         With `retention`, P is the relaxed projector ``basis @ diag(retention) @ basis.T``.
         """
-        return self._projection_cache(basis, retention)
-
-    @cached_property
-    def _projection_cache(self) -> ProjectionCache:
-        return ProjectionCache(self._matrices)
+        if retention is not None:
+            return self._matrices.kept(basis, basis * retention)
+        for known, kept in self._last_kept:
+            if np.array_equal(known, basis):
+                return kept.copy()
+        # A copy has one order in memory, so that the same numbers keep the same to the last digit.
+        known = np.array(basis, order="C")
+        kept = self._matrices.kept(known, known)
+        # Of ordinary PCA and of the subspace that is judged, which are asked for again.
+        self._last_kept[:] = [(known, kept.copy()), *self._last_kept[:1]]
+        return kept
 
     def total_loss(self, basis: Array, retention: Array | None = None) -> float:
         """Weighted sum of the groups' losses."""
@@ -357,29 +370,37 @@ class Problem:
         errors = self.graded_losses.rounding(complement(self.least_loss_basis)[1])
         return float((errors / self.affine.units).max())
 
-    def least_weighted(
-        self, weights: Array, start: Array | None = None, known: BoundCache | None = None
-    ) -> float:
+    def least_weighted(self, weights: Array, start: Array | None = None) -> float:
         """Least value of ``sum_i weights_i * e_i`` over all subspaces, rounded downwards.
 
-        With many columns, `start`, a basis near the minimiser, saves time, and so do bounds that
-        are `known`.
+        With many columns, `start`, a basis near the minimiser, saves time.
         """
         affine = self.affine
         if self.graded_losses is not None:
             turn, offsets = self.total_eigenpairs[1], affine.offsets
             least = self.graded_losses.least(weights / affine.units, turn)
             return least - float(weights @ offsets + 4 * EPS * np.abs(weights) @ np.abs(offsets))
-        known = known if self.is_large else None  # few columns are as quick as a look-up
-        kept = None if known is None else known.find(weights, affine.traces)
-        if kept is None:
-            inner = weights / affine.units
+        inner = weights / affine.units
+        for proven, bound in self._proven:
+            # No group keeps more than its trace, so that nearby weights share a proof.
+            apart = float(np.abs(inner - proven) @ self.traces)
+            if apart <= _SAME_WEIGHTS * float(np.abs(inner) @ self.traces):
+                kept = bound + apart
+                break
+        else:
             kept = self._matrices.leading_sum_bound(inner, self.n_components, start)
-            if known is not None:
-                known.add(weights, kept)
+            self.remember_bound(inner, kept)
         # Less the rounding of sums and eigenvalues, so that the bound holds as printed.
         most = weights @ affine.constants - 16 * EPS * np.abs(weights) @ affine.sizes
         return float(most) - kept
+
+    def remember_bound(self, inner: Array, bound: float) -> None:
+        """Remember the most that ``sum_i inner_i * A_i`` keeps: with many columns a proof is dear.
+
+        Few columns are proven as quickly as they are looked up.
+        """
+        if self.is_large:
+            self._proven.append((inner.copy(), bound))
 
     def dual_bound(
         self,
@@ -387,17 +408,16 @@ class Problem:
         slack: float = 0.0,
         *,
         start: Array | None = None,
-        known: BoundCache | None = None,
     ) -> float:
         """Lower bound that the multipliers prove, whoever found them.
 
         No subspace has a smaller value (see `Certificate`), or none that violates the condition by
-        no more than `slack`: docs/exact_solver.md, section 16. `start` and `known` are as for
-        `least_weighted`.
+        no more than `slack`: docs/exact_solver.md, section 16. `start` is as for `least_weighted`.
+        With many columns what was proven once is remembered; another `Problem` proves it anew.
         """
-        return self.goal.bound(self._checked(multipliers), slack, start, known)
+        return self.goal.bound(self._checked(multipliers), slack, start)
 
-    def violation_bound(self, multipliers: ArrayLike, *, known: BoundCache | None = None) -> float:
+    def violation_bound(self, multipliers: ArrayLike) -> float:
         """Lower bound on how far any subspace is from the condition of the criterion.
 
         For `Equal` on the spread: the mean of the multipliers is taken out first, and they are
@@ -405,7 +425,7 @@ class Problem:
         the positive parts are scaled to sum to one. 0 for criteria without a condition.
         """
         goal, values = self.goal, self._checked(multipliers)
-        return goal.violation_bound(values, known) if isinstance(goal, LeastLoss) else 0.0
+        return goal.violation_bound(values) if isinstance(goal, LeastLoss) else 0.0
 
     def _checked(self, multipliers: ArrayLike) -> Array:
         values = np.asarray(multipliers, dtype=np.float64)

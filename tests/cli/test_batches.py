@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from fairpca.cli import main
-from fairpca.estimators.model_file import load_model
+from fairpca.model_file import load_model
 from fairpca.tables import reading
 from fairpca.tables.preparation import PreparationLearner
 from fairpca.tables.reading import Table

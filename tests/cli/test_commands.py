@@ -14,7 +14,7 @@ from pyarrow import feather
 from fairpca import AtMost, Balanced, Equal, FairPCA, MinMax, pareto_front
 from fairpca.cli import _options, _terminal, main
 from fairpca.datasets import load_adult
-from fairpca.estimators.model_file import load_model
+from fairpca.model_file import load_model
 from fairpca.report import report
 from said import piped
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from fairpca.cli import main
-from fairpca.estimators.model_file import load_model
+from fairpca.model_file import load_model
 from said import without_cautions
 
 from hostile import HOSTILE

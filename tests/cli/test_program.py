@@ -18,7 +18,7 @@ from pyarrow import feather
 
 from fairpca import FairPCA, audit
 from fairpca.cli import main
-from fairpca.estimators.model_file import load_model
+from fairpca.model_file import load_model
 from said import piped
 
 from people import FIT, people, prepared_by_hand
@@ -143,7 +143,7 @@ def test_help_version_and_completion_load_no_numerical_library():
         "assert not loaded, loaded\n"
         "import fairpca.inspection.audit, fairpca\n"
         "assert callable(fairpca.audit), 'the function, also where the module was loaded first'\n"
-        "from fairpca._rows.words import CRITERIA, MEASURES, SOLVER_NAMES\n"
+        "from fairpca.choices import CRITERIA, MEASURES, SOLVER_NAMES\n"
         "assert SOLVER_NAMES == tuple(fairpca.solvers.SOLVERS)\n"
         "assert CRITERIA == tuple(fairpca.criteria.CRITERIA)\n"
         "assert MEASURES == tuple(fairpca.measures.MEASURES)\n"
@@ -265,7 +265,7 @@ def test_what_fails_inside_ends_with_code_1(folder, capsys, monkeypatch):
     def fail(*_, **__):
         raise KeyError("odd")
 
-    monkeypatch.setattr(FairPCA, "fit_gathered", fail)
+    monkeypatch.setattr(FairPCA, "fit_data", fail)
     assert main(["fit", "people.csv", *FIT]) == 1
     shown = capsys.readouterr().err
     assert shown == "fairpca: internal error, KeyError: 'odd' (--debug shows where)\n"
@@ -275,6 +275,6 @@ def test_what_fails_inside_ends_with_code_1(folder, capsys, monkeypatch):
         (MemoryError(), 1, "not enough memory"),
         (ImportError("Semidefinite programs need cvxpy: install `fairpca[sdp]`."), 2, "[sdp]"),
     ]:
-        monkeypatch.setattr(FairPCA, "fit_gathered", lambda *_, f=failure: _raise(f))
+        monkeypatch.setattr(FairPCA, "fit_data", lambda *_, f=failure: _raise(f))
         assert main(["fit", "people.csv", *FIT]) == code
         assert said in capsys.readouterr().err

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from fairpca import FairPCA
 from fairpca.cli import main
 from fairpca.cli._options import TableOptions, arguments
-from fairpca.estimators.model_file import load_model
+from fairpca.model_file import load_model
 from fairpca.tables import reading
 from fairpca.tables.preparation import Preparation
 from said import without_cautions

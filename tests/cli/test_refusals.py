@@ -11,7 +11,7 @@ import pytest
 
 from fairpca import FairPCA
 from fairpca.cli import _fitting, main
-from fairpca.estimators.model_file import save_model
+from fairpca.model_file import save_model
 from fairpca.tables import writing
 from said import without_cautions
 

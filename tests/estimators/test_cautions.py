@@ -20,12 +20,12 @@ from fairpca import (
     audit,
     pareto_front,
 )
+from fairpca.data import prepare_data
 from fairpca.datasets import load_adult, load_credit
-from fairpca.estimators import chance
-from fairpca.estimators.cautions import BEGINNING, cautions
-from fairpca.estimators.chance import indistinct_groups
-from fairpca.estimators.drawn import RandomGroups, SomeRows, often_drawn
-from fairpca.estimators.gather import gather
+from fairpca.generalization import chance
+from fairpca.generalization.cautions import BEGINNING, cautions
+from fairpca.generalization.chance import indistinct_groups
+from fairpca.generalization.drawn import RandomGroups, SomeRows, often_drawn
 from fairpca.group_table import GroupTable
 from fairpca.report import report
 
@@ -50,9 +50,9 @@ def said_by_fit(X, labels, r=2, **choices):
 
 def judged(X, groups, r, **choices):
     """Which groups of rows may be chance."""
-    gathered = gather(X, groups)
-    problem = gathered.problem(r, **choices)
-    return indistinct_groups(problem, pca_table(problem), gathered)
+    grouped_data = prepare_data(X, groups)
+    problem = grouped_data.problem(r, **choices)
+    return indistinct_groups(problem, pca_table(problem), grouped_data)
 
 
 def pca_table(problem):
@@ -166,12 +166,12 @@ def test_drawn_groups_are_what_random_groups_have(n, few, far):
         labels = rng.permutation(np.arange(n) < few)
         problem = Problem(GroupMoments.from_rows(X, labels, sample_weight=weights), 2)
         found.append(problem.disparities(problem.pca_basis)[1])
-    gathered = gather(X, labels, weights)
-    problem = gathered.problem(2)
+    grouped_data = prepare_data(X, labels, weights)
+    problem = grouped_data.problem(2)
     unit = float(problem.total_eigenpairs[0].sum())
     rows = problem.moments.effective_count
     noise = 1.0 / rows[1:] - 1.0 / rows.sum()
-    some = SomeRows(problem, gathered, unit)
+    some = SomeRows(problem, grouped_data, unit)
     drawn = np.concatenate(list(RandomGroups.from_rows(some, 2).disparities(noise[0])))
     most = unit * np.sort(drawn)[-4]
     assert 0.8 <= np.mean(found <= most) <= 1.0
@@ -189,12 +189,14 @@ def test_what_chance_makes_at_most_is_more_than_random_groups_have(tails, shares
     X, labels = rows_of("slow", 4000, 12, 2, tails), shared_out(4000, SHARES[shares])
     ratios = []
     for _ in range(30):
-        gathered = gather(X, rng.permutation(labels))
-        problem = gathered.problem(4)
+        grouped_data = prepare_data(X, rng.permutation(labels))
+        problem = grouped_data.problem(4)
         values = problem.total_eigenpairs[0]
         unit = values.sum()
         rows = problem.moments.count
-        groups = chance._Groups(problem, gathered, values / unit, unit, 1 / rows - 1 / rows.sum())
+        groups = chance._Groups(
+            problem, grouped_data, values / unit, unit, 1 / rows - 1 / rows.sum()
+        )
         most = unit * groups._tails(groups._some_rows, near=False).most_by_chance(groups.noise)
         ratios.append(problem.disparities(problem.pca_basis) / most)
     assert np.max(ratios) < 1.0
@@ -207,10 +209,10 @@ def test_a_few_rows_far_out_are_missed_by_their_variance():
     far = X.copy()
     far[3:4000:1000] *= 100.0
     for rows, typical in ((X, True), (far, False)):
-        gathered = gather(rows, np.arange(40_000) % 2)
-        problem = gathered.problem(2)
+        grouped_data = prepare_data(rows, np.arange(40_000) % 2)
+        problem = grouped_data.problem(2)
         values = problem.total_eigenpairs[0]
-        groups = chance._Groups(problem, gathered, values / values.sum(), values.sum(), None)
+        groups = chance._Groups(problem, grouped_data, values / values.sum(), values.sum(), None)
         assert (groups._tails(groups._some_rows, near=False) is not None) is typical
 
 
@@ -256,7 +258,7 @@ def test_a_small_disparity_beside_large_ones_is_of_no_interest():
     few = np.arange(1000) >= 900
     X[few] = X[few][:, ::-1]
     fair = FairPCA(2).fit(X, sensitive_features=few)
-    problem = gather(X, few).problem(2)
+    problem = prepare_data(X, few).problem(2)
     assert fair.group_table_.pca_disparity[0] < 0.1 * fair.group_table_.disparity.max()
     assert not indistinct_groups(problem, fair.group_table_).any()
 
@@ -338,11 +340,11 @@ def test_rows_are_asked_with_their_weights():
     far = rng.random(4000) < 0.02
     X[far] *= 10.0
     for weights, least, most in ((None, 20.0, 60.0), (np.where(far, 0.0, 2.0), 1.0, 1.2)):
-        gathered = gather(X, labels, weights)
-        problem = gathered.problem(2)
+        grouped_data = prepare_data(X, labels, weights)
+        problem = grouped_data.problem(2)
         values = problem.total_eigenpairs[0]
         unit = values.sum()
-        groups = chance._Groups(problem, gathered, values / unit, unit, None)
+        groups = chance._Groups(problem, grouped_data, values / unit, unit, None)
         tails = groups._tails(groups._some_rows, near=False).pairs
         # Against all rows at once.
         some = np.ones(4000) if weights is None else weights / 2.0

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from fairpca import FairnessWarning, FairPCA, GroupMoments
-from fairpca.estimators.model_file import load_model, save_model
-from fairpca.files.scatters import check_scatters
-from fairpca.sources.checkpoint import Pass
+from fairpca.files.moments_file import check_scatters
+from fairpca.model_file import load_model, save_model
+from fairpca.sources.files import Pass
 from studies.file_mutations import archive_of, members_of, npy, twice, with_sums
 from studies.fuzz_files import KINDS
 

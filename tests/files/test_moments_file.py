@@ -13,8 +13,8 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import GroupMoments
-from fairpca._rows.labels import MISSING
-from fairpca.estimators.model_file import load_model
+from fairpca.groups import MISSING
+from fairpca.model_file import load_model
 
 RNG_ROWS = np.random.default_rng(0).normal(size=(40, 3)) * [1e-8, 1.0, 1e8] + [0.0, 1e6, 3.0]
 

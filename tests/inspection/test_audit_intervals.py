@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairPCA, audit
-from fairpca._rows import row_space
+from fairpca.moments import row_space
 
 pytestmark = pytest.mark.untraced
 
@@ -315,5 +315,5 @@ def test_what_is_asked_for_wrongly(monkeypatch):
 def test_large_subspaces_are_not_kept(monkeypatch):
     X, groups = people()
     assert FairPCA(2).fit(X, sensitive_features=groups).baselines_.nbytes == 8 * 3 * 5 * 2
-    monkeypatch.setattr("fairpca.estimators.baselines._MOST_BYTES", 8 * 2 * 5 * 2 - 1)
+    monkeypatch.setattr("fairpca.fair_pca._MOST_BYTES", 8 * 2 * 5 * 2 - 1)
     assert FairPCA(2).fit(X, sensitive_features=groups).baselines_ is None

@@ -26,8 +26,9 @@ from fairpca import (
 )
 from fairpca.datasets import load_adult, load_credit
 from fairpca.report import report
-from fairpca.solvers._exact import effort
-from fairpca.solvers._exact.run import Workspace, search_space
+from fairpca.solvers._exact import space
+from fairpca.solvers._exact.space import search_space
+from fairpca.solvers.exact import Workspace
 from fairpca.solvers.front_sweep import _come_back, _Spread
 from said import piped
 
@@ -377,7 +378,7 @@ def gapped_problem():
 @pytest.mark.parametrize("over", ["largest", "spread"])
 def test_a_front_when_time_is_up_has_what_is_known_and_says_so(over, monkeypatch):
     problem, now = gapped_problem(), [0.0]
-    monkeypatch.setattr(effort.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(space.time, "monotonic", lambda: now[0])
 
     def pass_time(what, done, total):
         now[0] = float(what.startswith("finding the points") and done >= 3)

@@ -15,7 +15,7 @@ from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments, Problem
 from fairpca._linalg import device as device_module
 from fairpca._linalg.backends import device_library, is_cpu, namespace, to_host
 from fairpca._linalg.device import DeviceMatrices, DeviceStack, scatter_matrices
-from fairpca.estimators import cross_fit
+from fairpca.generalization import cross_fit
 
 from devices import missing
 from same_fit import assert_same_choice, assert_same_fit
@@ -84,7 +84,7 @@ def test_moments_are_those_of_numpy(put, mean, weighted):
 
 
 def test_blocks_and_panels_add_up(put, monkeypatch):
-    import fairpca._rows.device_sums as module
+    import fairpca.moments.sums as module
 
     monkeypatch.setattr(module, "_BLOCK_BYTES", 8 * 40 * 70)
     monkeypatch.setattr(module, "_PANEL", 7)

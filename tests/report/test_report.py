@@ -20,8 +20,8 @@ from fairpca import (
     MinMax,
     pareto_front,
 )
+from fairpca.data import GroupedData
 from fairpca.datasets import load_adult
-from fairpca.estimators.gather import Gathered
 from fairpca.measures import MEASURES
 from fairpca.report import report
 from fairpca.report._facts import Facts, describe
@@ -548,7 +548,7 @@ def facts_of(front, **changes):
     names = [str(label) for label in front.problem.moments.labels]
     moments = front.problem.moments
     data = describe(
-        Gathered(moments, rows=np.zeros((2, moments.n_features))), moments, None, None, 5
+        GroupedData(moments, rows=np.zeros((2, moments.n_features))), moments, None, None, 5
     )
     return Facts(front, names, data, None, np.zeros(len(names), dtype=bool))
 

@@ -10,9 +10,9 @@ import pytest
 import scipy.sparse
 
 from fairpca import FairnessWarning, GroupMoments, Problem, pareto_front
-from fairpca._rows.words import MIN_ROWS
+from fairpca.choices import MIN_ROWS
 from fairpca.cli import main
-from fairpca.estimators.gather import gather
+from fairpca.data import prepare_data
 from fairpca.report import report
 from fairpca.report._report import losses_by_dimension, places_of_rows
 from fairpca.report._text import shown_names
@@ -237,8 +237,8 @@ def test_losses_by_dimension_are_those_of_ordinary_pca(d):
 def test_rows_lie_where_the_components_put_them():
     X, groups = rows_of(3000), np.repeat(["many", "some"], [2950, 50])
     front = pareto_front(X, sensitive_features=groups, n_components=2, n_points=3)
-    gathered = gather(X, groups)
-    found = places_of_rows(front, gathered, 500, 5, np.random.default_rng(0))
+    grouped_data = prepare_data(X, groups)
+    found = places_of_rows(front, grouped_data, 500, 5, np.random.default_rng(0))
     codes = np.array(found["groups"])
     assert found["shown"] == len(codes) == len(found["places"][0])
     assert 498 <= len(codes) <= 500
@@ -258,7 +258,7 @@ def test_rows_lie_where_the_components_put_them():
             own = all_rows[groups == ("many", "some")[code]]
             assert (np.abs(own - row) <= step).all(axis=1).any()
     for too_few in (0, 1):
-        assert places_of_rows(front, gathered, too_few, 5, np.random.default_rng(0)) is None
+        assert places_of_rows(front, grouped_data, too_few, 5, np.random.default_rng(0)) is None
     assert (
         "Every mark is one row"
         not in report(X, sensitive_features=groups, rows_shown=0, **QUICK).html()

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse
 
 from fairpca import FairnessWarning, MinMax
-from fairpca.estimators.gather import gather
+from fairpca.data import prepare_data
 from fairpca.report import report
 from fairpca.report._facts import repeats
 
@@ -64,7 +64,7 @@ def test_repeated_rows_are_said():
 
 
 def gathered_rows(X):
-    return gather(X, np.resize(["a", "b"], X.shape[0]))
+    return prepare_data(X, np.resize(["a", "b"], X.shape[0]))
 
 
 def test_rows_are_not_said_to_be_repeated_where_that_is_no_wonder():
@@ -80,7 +80,7 @@ def test_rows_are_not_said_to_be_repeated_where_that_is_no_wonder():
     labels = np.resize(["a", "b"], 350).astype(object)
     labels[220:] = None
     with pytest.warns(FairnessWarning, match="130 of 350 rows are left out"):
-        assert repeats(gather(twice, labels, missing_labels="drop")) is None
+        assert repeats(prepare_data(twice, labels, missing_labels="drop")) is None
     # Nor are people who are alike but for their age, though the columns tell much of each other.
     grade = rng.integers(0, 30, 3000)
     work = np.column_stack([rng.integers(18, 80, 3000), grade, grade**2, grade**3])

@@ -5,11 +5,9 @@ import pytest
 
 from fairpca._linalg.dense import complement
 from fairpca.criteria import project_on_simplex
-from fairpca.solvers._exact.dual import maximise_dual
-from fairpca.solvers._exact.forms import Forms
-from fairpca.solvers._exact.local import _SubspaceDescent, is_isolated, refine
-from fairpca.solvers._exact.multistart import _all_seen
-from fairpca.solvers._exact.smoothing import smoothed_sum
+from fairpca.solvers._exact.dual import maximise_dual, smoothed_sum
+from fairpca.solvers._exact.local import _all_seen, _SubspaceDescent, is_isolated, refine
+from fairpca.solvers._exact.space import Forms
 
 from alone import at_most, domain, equal, excess, minmax, spread, within_budget
 from problems import problem_of, random_basis, random_problem

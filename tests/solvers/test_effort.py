@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairpca import ExactSolver, FairPCA, Problem
-from fairpca.estimators.callbacks import listening
+from fairpca.fair_pca import listening
 
 from problems import problem_of, random_matrices
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fairpca import AtMost
-from fairpca.solvers._exact.forms import Forms
-from fairpca.solvers._exact.smoothing import smoothed_sum
+from fairpca.solvers._exact.dual import smoothed_sum
+from fairpca.solvers._exact.space import Forms
 from fairpca.solvers._exact.two_groups import _evaluate
 
 from measured import (

@@ -13,11 +13,10 @@ from sklearn.preprocessing import StandardScaler
 from fairpca import Equal, ExactSolver, FairPCA, GroupMoments, ParetoDescent, Problem
 from fairpca._linalg.dense import min_norm_point, polar_factor, qr_factor
 from fairpca.datasets import load_adult, load_credit
-from fairpca.estimators.callbacks import listening
+from fairpca.fair_pca import listening
 from fairpca.objectives import MeanDistance, PaperObjectives, TotalLoss
 from fairpca.solvers import pareto_starts
-from fairpca.solvers._descent import descend
-from fairpca.solvers.pareto import non_dominated
+from fairpca.solvers.pareto import descend, non_dominated
 
 from problems import KINDS, problem_of, random_basis, random_problem
 

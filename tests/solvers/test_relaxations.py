@@ -16,7 +16,7 @@ from fairpca import FairPCA, GroupMoments, Problem
 from fairpca.datasets import load_adult, load_credit
 from fairpca.solvers import MultiplicativeWeights, SDPRelaxation
 from fairpca.solvers._exact.dual import maximise_dual
-from fairpca.solvers._exact.forms import Forms
+from fairpca.solvers._exact.space import Forms
 from fairpca.solvers._rounding import project_on_fantope, round_relaxed
 from fairpca.solvers.exact import best_multipliers
 from studies import exact_cases

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fairpca import parity
+from fairpca import comparators as parity
 from fairpca.solvers import SOLVERS
 from studies import rivals
 

@@ -18,7 +18,7 @@ from sklearn import config_context
 from sklearn.exceptions import NotFittedError
 
 from fairpca import FairnessWarning, FairPCA, GroupMoments
-from fairpca.estimators import cross_fit
+from fairpca.generalization import cross_fit
 from fairpca.sources import read_moments, transform_distributed
 
 from clusters import NAMES, people

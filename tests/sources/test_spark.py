@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from fairpca import FairnessWarning, FairPCA, GroupMoments
-from fairpca.estimators import cross_fit
+from fairpca.generalization import cross_fit
 from fairpca.sources import read_moments, transform_distributed
 
 from clusters import NAMES, people

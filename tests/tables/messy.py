@@ -584,7 +584,7 @@ case(
 )
 case(
     "times in Parquet",
-    lambda: parquet(base(seen=pd.to_datetime(days()))),
+    lambda: parquet(base(seen=pd.to_datetime(days()).astype("datetime64[ms]"))),
     file="t.parquet",
     expected=(
         "Column 'seen' holds dates or times (its type is timestamp[ms]): turn them into "

@@ -1,5 +1,6 @@
 """Linear algebra with NumPy's arrays: matrices that are whole, paths between subspaces, signs."""
 
+import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg import LinAlgWarning
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf
 from scipy.optimize import nnls
@@ -238,7 +240,10 @@ def min_norm_point(vectors: Array, divisors: Array | None = None) -> Array:
     np.divide(rows, scale if scale > 0 else 1.0, out=system[:-1])
     target = np.zeros(len(system))
     target[-1] = 1.0
-    found = nnls(system, target)[0]
+    with warnings.catch_warnings():
+        # SciPy before 1.15 warns where vectors are nearly dependent: then many points are as near.
+        warnings.simplefilter("ignore", LinAlgWarning)
+        found = nnls(system, target)[0]
     weights: Array = found / found.sum()
     return weights
 

@@ -8,12 +8,11 @@ import numpy as np
 
 from fairpca import FairPCA, GroupTable
 from fairpca._linalg.types import Array
-from fairpca._rows.cells import TextTable
-from fairpca._rows.text import WHERE_ALL_ARE, short_texts
 from fairpca.cli._prepared import PreparedTable
 from fairpca.cli._terminal import Heading
 from fairpca.measures import BY_NOUN
 from fairpca.tables.columns import quoted
+from fairpca.text import WHERE_ALL_ARE, TextTable, short_texts
 
 _MOST_SHOWN = 5
 """How many columns of a kind are named."""

@@ -13,7 +13,7 @@ import numpy as np
 import pandas
 
 from fairpca import FairPCA, GroupTable, ParetoFront
-from fairpca._rows.words import FRONTS
+from fairpca.choices import FRONTS
 from fairpca.cli._options import FitOptions, arguments
 from fairpca.cli._prepared import PreparedTable, without_repeating
 from fairpca.cli._terminal import (
@@ -25,7 +25,7 @@ from fairpca.cli._terminal import (
     stage,
     writing,
 )
-from fairpca.estimators.callbacks import listening
+from fairpca.fair_pca import listening
 from fairpca.inspection.audit import Auditor, squared_errors
 from fairpca.inspection.front import front_of
 from fairpca.report import Report, import_jinja2
@@ -55,7 +55,7 @@ def find_front(
     _check_shape(prepared, dimension)
     with stage("finding the points of the front") as progress:
         return front_of(
-            prepared.gathered(),
+            prepared.grouped_data(),
             dimension,
             points,
             progress,
@@ -69,11 +69,11 @@ def find_front(
 @refusing()
 def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -> GroupTable:
     """What each group loses with a reduction of prepared columns; choices are as for `audit`."""
-    gathered = prepared.gathered("intersections", reduce_wide=True)
-    position = {label: i for i, label in enumerate(gathered.moments.labels)}
-    space, gathered = gathered.space, gathered.grouped(prepared.options.groups)
-    auditor = Auditor(reduction, gathered.moments, reduction.n_components_, **chosen)
-    every, start = range(len(gathered.moments.labels)), 0
+    grouped_data = prepared.grouped_data("intersections", reduce_wide=True)
+    position = {label: i for i, label in enumerate(grouped_data.moments.labels)}
+    space, grouped_data = grouped_data.space, grouped_data.grouped(prepared.options.groups)
+    auditor = Auditor(reduction, grouped_data.moments, reduction.n_components_, **chosen)
+    every, start = range(len(grouped_data.moments.labels)), 0
     for batch, rows in prepared.batches("auditing the model", prepared.options.sensitive):
         labelled = prepared.labelled(batch)
         groups = label_groups(labelled, prepared.options.sensitive, prepared.options.missing_labels)
@@ -81,7 +81,7 @@ def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -
         # Of a batch without any label there are codes, but no groups.
         codes = np.array([*(position.get(label, -1) for label in groups.labels), -1])[groups.codes]
         codes = codes if groups.kept is None else np.where(groups.kept, codes, -1)
-        some = replace(gathered, codes=codes, weights=None)
+        some = replace(grouped_data, codes=codes, weights=None)
         if space is not None and chosen["baseline"] == "rows":
             rows = space.rows[start : start + len(rows)]
         start += len(rows)
@@ -205,14 +205,14 @@ def _fit(
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
-        gathered = prepared.gathered(reduce_wide=True)
+        grouped_data = prepared.grouped_data(reduce_wide=True)
         fair = FairPCA(
             n_components,
             missing_labels=prepared.options.missing_labels,
             groups=prepared.options.groups,
-            **options.parameters(gathered.moments),
+            **options.parameters(grouped_data.moments),
         )
-        fair.fit_gathered(gathered)
+        fair.fit_data(grouped_data)
     return fair, caught
 
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from fairpca._rows.text import ALL, listed
-from fairpca._rows.words import (
+from fairpca.choices import (
     CRITERIA,
     ENCODINGS,
     FRONTS,
@@ -27,6 +26,7 @@ from fairpca._rows.words import (
     UNKNOWN,
 )
 from fairpca.cli._terminal import BadInputError, refusing
+from fairpca.text import ALL, listed
 
 if TYPE_CHECKING:
     from fairpca.criteria import Criterion as FairnessCriterion
@@ -197,8 +197,8 @@ class FitOptions:
 
     @refusing()
     def __post_init__(self) -> None:
-        from fairpca._rows.checks import check_choice, check_number
-        from fairpca.estimators.shrinkage import check_shrinkage
+        from fairpca.generalization.cross_fit import check_shrinkage
+        from fairpca.validation import check_choice, check_number
 
         check_choice("--criterion", self.criterion, CRITERIA)
         check_number("--tolerance", self.tolerance, least=0.0)
@@ -297,7 +297,7 @@ def unique(names: Sequence[str]) -> tuple[str, ...]:
 @refusing()
 def check_front(criterion: str) -> None:
     """Refuse a criterion that no front leads to."""
-    from fairpca._rows.checks import check_choice
+    from fairpca.validation import check_choice
 
     check_choice("--criterion", criterion, FRONTS)
 
@@ -464,7 +464,7 @@ class TableOptions:
 
     @refusing()
     def __post_init__(self) -> None:
-        from fairpca._rows.checks import check_choice
+        from fairpca.validation import check_choice
 
         for field in fields(self):
             value = getattr(self, field.name)

@@ -20,21 +20,21 @@ import pyarrow
 
 from fairpca import FairPCA, GroupMoments
 from fairpca._linalg.types import Array
-from fairpca._rows.folds import in_folds
-from fairpca._rows.groups import warn_of_dropped
-from fairpca._rows.labels import (
+from fairpca.choices import READABLE
+from fairpca.cli._options import TableOptions, unique
+from fairpca.cli._terminal import BadInputError, check_suffix, failure, refusing, stage, writing
+from fairpca.data import GroupedData, prepare_data
+from fairpca.exceptions import FairnessWarning, warn_user
+from fairpca.folds import in_folds
+from fairpca.groups import (
     MISSING,
     Orders,
     check_number_of_groups,
     merged_orders,
     refuse_measurements,
+    warn_of_dropped,
 )
-from fairpca._rows.words import READABLE
-from fairpca.cli._options import TableOptions, unique
-from fairpca.cli._terminal import BadInputError, check_suffix, failure, refusing, stage, writing
-from fairpca.estimators.gather import Gathered, gather
-from fairpca.estimators.model_file import FairModel, load_model
-from fairpca.exceptions import FairnessWarning, warn_user
+from fairpca.model_file import FairModel, load_model
 from fairpca.moments import MomentSum
 from fairpca.tables.columns import Encoded, encode_labels, label_groups, require_columns
 from fairpca.tables.preparation import (
@@ -121,7 +121,7 @@ def _spooled() -> Path:
 class PreparedTable:
     """The columns of numbers that a table became, and the groups of its rows.
 
-    A table in memory has `rows` and `groups`, as `gather` takes them; of one that is read in
+    A table in memory has `rows` and `groups`, as `prepare_data` takes them; of one that is read in
     batches there are the `moments`; and of one that has not been read there is nothing yet.
     """
 
@@ -166,13 +166,13 @@ class PreparedTable:
         """The batch with the labels by which its rows are grouped."""
         return batch if self.regrouping is None else self.regrouping.apply(batch)
 
-    def gathered(self, groups: str = "", *, reduce_wide: bool = False) -> Gathered:
-        """The table as it is fitted to; `groups` and `reduce_wide` are as for `gather`."""
+    def grouped_data(self, groups: str = "", *, reduce_wide: bool = False) -> GroupedData:
+        """The table as it is fitted to; `groups` and `reduce_wide` are as for `prepare_data`."""
         groups = groups or self.options.groups
         if self.moments is not None:
-            return Gathered.from_moments(self.moments, groups)
+            return GroupedData.from_moments(self.moments, groups)
         with without_repeating():
-            return gather(
+            return prepare_data(
                 self.rows,
                 self.groups,
                 missing_labels=self.options.missing_labels,

@@ -17,9 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from fairpca._rows.cells import WIDTH, Line, TextTable, left_to_right, printable, wrapped
-from fairpca._rows.text import listed
 from fairpca.exceptions import FairnessWarning
+from fairpca.text import WIDTH, Line, TextTable, left_to_right, listed, printable, wrapped
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,9 +6,9 @@ from functools import lru_cache
 import numpy as np
 from sklearn.utils import Bunch
 
-from fairpca._rows.checks import check_choice
 from fairpca.datasets._bunch import make_bunch
 from fairpca.datasets._table import Attribute, Column, Table, frozen, read_rows, read_text
+from fairpca.validation import check_choice
 
 
 def load_adult(

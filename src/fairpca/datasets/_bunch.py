@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from fairpca._rows.checks import check_choice, import_pandas
-from fairpca._rows.text import listed
 from fairpca.datasets._table import Attribute, Column, Table
+from fairpca.text import listed
+from fairpca.validation import check_choice, import_pandas
 
 SUBSETS = ("train", "test", "all")
 ENCODINGS = ("codes", "onehot", "numeric")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._rows.text import short_text
+from fairpca.text import short_text
 
 MOST_ROWS = 2**53
 """Counts above this cannot all be told apart as float64, in which sums of rows are divided."""

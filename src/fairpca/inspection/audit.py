@@ -12,21 +12,10 @@ from sklearn.utils import _safe_indexing, check_array, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import (
-    check_choice,
-    check_flag,
-    check_same_index,
-    check_whole_number,
-)
-from fairpca._rows.labels import GROUPINGS
-from fairpca._rows.named import chosen_columns, named_columns, without_columns
-from fairpca._rows.text import formatted, group_name, number_format
-from fairpca._rows.words import BASELINES
-from fairpca.estimators.baselines import Baselines, baselines_of
-from fairpca.estimators.cautions import TO_AUDIT, warn_of_cautions
-from fairpca.estimators.gather import gather
-from fairpca.estimators.pipelines import find_reduction
-from fairpca.estimators.resampling import (
+from fairpca.choices import BASELINES
+from fairpca.data import prepare_data
+from fairpca.fair_pca import Baselines, baselines_of
+from fairpca.generalization.bootstrap import (
     SEED,
     Drawn,
     Pieces,
@@ -40,9 +29,19 @@ from fairpca.estimators.resampling import (
     own_pieces,
     unbiased_ends,
 )
+from fairpca.generalization.cautions import TO_AUDIT, warn_of_cautions
 from fairpca.group_table import GroupIntervals, GroupTable
+from fairpca.groups import GROUPINGS, chosen_columns, named_columns, without_columns
+from fairpca.inspection.pipelines import find_reduction
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
+from fairpca.text import formatted, group_name, number_format
+from fairpca.validation import (
+    check_choice,
+    check_flag,
+    check_same_index,
+    check_whole_number,
+)
 
 _BLOCK_VALUES = 2**22
 """Numbers that are reduced, or measured, at once: 32 MB."""
@@ -153,7 +152,7 @@ def audit(
     if baseline == "training":
         baselines_of(estimator)  # before any work
     X = entering(step.rows(X), estimator, left_out)
-    gathered = gather(
+    grouped_data = prepare_data(
         X,
         sensitive_features,
         sample_weight,
@@ -164,21 +163,21 @@ def audit(
     )
     # What groups lose in subspaces of their own is the same in the space that the rows span. That
     # itself is as large as the rows, and no longer needed.
-    in_space = gathered.space is not None and baseline == "rows"
-    rows = gathered.space.rows if in_space else gathered.rows  # type: ignore[union-attr]
-    gathered = replace(gathered, space=None)
+    in_space = grouped_data.space is not None and baseline == "rows"
+    rows = grouped_data.space.rows if in_space else grouped_data.rows  # type: ignore[union-attr]
+    grouped_data = replace(grouped_data, space=None)
     # Sparse rows that have been checked are in a format that can be cut.
-    source = gathered.rows if scipy.sparse.issparse(X) else X
-    errors, r = squared_errors(estimator, source, gathered.rows)
+    source = grouped_data.rows if scipy.sparse.issparse(X) else X
+    errors, r = squared_errors(estimator, source, grouped_data.rows)
     chosen: dict[str, Any] = {"baseline": baseline, "n_resamples": n_resamples}
-    auditor = Auditor(estimator, gathered.moments, r, **chosen, random_state=random_state)
-    for group in range(len(gathered.moments.labels)):
-        members = np.flatnonzero(gathered.members(group))
-        auditor.add(group, rows, members, errors, gathered.weights)
+    auditor = Auditor(estimator, grouped_data.moments, r, **chosen, random_state=random_state)
+    for group in range(len(grouped_data.moments.labels)):
+        members = np.flatnonzero(grouped_data.members(group))
+        auditor.add(group, rows, members, errors, grouped_data.weights)
         auditor.finish(group)
     table = auditor.table()
     if auditor.problem is not None:
-        at_hand = None if in_space else gathered
+        at_hand = None if in_space else grouped_data
         warn_of_cautions(auditor.problem, table, at_hand, advice=TO_AUDIT)
     return table
 
@@ -194,7 +193,9 @@ def squared_errors(estimator: Any, X: Any, rows: Any) -> tuple[Array, int]:
     """Squared reconstruction error of each row, and the number of dimensions."""
     errors = np.empty(rows.shape[0])
     for part, block in dense_blocks(rows):
-        reduced = estimator.transform(_safe_indexing(X, part))
+        # scikit-learn indexes tables of pyarrow from 1.7 on.
+        some = X[part] if type(X).__module__.startswith("pyarrow") else _safe_indexing(X, part)
+        reduced = estimator.transform(some)
         restored = estimator.inverse_transform(reduced)
         restored = check_array(restored, dtype=np.float64, accept_sparse=True)
         restored = restored.toarray() if scipy.sparse.issparse(restored) else restored

@@ -15,8 +15,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairpca._linalg.types import Array
-from fairpca._rows.cells import TextTable, laid_out
-from fairpca._rows.checks import (
+from fairpca.criteria import AtMost, Criterion, Equal
+from fairpca.data import GroupedData, prepare_data
+from fairpca.exceptions import FairnessWarning
+from fairpca.fair_pca import FairPCA, listening
+from fairpca.generalization.cautions import warn_of_cautions, warn_of_one_group
+from fairpca.group_table import GroupTable
+from fairpca.groups import GROUPINGS
+from fairpca.problem import Problem
+from fairpca.solution import Solution
+from fairpca.solvers import ExactSolver, check_sweep, end_of_front, sweep
+from fairpca.text import TextTable, distinct_texts, formatted, html_table, laid_out, number_format
+from fairpca.validation import (
     Progress,
     check_choice,
     check_flag,
@@ -25,18 +35,6 @@ from fairpca._rows.checks import (
     check_seed,
     import_pandas,
 )
-from fairpca._rows.labels import GROUPINGS
-from fairpca._rows.text import distinct_texts, formatted, html_table, number_format
-from fairpca.criteria import AtMost, Criterion, Equal
-from fairpca.estimators.callbacks import listening
-from fairpca.estimators.cautions import warn_of_cautions, warn_of_one_group
-from fairpca.estimators.fair_pca import FairPCA
-from fairpca.estimators.gather import Gathered, gather
-from fairpca.exceptions import FairnessWarning
-from fairpca.group_table import GroupTable
-from fairpca.problem import Problem
-from fairpca.solution import Solution
-from fairpca.solvers import ExactSolver, check_sweep, end_of_front, sweep
 
 _SHOWN_POINTS = 8
 """Points in the printed table of a front."""
@@ -591,8 +589,8 @@ def gathered_front(
     groups: str,
     keep_sensitive: bool,
     **options: Any,
-) -> tuple[ParetoFront, Gathered]:
-    """The same, and the rows as they were gathered; wrong options are refused before any work.
+) -> tuple[ParetoFront, GroupedData]:
+    """The same, and the rows as they were grouped_data; wrong options are refused before any work.
 
     The options are those of `pareto_front` that `front_of` takes; all must be given.
     """
@@ -605,7 +603,7 @@ def gathered_front(
     check_progress(progress)
     if sensitive_features is None:
         raise ValueError("sensitive_features must name the group of each row, got None.")
-    gathered = gather(
+    grouped_data = prepare_data(
         X,
         sensitive_features,
         sample_weight,
@@ -614,11 +612,11 @@ def gathered_front(
         keep_sensitive=keep_sensitive,
         n_components=n_components,
     )
-    return front_of(gathered, n_components, n_points, progress, **options), gathered
+    return front_of(grouped_data, n_components, n_points, progress, **options), grouped_data
 
 
 def front_of(
-    gathered: Gathered,
+    grouped_data: GroupedData,
     n_components: int | float,
     n_points: int,
     progress: Progress | None = None,
@@ -629,8 +627,8 @@ def front_of(
     gap: float | None = None,
     time_limit: float | None = None,
 ) -> ParetoFront:
-    """The front of gathered rows, whose groups are warned of."""
-    warn_of_one_group(gathered.moments)
+    """The front of grouped_data rows, whose groups are warned of."""
+    warn_of_one_group(grouped_data.moments)
     limits: dict[str, Any] = {"gap": gap, "time_limit": time_limit}
     if not isinstance(n_components, Integral):
         solver = ExactSolver(random_state=random_state, **limits)
@@ -642,8 +640,8 @@ def front_of(
             warnings.catch_warnings(),
         ):
             warnings.simplefilter("ignore", FairnessWarning)  # the front warns of the same
-            n_components = fair.fit_gathered(gathered).n_components_
-    problem = gathered.problem(int(n_components), criterion=criterion)
+            n_components = fair.fit_data(grouped_data).n_components_
+    problem = grouped_data.problem(int(n_components), criterion=criterion)
     front = ParetoFront.from_problem(
         problem,
         n_points,
@@ -653,7 +651,7 @@ def front_of(
         **limits,
     )
     table = GroupTable.from_problem(problem, front[-1].group_losses, "fair")
-    warn_of_cautions(problem, table, gathered)
+    warn_of_cautions(problem, table, grouped_data)
     return front
 
 

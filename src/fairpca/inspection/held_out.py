@@ -19,8 +19,16 @@ from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from fairpca._linalg.dense import leading_eigenpairs
 from fairpca._linalg.types import Array
-from fairpca._rows.cells import TextTable, laid_out
-from fairpca._rows.checks import (
+from fairpca.criteria import as_criterion
+from fairpca.exceptions import FairnessWarning, warn_user
+from fairpca.fair_pca import FairPCA
+from fairpca.groups import chosen_columns, named_columns, without_columns
+from fairpca.inspection.audit import MOST_NAMES, dense_blocks
+from fairpca.inspection.metrics import ScoredGroups, row_errors
+from fairpca.inspection.pipelines import Step, find_reduction
+from fairpca.measures import MEASURES
+from fairpca.text import TextTable, formatted, laid_out, listed, number_format, short_text
+from fairpca.validation import (
     check_choice,
     check_flag,
     check_rows,
@@ -29,15 +37,6 @@ from fairpca._rows.checks import (
     check_weights,
     check_whole_number,
 )
-from fairpca._rows.named import chosen_columns, named_columns, without_columns
-from fairpca._rows.text import formatted, listed, number_format, short_text
-from fairpca.criteria import as_criterion
-from fairpca.estimators.fair_pca import FairPCA
-from fairpca.estimators.pipelines import Step, find_reduction
-from fairpca.exceptions import FairnessWarning, warn_user
-from fairpca.inspection.audit import MOST_NAMES, dense_blocks
-from fairpca.inspection.metrics import ScoredGroups, row_errors
-from fairpca.measures import MEASURES
 
 _CONFIDENCE = 0.95
 """How often the intervals of all groups hold together."""

@@ -17,14 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.dense import leading_eigenpairs
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_flag, check_rows, check_same_index, check_weights
-from fairpca._rows.groups import encode_groups
-from fairpca._rows.labels import overlapping
-from fairpca._rows.named import chosen_columns, named_columns, table_names
-from fairpca._rows.text import label_text, listed
-from fairpca.estimators.pipelines import find_reduction
 from fairpca.exceptions import warn_user
+from fairpca.groups import chosen_columns, encode_groups, named_columns, overlapping, table_names
 from fairpca.inspection.audit import MOST_NAMES, dense_blocks, entering, squared_errors
+from fairpca.inspection.pipelines import find_reduction
+from fairpca.text import label_text, listed
+from fairpca.validation import check_flag, check_rows, check_same_index, check_weights
 
 _FEW_ROWS = 10
 """Groups with fewer rows are scored together: even normal errors in one direction then have a mean

@@ -12,12 +12,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_same_index, check_whole_number
-from fairpca._rows.codes import Codes
-from fairpca._rows.groups import encode_groups
-from fairpca._rows.named import chosen_columns, named_columns
-from fairpca._rows.text import label_text
-from fairpca.estimators.pipelines import find_reduction
+from fairpca.groups import Codes, chosen_columns, encode_groups, named_columns
+from fairpca.inspection.pipelines import find_reduction
 from fairpca.plotting._style import (
     GROUP_COLORS,
     GROUP_MARKERS,
@@ -28,6 +24,8 @@ from fairpca.plotting._style import (
     with_rows,
     wrapped,
 )
+from fairpca.text import label_text
+from fairpca.validation import check_same_index, check_whole_number
 
 _GAP = 3.0
 """Points between the end of an arrow and its label."""

@@ -12,14 +12,13 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_rows, check_whole_number
-from fairpca.estimators.cross_fit import CrossFit
-from fairpca.estimators.fair_pca import FairPCA
-from fairpca.estimators.pipelines import find_reduction
+from fairpca.fair_pca import FairPCA
+from fairpca.generalization.cross_fit import CrossFit
 from fairpca.group_table import GroupTable
 from fairpca.inspection.audit import audit
 from fairpca.inspection.front import ParetoFront
 from fairpca.inspection.held_out import HeldOutLosses, held_out_losses
+from fairpca.inspection.pipelines import find_reduction
 from fairpca.plotting._style import (
     CHOSEN_COLOR,
     FAIR_COLOR,
@@ -35,6 +34,7 @@ from fairpca.plotting._style import (
     with_rows,
     wrapped,
 )
+from fairpca.validation import check_rows, check_whole_number
 
 _TITLE = 32
 """Letters in a line of a panel's title: the narrowest panels have room for as many."""
@@ -506,7 +506,7 @@ class ShrinkageDisplay(Display):
 
     See Also
     --------
-    fairpca.estimators.cross_fit.CrossFit : Has the numbers.
+    fairpca.generalization.cross_fit.CrossFit : Has the numbers.
 
     Examples
     --------

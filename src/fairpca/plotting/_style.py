@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from fairpca._rows.text import group_name
+from fairpca.text import group_name
 
 PCA_COLOR, FAIR_COLOR, OWN_COLOR, INK = "#b04a00", "#0067a3", "#868f99", "#1b1f24"
 """One colour for one thing in every picture, and in the report (`report/templates/page.css`)."""

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from fairpca._linalg.device import diagonals
 from fairpca._linalg.types import Array
-from fairpca._rows.folds import column_numbers, row_numbers
 from fairpca.certificate import rounded
-from fairpca.estimators.gather import Gathered
-from fairpca.estimators.resampling import NO_VARIANCE, Intervals, few_rows
+from fairpca.data import GroupedData
+from fairpca.folds import column_numbers, row_numbers
+from fairpca.generalization.bootstrap import NO_VARIANCE, Intervals, few_rows
 from fairpca.inspection.front import ParetoFront, shown_measures
 from fairpca.measures import Measure
 from fairpca.moments import GroupMoments
@@ -52,12 +52,12 @@ class Repeats(NamedTuple):
     of: int
 
 
-def repeats(gathered: Gathered) -> Repeats | None:
+def repeats(grouped_data: GroupedData) -> Repeats | None:
     """Repeated rows, if there are many and chance does not explain them."""
-    rows, chosen = gathered.rows, None
-    if gathered.codes is not None:
-        used = np.asarray(gathered.codes) >= 0
-        used &= True if gathered.weights is None else np.asarray(gathered.weights) > 0.0
+    rows, chosen = grouped_data.rows, None
+    if grouped_data.codes is not None:
+        used = np.asarray(grouped_data.codes) >= 0
+        used &= True if grouped_data.weights is None else np.asarray(grouped_data.weights) > 0.0
         chosen = None if used.all() else np.flatnonzero(used)
     numbers, first, counts = np.unique(
         row_numbers(rows, chosen), return_index=True, return_counts=True
@@ -263,7 +263,7 @@ class DataFacts:
 
 
 def describe(
-    gathered: Gathered,
+    grouped_data: GroupedData,
     moments: GroupMoments,
     name: str | None,
     outcomes: Sequence[ColumnOutcome] | None,
@@ -274,7 +274,7 @@ def describe(
 
     Parameters
     ----------
-    gathered : Gathered
+    grouped_data : GroupedData
         The rows.
     moments : GroupMoments
         Those of the problem, with names.
@@ -295,7 +295,7 @@ def describe(
     found = (
         list(outcomes or ()) if from_table else [ColumnOutcome(each, "number", 1) for each in named]
     )
-    rare, n_two_valued = _rare(gathered.rows, least_named)
+    rare, n_two_valued = _rare(grouped_data.rows, least_named)
     attributes = list(moments.group_names or ())
     enters = [column.name for column in found if column.n_columns]
     among = any(_stems_from(each, attribute) for attribute in attributes for each in enters)
@@ -330,7 +330,7 @@ def describe(
         from_table,
         n_two_valued,
         {harmless(which): count for which, count in counts.items() if count},
-        repeats(gathered),
+        repeats(grouped_data),
     )
 
 

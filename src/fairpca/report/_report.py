@@ -21,16 +21,14 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import Progress, check_progress, check_whole_number
-from fairpca._rows.text import distinct_texts
-from fairpca._rows.words import MIN_ROWS
 from fairpca._version import __version__
+from fairpca.base import solution_axes
+from fairpca.choices import MIN_ROWS
 from fairpca.criteria import Criterion
-from fairpca.estimators.base import solution_axes
-from fairpca.estimators.chance import indistinct_groups
-from fairpca.estimators.gather import Gathered
-from fairpca.estimators.resampling import SEED, Intervals, check_resamples, measure_intervals
+from fairpca.data import GroupedData
 from fairpca.files.atomic import replacing
+from fairpca.generalization.bootstrap import SEED, Intervals, check_resamples, measure_intervals
+from fairpca.generalization.chance import indistinct_groups
 from fairpca.group_table import GroupTable
 from fairpca.inspection.front import ParetoFront, gathered_front
 from fairpca.problem import Problem
@@ -38,6 +36,8 @@ from fairpca.report._facts import DataFacts, Facts, MeasureWords, describe
 from fairpca.report._text import harmless, number, percent, rows, shown_names
 from fairpca.report._words import chance, compared, finding, n_leads, spoken, warnings
 from fairpca.tables.preparation import ColumnOutcome
+from fairpca.text import distinct_texts
+from fairpca.validation import Progress, check_progress, check_whole_number
 
 _MOST_DIMENSIONS = 30
 """Dimensions up to which losses are shown, unless the report has more itself."""
@@ -80,7 +80,7 @@ def losses_by_dimension(problem: Problem, shown: NDArray[np.int64]) -> dict[str,
 
 def places_of_rows(
     front: ParetoFront,
-    gathered: Gathered,
+    grouped_data: GroupedData,
     most: int,
     least_named: int,
     rng: np.random.Generator,
@@ -101,13 +101,13 @@ def places_of_rows(
         return None
     members, groups = [], []
     for group, size in zip(shown, quota, strict=True):
-        own = np.flatnonzero(gathered.members(int(group)))
+        own = np.flatnonzero(grouped_data.members(int(group)))
         members.append(np.sort(rng.choice(own, min(int(size), len(own)), replace=False)))
         groups += [int(group)] * len(members[-1])
     # Where groups overlap, a row has a mark for each of its own.
     n_shown = len(np.unique(np.concatenate(members)))
     chosen = rng.permutation(len(groups))  # so that no group lies on top of the others
-    block = gathered.rows[np.concatenate(members)[chosen]]
+    block = grouped_data.rows[np.concatenate(members)[chosen]]
     dense = block.toarray() if scipy.sparse.issparse(block) else np.asarray(block, np.float64)
     rows = dense - problem.moments.total_mean
     places = [rows @ _turned(problem.pca_basis[:, :2])]
@@ -568,13 +568,13 @@ def report(
     }
     if progress is not None:
         progress("reading the rows", 0, 1)
-    front, gathered = gathered_front(X, sensitive_features, sample_weight, progress, **options)
+    front, grouped_data = gathered_front(X, sensitive_features, sample_weight, progress, **options)
     intervals = None
     if n_resamples > 0:
         bases = [front.problem.pca_basis, *(solution.basis for solution in front)]
         rng = np.random.default_rng(SEED if random_state is None else random_state)
         tell = None if progress is None else partial(progress, "drawing the rows of groups anew")
-        intervals = measure_intervals(front.problem, gathered, bases, n_resamples, rng, tell)
+        intervals = measure_intervals(front.problem, grouped_data, bases, n_resamples, rng, tell)
     if code is None:
         if not isinstance(criterion, str):
             options["criterion"] = front.problem.criterion
@@ -587,10 +587,10 @@ def report(
         }
         code = _python_code(options, shown, weighted=sample_weight is not None)
     fairest = GroupTable.from_problem(front.problem, front[-1].group_losses, "fair")
-    indistinct = indistinct_groups(front.problem, fairest, gathered)
-    data = describe(gathered, front.problem.moments, data_name, columns, least_named, left_out)
+    indistinct = indistinct_groups(front.problem, fairest, grouped_data)
+    data = describe(grouped_data, front.problem.moments, data_name, columns, least_named, left_out)
     rng = np.random.default_rng(SEED if random_state is None else random_state)
-    places = places_of_rows(front, gathered, rows_shown, least_named, rng)
+    places = places_of_rows(front, grouped_data, rows_shown, least_named, rng)
     made = (front, intervals, harmless(title), harmless(code), indistinct)
     return Report(*made, data, least_named, places)
 

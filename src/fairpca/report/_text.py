@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import count
 
-from fairpca._rows.text import short_text
 from fairpca.certificate import rounded
+from fairpca.text import short_text
 
 _LONGEST = 40
 """Characters of a name; of longer ones that begin alike the end is shown too."""

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from fairpca.estimators.cautions import cautions
-from fairpca.estimators.resampling import few_rows
+from fairpca.generalization.bootstrap import few_rows
+from fairpca.generalization.cautions import cautions
 from fairpca.report._facts import Facts
 from fairpca.report._text import and_more, in_quotes, percent, rows, times
 

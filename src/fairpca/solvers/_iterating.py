@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from fairpca._rows.checks import check_number, check_whole_number
+from fairpca.validation import check_number, check_whole_number
 
 Progress = Callable[..., bool]
 """Called after each step of a solver, by name with what it has to say of it, such as the best

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-from fairpca._linalg.bound_cache import BoundCache
 from fairpca._linalg.types import Array
 from fairpca.certificate import certify
 from fairpca.criteria import Equal
@@ -29,12 +28,12 @@ def conclude(
     For "equal" the certificate measures the distance to the frontier at the spread that was
     reached. Unless said, each iteration of the solver took one eigenproblem.
     """
-    spread, known, judged = problem.spread(basis, retention), BoundCache(), problem
+    spread, judged = problem.spread(basis, retention), problem
     asked = problem.goal
     if isinstance(asked, Equal):
         judged = problem.with_criterion(Equal(max(asked.tolerance, spread), asked.measure))
-    multipliers = best_multipliers(judged, known)
-    certificate = certify(judged, basis, multipliers, retention=retention, known=known)
+    multipliers = best_multipliers(judged)
+    certificate = certify(judged, basis, multipliers, retention=retention)
     if judged is not problem and spread > asked.tolerance + problem.negligible_spread:
         certificate = replace(certificate, requested_tolerance=asked.tolerance)
     n_eigen = problem.n_groups + n_iter if n_eigen is None else n_eigen

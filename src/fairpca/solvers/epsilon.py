@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_seed, check_whole_number
 from fairpca.criteria import AtMost
 from fairpca.exceptions import FairnessWarning
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers.conclude import conclude
 from fairpca.solvers.exact import ExactSolver
+from fairpca.validation import check_seed, check_whole_number
 
 
 @dataclass(frozen=True)

@@ -1,29 +1,95 @@
-"""The exact solver: global optimum for two groups, and a certificate for any number."""
+"""The exact solver: global optimum for two groups, and a certificate for any number.
+
+`solve_near` is the whole run, from top to bottom: which searches are made, in which order, and why.
+docs/exact_solver.md, sections 11 and 13. What it calls is below it, and in `_exact`: the spaces in
+which searches take place, the search for the best weights of the dual, local searches for a
+subspace, and the root-find for two groups.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
-from fairpca._linalg.bound_cache import BoundCache
+import numpy as np
+
 from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_number, check_seed, check_whole_number
-from fairpca.certificate import Certificate
+from fairpca.certificate import Certificate, certify
+from fairpca.criteria import (
+    CLOSED_GAP,
+    OPTIMAL_GAP,
+    WARM_MU,
+    AtMost,
+    Criterion,
+    Equal,
+    LeastLoss,
+    MinMax,
+)
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers._exact.effort import Effort, small_enough
-from fairpca.solvers._exact.plain import without_search
-from fairpca.solvers._exact.relaxed import solve_dual
-from fairpca.solvers._exact.run import ExactRun, Workspace, has_root, search_space
-from fairpca.solvers._exact.two_groups import settle_two_groups, two_group_multipliers
-from fairpca.solvers._exact.units import in_safe_unit
+from fairpca.solvers._exact.dual import SUM_ROUNDING, DualResult, solve_dual
+from fairpca.solvers._exact.local import LocalResult, MultiStart, is_isolated, refine, refine_in
+from fairpca.solvers._exact.space import Effort, Forms, WholeSpace, is_expensive, search_space
+from fairpca.solvers._exact.two_groups import SeenWeights, has_root, solve_two_groups
 from fairpca.solvers._iterating import Progress
+from fairpca.validation import check_number, check_seed, check_whole_number
 
 MOST_STARTS = 40
 """The most starts, unless said otherwise: random ones near the end rarely find better."""
+
+_EXPENSIVE_GAP = 1e-5
+"""The gap at which a search ends where starts are expensive, unless said otherwise: a thousandth of
+a per cent is far below what rows can tell."""
+
+_SAFE = 1e-60, 1e60
+"""Variances between these are left as they are."""
+
+_SURELY_FAIR, _NOBODY_GAINS = 1e-2, 0.5
+"""Share of the negligible spread by which the least total loss of all may miss the criterion: far
+below 1, so that what is taken without a search is clearly fair; and where no group can gain as much
+as half of it, so that there is nothing to search for but rounding.
+"""
+
+_EDGE_STARTS = 5
+"""Starts for the least loss at the smallest spread, which leaves little room to search."""
+
+_EDGE_ROOM = 1000.0
+"""Negligible spreads of room that the first of these starts is found with."""
+
+_ROOM_GAINS = 2.0
+"""How many times what a negligible spread can bring has to be gained for another subspace."""
+
+_COMPARED_STARTS = 10
+"""Starts of the min-max search that an equal solution is compared with."""
+
+_LITTLE_GAIN = 1e-3
+"""The gap, relative to the value, up to which that search begins at the equal solution alone."""
+
+_NEARLY_CLOSED, _PERHAPS_CLOSED = 1e-4, 1e-2
+"""A gap, relative to the value, that better weights may close; and where the local search has found
+better ones than the ascent, which then has not come to its end."""
+
+_CLEAR_GAIN = 10.0
+"""By how many negligible spreads somebody has to gain for a subspace to be called better."""
+
+_TIMES, _TRIED = 10.0 ** np.arange(0.0, 8.5, 0.5), 4
+"""How many times the weights that prove the edge of what is possible are tried, and how many of
+these are worth a proof."""
+
+_FAR_MUS, _PART_MUS, _KNOWN_MU = (0.3, 0.1), (0.01, 0.1, 0.001), 1e-7
+"""Where mu begins, in turn, if nothing is known of the weights or a part of them, and where if they
+nearly are."""
+
+_PART_TIMES = (10.0, 100.0, 1000.0)
+"""How many times the weights that prove the edge make the part that is known."""
+
+_FEW_WAYS = 2
+"""How many ascents are worth it there if they are expensive."""
 
 
 @dataclass(frozen=True)
@@ -95,25 +161,30 @@ class ExactSolver:
         `progress` is called after each local search with the best `bound` and `value` so far, and
         returns whether to stop.
         """
-        gap = small_enough(problem, self.gap)
-        effort = Effort(gap, self.time_limit, progress, self.n_steps)
+        effort = Effort(small_enough(problem, self.gap), self.time_limit, progress, self.n_steps)
         solve = partial(
             solve_near, n_starts=self.n_starts, random_state=self.random_state, effort=effort
         )
-        return in_safe_unit(problem, solve)
+        return _solve_in_safe_unit(problem, solve)
 
 
-def best_multipliers(problem: Problem, known: BoundCache | None = None) -> Array:
+def small_enough(problem: Problem, gap: float | None) -> float:
+    """The gap at which a search ends: that which is asked for, or the problem's usual one."""
+    usual = _EXPENSIVE_GAP if is_expensive(problem) else CLOSED_GAP
+    return usual if gap is None else max(float(gap), CLOSED_GAP)
+
+
+def best_multipliers(problem: Problem) -> Array:
     """Multipliers that prove the best bound of the relaxation: see `Problem.dual_bound`.
 
-    The relaxation has to be feasible, as it is when a subspace within the tolerance is known. What
-    is proven on the way is added to the bounds that are `known`.
+    The relaxation has to be feasible, as it is when a subspace within the tolerance is known.
     """
+    goal = problem.goal
     if without_search(problem) is not None:
-        return problem.goal.plain_multipliers()
-    space, goal = search_space(problem, known), problem.goal
+        return goal.plain_multipliers()
+    space = search_space(problem)
     if has_root(problem):
-        return two_group_multipliers(problem, settle_two_groups(problem, space).weights)
+        return goal.multipliers(solve_two_groups(problem, space).weights)
     return goal.multipliers(solve_dual(space, goal).weights)
 
 
@@ -125,23 +196,453 @@ def solve_near(
     neighbours: Sequence[Solution] = (),
     effort: Effort | None = None,
 ) -> Solution:
-    """Solve a problem beside its solutions at other tolerances, the nearest first.
+    """Solve a problem, perhaps beside its solutions at other tolerances, the nearest first.
 
     That is quicker than without them, and with `shared` what was found on the way is used again.
     """
-    run = ExactRun(problem, n_starts, random_state, shared, effort or Effort())
+    goal, effort = problem.goal, effort or Effort()
+    history, n_eigen = [], problem.n_groups + 1
     with threads_for(problem.moments.n_features):
-        found = run.find(neighbours)
+        # 1. Where the least total loss of all is fair, or one eigenproblem gives the answer,
+        #    nothing has to be searched for.
+        if (plain := without_search(problem)) is not None:
+            basis, message = plain
+            proof = goal.violation_proof(problem.measures(basis))
+            found = _certified(problem, effort, basis, goal.plain_multipliers(), message, proof)
+        else:
+            work = Workspace(search_space(problem)) if shared is None else shared
+            run = ExactRun(problem, n_starts, random_state, work, effort)
+            before = 0 if shared is None else work.space.n_eigen
+            # 2. Two groups: the dual is a function of one weight, and its root has a subspace that
+            #    attains the bound, whatever the eigenvalues. No local search is needed.
+            if has_root(problem):
+                root = solve_two_groups(problem, work.space, work.seen)
+                multipliers = goal.multipliers(root.weights)
+                basis = work.space.lift(root.basis)
+                found = _certified(problem, effort, basis, multipliers, "root found")
+            # 3. The least total loss under a condition, which may be impossible to meet.
+            elif isinstance(goal, LeastLoss):
+                found = run.least_loss(goal, neighbours)
+            # 4. The least largest measure: the dual, then local searches until the gap is closed.
+            else:
+                found = run.least_largest(goal)
+            history, n_eigen = run.history, work.space.n_eigen - before
     return certified_solution(
         problem,
         found.basis,
         found.certificate,
         solver="exact",
-        n_iter=sum(record["steps"] for record in run.history),
-        n_eigen=run.n_eigen,
+        n_iter=sum(record["steps"] for record in history),
+        n_eigen=n_eigen,
         message=found.message,
-        history={"starts": tuple(run.history)},
+        history={"starts": tuple(history)},
     )
+
+
+def without_search(problem: Problem) -> tuple[Array, str] | None:
+    """The answer and the reason, where nothing has to be searched for."""
+    if problem.n_components == problem.moments.n_features:
+        return np.eye(problem.n_components), "the whole space loses nothing"
+    # The least total loss of all: if it is fair, it is the answer.
+    basis = problem.least_loss_basis
+    if problem.n_groups == 1:
+        return basis, "one group: ordinary PCA"
+    if not problem.traces.any():
+        return basis, "no group has any variance"
+    goal = problem.goal
+    if (direct := goal.direct_basis()) is not None:
+        return direct, "one eigenproblem"
+    measures, negligible = problem.measures(basis), problem.negligible_spread
+    at_best = (measures <= problem.affine.floor + _NOBODY_GAINS * negligible).all()
+    slack = (_NOBODY_GAINS if at_best else _SURELY_FAIR) * negligible
+    return (basis, goal.plain_reason) if goal.shortfall(measures) <= slack else None
+
+
+@dataclass(eq=False)
+class Workspace:
+    """What solutions of one problem at several tolerances share."""
+
+    space: WholeSpace
+    seen: SeenWeights = field(default_factory=SeenWeights)
+    minmax_measures: Array | None = None
+    """Measures of the best subspace found for "minmax", which knows no tolerance."""
+
+
+@dataclass(frozen=True, eq=False)
+class CertifiedBasis:
+    """A subspace, what is proven of it, and how it was found."""
+
+    basis: Array
+    certificate: Certificate
+    message: str
+
+
+def _certified(
+    problem: Problem,
+    effort: Effort,
+    basis: Array,
+    multipliers: Array,
+    message: str,
+    proof: Array | None = None,
+) -> CertifiedBasis:
+    """What the multipliers prove of a subspace, and what has stopped the search for others."""
+    certificate = certify(problem, basis, multipliers, violation_multipliers=proof)
+    status, stopped_by = certificate.status, effort.stopped_by
+    if status == "bounded" and certificate.relative_gap <= effort.gap:
+        stopped_by = "gap"
+    if status not in ("optimal", "infeasible"):
+        certificate = replace(certificate, stopped_by=stopped_by)
+    return CertifiedBasis(basis, certificate, message)
+
+
+class ExactRun:
+    """One run on one problem that has to be searched: what its searches share."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        n_starts: int,
+        random_state: int | None,
+        work: Workspace,
+        effort: Effort,
+    ) -> None:
+        self.problem, self.work, self.space, self.effort = problem, work, work.space, effort
+        self.space.effort = effort
+        self.history: list[dict[str, Any]] = []
+        self.search = MultiStart(problem, n_starts, random_state, self.history)
+
+    def least_largest(self, goal: Criterion) -> CertifiedBasis:
+        """The subspace whose largest measure is least; of several the one that loses least."""
+        dual, best = self._search_largest(goal)
+        found = self._proven(goal, best, dual)
+        if found.certificate.status != "optimal" or not dual.is_tied:
+            return found
+        # Tied eigenvalues leave a choice: the least total loss.
+        level = np.full(self.problem.n_groups, goal.enough(goal.value(best.measures)))
+        any_bounds = AtMost(0.0, goal.measure).applied_to(self.problem)
+        cheaper = any_bounds.with_upper_bounds(level)
+        dual_of = solve_dual(self.space, cheaper)
+        local = self.search.best(self.space, cheaper, dual_of, most=1, first=[best.basis])
+        if not cheaper.value(local.measures) < cheaper.value(best.measures):
+            return found
+        return self._proven(goal, local, dual)
+
+    def _search_largest(
+        self, goal: Criterion, most: int | None = None
+    ) -> tuple[DualResult, LocalResult]:
+        dual, plain = solve_dual(self.space, goal), [self.problem.pca_basis]
+        if self.problem.centering == "group":
+            plain.append(self.problem.least_loss_basis)
+        best = self.search.best(self.space, goal, dual, most=most, then=plain)
+        # Whatever the searches end with, the worst-off group is no worse off than with PCA, and the
+        # total loss is within its limit.
+        ends = [LocalResult(one, dual.weights, self.problem.measures(one), 0) for one in plain]
+        return dual, min(best, *ends, key=lambda found: goal.value(found.measures))
+
+    def least_loss(self, goal: LeastLoss, neighbours: Sequence[Solution]) -> CertifiedBasis:
+        """The least total loss under the condition, or as near to it as a subspace was found."""
+        near = None
+        if neighbours:
+            near = self._weights_of(goal, neighbours[0])
+            if (found := self._beside(goal, neighbours[0].basis, near)) is not None:
+                return found
+        dual = solve_dual(self.space, goal, goal.limit, near, suspected=True)
+        proof = None
+        if dual.above_limit:
+            # In a part of the space it can be where in all of it it is not: how near any comes
+            # decides, and takes a far smaller part.
+            proof = solve_dual(self.space, goal.nearest())
+            if not (self.space.is_whole or goal.is_impossible(proof.value)):
+                dual = solve_dual(self.space, goal, goal.limit, near)
+        if not dual.above_limit:
+            known = [neighbour.basis for neighbour in neighbours]
+            local = self.search.best(self.space, goal, dual, first=known)
+            if not neighbours and goal.value(local.measures) > goal.enough(dual.value):
+                local = self._from_stricter(goal, local)
+            if goal.is_met(local.measures):
+                return self._compared(self._proven(goal, local, dual))
+        return self._fall_back(goal, proof)
+
+    def _from_stricter(self, goal: LeastLoss, found: LocalResult) -> LocalResult:
+        """The best of what was found, of equal measures, and of a search that begins there."""
+        if not isinstance(goal, Equal) or goal.tolerance == 0.0:
+            return found
+        strict = goal.strictest()
+        dual = solve_dual(self.space, strict, strict.limit)
+        if dual.above_limit:
+            return found
+        equal = self.search.best(self.space, strict, dual)
+        start = strict.weights_at(equal.measures, dual.weights)
+        freer = refine_in(self.space, goal, equal.basis, start)
+        self.search.record(goal, freer)
+        return min(found, equal, freer, key=lambda local: goal.value(local.measures))
+
+    def _weights_of(self, goal: LeastLoss, neighbour: Solution) -> Array:
+        """The weights of a neighbour; those of the total loss where it was after another goal."""
+        multipliers = neighbour.certificate.multipliers
+        same = neighbour.certificate.goal == goal.name
+        return goal.weights_from(multipliers if same else np.zeros(len(multipliers)))
+
+    def _beside(self, goal: LeastLoss, start: Array, weights: Array) -> CertifiedBasis | None:
+        """Search from a neighbour only; None unless its own weights prove what it finds.
+
+        Near an optimum whose bound is attained the local search finds the dual solution as well,
+        so the dual search, which is most of the work, can be left out.
+        """
+
+        def search(forms: Forms) -> LocalResult:
+            below = self.space.lower(start)
+            return refine(forms, goal, below, weights, effort=self.effort)
+
+        local = self.space.solve(search)
+        self.search.record(goal, local)
+        if not goal.is_met(local.measures):
+            return None
+        basis, multipliers = self.space.lift(local.basis), goal.multipliers(local.weights)
+        found = _certified(
+            self.problem, self.effort, basis, multipliers, "followed from a neighbouring point"
+        )
+        status, gap = found.certificate.status, found.certificate.relative_gap
+        is_proven = status == "optimal" or (status == "bounded" and gap <= self.effort.gap)
+        return self._compared(found) if is_proven else None
+
+    def _fall_back(self, goal: LeastLoss, proof: DualResult | None) -> CertifiedBasis:
+        """What is asked for was not found: come near, then the least loss as near as that.
+
+        What is proven of how near any subspace comes may be known.
+        """
+        negligible = self.problem.negligible_spread
+        after = goal.nearest()
+        proof = solve_dual(self.space, after) if proof is None else proof
+        nearest = self.search.best(self.space, after, proof)
+        if not goal.is_impossible(proof.value) and not self.effort.is_over():
+            # Neither found nor impossible: other starts may come nearer.
+            again = self.search.best(self.space, after, proof, first=[nearest.basis])
+            nearest = min(nearest, again, key=lambda local: after.value(local.measures))
+        least = max(goal.violation(nearest.measures), 0.0)
+        exactly, allowed = goal.relaxed_by(least), goal.relaxed_by(least + negligible / 2)
+        proven = after.value(nearest.measures) <= after.enough(proof.value, self.effort.gap)
+        alone = proven and not proof.is_tied
+        ascents = _edge_ascents(
+            self.space, exactly, allowed, proof.weights, alone=alone, few=is_expensive(self.problem)
+        )
+        known = _edge_weights(self.space, exactly, proof.weights)
+        if alone or self._is_isolated(after, nearest):
+            # No other subspace comes so near.
+            others = chain(known[1:], (dual.weights for dual in ascents))
+            found = self._best_proof(goal, nearest, known[:1], others, proof.weights)
+            return self._compared(found)
+        dual = next(ascents)
+        local = self._least_loss_at_edge(goal, least, nearest, dual)
+        others = chain(known, (dual.weights for dual in ascents))
+        return self._compared(self._proven(goal, local, dual, others, proof.weights))
+
+    def _is_isolated(self, goal: Criterion, nearest: LocalResult) -> bool:
+        """Whether none beside it comes so near; only looked at where searches are expensive."""
+        if not is_expensive(self.problem):
+            return False
+        basis = self.space.lower(nearest.basis)
+        return is_isolated(self.space.forms, goal, basis, nearest.weights)
+
+    def _least_loss_at_edge(
+        self, goal: LeastLoss, least: float, nearest: LocalResult, dual: DualResult
+    ) -> LocalResult:
+        """The least loss of several searches that come as near as what is nearest."""
+        negligible, loss = self.problem.negligible_spread, self.problem.affine.weights
+        allowed = goal.relaxed_by(least + negligible / 2)
+        # A search along the edge creeps; one with more room does not, and ends near the same place.
+        roomier = goal.relaxed_by(least + _EDGE_ROOM * negligible)
+        unweighted = goal.weights_from(np.zeros(self.problem.n_groups))
+        near = refine_in(self.space, roomier, nearest.basis, unweighted)
+        first = [near.basis, nearest.basis]
+        local = self.search.best(self.space, allowed, dual, most=_EDGE_STARTS, first=first)
+        unfair = allowed.violation(local.measures) > negligible / 2
+        # At the edge the loss can fall with the root of the room. What the little that is allowed
+        # here brings is no better subspace, and rounding would decide how much of it is found.
+        room_gain = max(float(loss @ (nearest.measures - near.measures)), 0.0)
+        gain = float(loss @ (nearest.measures - local.measures))
+        if unfair or gain <= _ROOM_GAINS * room_gain / np.sqrt(_EDGE_ROOM):
+            return nearest
+        return local
+
+    def _proven(
+        self,
+        goal: Criterion,
+        local: LocalResult,
+        dual: DualResult,
+        others: Iterable[Array] = (),
+        proof: Array | None = None,
+    ) -> CertifiedBasis:
+        # Between the two, a bound is no worse than the worse of theirs, up to rounding.
+        known = [dual.weights, local.weights, (dual.weights + local.weights) / 2]
+        found = self._best_proof(goal, local, known, others, proof)
+        left, proof_of_dual = found.certificate.relative_gap, goal.multipliers(dual.weights)
+        ended = np.array_equal(found.certificate.multipliers, proof_of_dual)
+        # What is impossible has no best weights: they grow without bound.
+        most = _NEARLY_CLOSED if ended or proof is not None else _PERHAPS_CLOSED
+        if is_expensive(self.problem) or not OPTIMAL_GAP < left <= most:
+            return found
+        # The weights may only lack digits, of which an ascent near them brings some.
+        nearer = solve_dual(self.space, goal, goal.limit, local.weights)
+        more = self._best_proof(goal, local, [nearer.weights], (), proof)
+        return max(found, more, key=lambda one: one.certificate.lower_bound)
+
+    def _best_proof(
+        self,
+        goal: Criterion,
+        local: LocalResult,
+        known: Sequence[Array],
+        others: Iterable[Array] = (),
+        proof: Array | None = None,
+    ) -> CertifiedBasis:
+        """The best of several proofs: further ones only where those before leave a gap.
+
+        Each of the `others` takes a search, which serves to reach the gap that is small enough.
+        """
+
+        def prove(weights: Array) -> CertifiedBasis:
+            message = f"best of {len(self.history)} local searches"
+            return _certified(
+                self.problem, self.effort, local.basis, goal.multipliers(weights), message, proof
+            )
+
+        found = prove(known[0])
+        for proofs, enough in (
+            (known[1:2], CLOSED_GAP),
+            (known[2:], OPTIMAL_GAP / 2),
+            (others, max(OPTIMAL_GAP / 2, self.effort.gap)),
+        ):
+            left = iter(proofs)
+            while found.certificate.gap > enough * found.certificate.value:
+                weights = next(left, None)
+                if weights is None:
+                    break
+                more = prove(weights)
+                found = max(found, more, key=lambda one: one.certificate.lower_bound)
+        return found
+
+    def _compared(self, found: CertifiedBasis) -> CertifiedBasis:
+        """Add a subspace in which nobody is worse off, if minimising the largest finds one."""
+        certificate = found.certificate
+        if certificate.goal != "equal":
+            return found
+        positive = (self.problem.affine.weights + certificate.multipliers > 0).all()
+        if certificate.status == "optimal" and positive:
+            # Then the weights are also a proof for the least largest measure: nothing to gain.
+            return found
+        better = self.work.minmax_measures
+        if better is None and not self.effort.is_over():
+            goal = MinMax(self.problem.goal.measure).applied_to(self.problem)
+            # Weights that are positive prove what all groups can gain together.
+            little = positive and certificate.relative_gap <= _LITTLE_GAIN
+            if little or is_expensive(self.problem):
+                start = goal.weights_at(certificate.measures, certificate.multipliers)
+                local = refine_in(self.space, goal, found.basis, start)
+                self.search.record(goal, local)
+            else:
+                local = self._search_largest(goal, _COMPARED_STARTS)[1]
+            self.work.minmax_measures = better = local.measures
+        return replace(found, certificate=with_minmax(self.problem, certificate, better))
+
+
+def _edge_weights(space: WholeSpace, goal: LeastLoss, proof: Array) -> list[Array]:
+    """Weights for the total loss with several times those that prove the edge, the best first.
+
+    Larger ones leave less of a gap, and lose more to rounding.
+    """
+
+    def value(weights: Array) -> float:
+        kept = float(space.forms.spectrum(weights).values[: space.forms.r].sum())
+        noise = SUM_ROUNDING * space.forms.scale * float(np.abs(weights).sum())
+        return float(weights @ space.forms.constants) - goal.cost(weights) - kept - noise
+
+    ahead = [space.forms.weights + times * proof for times in _TIMES]
+    space.n_eigen += len(ahead)
+    return sorted(ahead, key=value, reverse=True)[:_TRIED]
+
+
+def _edge_ascents(
+    space: WholeSpace,
+    exactly: LeastLoss,
+    allowed: LeastLoss,
+    proof: Array,
+    *,
+    alone: bool,
+    few: bool,
+) -> Iterator[DualResult]:
+    """Dual solutions at the edge, where some room is allowed or none, one after the other.
+
+    Ascents begin with many times the weights of the proof. Unless one subspace is `alone` at the
+    edge, other weights matter as well, and they first begin far away, and with some times these.
+    Rounding decides how far they come, and the best one counts. A `few` are tried if they are
+    expensive.
+    """
+    plain = space.forms.weights
+    cold: list[Any] = [(allowed, None, mu) for mu in _FAR_MUS]
+    part = [(allowed, plain + t * proof, mu) for mu in _PART_MUS for t in _PART_TIMES]
+    warm = [
+        (goal, weights, mu)
+        for goal in (exactly, allowed)
+        for best in [_edge_weights(space, goal, proof)[:2]]
+        for mu in (_KNOWN_MU, WARM_MU)
+        for weights in sorted(best, key=lambda one: -float(np.abs(one).sum()))
+    ]
+    ways = [*warm, *cold] if alone else [*cold, *part, *warm]
+    highest: DualResult | None = None
+    for goal, near, mu in ways[:_FEW_WAYS] if few else ways:
+        dual = solve_dual(space, goal, near=near, first_mu=mu)
+        if goal is allowed and (highest is None or dual.value > highest.value):
+            highest = dual
+        yield dual
+    if highest is not None and not few:
+        yield solve_dual(space, allowed, near=highest.weights)
+
+
+def _solve_in_safe_unit(problem: Problem, solve: Callable[[Problem], Solution]) -> Solution:
+    """Solve a problem with its rows in another unit, if theirs is far from all others.
+
+    The unit is a power of two, which changes no digit.
+    """
+    size = float(problem.traces.max())
+    goal = problem.goal
+    limited = problem.measured_by is not None or goal.extra_loss is not None
+    if size == 0.0 or _SAFE[0] < size < _SAFE[1] or limited:
+        return solve(problem)
+    unit = 2.0 ** -round(math.log2(size) / 2.0)
+    moments, square = problem.moments, 1.0 if goal.measured.relative else unit * unit
+    scaled = replace(
+        problem,
+        moments=replace(moments, mean=moments.mean * unit, scatter=moments.scatter * unit * unit),
+        criterion=problem.criterion.in_unit(square),
+    )
+    found = solve(scaled)
+    # Multipliers turn measures into losses.
+    factor = square / (unit * unit) if goal.minimises_loss else 1.0
+    multipliers = found.certificate.multipliers * factor
+    proof = found.certificate.violation_multipliers  # of which only the ratios matter
+    certificate = certify(problem, found.basis, multipliers, violation_multipliers=proof)
+    better = found.certificate.minmax_measures
+    return replace(
+        found,
+        group_losses=problem.group_losses(found.basis),
+        disparities=problem.disparities(found.basis),
+        total_loss=problem.total_loss(found.basis),
+        certificate=replace(
+            certificate,
+            minmax_measures=None if better is None else better / square,
+            stopped_by=found.certificate.stopped_by,
+        ),
+    )
+
+
+def with_minmax(problem: Problem, certificate: Certificate, better: Array | None) -> Certificate:
+    """The certificate, with measures in which nobody is worse off and some are better off."""
+    if better is None or certificate.goal != "equal":
+        return certificate
+    gains, level = certificate.measures - better, problem.negligible_spread
+    if gains.min() < -level or gains.max() <= _CLEAR_GAIN * level:
+        return certificate
+    return replace(certificate, minmax_measures=better)
 
 
 def certified_solution(

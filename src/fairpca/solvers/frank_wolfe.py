@@ -13,12 +13,12 @@ from scipy.optimize import brentq
 
 from fairpca._linalg.dense import leading_eigenpairs
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_choice
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._iterating import Progress, check_stopping, iterate
 from fairpca.solvers._rounding import ROUNDINGS
 from fairpca.solvers.conclude import conclude_relaxed
+from fairpca.validation import check_choice
 
 _NOTHING = 1e-16
 """Share of what a group keeps that counts as nothing; it is not zero, to have a logarithm."""

@@ -16,15 +16,14 @@ from itertools import count
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import Progress, check_number, check_whole_number
 from fairpca.certificate import certify
 from fairpca.criteria import AtMost, Criterion, Equal, LeastLoss, MinMax, as_criterion
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers._exact.effort import Effort, small_enough
-from fairpca.solvers._exact.multistart import refine_in
-from fairpca.solvers._exact.run import Workspace, search_space, with_minmax
-from fairpca.solvers.exact import MOST_STARTS, solve_near
+from fairpca.solvers._exact.local import refine_in
+from fairpca.solvers._exact.space import Effort, search_space
+from fairpca.solvers.exact import MOST_STARTS, Workspace, small_enough, solve_near, with_minmax
+from fairpca.validation import Progress, check_number, check_whole_number
 
 _MORE_STARTS = 5
 """Starts beside the neighbours, where following them leaves a gap. Next to a point that has one too
@@ -255,9 +254,9 @@ def _at(
 
     Of the multipliers of the solutions those count that prove the best bound.
     """
-    known, proofs = shared.space.bounds, [point.certificate.multipliers for point in solutions]
-    best = max(proofs, key=partial(problem.dual_bound, known=known))
-    certificate = certify(problem, basis, best, violation_multipliers=proof, known=known)
+    proofs = [point.certificate.multipliers for point in solutions]
+    best = max(proofs, key=problem.dual_bound)
+    certificate = certify(problem, basis, best, violation_multipliers=proof)
     if certificate.status not in ("optimal", "infeasible"):
         ended = solutions[0].certificate.stopped_by or shared.space.effort.stopped_by
         certificate = replace(certificate, stopped_by=ended)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.dense import leading_eigenpairs
-from fairpca._rows.per_group import per_group
+from fairpca.groups import per_group
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers.conclude import conclude

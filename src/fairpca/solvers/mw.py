@@ -7,12 +7,12 @@ import numpy as np
 
 from fairpca._linalg.dense import leading_eigenpairs
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_choice
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._iterating import Progress, check_stopping, iterate
 from fairpca.solvers._rounding import ROUNDINGS
 from fairpca.solvers.conclude import conclude, conclude_relaxed
+from fairpca.validation import check_choice
 
 
 @dataclass(frozen=True)

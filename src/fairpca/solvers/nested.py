@@ -73,7 +73,7 @@ class Nested:
 
     See Also
     --------
-    fairpca.estimators.nesting.NestingTable : The price of nesting.
+    fairpca.fair_pca.NestingTable : The price of nesting.
 
     Examples
     --------

@@ -7,10 +7,10 @@ import numpy as np
 
 from fairpca._linalg.dense import leading_eigenpairs
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_choice
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers.conclude import conclude
+from fairpca.validation import check_choice
 
 _RATIO = (np.sqrt(5.0) - 1.0) / 2.0
 """The golden section."""

@@ -9,11 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fairpca._linalg.sdp import BACKENDS, choose_backend, failure, import_cvxpy, run_program
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_choice
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._rounding import ROUNDINGS, project_on_fantope
 from fairpca.solvers.conclude import conclude_relaxed
+from fairpca.validation import check_choice
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "clarabel": {},

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow
 
 from fairpca._linalg.types import Array
-from fairpca._rows.codes import Codes
-from fairpca._rows.folds import in_folds
-from fairpca._rows.sums import NEAR
+from fairpca.folds import in_folds
+from fairpca.groups import Codes
 from fairpca.moments import GroupMoments, MomentSum
+from fairpca.moments.sums import NEAR
 from fairpca.tables.columns import Columns, label_groups
 
 _BLOCK_VALUES = 2**20

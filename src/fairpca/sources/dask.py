@@ -12,8 +12,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils import assert_all_finite
 
+from fairpca._linalg.projection import Projection
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import (
+from fairpca.folds import in_folds
+from fairpca.groups import check_number_of_groups, encode_groups
+from fairpca.moments import GroupMoments
+from fairpca.tables.columns import require_columns
+from fairpca.validation import (
     check_rows,
     check_same_index,
     check_weights,
@@ -22,12 +27,6 @@ from fairpca._rows.checks import (
     numeric_columns,
     refuse_text_columns,
 )
-from fairpca._rows.folds import in_folds
-from fairpca._rows.groups import encode_groups
-from fairpca._rows.labels import check_number_of_groups
-from fairpca._rows.projection import Projection
-from fairpca.moments import GroupMoments
-from fairpca.tables.columns import require_columns
 
 _FAN_IN = 8
 """How many moments are merged in one task."""

@@ -1,13 +1,106 @@
-"""Which files a path, a folder or a list of them means."""
+"""Checkpoints: the moments of the files that have been read, and which files these are."""
+
+from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any, TypeVar
 
-from fairpca._rows.text import listed
-from fairpca._rows.words import READABLE
-from fairpca.tables.columns import MOST_NAMES
-from fairpca.tables.reading import TableFile, suffix_of
+import pyarrow
+
+from fairpca.choices import READABLE
+from fairpca.files import moments_file as _moments_file
+from fairpca.files.checks import (
+    checked_texts,
+    checked_type,
+    quoted,
+    require,
+    taking_for_damage,
+)
+from fairpca.moments import GroupMoments, MomentSum
+from fairpca.tables.column_checks import ColumnChecker, ColumnSummary
+from fairpca.tables.columns import MOST_NAMES, ColumnChoice, Columns, TableError, encoded_text
+from fairpca.tables.reading import CsvFile, TableFile, batch_rows, cut, suffix_of
+from fairpca.text import listed
+
+# Work on items in threads while further items are being read, with results in their order.
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def in_order(
+    work: Callable[[Item], Result], items: Iterable[Item], n_threads: int
+) -> Generator[Result, None, None]:
+    """Yield ``work(item)`` for each item, in order; few items are held at a time.
+
+    Results depend neither on the number of threads nor on their speed. If the items fail to come,
+    the results of those that came are yielded first.
+    """
+    pending: deque[Future[Result]] = deque()
+    trouble: BaseException | None = None
+    with ThreadPoolExecutor(n_threads) as pool:
+        try:
+            source = iter(items)
+            while trouble is None:
+                try:
+                    item = next(source)
+                except StopIteration:
+                    break
+                except BaseException as error:  # Ctrl-C, too
+                    trouble = error
+                    break
+                pending.append(pool.submit(work, item))
+                del item  # so that its memory can go as soon as it has been worked on
+                if len(pending) > n_threads + 1:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            for future in pending:
+                future.cancel()
+    if trouble is not None:
+        raise trouble
+
+
+# Columns that are no numbers because of a slip, and would be left out without a word.
+
+
+def refuse_slips(table: Any, known: Collection[str]) -> None:
+    """Raise TableError if a text column of a CSV file is meant as numbers, by its first rows.
+
+    Parameters
+    ----------
+    table : CsvFile, ParquetFile or ArrowFile
+        The types of the others are written in the file, and hold.
+    known : collection of str
+        Columns that are read, whatever they look like.
+    """
+    if not isinstance(table, CsvFile):
+        return
+    texts = [field.name for field in table.schema if field.name not in known]
+    if not texts:
+        return
+    batch, _ = next(table.batches(texts))
+    checker = ColumnChecker(places=table.places)
+    for name in texts:
+        column = batch.column(name)
+        if encoded_text(column, name) is None:
+            continue
+        summary = ColumnSummary(name)
+        summary.see(column)
+        try:
+            checker.numbers(name, summary.kinds, summary.texts)
+        except TableError as error:
+            raise TableError(error.problem, "correct that, or name the features") from error
+
+
+# Which files a path, a folder or a list of them means.
 
 
 def list_files(source: str | Path | Sequence[str | Path]) -> list[TableFile]:
@@ -45,3 +138,178 @@ def _folder(folder: Path) -> list[Path]:
         for path in inside
         if not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
     ]
+
+
+# Tables that are no files: whatever gives Arrow record batches, a part at a time.
+
+
+def stream_batches(source: Any) -> tuple[Iterator[Any], int]:
+    """The record batches of a source, and its number of rows, or 0 where that is not known."""
+    if isinstance(source, pyarrow.Table | pyarrow.RecordBatch):
+        return _of_arrow(source), source.num_rows
+    if hasattr(source, "to_batches"):  # a Dataset or Scanner of pyarrow
+        return _of_dataset(source), 0
+    if hasattr(source, "iloc"):  # pandas, in slices: all of it would be a copy in memory
+        return _of_pandas(source), len(source)
+    if hasattr(source, "collect"):
+        return _of_lazy_frame(source), 0
+    if hasattr(source, "slice") and hasattr(source, "to_arrow"):  # Polars
+        step = batch_rows(source.width)
+        parts = (source.slice(i, step).to_arrow() for i in range(0, source.height, step))
+        return (batch for part in parts for batch in _of_arrow(part)), source.height
+    for name in ("to_arrow_reader", "fetch_arrow_reader"):  # DuckDB, new and old
+        if hasattr(source, name):
+            return _of_reader(getattr(source, name)(2**16)), 0
+    if hasattr(source, "__arrow_c_stream__"):  # RecordBatchReader and many others
+        return _of_reader(pyarrow.RecordBatchReader.from_stream(source)), 0
+    if isinstance(source, Iterable) and not isinstance(source, dict):
+        return _of_parts(source), 0
+    raise TypeError(
+        f"A {type(source).__name__} is no source of tables: pass a file, a folder, a data frame, "
+        "or what gives Arrow record batches."
+    )
+
+
+def _of_arrow(table: Any) -> Iterator[Any]:
+    batches = table.to_batches() if isinstance(table, pyarrow.Table) else [table]
+    for batch in batches:
+        yield from cut(batch)
+
+
+def _of_reader(reader: Iterable[Any]) -> Iterator[Any]:
+    for batch in reader:
+        yield from cut(batch)
+
+
+def _of_dataset(source: Any) -> Iterator[Any]:
+    if hasattr(source, "schema") and hasattr(source, "scanner"):
+        # As little as possible is read ahead: a dataset's own choice takes gigabytes.
+        source = source.scanner(
+            batch_size=batch_rows(len(source.schema)), batch_readahead=2, fragment_readahead=1
+        )
+    yield from _of_reader(source.to_batches())
+
+
+def _of_pandas(frame: Any) -> Iterator[Any]:
+    step = batch_rows(frame.shape[1])
+    for start in range(0, len(frame), step):
+        part = frame.iloc[start : start + step]
+        yield from _of_arrow(pyarrow.Table.from_pandas(part, preserve_index=False))
+
+
+def _of_lazy_frame(source: Any) -> Iterator[Any]:
+    if not hasattr(source, "collect_batches"):
+        raise ValueError(
+            f"A {type(source).__name__} of this version does not give its rows in parts: collect() "
+            "it first, or install a newer Polars."
+        )
+    for part in source.collect_batches(maintain_order=True):
+        yield from _of_arrow(part.to_arrow())
+
+
+def _of_parts(parts: Iterable[Any]) -> Iterator[Any]:
+    for part in parts:
+        batches, _ = stream_batches(part)
+        yield from batches
+
+
+_PATIENCE = 5.0
+"""Seconds between two writes, at the least: large moments are not to be written all the time."""
+
+
+class Pass:
+    """The sum of a pass over files, which a checkpoint may keep.
+
+    What is written is always the moments of whole files.
+    """
+
+    def __init__(
+        self, path: str | Path | None, choice: ColumnChoice, missing_labels: str, folds: bool
+    ) -> None:
+        self.total = MomentSum()
+        self.columns: Columns | None = None
+        self._path = path
+        self._asked = {**_as_data(choice), "missing_labels": missing_labels, "folds": folds}
+        self._done: dict[str, TableFile] = {}
+        self._written = time.monotonic()
+        self._dirty = False
+        if path is not None and Path(path).exists():
+            self._resume(Path(path))
+
+    def _resume(self, path: Path) -> None:
+        stored, reading = _moments_file.read(path)
+        if reading is None:
+            raise ValueError(f"{str(path)!r} holds moments, but is no checkpoint of a pass.")
+        if reading.get("asked") != self._asked:
+            raise ValueError(
+                f"The checkpoint {str(path)!r} is of a pass with other columns or options: give "
+                "the same ones, or another checkpoint."
+            )
+        with taking_for_damage(repr(str(path))):
+            self._done = _checked_files(reading["files"])
+            self.columns = _checked_columns(reading["columns"], stored.mean.shape[1])
+            self.total.add(GroupMoments(**vars(stored)))
+
+    def left(self, files: list[TableFile]) -> list[TableFile]:
+        """The files that have not been read; those that have must be there as they were."""
+        present = {str(file.path): file for file in files}
+        for name, file in self._done.items():
+            if name not in present:
+                raise ValueError(
+                    f"The checkpoint {str(self._path)!r} has moments of {name!r}, which is not "
+                    "among the files now: start with another checkpoint."
+                )
+            if present[name] != file:
+                raise ValueError(
+                    f"{name!r} has changed since the checkpoint {str(self._path)!r} took it in: "
+                    "start with another checkpoint."
+                )
+        return [file for name, file in present.items() if name not in self._done]
+
+    def add(self, file: TableFile, moments: GroupMoments) -> None:
+        """Take in the moments of a whole file."""
+        self.total.add(moments)
+        self._done[str(file.path)] = file
+        self._dirty = True
+        if time.monotonic() - self._written > _PATIENCE:
+            self.write()
+
+    def write(self) -> None:
+        """Write the checkpoint, if there is one and anything new."""
+        if self._path is None or not self._dirty or self.columns is None:
+            return
+        reading = {
+            "asked": self._asked,
+            "columns": _as_data(self.columns),
+            "files": [[str(f.path), f.size, f.changed_ns] for f in self._done.values()],
+        }
+        _moments_file.write(self._path, self.total.moments(), reading)
+        self._written, self._dirty = time.monotonic(), False
+
+
+def _as_data(record: ColumnChoice | Columns) -> dict[str, Any]:
+    """The record as JSON has it."""
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(record).items()}
+
+
+def _checked_files(stored: Any) -> dict[str, TableFile]:
+    """The files that were read, by name."""
+    require(isinstance(stored, list), "its list of files read is no list")
+    for file in stored:
+        types = [type(part) for part in file] if isinstance(file, list) else []
+        good = types == [str, int, int] and file[1] >= 0
+        require(good, f"{quoted(file)} is no name, size and date of a file that was read")
+    checked_texts([name for name, _, _ in stored], "names of files read")
+    return {name: TableFile(Path(name), size, changed) for name, size, changed in stored}
+
+
+def _checked_columns(stored: dict[str, Any], n_features: int) -> Columns:
+    """The columns that were read, which are those of the moments."""
+    weight = stored["weight"]
+    require(weight is None or isinstance(weight, str), "the name of its weights is no text")
+    return Columns(
+        checked_texts(stored["features"], "columns that were read", n_features),
+        checked_texts(stored["sensitive"], "sensitive columns"),
+        weight,
+        checked_type(stored["all_numeric"], "entry all_numeric", bool, "true or false"),
+    )

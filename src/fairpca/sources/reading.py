@@ -14,13 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.backends import cluster_library
 from fairpca._linalg.threads import one_blas_thread
-from fairpca._rows.checks import Progress, check_choice
-from fairpca._rows.folds import as_tuple
-from fairpca._rows.groups import MISSING_LABELS, warn_of_alike, warn_of_dropped
-from fairpca._rows.labels import check_number_of_groups
-from fairpca._rows.sums import worker_threads
+from fairpca.folds import as_tuple
+from fairpca.groups import MISSING_LABELS, check_number_of_groups, warn_of_alike, warn_of_dropped
 from fairpca.moments import GroupMoments, MomentSum
+from fairpca.moments.sums import worker_threads
 from fairpca.tables.columns import ColumnChoice, quoted
+from fairpca.validation import Progress, check_choice
 
 
 def read_moments(
@@ -115,10 +114,10 @@ def read_moments(
     if library is not None:
         from fairpca.sources import dask, spark
 
-        gather: Any = (dask if library == "dask" else spark).moments
+        prepare_data: Any = (dask if library == "dask" else spark).moments
         total = MomentSum()
         columns = (sensitive_features, features, sample_weight, keep_sensitive)
-        for part in gather(source, *columns, missing_labels, folds):
+        for part in prepare_data(source, *columns, missing_labels, folds):
             total.add(part)
             check_number_of_groups(total.n_groups)
     else:
@@ -200,9 +199,7 @@ def _read_files(
     progress: Progress | None,
 ) -> MomentSum:
     from fairpca.sources.blocks import Batch
-    from fairpca.sources.checkpoint import Pass
-    from fairpca.sources.files import list_files
-    from fairpca.sources.slips import refuse_slips
+    from fairpca.sources.files import Pass, list_files, refuse_slips
     from fairpca.tables.reading import CsvRules, TableFile
 
     files = list_files(source)
@@ -260,7 +257,7 @@ def _read_stream(
     source: Any, choice: ColumnChoice, options: tuple[str, bool], progress: Progress | None
 ) -> MomentSum:
     from fairpca.sources.blocks import Batch
-    from fairpca.sources.streams import stream_batches
+    from fairpca.sources.files import stream_batches
 
     batches, total = stream_batches(source)
 
@@ -286,7 +283,7 @@ def _summed(items: Iterator[Any], options: tuple[str, bool]) -> Iterator[Any]:
     The options are those of `batch_moments`.
     """
     from fairpca.sources.blocks import Batch, batch_moments
-    from fairpca.sources.pool import in_order
+    from fairpca.sources.files import in_order
 
     def work(item: Any) -> Any:
         return batch_moments(item, *options) if isinstance(item, Batch) else item

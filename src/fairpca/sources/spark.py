@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from fairpca._linalg.threads import one_blas_thread
-from fairpca._rows.labels import check_number_of_groups
+from fairpca.groups import check_number_of_groups
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.tables.columns import ColumnChoice, Columns, check_column_names, require_columns
 

@@ -19,10 +19,18 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca._rows.codes import Codes, column_order, encode_column, in_order
-from fairpca._rows.groups import Groups, combine_encoded, encode_groups
-from fairpca._rows.labels import check_number_of_groups, refuse_measurements
-from fairpca._rows.text import listed, short_text
+from fairpca.groups import (
+    Codes,
+    Groups,
+    check_number_of_groups,
+    column_order,
+    combine_encoded,
+    encode_column,
+    encode_groups,
+    in_order,
+    refuse_measurements,
+)
+from fairpca.text import listed, short_text
 
 
 class TableError(ValueError):

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
-from fairpca._rows.checks import check_choice
-from fairpca._rows.codes import Codes, encode_column
-from fairpca._rows.labels import alike
-from fairpca._rows.words import ENCODINGS, IMPUTATIONS
+from fairpca.choices import ENCODINGS, IMPUTATIONS
+from fairpca.groups import Codes, alike, encode_column
 from fairpca.tables.column_checks import (
     CellKinds,
     ColumnChecker,
@@ -37,6 +35,7 @@ from fairpca.tables.columns import (
     table_columns,
     typed,
 )
+from fairpca.validation import check_choice
 
 KINDS = ("number", "onehot", "codes")
 """What a column of the table can become."""

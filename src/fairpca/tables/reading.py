@@ -32,7 +32,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from fairpca._rows.words import READABLE
+from fairpca.choices import READABLE
 from fairpca.tables.columns import (
     INDEX,
     MISSING_WORDS,

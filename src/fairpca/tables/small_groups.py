@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow
 
-from fairpca._rows.labels import MISSING, check_number_of_groups
-from fairpca._rows.text import group_name
+from fairpca.groups import MISSING, check_number_of_groups
 from fairpca.tables.columns import MOST_NAMES, TableError, encode_labels
+from fairpca.text import group_name
 
 if TYPE_CHECKING:  # which itself asks for what is here
     from fairpca.tables.reading import Table

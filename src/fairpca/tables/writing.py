@@ -31,7 +31,7 @@ def write_batches(batches: Iterable[Any], path: Path) -> int:
     batches : iterable of pyarrow.RecordBatch
         At least one. What it raises leaves no file behind, and an older one as it was.
     path : Path
-        The file; its suffix is one of `fairpca._rows.words.WRITABLE`.
+        The file; its suffix is one of `fairpca.choices.WRITABLE`.
     """
     suffix = path.suffix.lower()
     prepare = _harmless if suffix == ".csv" else _plain

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairpca._rows.words import BASELINES, MIN_ROWS
+from fairpca.choices import BASELINES, MIN_ROWS
 from fairpca.cli import _options as options
 from fairpca.cli._options import FitOptions, TableOptions, chosen, parse_dimension
 from fairpca.cli._terminal import BadInputError, Heading, refusing, show
@@ -93,7 +93,6 @@ def audit(
     rows; its disparity is what it loses beyond a PCA of its own. Nothing but a report is written.
     """
     given = locals()
-    from fairpca._rows.checks import check_choice
     from fairpca.cli import _findings as findings
     from fairpca.cli._fitting import (
         audit_prepared,
@@ -104,8 +103,9 @@ def audit(
         write_report,
     )
     from fairpca.cli._prepared import prepare_table, prepare_with_model, read_model
-    from fairpca.estimators.baselines import baselines_of
-    from fairpca.estimators.resampling import check_resamples
+    from fairpca.fair_pca import baselines_of
+    from fairpca.generalization.bootstrap import check_resamples
+    from fairpca.validation import check_choice
 
     how = chosen(TableOptions, given)
     choices = chosen(FitOptions, given)

@@ -2,7 +2,7 @@
 
 import typer
 
-from fairpca._rows.words import MIN_ROWS, WRITABLE
+from fairpca.choices import MIN_ROWS, WRITABLE
 from fairpca.cli import _options as options
 from fairpca.cli._options import FitOptions, TableOptions, check_carry, chosen, parse_dimension
 from fairpca.cli._terminal import MODEL, check_destination, show, writing
@@ -71,7 +71,7 @@ def fit(
     from fairpca.cli import _findings as findings
     from fairpca.cli._fitting import check_report, fit_fair, report_on, saying_nothing, write_report
     from fairpca.cli._prepared import prepare_table, reduce_table
-    from fairpca.estimators.model_file import write_model
+    from fairpca.model_file import write_model
 
     how = chosen(TableOptions, given)
     dimension = parse_dimension(n_components)

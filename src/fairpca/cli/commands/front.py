@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairpca._rows.words import MIN_ROWS, WRITABLE
+from fairpca.choices import MIN_ROWS, WRITABLE
 from fairpca.cli import _options as options
 from fairpca.cli._options import (
     FitOptions,
@@ -30,7 +30,7 @@ from fairpca.cli._terminal import (
 
 if TYPE_CHECKING:
     from fairpca import FairPCA, ParetoFront
-    from fairpca._rows.cells import TextTable
+    from fairpca.text import TextTable
 
 EXAMPLES = (
     "fairpca front people.csv --sensitive sex --n-components 5",
@@ -128,7 +128,7 @@ def front(
     from fairpca.cli import _findings as findings
     from fairpca.cli._fitting import find_front
     from fairpca.cli._prepared import prepare_table, reduce_table
-    from fairpca.estimators.model_file import write_model
+    from fairpca.model_file import write_model
     from fairpca.tables.writing import write_batches
 
     how = chosen(TableOptions, given)
@@ -188,7 +188,7 @@ def _check_wish(wish: dict[str, Any], n_points: int) -> None:
             "choose a point by one of --index, --max-largest, --max-spread, --max-extra-loss and "
             "--knee, not by several."
         )
-    from fairpca._rows.checks import check_number
+    from fairpca.validation import check_number
 
     for name in ("max_largest", "max_spread", "max_extra_loss"):
         if name in wish:

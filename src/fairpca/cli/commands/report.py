@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from fairpca._rows.words import MIN_ROWS
+from fairpca.choices import MIN_ROWS
 from fairpca.cli import _options as options
 from fairpca.cli._options import FitOptions, TableOptions, check_front, chosen, parse_dimension
 from fairpca.cli._terminal import show

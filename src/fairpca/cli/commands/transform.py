@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from fairpca._rows.words import WRITABLE
+from fairpca.choices import WRITABLE
 from fairpca.cli import _options as options
 from fairpca.cli._options import TableOptions, chosen
 from fairpca.cli._terminal import check_destination, show

@@ -12,15 +12,30 @@ bound, and the relaxed projector shows which eigenvectors are tied. docs/exact_s
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from scipy.special import expit, xlogy
 
 from fairpca._linalg.types import Array
-from fairpca.criteria import Domain
-from fairpca.solvers._exact.effort import EXPENSIVE, Effort
-from fairpca.solvers._exact.forms import Forms, Spectrum
-from fairpca.solvers._exact.smoothing import SmoothedSum, smoothed_sum
+from fairpca.criteria import WARM_MU, Criterion, Domain
+from fairpca.solvers._exact.space import EXPENSIVE, Effort, Forms, Spectrum, WholeSpace
+
+_EMPTY = 1e-30
+"""Occupations up to this are none: their share of a derivative is far below rounding."""
+
+_SATURATED = 40.0
+"""Eigenvalues this many mu from the level are occupied fully or not at all: exp(-40) < 1e-17."""
+
+_FAR_LEVEL = 50.0
+"""The level lies at most this many mu outside the eigenvalues: exp(-50) times d is below any r."""
+
+_LEVEL_ROUNDING = 1e-14
+"""Error of the number of occupied eigenvectors that is rounding, relative to r."""
+
+_LEVEL_STEPS = 100
+"""The most steps to the level; a handful is usual."""
 
 ARMIJO = 1e-4
 """Share of the promised change of a value that a step has to bring: the usual choice."""
@@ -45,7 +60,7 @@ _SMALL_STEP, _LARGEST_STEP = 0.8, 0.02
 """Factor of mu from which no smaller steps are tried, and beyond which no larger ones."""
 
 _NEAR = 3
-"""Evaluations at one mu from which on solutions are foreseen."""
+"""Evaluations at one mu from which on solutions are extrapolated."""
 
 _FEW, _GROWTH = 2, 1.5
 """The most evaluations at one mu after which larger steps are tried, and the power of the factor
@@ -81,6 +96,89 @@ _TO_BOUNDARY = 0.99
 
 _IN_PART = 1e-3
 """Occupations at least this far from 0 and 1 are those of tied eigenvectors."""
+
+_RESUMED_MU = 1e-5
+"""Where mu begins when the search space has grown, and the solution hardly moves."""
+
+_SMOOTH = 1e-6
+"""A mu from which on nothing depends on it, up to rounding, where no eigenvalues are tied."""
+
+
+_SLACK = 0.1
+"""Share of the gap that is small enough that the dual may leave."""
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothedSum:
+    """The smoothed sum at some weights and mu, by how far each eigenvector is occupied."""
+
+    spectrum: Spectrum
+    p: Array
+    """How far each eigenvector is occupied: its eigenvalue in the relaxed projector."""
+    q: Array
+    """``1 - p``, with all its digits."""
+    x: Array
+    """How many mu each eigenvalue is above the level."""
+    mu: float
+
+    @property
+    def is_saturated(self) -> bool:
+        """Whether every eigenvector is occupied fully or not at all."""
+        return bool((np.abs(self.x) > _SATURATED).all())
+
+    @property
+    def sigma(self) -> float:
+        """The smoothed sum of the r largest eigenvalues: section 4."""
+        entropy = float((xlogy(self.p, self.p) + xlogy(self.q, self.q)).sum())
+        return float(self.p @ self.spectrum.values) - self.mu * entropy
+
+    def derivatives(self, forms: Forms) -> tuple[Array, Array]:
+        """First and second derivatives of sigma by the weights, (k,) and (k, k): section 5."""
+        xp, host = forms.backend.xp, forms.backend.host
+        # Pairs of empty eigenvectors have no slope, so that only the others' rows are needed.
+        n = int(np.count_nonzero(self.p > _EMPTY))
+        rows = self.spectrum.rows(n)
+        values, p, q = forms.backend.put(np.array([self.spectrum.values, self.p, self.q]))
+        # (p_a - p_b) / (value_a - value_b) = p_a q_b (1 - exp(-x)) / x / mu for value_a > value_b.
+        x = abs(values[:n, None] - values[None, :]) / -self.mu - np.finfo(float).tiny
+        slopes = xp.expm1(x) / x
+        slopes *= 1.0 / self.mu
+        slopes *= xp.maximum(p[:n, None], p[None, :])
+        slopes *= xp.maximum(q[:n, None], q[None, :])
+        slopes[:, n:] *= 2.0  # for their mirror images
+        curvature = host((rows * slopes).reshape(forms.k, -1) @ rows.reshape(forms.k, -1).T)
+        # Entry (a, a) of n rows of d numbers each is number a * (d + 1).
+        diagonal = host(rows.reshape(forms.k, -1)[:, : n * (forms.d + 1) : forms.d + 1])
+        own = self.p[:n] * self.q[:n] / self.mu
+        if own.sum() > 0:  # the level moves so that the occupation still sums to r
+            moved = diagonal @ own
+            curvature = curvature - np.outer(moved, moved) / own.sum()
+        return diagonal @ self.p[:n], curvature
+
+
+def smoothed_sum(spectrum: Spectrum, r: int, mu: float) -> SmoothedSum:
+    """Find the level at which the occupation sums to r, by a safeguarded Newton method."""
+    # Measured from the middle of the gap, so that tied eigenvalues keep their digits.
+    values = spectrum.values - (spectrum.values[r - 1] + spectrum.values[r]) / 2
+    low, high = float(values[-1]) - _FAR_LEVEL * mu, float(values[0]) + _FAR_LEVEL * mu
+    level = 0.0
+    for _ in range(_LEVEL_STEPS):
+        x = (values - level) / mu
+        p, q = expit(x), expit(-x)
+        excess = float(p[r:].sum() - q[:r].sum())
+        if abs(excess) <= _LEVEL_ROUNDING * r:
+            break
+        if excess > 0:
+            low = level
+        else:
+            high = level
+        slope = float(p @ q) / mu
+        trial = level + excess / slope if slope > 0 else np.inf
+        trial = trial if low < trial < high else (low + high) / 2
+        if trial == level:  # there is no number in between
+            break
+        level = trial
+    return SmoothedSum(spectrum, p, q, x, mu)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +286,7 @@ class _DualAscent:
         while True:
             before = self.n_eigen
             # Where every mu takes a step or two anyway, nothing is gained by looking ahead.
-            start = self._foreseen(known, mu, unit) if far else None
+            start = self._extrapolate(known, mu, unit) if far else None
             cold = expensive and mu == _EXPENSIVE_FIRST_MU
             most = _FIRST_STEPS if cold else _NEWTON_STEPS
             z, converged = self.newton(z if start is None else start, mu * unit, limit, most)
@@ -236,7 +334,9 @@ class _DualAscent:
         barrier = mu * len(self.domain.start) if self.domain.bounded else 0.0
         return taken + barrier <= self.slack(self.best)
 
-    def _foreseen(self, known: list[tuple[Array, float]], mu: float, unit: float) -> Array | None:
+    def _extrapolate(
+        self, known: list[tuple[Array, float]], mu: float, unit: float
+    ) -> Array | None:
         """Where two solutions lead: near zero solutions depend on mu linearly."""
         if len(known) < 2:
             return None
@@ -377,3 +477,53 @@ class _DualAscent:
         with np.errstate(over="ignore"):  # where a step is next to nothing
             longest = float((-z[falling] / step[falling]).min())
         return min(1.0, _TO_BOUNDARY * longest)
+
+
+def solve_dual(
+    space: WholeSpace,
+    goal: Criterion,
+    limit: float = np.inf,
+    near: Array | None = None,
+    first_mu: float | None = None,
+    *,
+    suspected: bool = False,
+) -> DualResult:
+    """The dual solution of a goal; `near` are weights that are thought to be nearly best.
+
+    If `suspected`, a value above the limit is not brought down by letting the search space grow.
+    """
+    first_mu = WARM_MU if near is not None and first_mu is None else first_mu
+    last: DualResult | None = None
+
+    def slack(value: float) -> float:
+        return _SLACK * (goal.enough(value, space.effort.gap) - value)
+
+    def solve_in(forms: Forms) -> DualResult:
+        nonlocal last
+        # Of several rounds the first is rarely the last: it need not be exact.
+        how: dict[str, Any] = {
+            "polish": space.is_whole or last is not None,
+            "effort": space.effort,
+            "slack": slack,
+        }
+        spent = 0
+        if last is not None and last.smooth_at is not None and last.smooth_at >= _SMOOTH:
+            # The solution in the space before is near.
+            domain = goal.domain(last.weights, unit=mu_unit(forms))
+            last = maximise_dual(forms, domain, limit, first_mu=last.smooth_at, **how)
+            if last.smooth_at is not None:
+                return last
+            spent = last.n_eigen
+        elif last is not None and goal.resumes and not last.is_tied:
+            near_mu = 0.0 if last.is_polished else _RESUMED_MU
+            domain = goal.domain(last.weights, near_mu, mu_unit(forms))
+            how["at_end"] = last.is_polished
+            last = maximise_dual(forms, domain, limit, first_mu=_RESUMED_MU, **how)
+            return last
+        # Where eigenvalues are tied, solutions jump from one space to the next.
+        domain = goal.domain(near, unit=mu_unit(forms))
+        last = maximise_dual(forms, domain, limit, first_mu=first_mu, **how)
+        return replace(last, n_eigen=last.n_eigen + spent)
+
+    found = space.solve(solve_in, (lambda dual: dual.above_limit) if suspected else None)
+    return space.solve(solve_in) if found.is_rough and not space.effort.is_over() else found

@@ -1,20 +1,32 @@
-"""Where the search takes place with many columns: a subspace that suffices.
+"""Where the exact solver searches, and how long: quadratic forms, search spaces, effort.
 
-docs/exact_solver.md, section 14.
+The quadratic forms of a problem, whole or restricted to a subspace. With many columns the search
+takes place in a subspace that suffices; where losses are far smaller than traces, among what is
+left out: docs/exact_solver.md, sections 14 and 18.
 """
 
-from collections.abc import Callable
-from typing import Any
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import scipy.linalg
 
-from fairpca._linalg.bound_cache import BoundCache
+from fairpca._linalg.backends import NUMPY, Backend
+from fairpca._linalg.dense import complement
+from fairpca._linalg.graded import GradedBackend, GradedLosses
 from fairpca._linalg.krylov import Pairs, all_pairs, confirmed_pairs, found_pairs, proven_pairs
+from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
+from fairpca.criteria import CLOSED_GAP
 from fairpca.problem import Problem, group_matrices
-from fairpca.solvers._exact.effort import EXPENSIVE, Effort
-from fairpca.solvers._exact.forms import Dual, Forms, Weighted, WholeSpace
+
+EXPENSIVE = 120
+"""Columns beyond which eigenproblems, and so every start, are expensive."""
 
 WHOLE_LIMIT = EXPENSIVE
 """Up to this many columns nothing is gained by searching in a subspace."""
@@ -41,6 +53,249 @@ _POWERS = 4
 """Products with a group's matrix that bring out where it has variance."""
 
 
+def is_expensive(problem: Problem) -> bool:
+    """Whether the columns are so many that every start is expensive."""
+    return problem.moments.n_features > EXPENSIVE
+
+
+class Effort:
+    """What a search asks when it could stop, and tells when it has found something.
+
+    Parameters
+    ----------
+    gap : float
+        Gap, relative to the value, that is small enough.
+    seconds : float or None
+        The time that there is, from now on; None is all that it takes.
+    progress : callable or None
+        Told the best `bound` and `value` so far; returns whether to stop.
+    most : int
+        How often it is told, at the most.
+
+    Attributes
+    ----------
+    stopped_by : str
+        What has stopped the search before its end: "time limit", "callback", or nothing.
+    """
+
+    def __init__(
+        self,
+        gap: float = CLOSED_GAP,
+        seconds: float | None = None,
+        progress: Callable[..., bool] | None = None,
+        most: int = 0,
+    ) -> None:
+        self.gap, self.stopped_by = gap, ""
+        self._end = np.inf if seconds is None else time.monotonic() + seconds
+        self._progress, self._left = progress, most
+
+    def is_over(self) -> bool:
+        """Whether to stop with what there is; once it is so, it stays so."""
+        if not self.stopped_by and self._end < np.inf and time.monotonic() >= self._end:
+            self.stopped_by = "time limit"
+        return bool(self.stopped_by)
+
+    def tell(self, **found: Any) -> None:
+        """Say what has been found so far."""
+        if self._progress is None or self._left == 0:
+            return
+        self._left -= 1
+        if self._progress(**found):
+            self.stopped_by = self.stopped_by or "callback"
+
+
+@dataclass(frozen=True, eq=False)
+class Forms:
+    """Measures ``e_i(U) = constants_i - tr(U^T A_i U)`` and the weights of the total loss.
+
+    The matrices are `stored`, (k, d, d), in the library that also holds their eigenvectors; they
+    are those of the groups divided by the units of the measure. The total loss is in units of
+    `AffineMeasure.loss_unit`.
+    """
+
+    stored: Any
+    constants: Array
+    weights: Array
+    r: int
+    backend: Backend = NUMPY
+    size: float | None = None
+    """What rounding errors and steps are relative to, if not the largest trace."""
+    _spectra: dict[bytes, Spectrum] = field(default_factory=dict, init=False)
+
+    @classmethod
+    def from_problem(cls, problem: Problem) -> Forms:
+        """The forms of a problem; nothing is copied unless the measure has units."""
+        affine, matrices = problem.affine, problem.matrices
+        if (affine.units != 1.0).any():
+            matrices = matrices / affine.units[:, None, None]
+        return cls(matrices, affine.constants, affine.loss_weights, problem.n_components)
+
+    @classmethod
+    def restricted(cls, problem: Problem, matrices: Sequence[Any]) -> Forms:
+        """The forms of a problem with other matrices, in the library that its own are in."""
+        backend, affine = group_matrices(problem).backend, problem.affine
+        parts = zip(matrices, affine.units, strict=True)
+        stack = backend.xp.stack([m if unit == 1.0 else m / float(unit) for m, unit in parts])
+        return cls(stack, affine.constants, affine.loss_weights, problem.n_components, backend)
+
+    @cached_property
+    def matrices(self) -> Array:
+        """The matrices as a NumPy array, (k, d, d): copied from a device, once, if asked for."""
+        return self.backend.host(self.stored)
+
+    @cached_property
+    def k(self) -> int:
+        """Number of groups."""
+        return len(self.constants)
+
+    @cached_property
+    def d(self) -> int:
+        """Dimension of the space."""
+        return int(self.stored.shape[1])
+
+    @cached_property
+    def scale(self) -> float:
+        """What rounding errors and steps are relative to."""
+        return self.size or max(float(part.trace()) for part in self.stored)
+
+    def weighted_sum(self, weights: Array) -> Any:
+        """Return ``sum_i weights_i * A_i``, in the library of the matrices."""
+        flat = self.backend.put(weights) @ self.stored.reshape(len(weights), -1)
+        return flat.reshape(self.stored.shape[1:])
+
+    def image(self, weights: Array, basis: Array) -> Array:
+        """Return ``sum_i weights_i * A_i @ basis``."""
+        return self.backend.host(self.weighted_sum(weights) @ self.backend.put(basis))
+
+    def spectrum(self, weights: Array) -> Spectrum:
+        """All eigenpairs of ``sum_i weights_i * A_i``; those of the last weights are remembered."""
+        key = weights.tobytes()
+        if key not in self._spectra:
+            self._spectra.clear()
+            pairs = self.backend.eigh(self.weighted_sum(weights))
+            self._spectra[key] = Spectrum(self.stored, *pairs)
+        return self._spectra[key]
+
+    def images(self, basis: Array) -> Any:
+        """``A_i @ basis`` for each group, (k, d, r), in the library of the matrices."""
+        return self.stored @ self.backend.put(basis)
+
+    def measures(self, basis: Array, images: Any = None) -> Array:
+        """Measure of each group in the span of the basis, whose images may be known."""
+        images = self.images(basis) if images is None else images
+        kept = self.backend.xp.einsum("kia,ia->k", images, self.backend.put(basis))
+        measures: Array = self.constants - self.backend.host(kept)
+        return measures
+
+    def slopes(self, rest: Array, images: Any) -> Array:
+        """Derivatives of the measures by a step from a basis, with these images, into the rest."""
+        return -2.0 * self.backend.host(self.backend.put(rest).T @ images).reshape(self.k, -1)
+
+
+@dataclass(eq=False)
+class Spectrum:
+    """Eigenpairs of a weighted sum, largest first, and the groups' matrices in their basis.
+
+    The values are a NumPy array; the vectors are stored as the matrices are.
+    """
+
+    _stored: Any
+    values: Array
+    vectors: Any
+    _rows: Any = None
+
+    def rows(self, n: int) -> Any:
+        """``V_n^T A_i V``, where V_n are the first n vectors; (k, n, d)."""
+        if self._rows is None or self._rows.shape[1] < n:
+            self._rows = (self.vectors[:, :n].T @ self._stored) @ self.vectors
+        return self._rows[:, :n, :]
+
+
+class Weighted(Protocol):
+    """A dual result: what matters here are its weights and its cost."""
+
+    @property
+    def weights(self) -> Array:
+        """Weights of the groups' matrices."""
+
+    @property
+    def n_eigen(self) -> int:
+        """Eigenproblems solved."""
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether no subspace belongs to it that could be wanted to all digits."""
+
+
+Dual = TypeVar("Dual", bound=Weighted)
+
+
+def invariant_directions(problem: Problem) -> Array:
+    """Eigenvectors of all rows' matrix that turn with the coordinates, signs included.
+
+    So random starts are the same subspaces in whatever coordinates and order of groups.
+    """
+    vectors = problem.total_eigenpairs[1]
+    if vectors.shape[0] > vectors.shape[1]:
+        return np.eye(len(vectors))
+    turned = vectors.T @ problem.matrices @ vectors
+    units = np.trace(turned, axis1=1, axis2=2)[:, None, None]
+    turned = np.divide(turned, units, out=np.zeros_like(turned), where=units > 0.0)
+    mixed = np.einsum("k,kab,kbc->ac", problem.affine.loss_weights, turned, turned)
+    signs = np.ones(len(mixed))
+    for a in range(1, len(mixed)):
+        b = int(np.abs(mixed[a, :a]).argmax())
+        signs[a] = signs[b] * (1.0 if mixed[a, b] >= 0.0 else -1.0)
+    return vectors * signs
+
+
+class WholeSpace:
+    """Where a search takes place, here the whole space; `forms` are those of the problem in it.
+
+    `n_eigen` counts the eigenproblems, and `effort` says when a search is to stop.
+    """
+
+    is_whole = True
+
+    def __init__(self, problem: Problem) -> None:
+        self.n_eigen = problem.n_groups + 1
+        self.forms = Forms.from_problem(problem)
+        self._problem = problem
+        self.effort = Effort()
+
+    @cached_property
+    def _directions(self) -> Array:
+        return invariant_directions(self._problem)
+
+    def lift(self, basis: Array) -> Array:
+        """A basis in the search space, in the coordinates of the whole space."""
+        return basis
+
+    def lower(self, basis: Array) -> Array:
+        """A basis of the whole space, inside the search space, in its coordinates."""
+        return basis
+
+    def shaped(self, noise: Array) -> Array:
+        """Noise for random starts, in directions and of sizes that are those of the matrices."""
+        return np.asarray(self._directions @ noise)
+
+    def widen(self) -> bool:
+        """Let more directions in, for searches that leave a gap; returns whether there are any."""
+        return False
+
+    def solve(
+        self, solve_in: Callable[[Forms], Dual], suffices: Callable[[Dual], bool] | None = None
+    ) -> Dual:
+        """Solve a dual problem so that its solution is exact in the whole space.
+
+        Or, in a part of it, so that it `suffices`.
+        """
+        with threads_for(self.forms.d):
+            dual = solve_in(self.forms)
+        self.n_eigen += dual.n_eigen
+        return dual
+
+
 class SearchSpace(WholeSpace):
     """Forms restricted to a subspace that grows until dual solutions in it are exact.
 
@@ -55,9 +310,9 @@ class SearchSpace(WholeSpace):
     is_whole = False
     is_wide = False
 
-    def __init__(self, problem: Problem, bounds: BoundCache) -> None:
+    def __init__(self, problem: Problem) -> None:
         self._problem, self._matrices = problem, group_matrices(problem)
-        self.n_eigen, self.bounds, self.effort = problem.n_groups + 1, bounds, Effort()
+        self.n_eigen, self.effort = problem.n_groups + 1, Effort()
         self._backend = self._matrices.backend
         self._basis = self._backend.put(problem.least_loss_basis)
         self._images = list(self._matrices.images(self._basis))
@@ -77,13 +332,13 @@ class SearchSpace(WholeSpace):
         """As it is: the basis is made of eigenvectors already."""
         return noise
 
-    def settle(
-        self, solve: Callable[[Forms], Dual], suffices: Callable[[Dual], bool] | None = None
+    def solve(
+        self, solve_in: Callable[[Forms], Dual], suffices: Callable[[Dual], bool] | None = None
     ) -> Dual:
         """Solve a dual problem so that its solution is exact in the whole space, or `suffices`."""
         polishing = _POLISHING_ROUNDS
         for left in reversed(range(_MAX_ROUNDS)):
-            dual = super().settle(solve)
+            dual = super().solve(solve_in)
             if self.effort.is_over() or (suffices is not None and suffices(dual)):
                 break
             polished = self._grow(dual, may_polish=polishing > 0) if left else None
@@ -134,7 +389,7 @@ class SearchSpace(WholeSpace):
             # The search space has all that was found; it remains to prove that this is all.
             found = proven_pairs(matrix, r, found=found)
             assert found.bound is not None
-            self.bounds.add(weights, found.bound)
+            self._problem.remember_bound(weights / self._problem.affine.units, found.bound)
             self.n_eigen += 1
             grown = self._falls_short(weights, found) and self._add(found.vectors)
         return polish if grown else None
@@ -177,3 +432,50 @@ class SearchSpace(WholeSpace):
         whole = self._backend.empty(len(first), width + second.shape[1])
         whole[:, :width], whole[:, width:] = first, second
         return whole
+
+
+class LeftOutSpace(WholeSpace):
+    """The whole space, in coordinates in which matrices are graded, searched for what is left out.
+
+    Bases in it are of what is left out; those of the whole space are of what is kept.
+    """
+
+    def __init__(self, problem: Problem, parts: GradedLosses) -> None:
+        self.n_eigen, self.effort = problem.n_groups + 1, Effort()
+        self._turn = invariant_directions(problem)
+        affine = problem.affine
+        values = problem.total_eigenpairs[0]
+        level = max(float(values[problem.n_components]), np.finfo(float).tiny)
+        self._sizes = np.sqrt(level / np.maximum(values, level))
+        self.forms = Forms(
+            -parts.turned(self._turn) / affine.units[:, None, None],
+            -affine.offsets,
+            affine.loss_weights,
+            problem.moments.n_features - problem.n_components,
+            GradedBackend(),
+            size=affine.scale,
+        )
+
+    def shaped(self, noise: Array) -> Array:
+        """Noise that has little of directions in which much would be lost."""
+        return noise * self._sizes[:, None]
+
+    def lift(self, basis: Array) -> Array:
+        """What is kept where this is left out, in the coordinates of the whole space."""
+        return np.asarray(self._turn @ complement(basis)[1])
+
+    def lower(self, basis: Array) -> Array:
+        """What is left out where this is kept, in the coordinates of the search."""
+        return complement(self._turn.T @ basis)[1]
+
+
+def search_space(problem: Problem) -> WholeSpace:
+    """Where the search takes place: the whole space, or for many columns one that suffices."""
+    if (parts := problem.graded_losses) is not None:
+        return LeftOutSpace(problem, parts)
+    n, r = problem.moments.n_features, problem.n_components
+    if n > max(WHOLE_LIMIT, 2 * (problem.n_groups + 1) * r):
+        space = SearchSpace(problem)
+        if space.has_room:
+            return space
+    return WholeSpace(problem)

@@ -11,7 +11,7 @@ docs/exact_solver.md, section 12.
 """
 
 from bisect import insort
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -22,7 +22,7 @@ from fairpca._linalg.dense import Geodesic
 from fairpca._linalg.types import Array
 from fairpca.problem import Problem
 from fairpca.solvers._exact.dual import VALUE_ROUNDING
-from fairpca.solvers._exact.forms import Forms, WholeSpace
+from fairpca.solvers._exact.space import Forms, WholeSpace
 
 _MAX_STEPS = 100
 """The most eigenproblems: 8 to 12 are usual, and halving alone takes 50."""
@@ -91,47 +91,48 @@ class SeenWeights:
         return None
 
 
-def settle_two_groups(
-    problem: Problem, space: WholeSpace, seen: SeenWeights | None = None
-) -> TwoGroupResult:
-    """The optimum for two groups; min-max and equality have the same."""
-    total = problem.total_eigenpairs if space.is_whole else None
-    if problem.graded_losses is not None or (
-        total is not None and len(total[0]) < problem.moments.n_features
-    ):
-        total = None
-    if total is not None:
-        total = total[0] / problem.affine.loss_unit, total[1]
-
-    def solve(forms: Forms) -> TwoGroupResult:
-        first, second = problem.own_subspaces
-        own = (space.lower(first), space.lower(second))
-        return solve_two_groups(forms, problem.goal.tolerance, own, total, seen)
-
-    return space.settle(solve)
-
-
-def two_group_multipliers(problem: Problem, weights: Array) -> Array:
-    """What proves the bound at the best weights of two groups."""
+def has_root(problem: Problem) -> bool:
+    """Whether this is solved by a root-find: two groups, each with a disparity of 0 of its own."""
     goal = problem.goal
-    return goal.multipliers(weights if goal.minimises_loss else weights / weights.sum())
+    plain = goal.measure == "disparity" and problem.measured_by is None
+    return problem.n_groups == 2 and plain and goal.has_root
 
 
 def solve_two_groups(
+    problem: Problem, space: WholeSpace, seen: SeenWeights | None = None
+) -> TwoGroupResult:
+    """Find the least total loss with ``|E_1 - E_2| <= tolerance``; min-max has the same optimum.
+
+    What was `seen` on the way to other tolerances is used again. Returns weights of the dual, which
+    sum to 1 for min-max and otherwise to the sum of the problem's.
+    """
+    values, vectors = problem.total_eigenpairs
+    # The eigenpairs of the total matrix, if all are known, save a computation.
+    all_known = space.is_whole and len(values) == problem.moments.n_features
+    total = None
+    if all_known and problem.graded_losses is None:
+        total = values / problem.affine.loss_unit, vectors
+    seen = SeenWeights() if seen is None else seen
+
+    def solve_in(forms: Forms) -> TwoGroupResult:
+        first, second = problem.own_subspaces
+        own = (space.lower(first), space.lower(second))
+        return _find_root(forms, problem.goal.tolerance, own, total, seen)
+
+    found = space.solve(solve_in)
+    loss_weights = problem.goal.minimises_loss
+    return found if loss_weights else replace(found, weights=found.weights / found.weights.sum())
+
+
+def _find_root(
     forms: Forms,
     tolerance: float,
     own_bases: tuple[Array, Array],
-    total: tuple[Array, Array] | None = None,
-    seen: SeenWeights | None = None,
+    total: tuple[Array, Array] | None,
+    seen: SeenWeights,
 ) -> TwoGroupResult:
-    """Find the least total loss with ``|E_1 - E_2| <= tolerance``.
-
-    The eigenpairs of the total matrix, if all are known, save a computation, and so does what was
-    `seen` on the way to other tolerances. Returns weights that sum to the sum of the problem's.
-    """
     size = float(forms.weights.sum())
     known = None if total is None else (total[0] / size, total[1])
-    seen = SeenWeights() if seen is None else seen
     seen.look_at(forms)
     middle, n_eigen = seen.middle, 0
     if middle is None:

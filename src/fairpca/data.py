@@ -1,0 +1,302 @@
+"""prepare_data: rows, wherever they are, as moments by group and what else is fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import _get_feature_names
+
+from fairpca._linalg.backends import cluster_library, device_library, to_host
+from fairpca._linalg.dense import eigh_descending
+from fairpca._linalg.types import Array
+from fairpca.exceptions import warn_user
+from fairpca.folds import in_folds, in_needed_folds
+from fairpca.groups import (
+    Codes,
+    chosen_columns,
+    encode_groups,
+    named_columns,
+    overlapping,
+    warn_of_dropped,
+    without_columns,
+)
+from fairpca.moments import GroupMoments
+from fairpca.moments.row_space import RowSpace, spanned_space
+from fairpca.problem import Problem
+from fairpca.validation import (
+    check_device_rows,
+    check_rows,
+    check_same_index,
+    check_weights,
+    explain_not_finite,
+    set_columns,
+)
+
+_ROUNDING = 1e-12
+"""Part of a group's variance that sums of eigenvalues may lack."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedData:
+    """Rows as they are fitted to: checked, and summed up by group.
+
+    Attributes
+    ----------
+    moments : GroupMoments
+        With the names of the columns; of the coordinates in `space`, without names, if there is
+        one. Groups whose rows all have no weight are left out.
+    rows : array or CSR matrix of shape (n, d), or None
+        The checked rows; None where they stayed where they are and only moments came.
+    codes : integer array of shape (n,), or None
+        Position of each row's group among those of the moments, -1 for a group without weight;
+        where groups overlap, among the `parts` of these.
+    weights : array of shape (n,), or None
+        The sample weights, if there are any; 0 for rows that are left out.
+    space : RowSpace or None
+        The space that the rows span, where they have far more columns than there are rows.
+    cells : GroupMoments or None
+        The moments of intersections by fold, where these are asked for and some group is small
+        enough to need them.
+    parts : boolean array of shape (k, n_parts), or None
+        Which of the parts that `codes` tells apart are in each group; None where each is one.
+    """
+
+    moments: GroupMoments
+    rows: Any = None
+    codes: Codes | None = None
+    weights: Array | None = None
+    space: RowSpace | None = None
+    parts: NDArray[np.bool_] | None = None
+    cells: GroupMoments | None = None
+
+    @classmethod
+    def from_moments(
+        cls, moments: GroupMoments, groups: str | None = "intersections"
+    ) -> GroupedData:
+        """Rows of which only moments are at hand, with folds or without."""
+        cells = moments if moments.has_folds else None
+        return cls(moments.without_folds(), cells=cells).grouped(groups)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of the rows."""
+        return self.moments.n_features if self.space is None else self.space.d
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of those columns, if they have any."""
+        return self.moments.feature_names
+
+    def grouped(self, groups: str | None) -> GroupedData:
+        """The same rows by other groups, as `GroupMoments.overlapping` has them."""
+        if groups == "intersections":
+            return self
+        _, parts = overlapping(self.moments.labels, groups, self.moments.group_orders)
+        if parts is None:
+            return self
+        return replace(self, moments=self.moments.overlapping(groups), parts=parts)
+
+    def members(self, group: int) -> NDArray[np.bool_]:
+        """Which rows with a positive weight are in a group; (n,)."""
+        codes = np.asarray(self.codes)
+        own = codes == group if self.parts is None else (codes >= 0) & self.parts[group][codes]
+        return np.asarray(own if self.weights is None else own & (self.weights > 0.0))
+
+    def group_sums(self, values: Array) -> Array:
+        """The weighted sum of a number for each row over the rows of each group; (k,)."""
+        codes = np.asarray(self.codes)
+        some = codes >= 0
+        weighted = values if self.weights is None else values * self.weights
+        n_parts = len(self.moments.labels) if self.parts is None else self.parts.shape[1]
+        sums = np.asarray(np.bincount(codes[some], weighted[some], n_parts), dtype=np.float64)
+        return sums if self.parts is None else np.asarray(self.parts @ sums)
+
+    def numerical_rank(self) -> int:
+        """Dimensions along which the rows vary by more than rounding, but at least 1."""
+        values, _ = eigh_descending(self.moments.total_covariance())
+        level = values[0] * self.n_features * np.finfo(float).eps
+        return max(int((values > level).sum()), 1)
+
+    def dimensions(self, n_components: Any) -> Sequence[int]:
+        """The dimensions to try: the first in which every group keeps its share is the answer."""
+        if n_components is None or isinstance(n_components, Integral):
+            return [self.numerical_rank() if n_components is None else int(n_components)]
+        # In no subspace does a group keep more than in its own, so start where that is enough.
+        problem = self.problem(1)
+        values = np.maximum(np.linalg.eigvalsh(problem.matrices)[:, ::-1], 0.0)
+        needed = (1 - _ROUNDING) * float(n_components) * problem.traces[:, None]
+        enough = (np.cumsum(values, axis=1) >= needed).all(axis=0)
+        return range(int(np.argmax(enough)) + 1, self.moments.n_features + 1)
+
+    def problem(self, n_components: int, **choices: Any) -> Problem:
+        """The problem of these rows; choices are as for `Problem`."""
+        moments = self.moments
+        if self.space is not None:
+            moments = _padded(moments, min(moments.n_features + n_components, self.n_features))
+        return Problem(moments, n_components, **choices)
+
+
+def prepare_data(
+    X: Any,
+    sensitive_features: Any = None,
+    sample_weight: ArrayLike | None = None,
+    missing_labels: str = "error",
+    *,
+    groups: str | None = "intersections",
+    keep_sensitive: bool = False,
+    n_components: object = None,
+    estimator: Any = None,
+    reset: bool = True,
+    least_rows: int = 2,
+    reduce_wide: bool = False,
+    in_place: bool = False,
+    folds: str | None = None,
+) -> GroupedData:
+    """Check rows and groups, and sum them up.
+
+    Parameters
+    ----------
+    X, sensitive_features, sample_weight, missing_labels, groups, keep_sensitive
+        As for `FairPCA` and its `fit`.
+    n_components : object, default=None
+        If an integer, no more than the number of columns; checked before the rows are read.
+    estimator : object, default=None
+        Whose `n_features_in_`, `feature_names_in_` and `sensitive_names_` are set, or with
+        ``reset=False`` compared.
+    least_rows : int, default=2
+        The fewest rows.
+    reduce_wide : bool, default=False
+        Whether rows with far more columns are reduced to the space that they span.
+    in_place : bool, default=False
+        Whether rows of Dask, Spark, PyTorch and CuPy stay where they are, so that nothing but
+        moments comes here. Otherwise those of a cluster are refused, and those of a device copied.
+    folds : {"needed", "all"} or None, default=None
+        Whether moments are kept by fold too: "needed" leaves out the rows of large groups, which
+        need not be held out, unless that is only known at the end.
+
+    Returns
+    -------
+    GroupedData
+    """
+    on_device, on_cluster = device_library(X) is not None, cluster_library(X) is not None
+    if not on_cluster:
+        check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
+    names = named_columns(X, sensitive_features)
+    if names and not on_cluster:
+        sensitive_features = chosen_columns(X, names)
+    if not keep_sensitive and not on_cluster:
+        X = without_columns(X, names if reset else getattr(estimator, "sensitive_names_", names))
+    if in_place and (on_device or on_cluster):
+        choices: dict[str, Any] = {"sample_weight": sample_weight, "missing_labels": missing_labels}
+        choices["folds"] = folds is not None
+        if on_device:
+            choices["folds"] = folds if folds == "needed" else folds is not None
+            rows = check_device_rows(X, at_least=least_rows)
+            check_dimension(n_components, rows.shape[1])
+            moments = GroupMoments.from_rows(rows, sensitive_features, **choices)
+        else:
+            check_dimension(n_components, _most_features(X))
+            choices["keep_sensitive"] = keep_sensitive
+            moments = _cluster_moments(X, sensitive_features=sensitive_features, **choices)
+        check_moments(moments, n_components)
+        grouped_data = GroupedData.from_moments(moments, groups)
+        record_columns(estimator, grouped_data)
+        return grouped_data
+    X = to_host(X) if on_device else X
+    rows = check_rows(X, estimator, reset=reset, ensure_min_samples=least_rows)
+    check_dimension(n_components, rows.shape[1])
+    found = encode_groups(sensitive_features, rows.shape[0], missing_labels)
+    weights = found.weights(check_weights(sample_weight, rows.shape[0]))
+    if found.n_dropped:
+        warn_of_dropped(found.n_dropped, rows.shape[0])
+        _check_left(rows.shape[0] - found.n_dropped, least_rows)
+    wide = reduce_wide and rows.shape[1] > rows.shape[0]
+    space = spanned_space(rows, weights, estimator) if wide else None
+    at = rows if space is None else space.rows
+    parted = found
+    if folds is not None:
+        whole = folds == "all"
+        parted = in_folds(found, rows) if whole else in_needed_folds(found, rows, weights)
+    moments = GroupMoments.from_groups(at, parted, weights)
+    cells, moments = moments if moments.has_folds else None, moments.without_folds()
+    if not moments.is_finite:
+        explain_not_finite(rows, estimator)
+    codes = found.codes
+    if len(moments.labels) < len(found.labels):
+        position = {label: i for i, label in enumerate(moments.labels)}
+        codes = np.array([position.get(label, -1) for label in found.labels])[codes]
+    if estimator is not None and reset:
+        estimator.sensitive_names_ = moments.group_names or ()
+    recorded = getattr(estimator, "feature_names_in_", None)
+    features = _get_feature_names(X) if estimator is None else recorded
+    if features is not None and space is None:
+        moments = replace(moments, feature_names=tuple(features))
+    return GroupedData(moments, rows, codes, weights, space, cells=cells).grouped(groups)
+
+
+def check_dimension(n_components: object, d: float) -> None:
+    """Raise ValueError for more components than columns."""
+    if isinstance(n_components, Integral) and int(n_components) > d:
+        raise ValueError(f"n_components={n_components!r} must be between 1 and n_features={d}.")
+
+
+def check_moments(moments: GroupMoments, n_components: object) -> None:
+    """Raise ValueError for moments that nothing can be fitted to."""
+    n = moments.n_rows
+    if n < 2:
+        raise ValueError(f"The moments are those of n_samples={n}; a minimum of 2 is required.")
+    if not moments.is_finite:
+        raise ValueError("The moments are not finite: some of their rows were not.")
+    check_dimension(n_components, moments.n_features)
+
+
+def record_columns(estimator: Any, source: GroupMoments | GroupedData) -> None:
+    """Set number and names of an estimator's columns, as scikit-learn does for rows."""
+    set_columns(estimator, source.n_features, source.feature_names)
+    moments = source.moments if isinstance(source, GroupedData) else source
+    estimator.sensitive_names_ = moments.group_names or ()
+
+
+def warn_of_no_groups(y: Any, way_out: str) -> None:
+    """Warn of a fit without groups, which may have been passed as y by mistake."""
+    start = "There are no groups" if y is None else "y is ignored, and there are no groups"
+    warn_user(
+        f"{start}: the result is that of ordinary PCA. Pass the group of each row, or the name of "
+        f"its column, as sensitive_features=…, or {way_out}."
+    )
+
+
+def _padded(moments: GroupMoments, n_columns: int) -> GroupMoments:
+    """The same moments with columns of zeros added, n_columns in all."""
+    more = n_columns - moments.n_features
+    scatter = np.pad(moments.scatter, ((0, 0), (0, more), (0, more)))
+    return replace(moments, mean=np.pad(moments.mean, ((0, 0), (0, more))), scatter=scatter)
+
+
+def _check_left(n_rows: int, least_rows: int) -> None:
+    if n_rows < least_rows:
+        raise ValueError(
+            f"Only {n_rows} of the rows have sensitive features, while a minimum of {least_rows} "
+            "is required: fill them in, or make the others a group with missing_labels='group'."
+        )
+
+
+def _most_features(X: Any) -> float:
+    """How many columns of X on a cluster there are to be reduced at most."""
+    if hasattr(type(X), "columns"):
+        return len(X.columns)
+    shape: Any = getattr(X, "shape", ())
+    known = isinstance(shape, tuple) and len(shape) == 2 and shape[1] == shape[1]
+    return float(shape[1]) if known else float("inf")
+
+
+def _cluster_moments(X: Any, **choices: Any) -> Any:
+    # Here, so that Dask and Spark are imported for their own data only.
+    from fairpca.sources import read_moments
+
+    return read_moments(X, **choices)

@@ -1,0 +1,889 @@
+"""FairPCA, the scikit-learn estimator: it validates, dispatches and sets attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from itertools import count
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairpca._linalg.backends import cluster_library
+from fairpca._linalg.threads import threads_for
+from fairpca._linalg.types import Array
+from fairpca.base import LinearReduction, solution_axes
+from fairpca.certificate import Certificate, warn_of_certificate
+from fairpca.criteria import Criterion, Equal, MinMax, as_criterion
+from fairpca.data import (
+    GroupedData,
+    check_dimension,
+    check_moments,
+    record_columns,
+    warn_of_no_groups,
+)
+from fairpca.exceptions import warn_user
+from fairpca.generalization.cautions import TO_FIT, TRIED, warn_of_cautions, warn_of_one_group
+from fairpca.generalization.cross_fit import (
+    CrossFit,
+    check_shrinkage,
+    chosen_shrinkage,
+    shrunk_problem,
+    unshrunk,
+)
+from fairpca.group_table import GroupTable
+from fairpca.groups import GROUPINGS, UNGROUPED, grouping_of
+from fairpca.measures import BY_NOUN
+from fairpca.moments import GroupMoments
+from fairpca.moments.row_space import RowSpace
+from fairpca.problem import Problem
+from fairpca.solution import Solution
+from fairpca.solvers import SOLVERS, Nested, NestedStep, Solver, check_nested, has_own_criterion
+from fairpca.text import TextTable, formatted, html_table, label_text, laid_out, number_format
+from fairpca.validation import check_choice, check_flag, check_seed, import_pandas
+
+# Who is told of a solver's steps: scikit-learn's callbacks (from 1.9 on), and a listener.
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in for scikit-learn's where it has none."""
+
+    def with_callbacks(method: Any) -> Any:
+        """Return the method as it is."""
+        return method
+
+
+__all__ = ["CallbackSupportMixin", "FitTask", "listening", "with_callbacks"]
+
+Listener = Callable[..., None]
+"""Told how many steps of how many are done, and by name what a solver says of them."""
+
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Tell the listener of the steps of each fit in the body, with any version of scikit-learn."""
+    before = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(before)
+
+
+class FitTask:
+    """Fitting as a task, a solver's steps as its parts; idle without listeners or steps."""
+
+    def __init__(self, estimator: Any, n_steps: int) -> None:
+        self._estimator = estimator
+        self._n_steps = n_steps
+        self._listener = _listener.get()
+        self._context = None
+        if n_steps and hasattr(estimator, "_skl_callbacks"):
+            self._context = estimator._init_callback_context(max_subtasks=n_steps)
+            self._context.call_on_fit_task_begin(estimator=estimator)
+
+    def steps(self) -> Callable[..., bool] | None:
+        """What a solver calls after each step of one run; it returns whether to stop."""
+        listened_to = self._context is not None or self._listener is not None
+        return partial(self._step, count(1)) if self._n_steps and listened_to else None
+
+    def end(self) -> None:
+        """Report that fitting is done."""
+        if self._context is not None:
+            self._context.call_on_fit_task_end(estimator=self._estimator)
+
+    def _step(self, done: Iterator[int], **found: float) -> bool:
+        if self._listener is not None:
+            self._listener(next(done), self._n_steps, **found)
+        if self._context is None:
+            return False
+        step = self._context.subcontext(task_name="step")
+        step.call_on_fit_task_begin(estimator=self._estimator)
+        return bool(step.call_on_fit_task_end(estimator=self._estimator))
+
+
+# Baselines: the subspaces of the rows that a model was fitted to, for judging it by others.
+
+_MOST_BYTES = 2**24
+"""Baselines that take more memory are not kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class Baselines:
+    """Each training group's own best subspace and that of ordinary PCA; set by `FairPCA`.
+
+    ``audit(model, X_new, baseline="training", …)`` measures new rows against them.
+
+    Attributes
+    ----------
+    labels : tuple of length k
+        The training groups.
+    count : integer array of shape (k,)
+        Their training rows.
+    own_bases : array of shape (k, d, r)
+        Each group's own best subspace, about the mean of all training rows.
+    pca_basis : array of shape (d, r)
+        That of ordinary PCA on all training rows.
+    mean : array of shape (d,)
+        Mean of all training rows.
+    """
+
+    labels: tuple[Hashable, ...]
+    count: NDArray[np.int64]
+    own_bases: Array
+    pca_basis: Array
+    mean: Array
+
+    @classmethod
+    def of_problem(cls, problem: Problem) -> Baselines | None:
+        """Those of a problem that has been solved, which costs nothing; None if they are large.
+
+        Losses of new rows are measured from the mean of all rows: with other centres the subspaces
+        are found anew.
+        """
+        moments = problem.moments
+        size = problem.n_groups * moments.n_features * problem.n_components
+        if size * 8 > _MOST_BYTES:
+            return None
+        if problem.centering != "global":
+            problem = replace(problem, centering="global", own_bases=None)
+        return cls(
+            labels=moments.labels,
+            count=moments.count,
+            own_bases=np.stack(problem.own_subspaces),
+            pca_basis=np.ascontiguousarray(problem.pca_basis),
+            mean=moments.total_mean,
+        )
+
+    @property
+    def n_components(self) -> int:
+        """Dimension of the subspaces."""
+        return int(self.pca_basis.shape[1])
+
+    @property
+    def nbytes(self) -> int:
+        """What the subspaces take in memory, and in a file."""
+        return self.own_bases.nbytes + self.pca_basis.nbytes
+
+    def position(self, label: Hashable) -> int | None:
+        """Which of the training groups this is, by its label or as it is shown; None for none."""
+        if label in self.labels:
+            return self.labels.index(label)
+        texts = [label_text(known) for known in self.labels]
+        shown = label_text(label)
+        return texts.index(shown) if texts.count(shown) == 1 else None
+
+
+def baselines_of(estimator: Any) -> Baselines:
+    """What a fitted model has kept of its training rows; ValueError if that is nothing."""
+    name, instead = type(estimator).__name__, "use baseline='rows'"
+    if not hasattr(estimator, "baselines_"):
+        raise ValueError(
+            f"baseline='training' needs each training group's own subspace, which {name} does not "
+            f"keep: fit a FairPCA to the training rows and audit that, or {instead}."
+        )
+    found: Baselines | None = estimator.baselines_
+    if found is None:
+        raise ValueError(
+            f"baseline='training' needs each training group's own subspace, which this {name} has "
+            "not kept: its file was written without them (see save_model), or it was fitted to far "
+            f"more columns than rows, or they would take more than {_MOST_BYTES >> 20} MB; "
+            f"{instead}."
+        )
+    return found
+
+
+# NestingTable: what it costs that the first components are a fair subspace too.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NestingTable:
+    """The largest measure of a group in the first j components, nested and free, for every j.
+
+    Attributes
+    ----------
+    value : array of shape (r,)
+        Largest measure with the first j components.
+    free_value : array of shape (r,)
+        Largest measure in the best subspace of j dimensions that was found.
+    free_bound : array of shape (r,)
+        What no subspace of j dimensions can be below.
+    status : tuple of str
+        Whether component j is proven "optimal", given those before it, or "bounded".
+    gap : array of shape (r,)
+        By how much it can be too large at the most, given those before it.
+    measure : str
+        What is measured, in words: see `Certificate`.
+
+    See Also
+    --------
+    fairpca.solvers.Nested : Finds the subspaces.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import FairPCA
+    >>> X = np.random.default_rng(0).normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1]
+    >>> X[:100] = X[:100, ::-1]
+    >>> fair = FairPCA(3, nested=True).fit(X, sensitive_features=["a"] * 100 + ["b"] * 200)
+    >>> fair.nesting_
+    components  largest disparity  free optimum   price  given the ones before
+    --------------------------------------------------------------------------
+    1                      3.7654        3.7654  0.0000                optimal
+    2                      6.8737        6.8415  0.0321                optimal
+    3                      6.5087        6.4829  0.0258                optimal
+    --------------------------------------------------------------------------
+    """
+
+    value: Array
+    free_value: Array
+    free_bound: Array
+    status: tuple[str, ...]
+    gap: Array
+    measure: str
+
+    @classmethod
+    def from_steps(cls, steps: Sequence[NestedStep]) -> NestingTable:
+        """The table of the steps that a nested subspace was found in."""
+        return cls(
+            value=np.array([step.value for step in steps]),
+            free_value=np.array([step.free_value for step in steps]),
+            free_bound=np.array([step.free_bound for step in steps]),
+            status=tuple(step.certificate.status for step in steps),
+            gap=np.array([step.certificate.gap for step in steps]),
+            measure=steps[0].certificate.measure,
+        )
+
+    @property
+    def price(self) -> Array:
+        """What nesting costs: how much larger the largest measure is than it need be; (r,)."""
+        return np.maximum(self.value - self.free_value, 0.0)
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """The columns by name, as lists with one entry for each number of components."""
+        return {
+            "components": list(range(1, len(self) + 1)),
+            f"largest {self.measure}": self.value.tolist(),
+            "free optimum": self.free_value.tolist(),
+            "price": self.price.tolist(),
+            "free bound": self.free_bound.tolist(),
+            "given the ones before": list(self.status),
+            "gap": self.gap.tolist(),
+        }
+
+    def to_frame(self) -> Any:
+        """The table as a pandas data frame, by number of components."""
+        return import_pandas().DataFrame(self.to_dict()).set_index("components")
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return laid_out(self.text_parts())
+
+    def text_parts(self) -> list[TextTable | str]:
+        """What is printed: the table."""
+        return [TextTable(*self._cells())]
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._cells())
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        sign = BY_NOUN[self.measure].sign
+        numbers = (sign * self.value, sign * self.free_value, self.price)
+        form = number_format(numbers)
+        rows = [
+            [str(j + 1), *(formatted(part[j], form) for part in numbers), self.status[j]]
+            for j in range(len(self))
+        ]
+        most = "smallest" if sign < 0 else "largest"
+        head = ["components", f"{most} {self.measure}", "free optimum", "price"]
+        return [*head, "given the ones before"], rows
+
+
+@dataclass(frozen=True, eq=False)
+class PartialFitState:
+    """What `partial_fit` keeps between calls.
+
+    Attributes
+    ----------
+    moments : GroupMoments
+        Of all rows so far.
+    grouped : bool
+        Whether they are by sensitive features.
+    """
+
+    moments: GroupMoments
+    grouped: bool
+
+
+class ClusterTransform:
+    """`transform` that leaves the rows of Dask and Spark where they are.
+
+    A base class, so that it is not wrapped by what scikit-learn's `set_output` asks for: that would
+    collect all rows.
+    """
+
+    def transform(self, X: Any) -> Any:
+        """Project rows on the components.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Or an array or data frame of Dask, or a data frame of Spark. Those two take the columns
+            of the fit by their names and leave others out.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components_)
+            Of Dask and Spark what was given: nothing is computed until its rows are asked for.
+        """
+        if cluster_library(X) is None:
+            return super().transform(X)  # type: ignore[misc]
+        from fairpca.sources import transform_distributed
+
+        return transform_distributed(self, X)
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Fit, and project the same rows on the components.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Or of Dask or Spark, as in `fit`.
+        y : ignored
+        **fit_params : dict
+            What `fit` takes, such as ``sensitive_features``.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components_)
+            What `transform` returns.
+        """
+        if cluster_library(X) is None:
+            return super().fit_transform(X, y, **fit_params)  # type: ignore[misc]
+        return self.fit(X, y, **fit_params).transform(X)  # type: ignore[attr-defined]
+
+
+class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
+    """Principal component analysis that is fair to the worst-off group.
+
+    Ordinary PCA fits the majority. This finds the subspace of `n_components` dimensions in which
+    the largest *disparity* of a group (its reconstruction loss minus what it would lose with its
+    own PCA) is as small as can be, and says how good the result provably is.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        Dimension of the subspace: a number from 1 to the number of columns; a share in (0, 1),
+        meaning the smallest dimension at which every group keeps that share of its variance with
+        this criterion; or None for the numerical rank.
+    criterion : {"minmax", "equal", "balanced"} or Criterion, default="minmax"
+        The notion of fairness. "minmax" minimises the largest disparity; ties are broken by total
+        loss (`MinMax`). "equal" asks for equal disparities at the least total loss, the definition
+        of Kamani et al. (`Equal`). "balanced" lets each group weigh the same, whatever its size
+        (`Balanced`). As objects they have parameters: the measure that fairness is judged on, a
+        tolerance, a limit on the extra loss, and bounds for single groups (`AtMost`).
+    nested : bool, default=False
+        Whether the first j components are to be a fair subspace of j dimensions for every j. Each
+        component is then the best given those before it, and they keep this order. `nesting_` says
+        what that costs.
+    shrinkage : float or "auto", default=0
+        How far each group's covariance is drawn towards that of all rows, in rows: as if so many
+        further rows of the group had been drawn from all rows. Small groups are then not fitted to
+        their noise. 0 is exactly fair to the rows at hand, `numpy.inf` is ordinary PCA, and "auto"
+        chooses by rows held out, in five folds, and by what groups differ beyond chance.
+    solver : str or object with ``solve(problem)``, default="exact"
+        "exact" finds the optimum, with a proof (`ExactSolver`). "pareto" is the
+        gradient method of Kamani et al., which ends near it (`ParetoDescent`). The others are
+        published methods to compare with, each with a criterion of its own: "sdp", "mw",
+        "sdp-iterative", "mw-iterative", "epsilon-constraint", "lagrangian", "nash",
+        "u-fpca", "c-fpca" (see `fairpca.solvers`): `n_components_` has their dimension.
+    whiten : bool, default=False
+        Whether `transform` divides each column by the root of its `explained_variance_`, as PCA's
+        does, and `inverse_transform` multiplies it back.
+    groups : {"intersections", "marginals", "both"} or None, default="intersections"
+        What several sensitive columns make groups of: their intersections, such as Black women;
+        marginal groups, such as all women and all Black people, in which each row is in one group
+        for each column; or both. The total loss counts each row once. None asks for ordinary
+        PCA: sensitive features are not used.
+    keep_sensitive : bool, default=False
+        Whether columns of X that `sensitive_features` names stay among the features.
+    missing_labels : {"error", "group", "drop"}, default="error"
+        Whether missing sensitive features are an error or a group of their own, or their rows are
+        left out, with a warning.
+    random_state : int or None, default=None
+        Seed for what is random in a solver that is given by name; None is a fixed seed too. A
+        solver that is given as an object has its own.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components_, n_features_in_)
+        Orthonormal rows that span the subspace, by falling explained variance; nested ones in the
+        order in which they were found.
+    mean_ : array of shape (n_features_in_,)
+        Mean of all rows.
+    explained_variance_ : array of shape (n_components_,)
+        Variance of each column of ``transform(X)`` before whitening, with ``n - 1`` in the
+        denominator as in PCA, n being the number of rows with a positive weight.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        The same, as a share of the total variance.
+    singular_values_ : array of shape (n_components_,)
+        ``sqrt((n - 1) * explained_variance_)``, as in PCA.
+    noise_variance_ : float
+        Mean variance in the directions that are left out: what the components do not explain,
+        divided by ``min(n, n_features_in_) - n_components_``; 0 where none is left out.
+    n_components_ : int
+        Dimension of the subspace.
+    projection_factors_ : array of shape (n_components_,) or None
+        What the projections on the components are multiplied with, where a solver uses more
+        dimensions than asked for (the columns of ``transform(X)`` are then correlated); else None.
+    group_table_ : GroupTable
+        For each group its count, its loss with its own PCA, with ordinary PCA and with this
+        subspace, and its disparity with both. Print it.
+    certificate_ : Certificate
+        How good the subspace provably is. Print it.
+    shrinkage_ : float
+        The shrinkage that was used, in rows.
+    cross_fit_ : CrossFit
+        What each group loses on rows held out, for each amount of shrinkage, and the estimate of
+        its disparity beyond the rows at hand; only where "auto" had groups small enough to need
+        it, or moments with folds were given. Print it.
+    nesting_ : NestingTable
+        What nesting costs for each number of components; only with ``nested=True``. Print it.
+    solution_ : Solution
+        What the solver returned.
+    baselines_ : Baselines or None
+        Each group's own subspace and that of ordinary PCA, for ``audit(…, baseline="training")``;
+        None where they would be large, or there are far more columns than rows.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, when they are strings.
+    sensitive_names_ : tuple of str
+        Names of the sensitive columns, as far as they are known. `transform` takes tables with
+        these columns and without them.
+
+    See Also
+    --------
+    fairpca.audit : The same table for a reduction that is already in use.
+
+    Examples
+    --------
+    >>> from fairpca import FairPCA
+    >>> from fairpca.datasets import load_adult
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> adult = load_adult()
+    >>> X = StandardScaler().set_output(transform="pandas").fit_transform(adult.data)
+    >>> fair = FairPCA(5).fit(X, sensitive_features=adult.sensitive_features)
+    >>> fair.certificate_.status
+    'optimal'
+    >>> fair.group_table_.pca_disparity.round(4)
+    array([0.6887, 0.5436])
+    >>> fair.group_table_.disparity.round(4)
+    array([0.5933, 0.5933])
+    """
+
+    group_table_: GroupTable
+    certificate_: Certificate
+    solution_: Solution
+    baselines_: Baselines | None
+
+    # Without this, metadata routing would ask every user to request it, as for fit.
+    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+
+    def __init__(
+        self,
+        n_components: int | float | None = None,
+        *,
+        criterion: str | Criterion = "minmax",
+        nested: bool = False,
+        shrinkage: float | str = 0,
+        solver: str | Solver = "exact",
+        whiten: bool = False,
+        groups: str | None = "intersections",
+        keep_sensitive: bool = False,
+        missing_labels: str = "error",
+        random_state: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.criterion = criterion
+        self.nested = nested
+        self.shrinkage = shrinkage
+        self.solver = solver
+        self.whiten = whiten
+        self.groups = groups
+        self.keep_sensitive = keep_sensitive
+        self.missing_labels = missing_labels
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> FairPCA:
+        """Find the fair subspace.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Numeric and without missing values. Or an array or data frame of Dask, or a data frame
+            of Spark: nothing but moments leaves the cluster (see `fairpca.sources.read_moments`).
+            Or an array of PyTorch or CuPy: the moments, and with many columns the large matrices of
+            the search, stay on its device.
+        y : ignored
+            Do not pass the groups here: without `sensitive_features` the result is that of
+            ordinary PCA, with a warning unless ``groups=None`` asks for it.
+        sensitive_features : str, list of str or array-like of shape (n_samples,) or (n_samples, m)
+            The group of each row; several columns make groups as `groups` says. Or names of
+            columns of X, which is then a table of pandas, Polars, pyarrow, Dask or Spark; in a
+            pipeline, of the table that reaches this step. With Dask also a collection with the
+            same partitions. A column of more than 50 different numbers, or 20 with fractions, is
+            refused: bin it, or pass codes as text or as a category.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights of the rows; a Dask collection or a name as above.
+
+        Returns
+        -------
+        self : FairPCA
+        """
+        solver = self._check_parameters()
+        folds = "needed" if self._needs_folds(sensitive_features is not None) else None
+        grouped_data = self._prepare(
+            X, sensitive_features, sample_weight, reduce_wide=True, in_place=True, folds=folds
+        )
+        self._finish(grouped_data, solver, grouped=sensitive_features is not None, y=y)
+        return self
+
+    def fit_moments(self, moments: GroupMoments) -> FairPCA:
+        """Find the fair subspace of rows of which only the moments are at hand.
+
+        The result is that of `fit` on those rows: `GroupMoments` are all that it keeps of them.
+        They come from parts of the data, files (`fairpca.sources`) or other places.
+
+        Parameters
+        ----------
+        moments : GroupMoments
+            Of at least two rows. Their `feature_names`, if any, become `feature_names_in_`.
+
+        Returns
+        -------
+        self : FairPCA
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fairpca import FairPCA, GroupMoments
+        >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+        >>> groups = np.repeat(["a", "b"], 150)
+        >>> halves = (GroupMoments.from_rows(X[i::2], groups[i::2]) for i in range(2))
+        >>> fair = FairPCA(2).fit_moments(GroupMoments.merge(halves))
+        >>> fair.group_table_.count.tolist()
+        [150, 150]
+        """
+        if not isinstance(moments, GroupMoments):
+            raise TypeError(
+                f"fit_moments takes GroupMoments, not a {type(moments).__name__}: use fit for rows."
+            )
+        return self.fit_data(GroupedData.from_moments(moments))
+
+    def fit_data(self, grouped_data: GroupedData) -> FairPCA:
+        """Find the fair subspace of rows that `prepare_data` has checked and summed up already.
+
+        For those who gather once and fit several times; `fit` and `fit_moments` are for the rest.
+
+        Parameters
+        ----------
+        grouped_data : GroupedData
+            What it returned.
+
+        Returns
+        -------
+        self : FairPCA
+        """
+        grouped = grouped_data.moments.labels != UNGROUPED
+        grouped_data = grouped_data.grouped(self.groups)
+        solver = self._check_data(grouped_data)
+        self._finish(grouped_data, solver, grouped=grouped)
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> FairPCA:
+        """Take in some more rows and find the fair subspace of all rows so far.
+
+        After any batches the subspace is that of `fit` on all of their rows: what is kept between
+        calls are their moments, which add exactly. New groups may turn up at any time. Each call
+        finds the subspace again; where only the last one matters, add `GroupMoments` and call
+        `fit_moments` once. `fit` and `fit_moments` start over and keep no moments (they would
+        make every pickle larger), so `partial_fit` after one of them starts over too, and warns.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Numeric and without missing values. Of a first row alone there is no subspace yet: the
+            estimator is fitted from the second one on.
+        y : ignored
+        sensitive_features : str, list of str or array-like of shape (n_samples,) or (n_samples, m)
+            As for `fit`. All calls give them, or none.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights of the rows.
+
+        Returns
+        -------
+        self : FairPCA
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fairpca import FairPCA
+        >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+        >>> groups = np.repeat(["a", "b", "c"], 100)
+        >>> fair = FairPCA(2)
+        >>> for batch in np.split(np.random.default_rng(1).permutation(300), 3):
+        ...     fair = fair.partial_fit(X[batch], sensitive_features=groups[batch])
+        >>> fair.group_table_.count.tolist()
+        [100, 100, 100]
+        """
+        solver = self._check_parameters()
+        before: PartialFitState | None = getattr(self, "_partial_fit_state", None)
+        if before is None and hasattr(self, "components_"):
+            warn_user(
+                "partial_fit starts over: fit and fit_moments keep no moments that it could add "
+                "to. To go on from other rows, add their GroupMoments and call fit_moments."
+            )
+        grouped = sensitive_features is not None
+        if before is not None and before.grouped != grouped:
+            raise ValueError(
+                "sensitive_features must be given in all calls of partial_fit or in none, and "
+                f"earlier calls had {'none' if grouped else 'them'}."
+            )
+        # Intersections, of which any groups can be made, also after other batches.
+        options = {"groups": None if self.groups is None else "intersections"}
+        # Moments without folds cannot be added to others that have them, nor they to these.
+        folds = self._needs_folds(grouped) if before is None else before.moments.has_folds
+        options["folds"] = "all" if folds else None
+        grouped_data = self._prepare(
+            X, sensitive_features, sample_weight, reset=before is None, least_rows=1, **options
+        )
+        moments = grouped_data.moments if grouped_data.cells is None else grouped_data.cells
+        if before is not None:
+            moments = before.moments + moments
+        state = PartialFitState(moments, grouped)
+        if moments.n_rows >= 2:
+            grouped_data = GroupedData.from_moments(moments, self.groups)
+            first = before is None or before.moments.n_rows < 2
+            self._finish(grouped_data, solver, grouped=grouped, y=y, state=state, first=first)
+        else:
+            self._partial_fit_state = state
+        return self
+
+    @classmethod
+    def from_solution(
+        cls,
+        problem: Problem,
+        solution: Solution,
+        *,
+        missing_labels: str = "error",
+        random_state: int | None = None,
+    ) -> FairPCA:
+        """The estimator of a problem that a solver has solved already.
+
+        Parameters
+        ----------
+        problem : Problem
+            Its dimension and criterion become parameters.
+        solution : Solution
+            What a solver returned for it.
+        missing_labels, random_state : str, int or None
+            Parameters for fitting to other rows.
+
+        Returns
+        -------
+        FairPCA
+            Fitted. Its solver is "exact", and a further `fit` takes mean losses about the mean of
+            all rows, whatever the problem took.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fairpca import ExactSolver, FairPCA, GroupMoments, Problem
+        >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+        >>> problem = Problem(GroupMoments.from_rows(X, np.repeat(["a", "b"], 150)), 2)
+        >>> FairPCA.from_solution(problem, ExactSolver().solve(problem)).transform(X).shape
+        (300, 2)
+        """
+        others: dict[str, Any] = {"missing_labels": missing_labels, "random_state": random_state}
+        features, sensitive = problem.moments.feature_names, problem.moments.group_names
+        others["groups"] = grouping_of(problem.moments.labels)
+        others["keep_sensitive"] = not set(features or ()).isdisjoint(sensitive or ())
+        fair = cls(problem.n_components, criterion=problem.criterion, **others)
+        record_columns(fair, problem.moments)
+        fair._set_fitted(problem, solution)
+        return fair
+
+    def _finish(
+        self,
+        grouped_data: GroupedData,
+        solver: Solver,
+        *,
+        grouped: bool,
+        y: Any = None,
+        state: PartialFitState | None = None,
+        first: bool = True,
+    ) -> None:
+        """Solve and set what is fitted; where groups are not given, the first batch warns."""
+        if self.groups is not None:
+            if grouped:
+                warn_of_one_group(grouped_data.moments)
+            elif first:
+                warn_of_no_groups(y, "set groups=None if ordinary PCA is wanted")
+        with threads_for(grouped_data.moments.n_features):
+            problem, solution, judged = self._run(grouped_data, solver)
+            self._set_fitted(problem, solution, grouped_data.space, judged)
+            # Together with the rest, so that a call that is interrupted can be made again. Only
+            # partial_fit keeps moments: others would make their pickles larger for nothing.
+            self.__dict__.pop("_partial_fit_state", None)
+            if state is not None:
+                self._partial_fit_state = state
+            warn_of_certificate(solution.certificate)
+            advice = TRIED if self.shrinkage == "auto" else TO_FIT
+            said = {"advice": advice, "choice": judged and judged.caution}
+            shrunk = self.shrinkage_ > 0.0
+            warn_of_cautions(problem, self.group_table_, grouped_data, shrunk=shrunk, **said)
+
+    def _check_parameters(self) -> Solver:
+        return checked_solver(self)
+
+    def _check_data(self, grouped_data: GroupedData) -> Solver:
+        """The same for rows that are summed up already, whose columns are recorded."""
+        solver = self._check_parameters()
+        check_moments(grouped_data.moments, None)
+        check_dimension(self.n_components, grouped_data.n_features)
+        record_columns(self, grouped_data)
+        return solver
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def _run(
+        self, grouped_data: GroupedData, solver: Solver
+    ) -> tuple[Problem, Solution, CrossFit | None]:
+        n_steps, n = getattr(solver, "n_steps", 0), self.n_components
+        task = FitTask(self, n_steps) if n_steps else None
+        share = None if n is None or isinstance(n, Integral) else float(n)
+        for r in grouped_data.dimensions(n):
+            problem = grouped_data.problem(r, criterion=self.criterion)
+            n0, judged = chosen_shrinkage(
+                self.shrinkage, grouped_data, self.groups, problem, solver
+            )
+            progress = None if task is None else task.steps()
+            # Solvers without steps need not know of progress.
+            posed = shrunk_problem(problem, n0)
+            solution = solver.solve(posed, progress) if progress else solver.solve(posed)
+            if n0 > 0.0:
+                solution = unshrunk(solution, problem, n0)
+            kept = problem.traces - solution.group_losses
+            if share is None or (kept >= share * problem.traces).all():
+                break
+        if task is not None:
+            task.end()
+        return problem, solution, judged
+
+    def _needs_folds(self, grouped: bool) -> bool:
+        """Whether rows are to be held out, where there are sensitive features."""
+        return grouped and self.groups is not None and self.shrinkage == "auto"
+
+    def _set_fitted(
+        self,
+        problem: Problem,
+        solution: Solution,
+        space: RowSpace | None = None,
+        judged: CrossFit | None = None,
+    ) -> None:
+        """Set what is fitted; `space` is where the problem was posed, if not in all columns."""
+        self._set_axes(solution_axes(problem, solution, space))
+        if space is not None:
+            solution = replace(solution, basis=space.lift(solution.basis))
+        self.solution_ = solution
+        self.certificate_ = solution.certificate
+        self.shrinkage_ = solution.certificate.shrinkage
+        # To take subspaces back to far more columns would cost a tenth of the fit.
+        self.baselines_ = Baselines.of_problem(problem) if space is None else None
+        for name in ("nesting_", "cross_fit_"):
+            self.__dict__.pop(name, None)
+        if judged is not None:
+            self.cross_fit_ = judged
+        if solution.is_ordered:
+            self.nesting_ = NestingTable.from_steps(solution.history["steps"])
+        beyond = None if judged is None else (judged.pca_disparity, judged.disparity)
+        table = GroupTable.from_problem(problem, solution.group_losses, "fair")
+        self.group_table_ = replace(table, held_out=beyond)
+
+
+def checked_solver(fair: Any) -> Solver:
+    """The solver that an estimator's parameters name; wrong ones are refused before any work."""
+    check_n_components(fair.n_components)
+    criterion = as_criterion(fair.criterion)
+    check_shrinkage(fair.shrinkage)
+    for name in ("nested", "whiten", "keep_sensitive"):
+        check_flag(name, getattr(fair, name))
+    check_choice("groups", fair.groups, GROUPINGS)
+    check_seed(fair.random_state)
+    solver: Any = _named_solver(fair.solver, fair.random_state)
+    if fair.nested:
+        check_nested(criterion, solver)
+        solver = Nested(solver)
+    elif has_own_criterion(solver):
+        free = isinstance(criterion, MinMax) and criterion.max_extra_loss is None
+        if criterion.measure != "disparity" or not (free or isinstance(criterion, Equal)):
+            raise ValueError(
+                f"solver={fair.solver!r} has a criterion of its own, and cannot do {criterion!r}: "
+                "leave out one or the other."
+            )
+    checked: Solver = solver
+    return checked
+
+
+def check_n_components(n: object) -> None:
+    """Raise ValueError unless this is None, a number of dimensions or a share."""
+    whole = isinstance(n, Integral) and not isinstance(n, bool)
+    share = isinstance(n, Real) and not isinstance(n, Integral)
+    if not (n is None or (whole and int(n) >= 1) or (share and 0.0 < float(n) < 1.0)):  # type: ignore[call-overload,arg-type]
+        raise ValueError(
+            "n_components must be None, an integer of at least 1, or a share strictly "
+            f"between 0 and 1, got {n!r}."
+        )
+
+
+def _named_solver(given: Any, random_state: int | None) -> Any:
+    if isinstance(given, type | partial):
+        made: Any = getattr(given, "func", given)
+        raise ValueError(
+            f"solver must be an instance, not the class {made.__name__}: write "
+            f"solver={made.__name__}()."
+        )
+    if hasattr(given, "solve"):
+        return given
+    check_choice("solver", given, tuple(SOLVERS))
+    make: Any = SOLVERS[given]
+    known = {field.name for field in fields(getattr(make, "func", make))}
+    return make(random_state=random_state) if "random_state" in known else make()

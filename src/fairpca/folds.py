@@ -1,0 +1,295 @@
+"""Folds of rows, by what the rows hold: wherever rows come from, the same row is in the same fold.
+
+A row's fold is a hash of its values, each divided by the largest of the row and rounded to 20 bits.
+So neither rounding errors nor the unit of the table move a row to another fold, and neither does
+the order of the rows. (The order of the columns does: rows of zeros and ones could not be told
+apart without it.) A row with a single value other than zero has no other to be divided by: it is
+divided by a power of two, and only units that differ by such a factor leave it in its fold. Rows
+that are the same are in one fold: a row that is there twice is as good as one of twice the weight,
+and never judged by its copy.
+
+The hash is the sum over the columns of the bits of a value times an odd constant of its column,
+modulo 2^64. Zeros add nothing, so sparse rows need not be filled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from fairpca._linalg.backends import device_library, namespace, to_host
+from fairpca.groups import Fold, Groups, Labels, Orders
+
+N_FOLDS = 5
+
+_LARGE = 200
+"""Rows for each column from which a group's covariance is known so well that its rows need not be
+held out: its own subspace fits them too well by less than a hundredth of their variance."""
+
+_BLOCK_VALUES = 2**17
+"""Values that are looked at together: they stay in the processor's cache."""
+
+_WHOLE = -1
+"""The fold of groups that are not divided into folds."""
+
+_DROPPED_BITS = 32
+"""Bits of the 52 after the point of a value's mantissa that its fold does not depend on."""
+
+_GRID_SHIFT = 0x9E3779B9
+"""Where between two neighbours of 20 bits the rounding changes, in units of the last bit of all: a
+place where no short number is. Halfway would be 2^31, and many numbers are."""
+
+_COARSE = 1.5 * 2.0**12
+"""A number that numbers from -1 to 1 lose all multiples of less than 2^-40 by being added to. So
+much of a row's largest value may be left by rounding where a mean is taken from its equal."""
+
+_NEGLIGIBLE = 2.0**-41
+"""The same as a share of the row's largest value: smaller ones count as zero."""
+
+_EXPONENT, _UNEVEN = 0x7FF0000000000000, 0.7236067977499789
+"""The bits of a number that are left of the power of two below it; and what it is multiplied by
+before, so that 1 is not at the edge between two powers, nor is any other short number."""
+
+Bits = NDArray[np.uint64]
+
+
+def in_folds(groups: Groups, rows: Any) -> Groups:
+    """The parts of groups that lie in one fold each, as groups with the fold as one more column.
+
+    The rows are an array or sparse matrix of shape (n, d), an array of a device, or a list of
+    columns, without missing values.
+    """
+    return _parted(groups, row_folds(rows))
+
+
+def in_needed_folds(groups: Groups, rows: Any, weights: Any = None) -> Groups:
+    """The same, where large groups are one part each; as they are if all groups are large.
+
+    Not for some of the rows: a group that is small in all parts may be large.
+    """
+    codes = np.asarray(to_host(groups.codes) if device_library(groups.codes) else groups.codes)
+    effective: NDArray[np.float64] = np.bincount(codes).astype(np.float64)
+    if weights is not None:
+        weights = to_host(weights) if device_library(weights) else weights
+        total, squares = (np.bincount(codes, weights**power) for power in (1, 2))
+        effective = total**2 / np.where(squares > 0.0, squares, 1.0)
+    small = ~are_large(effective, rows.shape[1])
+    if not small.any():
+        return groups
+    chosen = np.flatnonzero(small[codes])
+    folds = np.full(len(codes), _WHOLE, dtype=np.int64)
+    folds[chosen] = row_folds(rows, chosen)
+    return _parted(groups, folds)
+
+
+def _parted(groups: Groups, folds: NDArray[np.int64]) -> Groups:
+    codes: Any = groups.codes
+    on_device = device_library(codes) is not None
+    folds = folds - _WHOLE
+    if on_device:
+        folds = namespace(codes).asarray(folds, device=codes.device)
+    width = N_FOLDS + 1
+    parts = codes * width + folds
+    found, parts = _compact(parts, len(groups.labels) * width)
+    labels = tuple(
+        (*as_tuple(groups.labels[part // width]), Fold(part % width + _WHOLE)) for part in found
+    )
+    names = None if groups.names is None else (*groups.names, "fold")
+    orders = None if groups.orders is None else (*groups.orders, None)
+    return replace(groups, labels=labels, codes=parts, names=names, orders=orders)
+
+
+def are_large(effective_count: NDArray[np.float64], d: int) -> NDArray[np.bool_]:
+    """Which groups are so large that their rows need not be held out; (k,)."""
+    return np.asarray(effective_count >= _LARGE * d)
+
+
+def has_folds(labels: Labels) -> bool:
+    """Whether these are parts of groups that lie in one fold each."""
+    return bool(labels) and isinstance(labels[0], tuple) and isinstance(labels[0][-1], Fold)
+
+
+def without_fold(label: Hashable) -> Hashable:
+    """The label of the group that a part with this label is of; any other label as it is."""
+    if not isinstance(label, tuple) or not isinstance(label[-1], Fold):
+        return label
+    return label[0] if len(label) == 2 else label[:-1]
+
+
+def of_groups(names: tuple[str, ...] | None, orders: Orders | None) -> dict[str, Any]:
+    """The names and orders of the sensitive columns without that of the folds."""
+    return {"group_names": names and names[:-1], "group_orders": orders and orders[:-1]}
+
+
+def as_tuple(label: Hashable) -> tuple[Hashable, ...]:
+    """The label of an intersection as it is, any other as a tuple of one."""
+    return label if isinstance(label, tuple) else (label,)
+
+
+def row_folds(rows: Any, chosen: NDArray[np.intp] | None = None) -> NDArray[np.int64]:
+    """The fold of each row, or of the chosen ones; (n,)."""
+    bits = row_numbers(rows, chosen, rounded=True)
+    bits ^= bits >> np.uint64(32)
+    bits *= _constants(1, first=-1)[0]
+    return np.asarray((bits >> np.uint64(33)) % np.uint64(N_FOLDS), dtype=np.int64)
+
+
+def row_numbers(
+    rows: Any, chosen: NDArray[np.intp] | None = None, *, rounded: bool = False
+) -> Bits:
+    """The number of each row, or of the chosen ones: the same where all values are; (n,).
+
+    Those of rounded values are the same where values differ by a few units in the last place, or
+    all by one factor.
+    """
+    if isinstance(rows, list):
+        bits = _of_columns(rows, rounded)
+        bits = bits if chosen is None else bits[chosen]
+    elif device_library(rows) is not None:
+        bits = _of_device(rows, chosen, rounded)
+    elif scipy.sparse.issparse(rows):
+        bits = _of_sparse(rows if chosen is None else rows[chosen], rounded)
+    else:
+        bits = _of_rows(rows, chosen, rounded)
+    return bits
+
+
+def column_numbers(column: Any, j: int) -> Bits:
+    """What the values of column j add to the numbers of their rows; (n,)."""
+    return np.asarray(_bits(column) * _constants(1, first=j)[0])
+
+
+def _of_rows(rows: Any, chosen: NDArray[np.intp] | None, rounded: bool) -> Bits:
+    n = rows.shape[0] if chosen is None else len(chosen)
+    constants = _constants(rows.shape[1])
+    bits = np.empty(n, dtype=np.uint64)
+    step = max(_BLOCK_VALUES // rows.shape[1], 1)
+    for begin in range(0, n, step):
+        part = slice(begin, begin + step)
+        block = rows[part] if chosen is None else rows[chosen[part]]
+        if rounded:
+            sizes = np.abs(np.asarray(block, dtype=np.float64))
+            largest = sizes.max(axis=1)
+            several = (sizes > _NEGLIGIBLE * largest[:, None]).sum(axis=1) > 1
+            numbers = _rounded_bits(block, _divisors(largest, several, np)[:, None])
+        else:
+            numbers = _bits(block)
+        bits[part] = np.einsum("ij,j->i", numbers, constants)
+    return bits
+
+
+def _of_columns(columns: Sequence[Any], rounded: bool) -> Bits:
+    bits = np.zeros(len(columns[0]), dtype=np.uint64)
+    largest, second = np.zeros(len(bits)), np.zeros(len(bits))
+    for column in columns if rounded else ():
+        size = np.abs(np.asarray(column, dtype=np.float64))
+        np.maximum(second, np.minimum(largest, size), out=second)
+        np.maximum(largest, size, out=largest)
+    divisors = _divisors(largest, second > _NEGLIGIBLE * largest, np)
+    for column, constant in zip(columns, _constants(len(columns)), strict=True):
+        bits += (_rounded_bits(column, divisors) if rounded else _bits(column)) * constant
+    return bits
+
+
+def _of_sparse(rows: Any, rounded: bool) -> Bits:
+    rows = rows.tocsr(copy=False)
+    if rounded:
+        row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        sizes = np.abs(rows.data.astype(np.float64))
+        largest = abs(rows).max(axis=1).toarray().ravel().astype(np.float64)
+        some = sizes > _NEGLIGIBLE * largest[row]
+        several = np.bincount(row[some], minlength=rows.shape[0]) > 1
+        numbers = _rounded_bits(rows.data, _divisors(largest, several, np)[row])
+    else:
+        numbers = _bits(rows.data)
+    products = numbers * _constants(rows.shape[1])[rows.indices]
+    totals = np.concatenate([np.zeros(1, np.uint64), np.cumsum(products, dtype=np.uint64)])
+    bits: Bits = np.diff(totals[rows.indptr])  # wraps around as the sums do
+    return bits
+
+
+def _of_device(rows: Any, chosen: NDArray[np.intp] | None, rounded: bool) -> Bits:
+    """The same on the rows' device, where 64-bit integers have a sign but wrap around as well."""
+    xp = namespace(rows)
+    constants = xp.asarray(_constants(rows.shape[1]).view(np.int64), device=rows.device)
+    n = rows.shape[0] if chosen is None else len(chosen)
+    step = max(2**25 // rows.shape[1], 1)
+    parts = [np.zeros(0, np.uint64)]
+    for begin in range(0, n, step):
+        if chosen is None:
+            block = rows[begin : begin + step, :]
+        else:
+            members = xp.asarray(chosen[begin : begin + step], device=rows.device)
+            block = xp.take(rows, members, axis=0)
+        block = xp.astype(block, xp.float64)
+        if rounded:
+            sizes = xp.abs(block)
+            largest = xp.max(sizes, axis=1)
+            some = xp.astype(sizes > _NEGLIGIBLE * largest[:, None], xp.int64)
+            divisors = _divisors(largest, xp.sum(some, axis=1) > 1, xp)
+            block = (block / divisors[:, None] + _COARSE) - _COARSE
+        numbers = (block + 0.0).view(xp.int64)
+        numbers = _mixed(numbers) if rounded else numbers
+        parts.append(to_host(xp.sum(numbers * constants, axis=1, dtype=xp.int64)).view(np.uint64))
+    return np.concatenate(parts)
+
+
+def _bits(values: Any) -> Bits:
+    """The bits of numbers as float64, of which there is one zero."""
+    return np.ascontiguousarray(np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
+
+
+def _divisors(largest: Any, several: Any, xp: Any) -> Any:
+    """What rows are divided by: their largest value, or a power of two near it; (n,).
+
+    The largest where `several` values of the row are not zero.
+    """
+    powers = ((_UNEVEN * largest).view(xp.int64) & _EXPONENT).view(xp.float64)
+    divisors = xp.where(several, largest, powers)
+    return xp.where(divisors > 0.0, divisors, xp.ones_like(divisors))
+
+
+def _rounded_bits(values: Any, divisors: NDArray[np.float64]) -> Bits:
+    """The bits of values after the division, rounded; of zeros, none."""
+    parts = np.asarray(values, dtype=np.float64) / divisors
+    parts += _COARSE
+    parts -= _COARSE
+    return np.asarray(_mixed(_bits(parts).view(np.int64))).view(np.uint64)
+
+
+def _mixed(bits: Any) -> Any:
+    """Signed bits rounded, on any device, those at the top spread over all of the number."""
+    high = (bits + _GRID_SHIFT) >> _DROPPED_BITS
+    return (high << _DROPPED_BITS) ^ (high & (2**_DROPPED_BITS - 1))
+
+
+def _constants(n: int, first: int = 0) -> Bits:
+    """Odd numbers that look random, one for each column (the sequence of splitmix64)."""
+    with np.errstate(over="ignore"):
+        z = (np.arange(first, first + n, dtype=np.int64).astype(np.uint64) + np.uint64(1)) * (
+            np.uint64(0x9E3779B97F4A7C15)
+        )
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return (z ^ (z >> np.uint64(31))) | np.uint64(1)
+
+
+def _compact(parts: Any, most: int) -> tuple[list[int], Any]:
+    """Which numbers occur, and the position of each number among them."""
+    if device_library(parts) is not None:
+        values, positions = namespace(parts).unique_inverse(parts)
+        return [int(value) for value in to_host(values)], positions
+    found = np.flatnonzero(np.bincount(parts, minlength=most))
+    positions = np.zeros(most, dtype=np.int64)
+    positions[found] = np.arange(len(found))
+    return found.tolist(), positions[parts]
+
+
+def labels_without_folds(labels: Iterable[Hashable]) -> Labels:
+    """The labels of the groups that parts are of, in their order."""
+    return tuple(dict.fromkeys(map(without_fold, labels)))

@@ -1,0 +1,380 @@
+"""How surely the rows at hand tell how well off the groups are: bootstrap intervals.
+
+The rows of each group are drawn anew, with replacement, and the group's own best subspace is found
+again; the subspaces that are judged stay as they are. The own subspace of a small group fits it too
+well, so its disparity is overstated. The intervals allow for that: their middle is the estimate
+minus the bootstrap's estimate of its bias (Efron and Tibshirani, 1993), and they reach as far as
+t standard errors and half that bias, which is itself only known roughly; t is Student's, for as
+many rows as there are. A loss is a mean of squares, which a few rows can dominate, and a small
+sample without them understates it: its interval is one of its logarithm, and reaches further
+upwards where the draws are skewed (after Johnson, 1978, but on that side alone). Means of
+differences between losses, which nothing was fitted to, reach further on the side of their skew.
+studies/interval_coverage.md says how often they hold the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from fairpca._linalg.types import Array
+from fairpca.data import GroupedData
+from fairpca.problem import Problem
+from fairpca.validation import check_whole_number
+
+SEED = 0
+"""Of the draws, where none is given."""
+
+_PIECES, _FEWEST_PIECES = 400, 50
+"""A group with more rows is drawn in this many pieces of random rows, which gives the same spread
+of results."""
+
+_COLUMNS, _MORE_COLUMNS = 100, 20
+"""With more columns, a group's own subspace is looked for among its leading directions only: so
+many, or twice the dimension and so many more."""
+
+_POWER_STEPS = 4
+"""Steps of a power iteration that looks for those beside its own subspace, which is known."""
+
+_LARGEST_STACK = 2**26
+"""Bytes that one stack of second moments may take."""
+
+_BLOCK_VALUES = 2**20
+"""Numbers of rows that are centred at once."""
+
+NO_VARIANCE = 1e-12
+"""Variance of a group, relative to the largest one, that is rounding: it has no shares."""
+
+_LEVEL = 0.975
+"""Where the t distribution is cut, for 95 % between its two ends."""
+
+
+_SKEW, _LOG_SKEW = 3.0, 2.6
+"""How much more skewed than the draws of a small sample rows with heavy tails are, so that 92 % of
+the intervals hold the truth (studies/interval_coverage.md); on the scale of logarithms less is
+enough."""
+
+
+def few_rows(n_components: int) -> int:
+    """Rows below which no interval is given: the bootstrap would promise too much."""
+    return max(30, 5 * n_components)
+
+
+def check_resamples(n_resamples: object) -> int:
+    """The number of draws, 0 for none; raise ValueError for what is no such number."""
+    check_whole_number("n_resamples", n_resamples, least=0)
+    if n_resamples == 1:
+        raise ValueError("n_resamples must be 0 or at least 2: one draw has no spread.")
+    return int(n_resamples)  # type: ignore[call-overload, no-any-return]
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Where measures lie with about 95 % confidence; nan where that cannot be said.
+
+    Attributes
+    ----------
+    low, high : arrays of shape (m, k)
+        For each of m subspaces and each of k groups.
+    draws : array of shape (m, k, n_resamples)
+        Measures of the rows drawn anew minus those of the rows at hand; nan for groups that are
+        too small.
+    quantiles : array of shape (k,)
+        Of Student's t distribution, for each group's number of rows.
+    """
+
+    low: Array
+    high: Array
+    draws: Array
+    quantiles: Array
+
+    def of_difference(self, measures: Array, subspace: int, i: int, j: int) -> tuple[float, float]:
+        """Where the measure of group i minus that of group j lies, in one subspace.
+
+        As `difference_interval` says.
+        """
+        return difference_interval(measures, self.draws[subspace], self.quantiles, i, j)
+
+
+def difference_interval(
+    estimates: Array, draws: Array, quantiles: Array, i: int, j: int
+) -> tuple[float, float]:
+    """Where the number of group i minus that of group j lies.
+
+    The two may have been picked for their difference: the interval is one of a family that holds
+    for all pairs of groups together.
+    """
+    middle, error, doubt = _parts(estimates[i] - estimates[j], draws[i] - draws[j])
+    # Over draws, the largest deviation of any difference between two groups.
+    known = draws[np.isfinite(draws).all(axis=1)]
+    largest = np.zeros(draws.shape[1])
+    for k in range(len(known) - 1):
+        others = known[k] - known[k + 1 :]
+        errors = others.std(axis=1, ddof=1, keepdims=True)
+        deviations = np.abs(others - others.mean(axis=1, keepdims=True))
+        np.divide(deviations, errors, where=errors > 0, out=deviations)
+        largest = np.maximum(largest, deviations.max(axis=0))
+    one = max(float(quantiles[i]), float(quantiles[j]))
+    reach = max(float(np.quantile(largest, 0.95)), one) * float(error) + float(doubt)
+    return float(middle) - reach, float(middle) + reach
+
+
+def unbiased_ends(
+    estimates: Array, draws: Array, quantiles: Array, least: float, most: float
+) -> tuple[Array, Array]:
+    """Low and high ends for numbers that may be biased, and lie between `least` and `most`."""
+    middle, error, doubt = _parts(estimates, draws)
+    middle, reach = np.clip(middle, least, most), quantiles * error + doubt
+    return np.clip(middle - reach, least, most), np.clip(middle + reach, least, most)
+
+
+def loss_ends(estimates: Array, draws: Array, quantiles: Array) -> tuple[Array, Array]:
+    """Low and high ends for means of what is not negative."""
+    error = draws.std(axis=-1, ddof=1)
+    share = np.divide(error, estimates, out=np.zeros_like(error), where=estimates > 0.0)
+    further = _LOG_SKEW * np.maximum(_skew_reach(draws, quantiles), 0.0)
+    return estimates * np.exp(-quantiles * share), estimates * np.exp((quantiles + further) * share)
+
+
+def mean_ends(estimates: Array, draws: Array, quantiles: Array) -> tuple[Array, Array]:
+    """Low and high ends for means of any numbers, such as differences between losses."""
+    error, further = draws.std(axis=-1, ddof=1), _SKEW * _skew_reach(draws, quantiles)
+    below, above = quantiles - np.minimum(further, 0.0), quantiles + np.maximum(further, 0.0)
+    return estimates - below * error, estimates + above * error
+
+
+def _skew_reach(draws: Array, quantiles: Array) -> Array:
+    """How many standard errors further intervals reach where draws are skewed, in that direction.
+
+    The far end of a skewed mean is where a small sample, without the few rows that have much of
+    it, says too little.
+    """
+    error = draws.std(axis=-1, ddof=1)
+    cubes = ((draws - draws.mean(axis=-1, keepdims=True)) ** 3).mean(axis=-1)
+    skewness = np.divide(cubes, error**3, out=np.zeros_like(error), where=error > 0.0)
+    reach: Array = skewness * (1.0 + 2.0 * quantiles**2) / 6.0
+    return reach
+
+
+def _parts(estimates: Array, draws: Array) -> tuple[Array, Array, Array]:
+    """The estimates minus their bias, their standard errors, and how unsure the bias is."""
+    bias = draws.mean(axis=-1)
+    return estimates - bias, draws.std(axis=-1, ddof=1), np.abs(bias) / 2
+
+
+def measure_intervals(
+    problem: Problem,
+    grouped_data: GroupedData,
+    bases: Sequence[Array],
+    n_resamples: int,
+    rng: np.random.Generator,
+    progress: Callable[[int, int], None] | None = None,
+) -> Intervals:
+    """Intervals of the measures in each of the subspaces."""
+    k = problem.n_groups
+    draws, quantiles = np.full((len(bases), k, n_resamples), np.nan), np.full(k, np.nan)
+    beside = np.hstack(bases)
+    for group, seed in enumerate(group_seeds(rng, k)):
+        members = np.flatnonzero(grouped_data.members(group))
+        if len(members) >= few_rows(problem.n_components):
+            pieces = own_pieces(problem, group, 1 + len(bases), seed)
+            center, given = (
+                problem.moments.total_mean,
+                (grouped_data.rows, members, grouped_data.weights),
+            )
+            for _, part, weights in centred_blocks(*given, center):
+                kept = np.square(part @ beside).reshape(len(part), len(bases), -1).sum(axis=2)
+                pieces.add(part, weights, [np.square(part).sum(axis=1), *kept.T])
+            measured = _Measured(problem, group, bases)
+            draws[:, group] = pieces.draws(n_resamples, measured)
+            quantiles[group] = pieces.quantile
+        if progress is not None:
+            progress(group + 1, k)
+    measures = np.array([problem.measures(basis) for basis in bases])
+    # Nobody loses less than nothing, or keeps less; no share is more than all.
+    measure = problem.goal.measured
+    most = 1.0 if measure.relative else np.inf
+    if measure.baseline == "own":
+        low, high = unbiased_ends(measures, draws, quantiles, 0.0, most)
+    else:
+        sign = measure.sign
+        ends = loss_ends(sign * measures, sign * draws, quantiles)
+        low, high = np.sort(sign * np.minimum(ends, most), axis=0)
+    return Intervals(low, high, draws, quantiles)
+
+
+def own_pieces(problem: Problem, group: int, n_values: int, seed: int) -> Pieces:
+    """Pieces of a group of a problem, whose own subspace is to be found again."""
+    center, r = problem.moments.total_mean, problem.n_components
+    width = max(_COLUMNS, 2 * r + _MORE_COLUMNS)
+    directions = np.eye(len(center))
+    if len(center) > width:
+        own = problem.own_subspaces[group]
+        matrix = problem.weighted_sum(np.eye(problem.n_groups)[group])
+        others = np.random.default_rng(seed).normal(size=(len(center), width - r))
+        for _ in range(_POWER_STEPS):
+            directions = np.linalg.qr(np.hstack([own, matrix @ others]))[0]
+            others = directions[:, r:]
+    n_rows = int(problem.moments.count[group])
+    return Pieces(center, n_values, n_rows, seed, n_components=r, directions=directions)
+
+
+def group_seeds(rng: np.random.Generator, k: int) -> list[int]:
+    """A seed for each group, so that the draws of one do not depend on the rows of others."""
+    return [int(seed) for seed in rng.integers(2**62, size=k)]
+
+
+def centred_blocks(
+    rows: Any, members: NDArray[np.int64], weights: Array | None, center: Array
+) -> Iterator[tuple[NDArray[np.int64], Array, Array]]:
+    """Some of all rows in blocks: which they are, themselves from the centre, and their weights."""
+    step = max(1, _BLOCK_VALUES // len(center))
+    for begin in range(0, len(members), step):
+        some = members[begin : begin + step]
+        block = rows[some]
+        dense = block.toarray() if scipy.sparse.issparse(block) else block
+        known = np.ones(len(some)) if weights is None else weights[some]
+        yield some, np.asarray(dense, np.float64) - center, known
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Rows of a group that are drawn anew, summed up: B times.
+
+    Attributes
+    ----------
+    values : array of shape (q, B)
+        Means of the values of rows.
+    mean : array of shape (B, d)
+        Of the rows, from the centre that they are measured from.
+    own_gains : callable
+        What the rows keep in their own best subspaces, about that centre or their own mean; (B,).
+    """
+
+    values: Array
+    mean: Array
+    own_gains: Callable[[bool], Array]
+
+
+class Pieces:
+    """Parts of a group's rows that are drawn as a whole, as sums about the problem's centre.
+
+    Parameters
+    ----------
+    center : array of shape (d,)
+        What rows are measured from.
+    n_values : int
+        How many numbers come with each row.
+    n_rows : int
+        How many rows there will be.
+    seed : int
+        Of all that is random; batches of any size give the same.
+    n_components, directions : int and array of shape (d, width), default=None
+        Where the rows' own subspaces are looked for, if they are.
+    """
+
+    def __init__(
+        self,
+        center: Array,
+        n_values: int,
+        n_rows: int,
+        seed: int,
+        *,
+        n_components: int = 0,
+        directions: Array | None = None,
+    ) -> None:
+        self._rng, self._r = np.random.default_rng(seed), n_components
+        self._directions = np.zeros((len(center), 0)) if directions is None else directions
+        width = self._directions.shape[1]
+        limit = _LARGEST_STACK // (8 * max(width, 1) ** 2)
+        count = self._most = min(int(np.clip(limit, _FEWEST_PIECES, _PIECES)), n_rows)
+        self._n_rows, self._weight_squares = 0, 0.0
+        self._weight = np.zeros(count)
+        self._values = np.zeros((n_values, count))
+        self._first = np.zeros((count, len(center) if width else 0))
+        self._second = np.zeros((count, width * width))
+
+    def add(self, rows: Array, weights: Array, values: Sequence[Array] | Array) -> None:
+        """Take further rows, from the centre, and what comes with each of them."""
+        n, most = len(rows), self._most
+        alone = int(np.clip(most - self._n_rows, 0, n))
+        others = (self._rng.random(n - alone) * most).astype(np.int64)
+        into = np.concatenate([np.arange(self._n_rows, self._n_rows + alone), others])
+        self._n_rows += n
+        self._weight += np.bincount(into, weights, most)
+        self._weight_squares += float(np.square(weights).sum())
+        self._values += [np.bincount(into, weights * value, most) for value in values]
+        if not self._second.size or not n:
+            return
+        order = np.argsort(into, kind="stable")
+        found, starts = np.unique(into[order], return_index=True)
+        for piece, members in zip(found, np.split(order, starts[1:]), strict=True):
+            part, weight = rows[members], weights[members]
+            self._first[piece] += weight @ part
+            inside = part @ self._directions
+            self._second[piece] += (inside.T @ (weight[:, None] * inside)).ravel()
+
+    @property
+    def quantile(self) -> float:
+        """How many standard errors an interval reaches."""
+        rows = float(self._weight.sum()) ** 2 / self._weight_squares
+        return float(stdtrit(max(min(rows, self._most) - 1.0, 1.0), _LEVEL))
+
+    def draws(self, n_resamples: int, measured: Callable[[Drawn], Array]) -> Array:
+        """Measures of pieces drawn anew minus those of the pieces at hand; (m, n_resamples)."""
+        n = self._most
+        step = max(_LARGEST_STACK // (8 * max(self._second.shape[1], 1)), 1)
+        parts = []
+        for begin in range(0, n_resamples, step):
+            size = min(step, n_resamples - begin)
+            times = self._rng.multinomial(n, np.full(n, 1.0 / n), size=size).astype(np.float64)
+            parts.append(measured(self._drawn(times)))
+        return np.hstack(parts) - measured(self._drawn(np.ones((1, n))))
+
+    def _drawn(self, times: Array) -> Drawn:
+        """Rows in which each piece is there so many times."""
+        weight = times @ self._weight
+        mean = times @ self._first / weight[:, None]
+
+        def own_gains(moving_center: bool) -> Array:
+            width = self._directions.shape[1]
+            matrices = (times @ self._second / weight[:, None]).reshape(-1, width, width)
+            if moving_center:
+                inside = mean @ self._directions
+                matrices -= inside[:, :, None] * inside[:, None, :]
+            gains: Array = np.linalg.eigvalsh(matrices)[:, -self._r :].sum(axis=1)
+            return gains
+
+        return Drawn(self._values @ times.T / weight, mean, own_gains)
+
+
+class _Measured:
+    """The measures of a group in some subspaces, of rows that are drawn anew."""
+
+    def __init__(self, problem: Problem, group: int, bases: Sequence[Array]) -> None:
+        self._bases = bases
+        self._measure = problem.goal.measured
+        self._moving_center = problem.centering == "group"
+        self._scale = problem.moments.weight[group] if problem.aggregation == "sum" else 1.0
+        self._least = NO_VARIANCE * float(problem.traces.max()) / self._scale
+
+    def __call__(self, drawn: Drawn) -> Array:
+        trace, *rest = drawn.values
+        kept = np.array(rest)
+        if self._moving_center:
+            trace = trace - np.square(drawn.mean).sum(axis=1)
+            kept -= [np.square(drawn.mean @ basis).sum(axis=1) for basis in self._bases]
+        constant = {"all": trace, "none": np.zeros_like(trace)}.get(self._measure.baseline)
+        if constant is None:
+            constant = drawn.own_gains(self._moving_center)
+        unit = np.full_like(trace, 1.0 / self._scale)
+        if self._measure.relative:
+            unit = np.where(trace > self._least, trace, 1.0)
+        measures: Array = (constant - kept) / unit
+        return measures

@@ -1,0 +1,802 @@
+"""From sensitive features to groups: labels and an integer code for each row."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from difflib import get_close_matches
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from fairpca._linalg.backends import cluster_library
+from fairpca._linalg.types import Array
+from fairpca.choices import GROUPINGS as GROUPINGS
+from fairpca.choices import MIN_ROWS
+from fairpca.choices import MISSING_LABELS as MISSING_LABELS
+from fairpca.exceptions import warn_user
+from fairpca.text import ALL, label_text, listed, short_text
+from fairpca.validation import check_choice
+
+# Labels of groups: their order, those of missing values, and those of groups that overlap.
+
+Labels = tuple[Hashable, ...]
+
+
+class Fold(int):
+    """Label of the rows of one fold, where moments are kept by fold too."""
+
+
+Orders = tuple[Labels | None, ...]
+"""For each sensitive column its categories in their order, or None where they have none."""
+
+MISSING = "(missing)"
+"""Label of the group of rows whose sensitive feature is missing."""
+
+UNGROUPED = ("all",)
+"""Labels of rows without sensitive features: they are one group."""
+
+_MOST_GROUPS = 1000
+
+_MOST_NUMBERS, _MOST_FRACTIONS = 50, 20
+"""Different numbers in a sensitive column from which on it is a measurement, not a group: whole
+ones, as there are 50 states, and ones with fractions. Codes can be had as text."""
+
+
+def check_number_of_groups(k: int) -> None:
+    """Raise ValueError if these are too many."""
+    if k > _MOST_GROUPS:
+        raise ValueError(
+            f"sensitive_features has {k:,} different values, more than the "
+            f"{_MOST_GROUPS:,} groups that are supported: bin a continuous column first."
+        )
+
+
+def refuse_measurements(labels: Sequence[Hashable], name: str | None = None) -> None:
+    """Raise ValueError for a column of so many different numbers that they are no groups."""
+    values = [label for label in labels if label != MISSING]
+    if len(values) <= _MOST_FRACTIONS or not all(map(_is_number, values)):
+        return
+    if len(values) > _MOST_NUMBERS or any(value % 1 != 0 for value in values):  # type: ignore[operator]
+        where = "" if name is None else f" in the column {name!r}"
+        raise ValueError(
+            f"sensitive_features has {len(values):,} different numbers{where}, too many to be "
+            "groups: bin them, for example with pandas.qcut(column, 4), or, if they are codes, "
+            "pass them as text, for example with astype(str)."
+        )
+
+
+def canonical(label: Hashable) -> Hashable:
+    """The label; text in Unicode's composed form, so that an accented letter is one character."""
+    if isinstance(label, tuple):
+        return tuple(map(canonical, label))
+    return unicodedata.normalize("NFC", label) if isinstance(label, str) else label
+
+
+def refuse_ambiguous(labels: Iterable[Hashable]) -> None:
+    """Raise ValueError for different labels with the same text, such as 1 and "1"."""
+    seen: dict[Hashable, Hashable] = {}
+    for label in labels:
+        text = tuple(map(str, label)) if isinstance(label, tuple) else str(label)
+        other = seen.setdefault(text, label)
+        if other != label:
+            raise ValueError(
+                f"sensitive_features has the labels {other!r} and {label!r}, which are of "
+                "different types and would be two groups of the same name: convert the column to "
+                "one type, for example with astype(str)."
+            )
+
+
+def alike(labels: Iterable[Hashable]) -> list[list[str]]:
+    """Text labels that differ only in upper and lower case, spaces or accents' encoding."""
+    found: dict[str, list[str]] = {}
+    for text in sorted({label for label in labels if isinstance(label, str)}):
+        found.setdefault(" ".join(str(canonical(text)).split()).casefold(), []).append(text)
+    return [texts for texts in found.values() if len(texts) > 1]
+
+
+def sorted_labels(labels: Iterable[Hashable], orders: Orders | None = None) -> Labels:
+    """Sort labels that need not be of one type; the group of missing values comes last.
+
+    Ordered categories keep their order. Intersections are sorted by their first feature, then by
+    the second, and so on; groups of one column alone come before them, column by column.
+    """
+    labels = list(labels)
+    tuples = [label for label in labels if isinstance(label, tuple)]
+    if len(tuples) < len(labels) or len({len(label) for label in tuples}) != 1:
+        return _sorted_values(labels, orders[0] if orders else None)
+    columns = list(zip(*tuples, strict=True))
+    known = orders or (None,) * len(columns)
+    ranks = [
+        {value: i for i, value in enumerate(_sorted_values(list(set(column)), order))}
+        for column, order in zip(columns, known, strict=True)
+    ]
+
+    def place(label: Labels) -> tuple[bool, list[bool], list[int]]:
+        others = [part == ALL for part in label]
+        return not any(others), others, [r[v] for r, v in zip(ranks, label, strict=True)]
+
+    return tuple(sorted(tuples, key=place))
+
+
+def merged_orders(first: Orders | None, second: Orders | None) -> Orders | None:
+    """The orders of categories of which some may be in one of two parts only."""
+    if first is None or second is None or first == second:
+        return first or second
+    return tuple(_merged_order(a, b) for a, b in zip(first, second, strict=True))
+
+
+def n_partitions(labels: Iterable[Hashable]) -> int:
+    """How many of the groups each row is in: more than one where groups overlap."""
+    return max(len({_others(label) for label in labels}), 1)
+
+
+def grouping_of(labels: Labels) -> str:
+    """Which of the `GROUPINGS` these groups are."""
+    kept, width = n_partitions(labels), len(_others(labels[0]))
+    return "intersections" if kept == 1 else "marginals" if kept == width else "both"
+
+
+def overlapping(
+    labels: Labels, groups: str | None, orders: Orders | None = None
+) -> tuple[Labels, NDArray[np.bool_] | None]:
+    """Groups made of groups: their labels, and which of the others are in each; (new, old).
+
+    That is None where they are the same groups.
+    """
+    check_choice("groups", groups, GROUPINGS)
+    width, kept = len(_others(labels[0])) if labels else 0, n_partitions(labels)
+    known = {"intersections": kept, "marginals": width, "both": width + 1, None: 0}
+    if groups is None and kept == 1:
+        same = labels == UNGROUPED
+        return UNGROUPED, None if same else np.ones((1, len(labels)), dtype=bool)
+    if kept == known[groups] or (width < 2 and groups is not None):
+        return labels, None
+    if kept > 1:
+        raise ValueError(
+            f"These groups overlap already, and cannot be made into groups={groups!r}: take the "
+            "moments of the intersections."
+        )
+    wanted: set[Hashable] = set(labels) if groups == "both" else set()
+    for label in labels:
+        values = label if isinstance(label, tuple) else ()
+        wanted |= {(*(ALL,) * j, v, *(ALL,) * (width - j - 1)) for j, v in enumerate(values)}
+    made = sorted_labels(wanted, orders)
+    return made, np.array([[_covers(group, label) for label in labels] for group in made])
+
+
+def refuse_all_label(labels: Iterable[Hashable]) -> None:
+    """Raise ValueError for a label that stands for something else where columns are several."""
+    if ALL in labels:
+        raise ValueError(
+            f"sensitive_features has the label {ALL!r}, which stands for the groups of the other "
+            "columns: give it another name."
+        )
+
+
+def _covers(group: Hashable, label: Hashable) -> bool:
+    pairs: Callable[..., Iterable[tuple[Hashable, Hashable]]] = zip
+    return all(a in (ALL, b) for a, b in pairs(group, label, strict=True))
+
+
+def _others(label: Hashable) -> tuple[bool, ...]:
+    """Which columns a group does not go by."""
+    return tuple(part == ALL for part in label) if isinstance(label, tuple) else ()
+
+
+def _sorted_values(values: list[Hashable], order: Labels | None) -> Labels:
+    if order is not None:
+        there, known = set(values), set(order)
+        rest = _sorted_values([value for value in values if value not in known], None)
+        return (*(value for value in order if value in there), *rest)
+    present = [value for value in values if value != MISSING]
+    try:
+        ordered = sorted(present)  # type: ignore[type-var]
+    except TypeError:
+        ordered = sorted(present, key=lambda value: (type(value).__name__, str(value)))
+    return (*ordered, *(value for value in values if value == MISSING))
+
+
+def _merged_order(first: Labels | None, second: Labels | None) -> Labels | None:
+    if not first or not second or first == second:
+        return first or second
+    sorter: TopologicalSorter[Hashable] = TopologicalSorter()
+    for order in (first, second):
+        sorter.add(order[0])
+        for before, after in pairwise(order):
+            sorter.add(after, before)
+    try:
+        return tuple(sorter.static_order())
+    except CycleError as error:
+        raise ValueError(
+            "Groups of ordered categories in different orders cannot be added: bring the "
+            "categories of all parts into the same order."
+        ) from error
+
+
+def _is_number(label: Hashable) -> bool:
+    return isinstance(label, Real | Decimal) and not isinstance(label, bool)
+
+
+# From one column to codes: its labels in order, and for each row the position of its label.
+
+Codes = NDArray[np.integer[Any]]
+
+Encoded = tuple[tuple[Hashable, ...], Codes]
+"""Labels, and for each row the position of its label among them."""
+
+_FEW_LABELS = 4
+
+_TEXT_OF_POLARS = ("String", "Categorical", "Enum")
+"""How the names of its types begin."""
+
+
+def encode_column(column: Any) -> Encoded:
+    """Return the sorted labels of one column and the codes, -1 where the label is missing."""
+    if hasattr(column, "factorize"):  # pandas
+        codes, uniques = column.factorize()
+        if column.dtype == object:
+            refuse_mixed_types(column, uniques)
+        return in_order([_plain(label) for label in uniques.tolist()], codes, column_order(column))
+    if is_quick(column):  # text of Polars
+        texts = column.cast(str)
+        found = texts.drop_nulls().unique().to_list()
+        places = texts.replace_strict(found, list(range(len(found))), default=None)
+        return in_order(found, places.fill_null(-1).to_numpy())
+    array = column if isinstance(column, np.ndarray) else column.to_numpy()
+    if array.dtype.kind in "biu":
+        return _encode_integers(array)
+    peeled = _encode_few_strings(array)
+    if peeled is not None:
+        return in_order(*peeled)
+    values = array.tolist()
+    found = set(values)
+    refuse_mixed_types(values, found)
+    distinct = [v for v in found if not _is_missing(v)]
+    lookup = dict.fromkeys(found, -1) | {v: i for i, v in enumerate(distinct)}
+    codes = np.fromiter(map(lookup.__getitem__, values), dtype=np.int32, count=len(values))
+    return in_order(distinct, codes)
+
+
+def refuse_mixed_types(values: Iterable[Any], labels: Iterable[Any]) -> None:
+    """Raise ValueError if True and 1, or False and 0, are among the values: they are equal.
+
+    The labels are the values, each once, of any type that they are equal in.
+    """
+    if not any(isinstance(label, Real) and label in (0, 1) for label in labels):
+        return
+    kinds = {type(value) for value in values}
+    truths = {kind for kind in kinds if issubclass(kind, bool | np.bool_)}
+    if truths and any(issubclass(kind, Real) for kind in kinds - truths):
+        raise ValueError(
+            "sensitive_features has both numbers and True or False in one column, of which 1 and "
+            "True would be the same group: convert the column to one type."
+        )
+
+
+def _encode_few_strings(array: NDArray[Any]) -> tuple[list[Any], Codes] | None:
+    """Labels and codes of strings with few different values, else None.
+
+    Comparing a whole array with a label is much faster than looking up its elements.
+    """
+    codes = np.zeros(len(array), dtype=np.int8)
+    labels: list[Any] = []
+    rest, places = array, None
+    while len(rest):
+        label = rest[0]
+        if not isinstance(label, str) or len(labels) == _FEW_LABELS:
+            return None
+        try:
+            same = np.asarray(rest == label, dtype=bool)
+        except (TypeError, ValueError):  # pandas' NA has no truth value, nor has an array
+            return None
+        here = np.flatnonzero(same)
+        codes[here if places is None else places[here]] = len(labels)
+        labels.append(str(label))
+        left = np.flatnonzero(~same)
+        rest, places = rest[left], left if places is None else places[left]
+    return labels, codes
+
+
+def _encode_integers(array: NDArray[Any]) -> Encoded:
+    # Counting is much faster than sorting when the values lie close together, as codes do.
+    if array.dtype.kind == "b":
+        array = array.view(np.int8)
+        kind: type = bool
+    else:
+        kind = int
+    if len(array) == 0:
+        return (), np.zeros(0, dtype=np.int32)
+    low, high = int(array.min()), int(array.max())
+    if high - low < 4096:
+        offset = array
+        if low != 0:  # the difference may not fit the signed type, but does fit the unsigned one
+            offset = (array - array.dtype.type(low)).view(f"u{array.dtype.itemsize}")
+        if offset.dtype == np.uint64:  # which old versions of bincount refuse
+            offset = offset.astype(np.int64)
+        # The least and the largest are there: of two values, as of two groups, both.
+        counts = np.bincount(offset) if high - low > 1 else np.ones(high - low + 1)
+        present = np.flatnonzero(counts)
+        if len(present) == high - low + 1:
+            codes: Codes = offset
+        else:
+            table = np.zeros(high - low + 1, dtype=np.int16)
+            table[present] = np.arange(len(present))
+            codes = table[offset]
+        return tuple(kind(v + low) for v in present.tolist()), codes
+    unique, codes = np.unique(array, return_inverse=True)
+    return tuple(unique.tolist()), codes
+
+
+def in_order(values: list[Any], codes: Codes, order: Labels | None = None) -> Encoded:
+    """Renumber codes so that the labels are sorted; -1 stays. Spellings of one text are merged."""
+    if not all(isinstance(value, str) and value.isascii() for value in values):
+        values = [canonical(value) for value in values]
+    labels = sorted_labels(dict.fromkeys(values), None if order is None else (order,))
+    if list(labels) == values:
+        return labels, codes
+    rank = {label: i for i, label in enumerate(labels)}
+    return labels, np.array([*(rank[v] for v in values), -1], dtype=np.int32)[codes]
+
+
+def is_quick(column: Any) -> bool:
+    """Whether a column itself finds its labels faster than we do: of pandas, or text of Polars."""
+    if hasattr(column, "factorize"):
+        return True
+    return hasattr(column, "replace_strict") and str(column.dtype).startswith(_TEXT_OF_POLARS)
+
+
+def column_order(column: Any) -> Labels | None:
+    """The categories of a column of pandas, Polars or pyarrow in their order, if they have one."""
+    kind: Any = column.dtype if hasattr(column, "dtype") else getattr(column, "type", None)
+    if hasattr(kind, "index_type") and kind.ordered:  # of pyarrow
+        whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+        whole = whole.chunk(0) if hasattr(whole, "num_chunks") and whole.num_chunks else whole
+        return _ordered(whole.dictionary.to_pylist()) if hasattr(whole, "dictionary") else None
+    if getattr(kind, "ordered", False) or type(kind).__name__ == "Enum":  # of pandas, of Polars
+        return _ordered(map(_plain, kind.categories.to_list()))
+    return None
+
+
+def _ordered(categories: Iterable[Any]) -> Labels:
+    return tuple(dict.fromkeys(map(canonical, categories)))
+
+
+def _plain(label: Any) -> Any:
+    """The label; of pandas' intervals, as its cut and qcut make them, their text."""
+    return str(label) if hasattr(label, "closed_left") else label
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)  # NaN and NaT differ from themselves
+    except TypeError:  # pandas' NA has no truth value
+        return True
+
+
+_INEXACT = 2.0**53
+"""From here on, different whole numbers are the same as floats."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The groups of rows.
+
+    Attributes
+    ----------
+    labels : tuple of length k
+        In sorted order; ordered categories keep theirs. None at all if every row is left out.
+    codes : integer array of shape (n,)
+        For each row the position of its label.
+    names : tuple of str, or None
+        Names of the sensitive columns.
+    orders : tuple, or None
+        For each of these columns its ordered categories, or None; None if no column has any.
+    kept : boolean array of shape (n,), or None
+        The rows that have labels, where others are left out; the codes of those mean nothing.
+    """
+
+    labels: Labels
+    codes: Codes
+    names: tuple[str, ...] | None = None
+    orders: Orders | None = None
+    kept: NDArray[np.bool_] | None = None
+
+    @property
+    def n_dropped(self) -> int:
+        """How many rows are left out."""
+        return 0 if self.kept is None else int((~self.kept).sum())
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What moments keep of the sensitive columns."""
+        names = {"group_names": self.names, "group_orders": self.orders}
+        return {**names, "n_dropped": self.n_dropped}
+
+    def weights(self, weights: Any) -> Any:
+        """The weights of the rows, or None: rows that are left out have none."""
+        if self.kept is None:
+            return weights
+        return self.kept.astype(np.float64) if weights is None else weights * self.kept
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """One sensitive column: its values, and what is known of it beside them.
+
+    The values are an array, or what `is_quick`.
+    """
+
+    values: Any
+    name: Any = None
+    order: Labels | None = None
+    is_category: bool = False
+
+
+def encode_groups(
+    sensitive_features: Any,
+    n_rows: int,
+    missing_labels: str = "error",
+    *,
+    may_be_empty: bool = False,
+) -> Groups:
+    """The groups of rows: their sorted labels and, for each row, the position of its label.
+
+    One column gives its values as labels; several give tuples, one for each combination that
+    occurs. None gives a single group. Of a part of the rows, all may be left out.
+    """
+    check_choice("missing_labels", missing_labels, MISSING_LABELS)
+    if sensitive_features is None:
+        return Groups(UNGROUPED, np.zeros(n_rows, dtype=np.int8))
+    columns = _columns(sensitive_features)
+    if not columns:
+        raise ValueError("sensitive_features has no columns.")
+    lengths = {len(column.values) for column in columns}
+    if lengths != {n_rows}:
+        raise ValueError(
+            "Found input variables with inconsistent numbers of samples: "
+            f"{[n_rows, *sorted(lengths)]}; sensitive_features needs one label for each row of X."
+        )
+    try:
+        encoded = [
+            in_order(list(labels), codes, column.order) if column.order else (labels, codes)
+            for column in columns
+            for labels, codes in [encode_column(column.values)]
+        ]
+    except TypeError as error:
+        if "unhashable" not in str(error):
+            raise
+        raise TypeError(
+            f"sensitive_features must hold plain labels such as text or numbers: {error}."
+        ) from error
+    names = [
+        column.name if isinstance(column.name, str) and column.name else None for column in columns
+    ]
+    for (labels, _), column, name in zip(encoded, columns, names, strict=True):
+        if not column.is_category:
+            refuse_measurements(labels, name)
+    known = [name for name in names if name]
+    groups = combine_encoded(
+        encoded,
+        n_rows,
+        missing_labels,
+        known if len(known) == len(set(known)) == len(names) else None,
+        [column.order for column in columns],
+    )
+    if n_rows and not groups.labels and not may_be_empty:
+        raise ValueError(f"sensitive_features is missing in all of the {n_rows:,} rows.")
+    if not may_be_empty:
+        warn_of_alike(labels for labels, _ in encoded)
+    return groups
+
+
+def combine_encoded(
+    encoded: list[Encoded],
+    n_rows: int,
+    missing_labels: str,
+    names: Sequence[str] | None = None,
+    orders: Sequence[Labels | None] = (),
+) -> Groups:
+    """Groups from one or several columns as `encode_column` gives them."""
+    for column, _ in encoded:
+        refuse_ambiguous(column)
+    kept = _check_missing(encoded, n_rows, missing_labels)
+    # Of rows that are left out the labels do not count, even if other columns have some.
+    dense = encoded if kept is None else [(labels, codes[kept]) for labels, codes in encoded]
+    if kept is not None and not kept.any():
+        return Groups((), np.zeros(n_rows, dtype=np.int8), kept=kept)
+    if len(encoded) == 1:
+        labels, codes = _name_missing(*dense[0])
+    else:
+        for column, _ in encoded:
+            refuse_all_label(column)
+        labels, codes = _cross([_name_missing(*column) for column in dense])
+    check_number_of_groups(len(labels))
+    if kept is not None:
+        every = np.zeros(n_rows, dtype=codes.dtype)
+        every[kept] = codes
+        codes = every
+    groups = Groups(labels, codes, tuple(names) if names else None, kept=kept)
+    return replace(groups, orders=tuple(orders)) if any(orders) else groups
+
+
+def warn_of_dropped(n_dropped: int, n_rows: int) -> None:
+    """Warn of rows that are left out for want of a label."""
+    if n_dropped:
+        warn_user(
+            f"{n_dropped:,} of {n_rows:,} rows are left out, because their sensitive features are "
+            "missing."
+        )
+
+
+def warn_of_alike(columns: Iterable[Iterable[Hashable]]) -> None:
+    """Warn of labels in a sensitive column that may be one, spelled in several ways."""
+    found = [texts for labels in columns for texts in alike(labels)]
+    if found:
+        more = f", and {len(found) - 2} more" if len(found) > 2 else ""
+        named = "; ".join(" and ".join(map(repr, texts)) for texts in found[:2])
+        warn_user(
+            f"Group names differ only in case or spaces: {named}{more}. They are separate groups; "
+            "if that is not intended, give them one spelling."
+        )
+
+
+def _columns(given: Any) -> list[_Column]:
+    """Split into columns."""
+    if scipy.sparse.issparse(given):
+        raise ValueError("sensitive_features must be dense: pass its toarray().")
+    if isinstance(given, dict):
+        parts = [(name, _columns(part)) for name, part in given.items()]
+        return [
+            replace(column, name=name) if len(columns) == 1 else column
+            for name, columns in parts
+            for column in columns
+        ]
+    if hasattr(given, "collect"):
+        raise ValueError("sensitive_features is a lazy frame: call its collect() first.")
+    if hasattr(given, "column_names"):  # a table of pyarrow
+        return [_column(given.column(name), name) for name in given.column_names]
+    if hasattr(given, "columns"):
+        if hasattr(given, "iloc"):  # names may repeat in pandas
+            return [_column(given.iloc[:, j], name) for j, name in enumerate(given.columns)]
+        return [_column(given[name], name) for name in given.columns]
+    if hasattr(given, "factorize") or (hasattr(given, "dtype") and hasattr(given, "to_numpy")):
+        return [_column(given, getattr(given, "name", None))]  # a column of pandas or Polars
+    if hasattr(given, "dictionary_encode"):  # of pyarrow
+        return [_column(given, None)]
+    values = given
+    if isinstance(values, np.matrix):
+        values = np.asarray(values)
+    if not isinstance(values, np.ndarray):
+        values = values.to_numpy() if hasattr(values, "to_numpy") else _as_array(values)
+    if isinstance(values, np.ma.MaskedArray):
+        mask = np.ma.getmaskarray(values)
+        values = np.array(values.data, dtype=object)
+        values[mask] = None
+    if values.ndim == 1:
+        return [_Column(values)]
+    if values.ndim == 2 and values.shape[1] > 0:
+        return [_Column(column) for column in values.T]
+    raise ValueError(
+        "sensitive_features must have one or two dimensions (rows, or rows and columns), "
+        f"got shape {values.shape}."
+    )
+
+
+def _column(column: Any, name: Any) -> _Column:
+    """A column of a data frame or a table."""
+    kind = column.dtype if hasattr(column, "dtype") else column.type
+    is_category = hasattr(kind, "categories") or hasattr(kind, "index_type")
+    values = column if is_quick(column) else _values(column)
+    return _Column(values, name, column_order(column), is_category)
+
+
+def _values(column: Any) -> NDArray[Any]:
+    if hasattr(column, "null_count") and hasattr(column, "to_pylist") and column.null_count:
+        # Of integers of which some are missing, pyarrow makes floats.
+        return np.array([*column.to_pylist(), None], dtype=object)[:-1]
+    return np.asarray(column)
+
+
+def _as_array(values: Any) -> NDArray[Any]:
+    # Through object, so that a list of mixed types is not turned into strings.
+    if isinstance(values, str) or not hasattr(values, "__len__"):
+        raise ValueError(
+            f"sensitive_features must hold one label for each row, got {type(values).__name__}: "
+            "pass the labels themselves, as an array, a list or a data frame column."
+        )
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(
+            "sensitive_features must have the same number of labels in each row."
+        ) from error
+    objects = np.asarray(values, dtype=object)
+    if array.dtype.kind in "iuf":
+        exact = array.dtype.kind != "f" or not (np.abs(array) >= _INEXACT).any()
+        return array if exact and bool not in set(map(type, objects.ravel())) else objects
+    return objects if array.dtype.kind in "US" else array
+
+
+def _name_missing(labels: tuple[Hashable, ...], codes: Codes) -> Encoded:
+    """Give the codes -1 a label; one of that name in the data is the same group."""
+    if not _some_missing(codes):
+        return labels, codes
+    if MISSING not in labels:
+        labels = (*labels, MISSING)
+    return labels, np.where(codes < 0, labels.index(MISSING), codes)
+
+
+def _cross(encoded: list[Encoded]) -> Encoded:
+    """Groups from the combinations of several columns that occur."""
+    flat = np.zeros(len(encoded[0][1]), dtype=np.int64)
+    for labels, codes in encoded:
+        flat = flat * len(labels) + codes
+    present, codes = np.unique(flat, return_inverse=True)
+    parts = []
+    for labels, _ in reversed(encoded):
+        present, digit = np.divmod(present, len(labels))
+        parts.append([labels[i] for i in digit])
+    return tuple(zip(*reversed(parts), strict=True)), codes
+
+
+def _check_missing(
+    encoded: list[Encoded], n_rows: int, missing_labels: str
+) -> NDArray[np.bool_] | None:
+    """Which rows are kept, where some are left out; raises ValueError if they must not be."""
+    if missing_labels == "group" or not any(_some_missing(codes) for _, codes in encoded):
+        return None
+    missing: NDArray[np.bool_] = np.any([codes < 0 for _, codes in encoded], axis=0)
+    n_missing = np.count_nonzero(missing)
+    if missing_labels == "error":
+        raise ValueError(
+            f"sensitive_features has {n_missing:,} missing values in {n_rows:,} rows: leave those "
+            "rows out with missing_labels='drop', or make them a group of their own with "
+            "missing_labels='group'."
+        )
+    return ~missing
+
+
+def _some_missing(codes: Codes) -> bool:
+    return bool(codes.min(initial=0) < 0)
+
+
+# Columns of a table by their names: those that make the groups, and those that are reduced.
+
+_MOST_NAMES = 5
+"""How many names a message lists."""
+
+
+def table_names(X: Any) -> list[Any] | None:
+    """Names of the columns of a table of pandas, Polars or pyarrow; None for anything else."""
+    if hasattr(X, "column_names"):  # pyarrow has arrays under "columns"
+        return list(X.column_names)
+    return list(X.columns) if hasattr(X, "columns") and hasattr(X, "shape") else None
+
+
+def named_columns(X: Any, sensitive_features: Any) -> tuple[str, ...]:
+    """The names, if that is what the sensitive features are, else ().
+
+    A text is a name, and so is each of a list of texts that are all columns of the table. Raises
+    ValueError for names that no column of X has.
+    """
+    given = sensitive_features
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        return ()
+    if cluster_library(X) is not None:
+        return tuple(names)  # which `fairpca.sources` looks up
+    columns = table_names(X)
+    if columns is None:
+        if not isinstance(given, str):
+            return ()
+        raise ValueError(
+            f"sensitive_features={given!r} names a column, but X is no table with names: pass a "
+            "data frame (in a pipeline, let the steps before make one with "
+            "set_output(transform='pandas')), or the labels themselves."
+        )
+    absent = [name for name in names if name not in columns]
+    repeated = len(set(names)) < len(names)
+    if not absent and not repeated:
+        return tuple(names)
+    if not isinstance(given, str) and (repeated or len(names) == X.shape[0]):
+        return ()  # labels, one for each row
+    if len(names) > len(columns):
+        return ()
+    texts = [name for name in columns if isinstance(name, str)]
+    near = [n for name in absent for n in get_close_matches(name, texts, _MOST_NAMES)]
+    known = listed(near or texts, _MOST_NAMES)
+    raise ValueError(
+        f"X has no column {listed(absent, _MOST_NAMES)} that sensitive_features could name; "
+        f"{'near names are' if near else 'its columns are'} {known}."
+    )
+
+
+def chosen_columns(X: Any, names: Sequence[str]) -> Any:
+    """These columns of a table."""
+    return X.select(list(names)) if hasattr(X, "column_names") else X[list(names)]
+
+
+def without_columns(X: Any, names: Sequence[str]) -> Any:
+    """A table without these columns, as far as it has them; anything else as it is."""
+    columns = table_names(X) if names else None
+    there = [name for name in names if columns is not None and name in columns]
+    if not there:
+        return X
+    if hasattr(X, "column_names"):
+        return X.select([name for name in X.column_names if name not in there])
+    return X.drop(columns=there) if hasattr(X, "iloc") else X.drop(there)
+
+
+# Numbers that a user gives for each group.
+
+
+def per_group(
+    labels: Sequence[Hashable],
+    name: str,
+    given: Any,
+    names: Sequence[str] | None = None,
+    others: float | None = None,
+) -> Array:
+    """One non-negative number for each group, from a number, a sequence or a mapping by label.
+
+    A mapping, or a pandas Series, has labels or the texts that groups are shown by. `names` are
+    those of the sensitive columns; `others` is the number of groups that it leaves out, if it may.
+    """
+    if hasattr(given, "to_dict") and hasattr(given, "index"):
+        given = given.to_dict()
+    if isinstance(given, Mapping):
+        shown: dict[Hashable, Hashable] = {label_text(label, names): label for label in labels}
+        known = ((canonical(key), number) for key, number in given.items())
+        given = {key if key in labels else shown.get(key, key): number for key, number in known}
+        if others is not None:
+            given = dict.fromkeys(labels, others) | given
+        if set(given) != set(labels):
+            missing = [label_text(label, names) for label in labels if label not in given]
+            unknown = [key for key in given if key not in labels]
+            wrong = [f"missing: {listed(missing, 5)}"] if missing else []
+            wrong += [f"unknown: {listed(unknown, 5)}"] if unknown else []
+            what = "have one entry for each group" if others is None else "name groups there are"
+            raise ValueError(f"{name} must {what}; {'; '.join(wrong)}.")
+        given = [given[label] for label in labels]
+    try:
+        numbers = np.broadcast_to(np.asarray(given, dtype=np.float64), (len(labels),)).copy()
+    except (TypeError, ValueError):
+        numbers = np.full(len(labels), np.nan)
+    if not (numbers >= 0.0).all():
+        raise ValueError(
+            f"{name} must be a number of at least 0, or one for each of the {len(labels)} groups "
+            f"(by label, or in the order of the sorted labels), got {given!r}."
+        )
+    return numbers
+
+
+# Groups of so few rows that sums of them tell of single people.
+
+_NAMED = 5
+"""How many groups a warning names."""
+
+
+def warn_of_small_groups(file: str, groups: Sequence[str], count: NDArray[np.int64]) -> None:
+    """Warn that a file, such as "file of moments", tells of single rows, and name the groups."""
+    small = [
+        f"{short_text(group)!r} ({n} row{'' if n == 1 else 's'})"
+        for group, n in zip(groups, count.tolist(), strict=True)
+        if n < MIN_ROWS
+    ]
+    if small:
+        more = f" and {len(small) - _NAMED} more" if len(small) > _NAMED else ""
+        warn_user(
+            f"This {file} holds what can tell of single rows, because groups have fewer than "
+            f"{MIN_ROWS}: {', '.join(small[:_NAMED])}{more}; merge such groups or leave them "
+            "out before you share it (docs/privacy.md)."
+        )

@@ -1,0 +1,540 @@
+"""GroupMoments: all that is kept of the data, and how arrays become it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairpca._linalg.backends import device_library
+from fairpca._linalg.device import DeviceStack, diagonals, rescaled, united_scatters
+from fairpca._linalg.types import Array
+from fairpca.files import moments_file as _moments_file
+from fairpca.folds import (
+    has_folds,
+    in_folds,
+    in_needed_folds,
+    labels_without_folds,
+    of_groups,
+    without_fold,
+)
+from fairpca.groups import (
+    Groups,
+    Orders,
+    encode_groups,
+    merged_orders,
+    n_partitions,
+    overlapping,
+    refuse_ambiguous,
+    sorted_labels,
+    warn_of_dropped,
+)
+from fairpca.moments.sums import device_sums, group_sums
+from fairpca.text import label_text
+from fairpca.validation import (
+    check_rows,
+    check_same_index,
+    check_weights,
+    column_names,
+    explain_not_finite,
+)
+
+# Sums of groups' moments that grow in place.
+
+
+class GroupSum:
+    """A sum of the moments of groups; parts are anything with the attributes of moments."""
+
+    def __init__(self) -> None:
+        self._groups: dict[Hashable, _Group] = {}
+        self._n_features: int | None = None
+        self._names: tuple[str, ...] | None = None
+        self._group_names: tuple[str, ...] | None = None
+        self._orders: Orders | None = None
+        self._weighted = False
+        self.n_dropped = 0
+
+    def add(self, part: Any) -> None:
+        """Add moments, which stay as they are; nothing changes if they do not fit."""
+        if self._n_features not in (None, part.n_features):
+            raise ValueError(
+                f"Moments of {self._n_features} and of {part.n_features} columns cannot be added."
+            )
+        known = tuple(self._groups)
+        if known and part.labels and has_folds(known) != has_folds(part.labels):
+            raise ValueError(
+                "Moments with folds and moments without cannot be added: take all of them with "
+                "folds=True, or call without_folds() on those that have them."
+            )
+        _refuse_other_names("columns", self._names, part.feature_names)
+        _refuse_other_names("sensitive columns", self._group_names, part.group_names)
+        if self._groups and part.labels and n_partitions(self._groups) != part.n_partitions:
+            raise ValueError(
+                "Moments of groups that overlap and of others cannot be added: add those of the "
+                "intersections, and call overlapping() on the sum."
+            )
+        self._orders = merged_orders(self._orders, part.group_orders)
+        self._n_features = part.n_features
+        self._names = self._names or part.feature_names
+        self._group_names = self._group_names or part.group_names
+        self.n_dropped += part.n_dropped
+        squares = part.weight_squares
+        for j, label in enumerate(part.labels):
+            sums = (part.count[j], part.weight[j], part.mean[j], part.scatter[j])
+            self.add_group(label, *sums, None if squares is None else float(squares[j]))
+
+    def add_group(
+        self,
+        label: Hashable,
+        count: int,
+        weight: float,
+        mean: Array,
+        scatter: Array,
+        weight_square: float | None = None,
+    ) -> None:
+        """Add the moments of some rows of one group, with the sum of their squared weights.
+
+        None stands for weights that are all the same.
+        """
+        self._n_features = len(mean)
+        if label not in self._groups:
+            self._groups[label] = _Group(0, 0.0, 0.0, np.zeros(len(mean)), np.zeros(scatter.shape))
+        if weight > 0.0:
+            self._weighted |= weight_square is not None
+            square = float(weight) ** 2 / int(count) if weight_square is None else weight_square
+            self._groups[label].add(count, weight, square, mean, scatter)
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups there are so far; those in folds count once."""
+        return len(labels_without_folds(self._groups))
+
+    def fields(self) -> dict[str, Any]:
+        """The sum so far, as the fields of moments."""
+        if self._n_features is None:
+            raise ValueError("There are no moments to merge: the list of parts is empty.")
+        labels = sorted_labels(self._groups, self._orders)
+        refuse_ambiguous(labels)
+        groups = [self._groups[label] for label in labels]
+        shape = (len(groups), self._n_features, self._n_features)
+        return {
+            "labels": labels,
+            "count": np.array([group.count for group in groups], dtype=np.int64),
+            "weight": np.array([group.weight for group in groups], dtype=np.float64),
+            "mean": np.array([group.mean for group in groups]).reshape(shape[:2]),
+            "scatter": np.array([group.scatter for group in groups]).reshape(shape),
+            "weight_squares": np.array([group.weight_square for group in groups])
+            if self._weighted
+            else None,
+            "feature_names": self._names,
+            "group_names": self._group_names,
+            "group_orders": self._orders,
+            "n_dropped": self.n_dropped,
+        }
+
+
+def _refuse_other_names(
+    what: str, first: tuple[str, ...] | None, second: tuple[str, ...] | None
+) -> None:
+    if None not in (first, second) and first != second:
+        raise ValueError(
+            f"Moments of differently named {what} cannot be added: bring the {what} of both into "
+            "the same order and give them the same names."
+        )
+
+
+@dataclass(eq=False)
+class _Group:
+    """Moments of one group, to be added to."""
+
+    count: int
+    weight: float
+    weight_square: float
+    mean: Array
+    scatter: Array
+
+    def add(
+        self, count: int, weight: float, weight_square: float, mean: Array, scatter: Array
+    ) -> None:
+        self.count += int(count)
+        self.weight_square += weight_square
+        total = self.weight + float(weight)
+        shift = mean - self.mean
+        self.scatter += scatter
+        if self.weight > 0.0:
+            self.scatter += np.outer(shift * (self.weight * weight / total), shift)
+        self.mean += shift * (weight / total)
+        self.weight = total
+
+
+@dataclass(frozen=True, eq=False)
+class GroupMoments:
+    """Count, weight, mean and scatter of each group.
+
+    Two of them add to the moments of all their rows together, exactly (Chan, Golub and LeVeque,
+    1983), so data can be taken in parts, in any order, from any place.
+
+    Attributes
+    ----------
+    labels : tuple of length k
+        The groups, in sorted order; ordered categories keep theirs. Of several sensitive columns
+        they are tuples, in which "(all)" stands for a column that a group does not go by.
+    count : integer array of shape (k,)
+        Rows of each group.
+    weight : array of shape (k,)
+        Sum of the sample weights of each group; the count when there were none.
+    mean : array of shape (k, d)
+        Weighted mean of each group.
+    scatter : array of shape (k, d, d)
+        Weighted sum of ``(x - mean)(x - mean)^T`` over the rows of each group. Of rows on a GPU it
+        stays there: it does what an array does, and NumPy gets a copy when it first asks.
+    weight_squares : array of shape (k,), or None
+        Sum of the squared sample weights of each group; None when there were none, or all rows of
+        a group have the same.
+    feature_names : tuple of d str, or None
+        Names of the columns, when they came from a data frame with names.
+    group_names : tuple of str, or None
+        Names of the sensitive columns, when they are known.
+    group_orders : tuple, or None
+        The ordered categories of each sensitive column, or None where it has no order.
+    n_dropped : int
+        Rows that are left out because a sensitive feature of theirs was missing.
+
+    See Also
+    --------
+    fairpca.sources.read_moments : Those of files, streams and clusters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import GroupMoments
+    >>> X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 8.0]])
+    >>> moments = GroupMoments.from_rows(X, ["a", "b", "a"])
+    >>> moments.labels, moments.count.tolist()
+    (('a', 'b'), [2, 1])
+    >>> parts = GroupMoments.from_rows(X[:1], ["a"]) + GroupMoments.from_rows(X[1:], ["b", "a"])
+    >>> np.allclose(parts.scatter, moments.scatter)
+    True
+    """
+
+    labels: tuple[Hashable, ...]
+    count: NDArray[np.int64]
+    weight: Array
+    mean: Array
+    scatter: Array
+    weight_squares: Array | None = None
+    feature_names: tuple[str, ...] | None = None
+    group_names: tuple[str, ...] | None = None
+    group_orders: Orders | None = None
+    n_dropped: int = 0
+
+    @classmethod
+    def from_rows(
+        cls,
+        X: Any,
+        sensitive_features: Any = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        missing_labels: str = "error",
+        folds: bool | str = False,
+    ) -> GroupMoments:
+        """Moments of an array, a data frame or a SciPy sparse matrix, by group.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, d)
+            Numeric and without missing values. It is read in blocks of rows, once; twice if the
+            means of groups lie very far apart.
+        sensitive_features : array-like of shape (n,) or (n, m), default=None
+            The group of each row; several columns make groups of their intersections. None puts
+            all rows in one group.
+        sample_weight : array-like of shape (n,), default=None
+            Non-negative weights of the rows.
+        missing_labels : {"error", "group", "drop"}, default="error"
+            Whether missing sensitive features are an error, a group of their own, or left out.
+        folds : bool or "needed", default=False
+            Whether each group is kept in five parts, as ``FairPCA(shrinkage="auto")`` needs it: a
+            row's part depends on its values alone, and is the last in a label. "needed" leaves
+            large groups whole, which is not for moments that are to be added.
+
+        Returns
+        -------
+        GroupMoments
+        """
+        if device_library(X) is not None:
+            given = X, sensitive_features, sample_weight
+            groups, sums = device_sums(*given, missing_labels=missing_labels, folds=folds)
+            warn_of_dropped(groups.n_dropped, X.shape[0])
+            return cls(*sums, **groups.about)
+        check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        rows = check_rows(X)
+        groups = encode_groups(sensitive_features, rows.shape[0], missing_labels)
+        warn_of_dropped(groups.n_dropped, rows.shape[0])
+        weights = check_weights(sample_weight, rows.shape[0])
+        if folds:
+            needed = folds == "needed"
+            groups = in_needed_folds(groups, rows, weights) if needed else in_folds(groups, rows)
+        moments = cls.from_groups(rows, groups, weights)
+        if not moments.is_finite:
+            explain_not_finite(rows)
+        return replace(moments, feature_names=column_names(X))
+
+    @classmethod
+    def from_groups(
+        cls, X: Any, groups: Groups, sample_weight: Array | None = None
+    ) -> GroupMoments:
+        """Moments of checked rows whose groups are encoded."""
+        weights = groups.weights(sample_weight)
+        return cls.from_codes(X, groups.codes, groups.labels, weights, **groups.about)
+
+    @classmethod
+    def from_codes(
+        cls,
+        X: Any,
+        codes: NDArray[np.integer[Any]],
+        labels: Sequence[Hashable],
+        sample_weight: Array | None = None,
+        **about: Any,
+    ) -> GroupMoments:
+        """Moments of checked rows whose groups are given as positions in `labels`."""
+        if not labels:
+            d, none = X.shape[1], np.zeros(0)
+            empty = none.astype(np.int64), none, np.zeros((0, d)), np.zeros((0, d, d))
+            return cls((), *empty, **about)
+        sums: tuple[Any, ...] = group_sums(X, codes, len(labels), sample_weight)
+        if sample_weight is None:
+            return cls(tuple(labels), *sums, **about)
+        sums = *sums, np.bincount(codes, sample_weight**2, len(labels))
+        some = sums[1] > 0
+        if not some.all():
+            # Rows without weight count for nothing, and so does a group of them alone.
+            labels = [label for label, there in zip(labels, some, strict=True) if there]
+            sums = tuple(part[some] for part in sums)
+        return cls(tuple(labels), *sums, **about)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(self.mean.shape[1])
+
+    @property
+    def n_partitions(self) -> int:
+        """How many of the groups each row is in: more than 1 where groups overlap."""
+        return n_partitions(self.labels)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, each counted once."""
+        return int(self.count.sum()) // self.n_partitions
+
+    @property
+    def effective_count(self) -> Array:
+        """How many rows of equal weight say as much about each group as its rows do; (k,)."""
+        if self.weight_squares is None:
+            return self.count.astype(np.float64)
+        effective: Array = self.weight**2 / self.weight_squares
+        return effective
+
+    @property
+    def group_texts(self) -> list[str]:
+        """What the groups are called, such as "Female", or "sex=Female" of several columns."""
+        return [label_text(label, self.group_names) for label in self.labels]
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all sums are finite; a missing or infinite value anywhere makes this False."""
+        if not np.isfinite(self.mean).all():
+            return False
+        # On a device the diagonals suffice: no entry is larger than the largest there.
+        on_device = isinstance(self.scatter, DeviceStack)
+        return bool(np.isfinite(diagonals(self.scatter) if on_device else self.scatter).all())
+
+    @property
+    def total_mean(self) -> Array:
+        """Weighted mean of all rows."""
+        mean: Array = self.weight @ self.mean / self.weight.sum()
+        return mean
+
+    @property
+    def offsets(self) -> Array:
+        """Means of the groups minus that of all rows; (k, d)."""
+        return self.mean - self.total_mean
+
+    def total_covariance(self) -> Array:
+        """Mean of ``(x - mean)(x - mean)^T`` over all rows, weighted; (d, d)."""
+        offsets = self.offsets
+        scatter = self.scatter.sum(axis=0) + (offsets * self.weight[:, None]).T @ offsets
+        covariance: Array = scatter / self.weight.sum()
+        return covariance
+
+    def standardized(self) -> GroupMoments:
+        """Moments of the same rows with every column brought to mean 0 and variance 1.
+
+        These are the columns that scikit-learn's `StandardScaler` makes of all rows: minus
+        `total_mean`, over the root of the diagonal of `total_covariance`. Columns that are
+        constant, up to rounding, become 0.
+
+        Returns
+        -------
+        GroupMoments
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fairpca import GroupMoments
+        >>> X = np.array([[1.0, 100.0], [2.0, 300.0], [3.0, 200.0]])
+        >>> GroupMoments.from_rows(X).standardized().total_covariance().round(4)
+        array([[1. , 0.5],
+               [0.5, 1. ]])
+        """
+        mean, offsets = self.total_mean, self.offsets
+        squares = diagonals(self.scatter).sum(axis=0) + self.weight @ offsets**2
+        variance = squares / self.weight.sum()
+        # The error of the variance of as many equal numbers, as StandardScaler has it.
+        n, eps = float(self.n_rows), float(np.finfo(float).eps)
+        constant = variance <= n * eps * variance + (n * mean * eps) ** 2
+        factors = np.where(constant, 0.0, 1.0 / np.sqrt(np.where(constant, 1.0, variance)))
+        return replace(self, mean=offsets * factors, scatter=rescaled(self.scatter, factors))
+
+    def overlapping(self, groups: str | None) -> GroupMoments:
+        """Moments of other groups of the same rows, of which a row may be in several.
+
+        Parameters
+        ----------
+        groups : {"marginals", "both", "intersections", None}
+            "marginals" makes a group of all rows with one value in one sensitive column (all
+            women, all Black people, …); "both" has these and the intersections. Of one column
+            all three are the same. None puts all rows in one group.
+
+        Returns
+        -------
+        GroupMoments
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fairpca import GroupMoments
+        >>> people = {"sex": ["f", "f", "m", "m"], "age": ["old", "young", "old", "old"]}
+        >>> moments = GroupMoments.from_rows(np.eye(4), people).overlapping("marginals")
+        >>> dict(zip(moments.group_texts, moments.count.tolist()))
+        {'sex=f': 2, 'sex=m': 2, 'age=old': 3, 'age=young': 1}
+        """
+        if self.has_folds:
+            raise ValueError("These moments are kept by fold: call without_folds() first.")
+        labels, parts = overlapping(self.labels, groups, self.group_orders)
+        return self if parts is None else self.united(labels, parts)
+
+    @property
+    def has_folds(self) -> bool:
+        """Whether each group is kept in parts, one for each fold."""
+        return has_folds(self.labels)
+
+    def without_folds(self) -> GroupMoments:
+        """Moments of the same rows by group alone."""
+        if not self.has_folds:
+            return self
+        labels = labels_without_folds(self.labels)
+        whole = map(without_fold, self.labels)
+        parts = np.array([[label == own for label in labels] for own in whole]).T
+        columns = of_groups(self.group_names, self.group_orders)
+        return replace(self.united(labels, parts), **columns)
+
+    def united(self, labels: Sequence[Hashable], parts: NDArray[np.bool_]) -> GroupMoments:
+        """Moments of other groups, each made of some of these: `parts` is (new, old)."""
+        scatter, mean = united_scatters(self.scatter, parts, self.weight, self.mean)
+        sums: dict[str, Any] = {"count": parts @ self.count, "weight": parts @ self.weight}
+        if self.weight_squares is not None:
+            sums["weight_squares"] = parts @ self.weight_squares
+        return replace(self, labels=tuple(labels), mean=mean, scatter=scatter, **sums)
+
+    def second_moments(self, centering: str = "global") -> Array:
+        """Mean of ``(x - center)(x - center)^T`` in each group, shape (k, d, d).
+
+        The center is the mean of all rows ("global") or the group's own ("group").
+        """
+        matrices = np.empty(self.scatter.shape)
+        for i, offset in enumerate(self.offsets):
+            np.divide(self.scatter[i], self.weight[i], out=matrices[i])
+            if centering == "global":
+                matrices[i] += np.outer(offset, offset)
+        return matrices
+
+    def __sizeof__(self) -> int:
+        # For Dask's scheduler, which goes by the sizes of what it moves.
+        arrays = (self.count, self.weight, self.mean, self.scatter)
+        return object.__sizeof__(self) + sum(array.nbytes for array in arrays)
+
+    def __add__(self, other: GroupMoments) -> GroupMoments:
+        if not isinstance(other, GroupMoments):
+            return NotImplemented
+        return GroupMoments.merge((self, other))
+
+    @classmethod
+    def merge(cls, parts: Iterable[GroupMoments]) -> GroupMoments:
+        """Moments of all the rows of many parts together.
+
+        The parts are added in place and one after another, so an iterator over very many of them
+        needs no more memory than two.
+
+        There is at least one part. Groups may occur in some of them only; columns must be the same.
+        """
+        total = MomentSum()
+        for part in parts:
+            total.add(part)
+        return total.moments()
+
+    def save(self, path: str | Path) -> None:
+        """Write the moments to a file that holds no code; it is whole or not there.
+
+        The name has the suffix ``.moments`` by custom. A group of few rows gives them away:
+        docs/privacy.md says what a file reveals.
+        """
+        _moments_file.save(path, self)
+
+    @classmethod
+    def load(cls, path: str | Path) -> GroupMoments:
+        """Read what `save` wrote, or the checkpoint of a pass over files.
+
+        Nothing in the file is run. The checksums guard against damage, not against someone who
+        changes the numbers on purpose. What is no file of moments, or a damaged one, or one of a
+        newer version, is refused (ValueError).
+        """
+        stored, _ = _moments_file.read(path)
+        return cls(**vars(stored))
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the file that `save` writes, to be sent from one place to another."""
+        if not self.is_finite:
+            raise ValueError("Moments that are not finite cannot be sent.")
+        return _moments_file.pack(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> GroupMoments:
+        """The moments that `to_bytes` made these bytes of; nothing in them is run.
+
+        Parameters
+        ----------
+        data : bytes
+            What is no moments, or damaged, or of a newer version, is refused (ValueError).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fairpca import GroupMoments
+        >>> sent = GroupMoments.from_rows(np.eye(3), ["f", "m", "f"]).to_bytes()
+        >>> GroupMoments.from_bytes(sent).labels
+        ('f', 'm')
+        """
+        return cls(**vars(_moments_file.unpack(data)))
+
+
+class MomentSum(GroupSum):
+    """A sum of moments that grows in place."""
+
+    def moments(self) -> GroupMoments:
+        """The sum so far."""
+        return GroupMoments(**self.fields())

@@ -1,0 +1,430 @@
+"""From rows to the sums that moments are made of: one pass, in blocks, on all cores.
+
+Rows are measured from a shift, so that a column with a large mean and a small deviation keeps its
+digits. A shift taken from a sample of the rows is good enough for nearly all data; where it turns
+out not to be (groups with far-apart means), a second pass uses each group's own mean.
+
+With few columns it takes longer to gather the rows of a group than to sum them. So those of a group
+that has most rows are not gathered: its sums are those of all rows minus those of the others.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from fairpca._linalg.backends import device_library, namespace, to_host
+from fairpca._linalg.device import DeviceStack, diagonals
+from fairpca._linalg.products import FEW_COLUMNS, column_products
+from fairpca._linalg.threads import blas_threads, one_blas_thread
+from fairpca._linalg.types import Array
+from fairpca.folds import in_folds, in_needed_folds
+from fairpca.groups import UNGROUPED, Codes, Groups, Labels, encode_groups, refuse_measurements
+from fairpca.validation import check_device_rows, check_weights
+
+_BLOCK_BYTES = 2**20
+"""Size of the row blocks: they stay in the processor's cache between the steps on them."""
+
+_THREADED_VALUES, _THREADED_COLUMNS = 2**22, 600
+"""Blocks are shared out to threads for tables of at least so many values and at most so many
+columns; with more columns the matrix product uses all cores well by itself."""
+
+NEAR, _FAR = 1e4, 1e5
+"""Squared mean over variance, up to which no shift is needed and from which it was a bad one.
+The relative error of a variance is a few times this ratio times the rounding unit, some 1e-10 at
+most. The same holds for what was subtracted to find it."""
+
+_MOST_ROWS = 0.5
+"""The sums of a group with more than this share of the rows are found by subtraction, if there are
+few columns; with more the products take longer than gathering rows."""
+
+_FEW_GROUPS = 8
+"""So many groups are counted one by one, a tenth of the time of counting all at once for each."""
+
+_BY_COLUMNS = 2**17
+"""Values of a table from which it pays to sum its columns as they lie in memory. A copy of a small
+one by rows costs next to nothing, and gives the same digits as any other order."""
+
+_FEW_COLUMNS_BYTES = 2**22
+"""Their size where there are few columns: with less in a block the calls of NumPy take as long as
+what they do, and threads wait for each other between them."""
+
+
+def group_sums(
+    X: Any, codes: Codes, k: int, weights: Array | None
+) -> tuple[NDArray[np.int64], Array, Array, Array]:
+    """Return count, weight, mean and scatter about the mean of each of k groups.
+
+    Groups without weight have a mean and a scatter of zero.
+    """
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        shift = np.repeat(_sample_shift(X)[None], k, axis=0)
+        sums = _pass(X, codes, weights, shift, _largest(X, codes, k))
+        lost = sums.lost_digits()
+        values, constant = _constant(X, codes, lost)
+        if (lost & ~constant).any():
+            sums, constant = _pass(X, codes, weights, sums.means()), np.zeros_like(lost)
+        means, scatters = sums.means(), sums.scatters()
+        for group, column in zip(*constant.nonzero(), strict=True):
+            means[group, column] = values[group, column]
+            scatters[group, column] = scatters[group, :, column] = 0.0
+        return sums.count, sums.weight, means, scatters
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Sums of the rows minus a shift, and of their products; of each group."""
+
+    shift: Array
+    count: NDArray[np.int64]
+    weight: Array
+    first: Array
+    second: Array
+    subtracted: Array
+    """Diagonals of what the sums of products were subtracted from, if they were."""
+
+    @classmethod
+    def empty(cls, shift: Array) -> _Sums:
+        k, d = shift.shape
+        count, weight, second = np.zeros(k, np.int64), np.zeros(k), np.zeros((k, d, d))
+        return cls(shift, count, weight, np.zeros((k, d)), second, np.zeros((k, d)))
+
+    def add(self, other: _Sums) -> None:
+        for name in ("count", "weight", "first", "second"):
+            np.add(getattr(self, name), getattr(other, name), out=getattr(self, name))
+
+    def subtract_others(self, group: int) -> None:
+        """Make the sums of a group of those of all rows, which it has so far."""
+        self.subtracted[group] = np.diagonal(self.second[group])
+        for other in range(len(self.count)):
+            if other != group:
+                for name in ("count", "weight", "first", "second"):
+                    getattr(self, name)[group] -= getattr(self, name)[other]
+
+    def _offsets(self) -> Array:
+        """Means minus the shift; zero for groups without weight."""
+        weight = self.weight[:, None]
+        return np.divide(self.first, weight, where=weight > 0, out=np.zeros_like(self.first))
+
+    def means(self) -> Array:
+        return np.where(self.weight[:, None] > 0, self.shift + self._offsets(), 0.0)
+
+    def scatters(self) -> Array:
+        """Scatter about the mean; takes over the memory of the sums."""
+        for scatter, first, offset in zip(self.second, self.first, self._offsets(), strict=True):
+            scatter -= np.outer(first, offset)
+        return self.second
+
+    def lost_digits(self) -> NDArray[np.bool_]:
+        """Where a mean is so far from the shift, or others had so much, that a scatter lost digits.
+
+        Of each group and column; (k, d).
+        """
+        offsets = self._offsets()
+        squares = np.einsum("kii->ki", self.second)
+        if not np.isfinite(squares).all():
+            return np.zeros(offsets.shape, dtype=bool)
+        variances = np.maximum(squares - self.first * offsets, 0.0)
+        far = (self.first * offsets > _FAR * variances) & (offsets != 0)
+        return np.asarray(far | (self.subtracted > _FAR * variances))
+
+
+def _largest(X: Any, codes: Codes, k: int) -> int | None:
+    """The group that has most rows, if it pays to subtract and every row is in a group."""
+    if k == 1 or X.shape[1] > FEW_COLUMNS or X.shape[0] == 0:
+        return None
+    if k <= _FEW_GROUPS:
+        counts = [np.count_nonzero(codes == group) for group in range(k)]
+        if sum(counts) < len(codes):
+            return None
+    elif codes.min() < 0:
+        return None
+    else:
+        counts = np.bincount(codes, minlength=k).tolist()
+    most = max(counts)
+    return counts.index(most) if most > _MOST_ROWS * len(codes) else None
+
+
+def _constant(X: Any, codes: Codes, asked: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
+    """Which of these columns have the same value in all rows of a group, as a sensitive one has.
+
+    Nothing varies there, so that no digits were lost either. Returns the values, too, of those.
+    """
+    first, constant = np.zeros(asked.shape), np.zeros_like(asked)
+    if scipy.sparse.issparse(X):
+        return first, constant
+    start = np.zeros(len(asked), dtype=np.intp)
+    for group in np.flatnonzero(asked.any(axis=1)):
+        start[group] = (codes == group).argmax()
+    for column in np.flatnonzero(asked.any(axis=0)):
+        values = X[:, column]
+        first[:, column] = values[start]
+        differ = values != values[start].take(codes)
+        constant[:, column] = asked[:, column]
+        if differ.any():
+            varying = np.unique(codes[differ])
+            constant[varying[varying >= 0], column] = False
+        if (constant[:, column] != asked[:, column]).any():
+            break  # all rows will be summed again anyway
+    return first, constant
+
+
+def _sample_shift(X: Any) -> Array:
+    """Column means of some rows, or zeros where the data lies around zero as it is."""
+    if X.shape[0] == 0:
+        return np.zeros(X.shape[1])
+    sample = X[:: max(1, X.shape[0] // 256)]
+    rows = np.asarray(sample.toarray() if scipy.sparse.issparse(X) else sample, dtype=np.float64)
+    mean = rows.sum(axis=0) / len(rows)
+    deviations = rows - mean
+    needed = mean**2 > NEAR / len(rows) * np.einsum("ij,ij->j", deviations, deviations)
+    return mean if needed.any() and np.isfinite(mean).all() else np.zeros(X.shape[1])
+
+
+def _pass(
+    X: Any, codes: Codes, weights: Array | None, shift: Array, largest: int | None = None
+) -> _Sums:
+    """Sum all rows; the largest group by subtraction, which needs the same shift for all."""
+    n, d = X.shape
+    n_threads = worker_threads(d) if n * d >= _THREADED_VALUES else 1
+    summed = partial(_sum_rows, X, codes, weights, shift, largest)
+    if n_threads == 1:
+        with one_blas_thread() if d <= FEW_COLUMNS else nullcontext():
+            sums = summed(0, n)
+    else:
+        ends = np.linspace(0, n, n_threads + 1).astype(int).tolist()
+        with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
+            sums, *others = pool.map(summed, ends[:-1], ends[1:])
+        for other in others:
+            sums.add(other)
+    if largest is not None:
+        sums.subtract_others(largest)
+    return sums
+
+
+def _sum_rows(
+    X: Any,
+    codes: Codes,
+    weights: Array | None,
+    shift: Array,
+    everyone: int | None,
+    start: int,
+    stop: int,
+) -> _Sums:
+    """Sum the rows from start to stop; those of all groups in the place of one, if it is given."""
+    sums = _Sums.empty(shift)
+    k, d = shift.shape
+    step = max((_FEW_COLUMNS_BYTES if d <= FEW_COLUMNS else _BLOCK_BYTES) // (8 * d), 3 * d)
+    shifted, sparse = bool(shift.any()), scipy.sparse.issparse(X)
+    product = np.empty((d, d))
+    by_columns = not sparse and _lies_by_columns(X)
+    buffer = np.empty((min(step, stop - start), d), order="F" if by_columns else "C")
+    ordered, ones = buffer if k == 1 or by_columns else np.empty_like(buffer), np.ones(len(buffer))
+    for begin in range(start, stop, step):
+        rows = slice(begin, min(begin + step, stop))
+        part = X[rows].toarray() if sparse else X[rows]
+        in_order = by_columns or (part.flags.c_contiguous and part.dtype == np.float64)
+        if k > 1 and not in_order:
+            # Rows that do not lie together are gathered much faster from a copy in which they do.
+            ordered[: len(part)] = part
+            part = ordered[: len(part)]
+        part_codes = codes[rows]
+        for group in range(k):
+            whole = k == 1 or group == everyone
+            members = None if whole else np.flatnonzero(part_codes == group)
+            if members is not None and len(members) == 0:
+                continue
+            change = shifted or weights is not None
+            block = _take(part, members, buffer if change or not whole else None)
+            if shifted:
+                block -= shift[group]
+            if weights is None:
+                sums.count[group] += len(block)
+                sums.weight[group] += len(block)
+                sums.first[group] += ones[: len(block)] @ block
+            else:
+                w = weights[rows] if members is None else weights[rows][members]
+                sums.count[group] += np.count_nonzero(w)
+                sums.weight[group] += w.sum()
+                sums.first[group] += w @ block
+                block *= np.sqrt(w)[:, None]
+            sums.second[group] += column_products(block, product)
+    return sums
+
+
+def _lies_by_columns(X: Any) -> bool:
+    """Whether columns that lie together are to be summed as they are."""
+    large = X.size >= _BY_COLUMNS and X.shape[1] <= FEW_COLUMNS
+    return bool(large and X.flags.fnc and X.dtype == np.float64)
+
+
+def _take(part: Any, members: NDArray[np.intp] | None, buffer: Array | None) -> Array:
+    """Some rows as float64, all if members is None: in the buffer, or without one as they are."""
+    if buffer is None:
+        rows: Array = part.astype(np.float64, copy=False)
+        return rows
+    if members is None:
+        block = buffer[: len(part)]
+        block[...] = part
+        return block
+    # The members are positions in the part; "clip" only spares NumPy a second buffer.
+    if buffer.flags.c_contiguous:
+        return part.take(members, axis=0, out=buffer[: len(members)], mode="clip")  # type: ignore[no-any-return]
+    block = buffer.T.reshape(-1)[: len(members) * len(buffer.T)].reshape(-1, len(members)).T
+    for values, taken in zip(part.T, block.T, strict=True):
+        values.take(members, out=taken, mode="clip")
+    return block
+
+
+def worker_threads(d: int) -> int:
+    """How many threads rows of d columns are shared out to: those that BLAS may use, or one."""
+    if d > _THREADED_COLUMNS:
+        return 1
+    return blas_threads()
+
+
+# The sums that moments are made of, from rows on a device: one pass.
+# Sums are kept in float64 whatever the rows are in, so that the certificate has all its digits.
+# The products in float64 are where nearly all the time goes; on a GPU for data centres float32
+# would be no faster.
+
+_DEVICE_BLOCK_BYTES = 2**30
+"""Size of the blocks of rows in float64."""
+
+_PANEL, _MOST_PANELS = 256, 8
+"""Columns of a panel, or a multiple of them, and most panels: a product of rows with themselves is
+formed panel by panel, its upper half only, as long as panels are wide enough for the device to be
+busy. Panels that begin anywhere else in memory take a third longer."""
+
+
+def device_sums(
+    X: Any,
+    sensitive_features: Any,
+    sample_weight: Any = None,
+    *,
+    missing_labels: str = "error",
+    folds: bool | str = False,
+) -> tuple[Groups, tuple[Labels, NDArray[np.int64], Array, Array, Any, Array | None]]:
+    """Groups of rows on a device; and labels and the sums of moments by group.
+
+    The scatters stay there. See `GroupMoments.from_rows`; raises ValueError where the sums are not
+    finite.
+    """
+    X = check_device_rows(X)
+    xp = namespace(X)
+    groups = _encode(X, sensitive_features, missing_labels)
+    weights = _check_weights(X, sample_weight, groups)
+    if folds:
+        needed = folds == "needed"
+        groups = in_needed_folds(groups, X, weights) if needed else in_folds(groups, X)
+    labels, codes = groups.labels, groups.codes
+    k = len(labels)
+    shift = _shift(X)
+    order = xp.argsort(codes) if k > 1 else None
+    ends = [0, X.shape[0]] if k == 1 else np.cumsum([0, *_counts(codes, k)]).tolist()
+    count, weight, squares = np.zeros(k, dtype=np.int64), np.zeros(k), np.zeros(k)
+    first = xp.zeros((k, X.shape[1]), dtype=xp.float64, device=X.device)
+    second = xp.zeros((k, X.shape[1], X.shape[1]), dtype=xp.float64, device=X.device)
+    step = max(_DEVICE_BLOCK_BYTES // (8 * X.shape[1]), 1)
+    for group in range(k):
+        for begin in range(ends[group], ends[group + 1], step):
+            stop = min(begin + step, ends[group + 1])
+            members = slice(begin, stop) if order is None else order[begin:stop]
+            block = X[members, :] if order is None else xp.take(X, members, axis=0)
+            block = xp.astype(block, xp.float64, copy=shift is not None or weights is not None)
+            if shift is not None:
+                block -= shift
+            if weights is None:
+                count[group] += stop - begin
+                weight[group] += stop - begin
+                first[group] += xp.sum(block, axis=0)
+            else:
+                part = weights[members]
+                count[group] += int(xp.sum(xp.astype(part > 0, xp.int64)))
+                weight[group] += float(xp.sum(part))
+                squares[group] += float(xp.sum(part**2))
+                first[group] += part @ block
+                block *= xp.sqrt(part)[:, None]
+            _add_product(second[group], block)
+    offsets = np.zeros((k, X.shape[1]))
+    some = weight > 0
+    offsets[some] = to_host(first)[some] / weight[some, None]
+    for group in np.flatnonzero(some).tolist():
+        part = second[group]
+        part[...] = xp.triu(part) + xp.triu(part, k=1).T  # the upper triangle to the lower
+        offset = xp.asarray(offsets[group], device=X.device)
+        part -= float(weight[group]) * (offset[:, None] * offset[None, :])
+    mean = offsets if shift is None else offsets + to_host(shift)
+    # No entry of a scatter is larger than the largest on its diagonal.
+    stack = DeviceStack(second)
+    if not (np.isfinite(mean).all() and np.isfinite(diagonals(stack)).all()):
+        if bool(xp.all(xp.isfinite(X))):
+            raise ValueError("X has values that are too large to be squared: rescale its columns.")
+        raise ValueError("Input X contains NaN or infinity.")
+    if not some.all():
+        # Rows without weight count for nothing, and so does a group of them alone.
+        kept = np.flatnonzero(some)
+        stack = DeviceStack(xp.stack([second[int(group)] for group in kept]))
+        labels = tuple(labels[group] for group in kept)
+        count, weight, squares, mean = count[kept], weight[kept], squares[kept], mean[kept]
+    return groups, (labels, count, weight, mean, stack, None if weights is None else squares)
+
+
+def _encode(X: Any, sensitive_features: Any, missing_labels: str) -> Groups:
+    """The groups, with codes on the device."""
+    xp = namespace(X)
+    n = X.shape[0]
+    if sensitive_features is None:
+        return Groups(UNGROUPED, xp.zeros(n, dtype=xp.int64, device=X.device))
+    library = device_library(sensitive_features)
+    if library is not None:
+        given = sensitive_features
+        if (
+            library == device_library(X)
+            and tuple(given.shape) == (n,)
+            and xp.isdtype(given.dtype, ("integral", "bool"))
+        ):
+            values, codes = xp.unique_inverse(xp.asarray(given, device=X.device))
+            labels = tuple(to_host(values).tolist())
+            refuse_measurements(labels)
+            return Groups(labels, codes)
+        sensitive_features = to_host(given)
+    groups = encode_groups(sensitive_features, n, missing_labels)
+    codes = xp.asarray(np.asarray(groups.codes, dtype=np.int64), device=X.device)
+    return replace(groups, codes=codes)
+
+
+def _check_weights(X: Any, sample_weight: Any, groups: Groups) -> Any:
+    on_host = to_host(sample_weight) if device_library(sample_weight) else sample_weight
+    weights = groups.weights(check_weights(on_host, X.shape[0]))
+    return None if weights is None else namespace(X).asarray(weights, device=X.device)
+
+
+def _counts(codes: Any, k: int) -> list[int]:
+    xp = namespace(codes)
+    return [int(xp.sum(xp.astype(codes == group, xp.int64))) for group in range(k)]
+
+
+def _shift(X: Any) -> Any:
+    """Column means of some rows, or None where the data lies around zero as it is."""
+    xp = namespace(X)
+    sample = xp.astype(X[:: max(1, X.shape[0] // 256), :], xp.float64)
+    mean = xp.mean(sample, axis=0)
+    needed = mean**2 > NEAR * xp.var(sample, axis=0)
+    return mean if bool(xp.any(needed) & xp.all(xp.isfinite(mean))) else None
+
+
+def _add_product(total: Any, block: Any) -> None:
+    """Add ``block^T block`` to the upper panels of a matrix."""
+    d = block.shape[1]
+    step = _PANEL * -(-d // (_PANEL * _MOST_PANELS))
+    for begin in range(0, d, step):
+        end = min(begin + step, d)
+        total[begin:end, begin:] += block[:, begin:end].T @ block[:, begin:]

@@ -1,0 +1,256 @@
+"""Mini-batches of rows, with a block for each group: of an array, or as a stream brings them.
+
+Half of a batch of an array is drawn in proportion to the groups, for the total loss, and half in
+equal parts, because what is said of small groups would be noise otherwise. Each group is drawn
+without replacement, in an order that is new each time it has been through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from fairpca._linalg.backends import device_library, namespace
+from fairpca._linalg.types import Array
+from fairpca.groups import Codes, check_number_of_groups
+from fairpca.stochastic.tracked import AGAIN, PART, WHOLE
+
+Batch = tuple[list[Any], list[str]]
+"""A block of rows for each group, and what it is: see `fairpca.stochastic.tracked.PART`."""
+
+N_PARTS = 4
+"""Parts of the rows that are held out: six pairs, of which products are averaged."""
+
+MOST_HELD_OUT = 1000
+"""The most rows of a group that are held out."""
+
+_FIRST_ROWS = 20
+"""So many rows of a group a stream does not hold out."""
+
+_MOST_BLOCKS = 32
+"""The most blocks of a group that a stream keeps."""
+
+_BLOCK_VALUES = 2**22
+"""Numbers that a stream keeps of the rows of a group, and that are taken at once: 32 MB."""
+
+
+class ArrayBatches:
+    """Batches of rows in memory.
+
+    Parameters
+    ----------
+    rows : array, CSR matrix or device array of shape (n, d)
+    codes : integer array of shape (n,)
+        The group of each row; others than 0 to k - 1 are left out.
+    k : int
+        Number of groups.
+    size : int
+        Rows of a batch.
+    held_out : float
+        Share of each group's rows that no batch has.
+    rng : numpy.random.Generator
+    """
+
+    def __init__(
+        self, rows: Any, codes: Codes, k: int, size: int, held_out: float, rng: np.random.Generator
+    ) -> None:
+        self._rows, self._rng = rows, rng
+        self.is_uneven = False
+        members = [np.flatnonzero(codes == i) for i in range(k)]
+        self.counts = np.array([len(some) for some in members])
+        self.shares: Array = self.counts / self.counts.sum()
+        aside = [_n_held_out(len(some), held_out) for some in members]
+        mixed = [rng.permutation(some) for some in members]
+        self._orders = [some[n:] for some, n in zip(mixed, aside, strict=True)]
+        left = np.array([len(some) for some in self._orders])
+        sizes = np.rint(size * (self.shares + 1.0 / k) / 2.0).astype(int)
+        self._sizes = np.clip(sizes, 1, left)
+        self._at = np.zeros(k, dtype=int)
+        kept = [rows[some[:n]] if n else None for some, n in zip(mixed, aside, strict=True)]
+        self.parts = [
+            [None if own is None else as_double(own[p::N_PARTS]) for own in kept]
+            for p in range(N_PARTS if any(aside) else 0)
+        ]
+
+    def one_pass(self) -> Iterator[Batch]:
+        """Batches with as many rows in all as there are."""
+        for _ in range(max(round(self.counts.sum() / self._sizes.sum()), 1)):
+            yield [self._block(i) for i in range(len(self._sizes))], self._kinds
+
+    @property
+    def _kinds(self) -> list[str]:
+        sizes = zip(self._sizes, self._orders, strict=True)
+        return [WHOLE if size == len(some) else PART for size, some in sizes]
+
+    def _block(self, i: int) -> Any:
+        size, order = self._sizes[i], self._orders[i]
+        if self._at[i] + size > len(order):
+            self._orders[i] = order = self._rng.permutation(order)
+            self._at[i] = 0
+        chosen = order[self._at[i] : self._at[i] + size]
+        self._at[i] += size
+        return as_double(self._rows[chosen])
+
+
+class StreamBatches:
+    """Batches of chunks of rows as they come; what is kept between chunks is bounded.
+
+    A group that a batch has no rows of takes part by rows of it that came before, so that groups
+    may come one after another; `is_uneven` says whether that, or a late group, has been seen. Rows
+    are held out by their place in the stream, so they are the same in each pass over it.
+
+    Parameters
+    ----------
+    size : int
+        Rows of a batch.
+    held_out : float
+        Share of rows that no batch has.
+    seed : int
+    grouped : bool
+        Whether rows come with sensitive features.
+    """
+
+    def __init__(self, size: int, held_out: float, seed: int, *, grouped: bool = True) -> None:
+        self._size, self._held_out, self._seed = size, held_out, seed
+        self.grouped, self.n_dropped, self.is_uneven = grouped, 0, False
+        self.labels: list[Hashable] = []
+        self.counts = np.zeros(0, dtype=np.int64)
+        self._kept: list[list[Any]] = []
+        self._n_blocks: list[int] = []
+        self._aside: list[list[Any]] = []
+        self._n_aside, self._n_seen = np.zeros((2, 0), dtype=np.int64)
+        self._chunk_sizes: list[int] = []
+        self._chunks = self._passes = 0
+
+    @property
+    def shares(self) -> Array:
+        """Part of the rows that each group has."""
+        shares: Array = self.counts / self.counts.sum()
+        return shares
+
+    def begin_pass(self) -> None:
+        """Go back to the beginning of the stream."""
+        self._passes += 1
+        self._chunks = 0
+        self._n_aside, self._n_seen = np.zeros((2, len(self.labels)), dtype=np.int64)
+
+    @property
+    def is_first_pass(self) -> bool:
+        """Whether rows come for the first time, as they always do where no pass was begun."""
+        return self._passes <= 1
+
+    def codes(self, labels: Sequence[Hashable], codes: Codes) -> tuple[Codes, int]:
+        """Positions of groups among those of the stream, and how many groups are new."""
+        new = [label for label in labels if label not in self.labels]
+        self.is_uneven = self.is_uneven or bool(new and self.labels)
+        self.labels += new
+        check_number_of_groups(len(self.labels))
+        self.counts = np.append(self.counts, np.zeros(len(new), dtype=np.int64))
+        none = np.zeros(len(new), dtype=np.int64)
+        self._n_aside, self._n_seen = np.append(self._n_aside, none), np.append(self._n_seen, none)
+        self._kept += [[] for _ in new]
+        self._n_blocks += [0] * len(new)
+        self._aside += [[] for _ in new]
+        place = np.array([self.labels.index(label) for label in labels], dtype=np.int64)
+        return place[codes], len(new)
+
+    def cut(self, rows: Any, codes: Codes) -> Iterator[Batch]:
+        """The batches of a chunk, whose rows have these codes."""
+        if self.is_first_pass:
+            self._chunk_sizes.append(len(codes))
+            self.counts = self.counts + np.bincount(codes, minlength=len(self.labels))
+        elif self._chunk_sizes[self._chunks : self._chunks + 1] != [len(codes)]:
+            raise ValueError(
+                "The chunks of this pass are not those of the first: give them in the same order "
+                "each time, or rows that are held out would be learnt from."
+            )
+        used = self._hold_out(rows, codes)
+        # The order may differ from pass to pass; which rows are held out may not.
+        rng = np.random.default_rng([self._seed, self._chunks, self._passes])
+        self._chunks += 1
+        used = self._newcomers_first(rng.permutation(used), codes)
+        for start in range(0, len(used), self._size):
+            some = used[start : start + self._size]
+            blocks: list[Any] = []
+            there = (codes[some] == i for i in range(len(self.labels)))
+            kinds = []
+            for i, own in enumerate(there):
+                kinds.append(PART if own.any() else AGAIN)
+                if own.any():
+                    blocks.append(as_double(rows[some[own]]))
+                    self._keep(i, blocks[-1], rng)
+                else:
+                    blocks.append(self._kept[i][rng.integers(len(self._kept[i]))])
+            self.is_uneven = self.is_uneven or AGAIN in kinds
+            yield blocks, kinds
+
+    def _newcomers_first(self, used: NDArray[np.int64], codes: Codes) -> NDArray[np.int64]:
+        """The same rows, with one of each group that has had none yet at the beginning."""
+        own = codes[used]
+        new = [int(np.argmax(own == i)) for i in np.unique(own) if not self._kept[i]]
+        return np.concatenate([used[new], np.delete(used, new)])
+
+    @property
+    def parts(self) -> list[list[Any]]:
+        """The rows that are held out, in parts with a block for each group, or None."""
+        if not any(self._aside):
+            return []
+        return [
+            [_stacked(rows[p::N_PARTS]) if len(rows) >= N_PARTS else None for rows in self._aside]
+            for p in range(N_PARTS)
+        ]
+
+    def _hold_out(self, rows: Any, codes: Codes) -> NDArray[np.int64]:
+        """Put some rows aside; returns the positions of the others."""
+        rng = np.random.default_rng([self._seed, self._chunks])
+        chosen = rng.random(len(codes)) < self._held_out
+        for i in np.unique(codes):
+            group = np.flatnonzero(codes == i)
+            # Its first rows are there to learn from.
+            chosen[group[: max(_FIRST_ROWS - int(self._n_seen[i]), 0)]] = False
+            self._n_seen[i] += len(group)
+            own = group[chosen[group]]
+            room = max(min(rows_at_once(rows), MOST_HELD_OUT) - int(self._n_aside[i]), 0)
+            chosen[own[room:]] = False
+            self._n_aside[i] += len(own[:room])
+            if self.is_first_pass:
+                self._aside[i] += [as_double(rows[j : j + 1]) for j in own[:room]]
+        return np.flatnonzero(~chosen)
+
+    def _keep(self, i: int, block: Any, rng: np.random.Generator) -> None:
+        """Keep some blocks of a group, of which each that came had the same chance."""
+        kept, most = self._kept[i], rows_at_once(block)
+        self._n_blocks[i] += 1
+        if len(kept) < min(max(most // block.shape[0], 1), _MOST_BLOCKS):
+            kept.append(block[:most])
+        elif (place := rng.integers(self._n_blocks[i])) < len(kept):
+            kept[place] = block[:most]
+
+
+def _n_held_out(n: int, share: float) -> int:
+    """Rows of a group to hold out: one for each part, or none."""
+    wanted = min(int(share * n), MOST_HELD_OUT)
+    return wanted if wanted >= N_PARTS else 0
+
+
+def rows_at_once(rows: Any) -> int:
+    """How many rows hold so many numbers that a stream may keep them, or take them at once."""
+    per_row = rows.nnz / max(rows.shape[0], 1) if hasattr(rows, "tocsr") else rows.shape[1]
+    return max(int(_BLOCK_VALUES // max(per_row, 1)), 1)
+
+
+def as_double(rows: Any) -> Any:
+    """Rows in double precision."""
+    return rows.double() if hasattr(rows, "double") else rows.astype(np.float64, copy=False)
+
+
+def _stacked(rows: list[Any]) -> Any:
+    """Rows one below another."""
+    if hasattr(rows[0], "tocsr"):
+        return scipy.sparse.vstack(rows, format="csr")
+    on_device = device_library(rows[0]) is not None
+    return namespace(rows[0]).concat(rows) if on_device else np.concatenate(rows)

@@ -1,0 +1,102 @@
+"""Rows and labels of pandas that are aligned differently are refused, wherever they come in."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fairpca import (
+    FairPCA,
+    GroupMoments,
+    KernelFairPCA,
+    StochasticFairPCA,
+    audit,
+    pareto_front,
+)
+from fairpca.comparators import ParityPCA
+from fairpca.metrics import (
+    WorstGroupScorer,
+    disparity_error,
+    held_out_losses,
+    reconstruction_error,
+)
+from fairpca.plotting import BiplotDisplay
+from fairpca.report import report
+
+RNG = np.random.default_rng(0)
+INDEX = pd.Index([f"person {i}" for i in range(40)])
+X = pd.DataFrame(RNG.normal(size=(40, 4)) * [3, 2, 1, 1], INDEX, columns=list("abcd"))
+GROUPS = pd.Series(["f", "m"] * 20, INDEX, name="sex")
+WEIGHTS = pd.Series(RNG.uniform(1, 2, 40), INDEX)
+FAIR = FairPCA(2).fit(X, sensitive_features=GROUPS)
+PIPELINE = make_pipeline(StandardScaler(), PCA(2)).fit(X)
+
+LABELLED = {
+    "fit": lambda g: FairPCA(2).fit(X, sensitive_features=g),
+    "fit_transform": lambda g: FairPCA(2).fit_transform(X, sensitive_features=g),
+    "partial_fit": lambda g: FairPCA(2).partial_fit(X, sensitive_features=g),
+    "kernel": lambda g: KernelFairPCA(2).fit(X, sensitive_features=g),
+    "stochastic": lambda g: StochasticFairPCA(2).fit(X, sensitive_features=g),
+    "parity": lambda g: ParityPCA(2).fit(X, sensitive_features=g),
+    "moments": lambda g: GroupMoments.from_rows(X, g),
+    "front": lambda g: pareto_front(X, sensitive_features=g, n_components=2, n_points=3),
+    "audit": lambda g: audit(FAIR, X, sensitive_features=g),
+    "audit of a pipeline": lambda g: audit(PIPELINE, X, sensitive_features=g),
+    "scorer": lambda g: WorstGroupScorer()(FAIR, X, sensitive_features=g),
+    "held out": lambda g: held_out_losses(
+        FairPCA(1), X, dimensions=[1], sensitive_features=g, cv=2
+    ),
+    "report": lambda g: report(X, sensitive_features=g, n_components=2, n_resamples=0),
+    "biplot": lambda g: BiplotDisplay.from_estimator(FAIR, X, sensitive_features=g),
+}
+
+WEIGHTED = {
+    "fit": lambda w: FairPCA(2).fit(X, sensitive_features=GROUPS, sample_weight=w),
+    "score": lambda w: FAIR.score(X, sample_weight=w),
+    "moments": lambda w: GroupMoments.from_rows(X, GROUPS, sample_weight=w),
+    "audit": lambda w: audit(FAIR, X, sensitive_features=GROUPS, sample_weight=w),
+    "error": lambda w: reconstruction_error(X, X, sample_weight=w),
+    "disparity": lambda w: disparity_error(X, X, n_components=1, mean=np.zeros(4), sample_weight=w),
+}
+
+
+@pytest.mark.parametrize("call", LABELLED.values(), ids=LABELLED)
+def test_labels_in_another_order_are_refused(call):
+    call(GROUPS)
+    for given in (GROUPS[::-1], {"sex": GROUPS[::-1]}, GROUPS[::-1].to_frame()):
+        with pytest.raises(ValueError, match=r"sensitive_features\.loc\[X\.index\]"):
+            call(given)
+    call(GROUPS.to_numpy())
+
+
+@pytest.mark.parametrize("call", WEIGHTED.values(), ids=WEIGHTED)
+def test_weights_in_another_order_are_refused(call):
+    call(WEIGHTS)
+    with pytest.raises(ValueError, match=r"sample_weight\.loc\["):
+        call(WEIGHTS[::-1])
+    call(WEIGHTS.to_numpy())
+
+
+def test_reconstructions_in_another_order_are_refused():
+    with pytest.raises(ValueError, match=r"y_pred\.loc\["):
+        reconstruction_error(X, X[::-1])
+
+
+def test_another_index_is_refused_with_both_remedies():
+    with pytest.raises(ValueError, match=r"sensitive_features\.to_numpy\(\); otherwise"):
+        FAIR.fit(X, sensitive_features=GROUPS.reset_index(drop=True))
+
+
+def test_repeated_index_labels_are_taken_as_they_are():
+    twice, groups = (pd.concat([part, part]) for part in (X, GROUPS))
+    moments = GroupMoments.from_rows(twice, groups)
+    np.testing.assert_array_equal(moments.count, [40, 40])
+    with pytest.raises(ValueError, match="different pandas indexes"):
+        GroupMoments.from_rows(twice, groups.iloc[::-1])
+
+
+def test_a_wrong_length_is_reported_as_such():
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        FairPCA(2).fit(X, sensitive_features=GROUPS[:-1])

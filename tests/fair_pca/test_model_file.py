@@ -1,0 +1,524 @@
+"""Preparations and model files: what comes back, and what is refused."""
+
+import json
+import os
+import zipfile
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars
+import pytest
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+
+from fairpca import AtMost, Equal, ExactSolver, FairPCA, MinMax, audit
+from fairpca.files.atomic import replacing
+from fairpca.model_file import VERSION, load_model, save_model
+from fairpca.tables.preparation import Preparation
+
+from hostile import HOSTILE
+
+
+def people(n=80, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n),
+            "job": rng.choice(["cook", "smith", "None"], n),
+            "income": rng.normal(3e4, 1e4, n),
+            "sex": np.where(np.arange(n) % 3 == 0, "f", "m"),
+            "height": rng.normal(1.7, 0.1, n).astype(np.float32),
+            "member": rng.random(n) < 0.5,
+            "same": 0.1,
+        }
+    )
+
+
+FEATURES = ["age", "job", "income", "height", "member", "same"]
+
+
+def by_hand(frame, encode):
+    """The same preparation with scikit-learn: encode, then standardise."""
+    encoder = OneHotEncoder(sparse_output=False) if encode == "onehot" else OrdinalEncoder()
+    rest = frame[FEATURES].astype({"height": float, "member": float})
+    columns = ColumnTransformer(
+        [(name, encoder if name == "job" else "passthrough", [name]) for name in FEATURES]
+    )
+    return StandardScaler().fit_transform(columns.fit_transform(rest).astype(float))
+
+
+@pytest.fixture
+def fitted():
+    frame = people()
+    preparation = Preparation.learn(frame, sensitive=["sex"])
+    fair = FairPCA(2).fit(preparation.apply(frame), sensitive_features=frame["sex"])
+    return frame, preparation, fair
+
+
+@pytest.fixture
+def saved(fitted, tmp_path):
+    _, preparation, fair = fitted
+    path = tmp_path / "model.fairpca"
+    save_model(fair, path, preparation=preparation)
+    return path
+
+
+def rewritten(path, change, name="header.json"):
+    """The file with one member changed, and nothing else."""
+    with zipfile.ZipFile(path) as archive:
+        members = {member: archive.read(member) for member in archive.namelist()}
+    members[name] = change(members[name])
+    with zipfile.ZipFile(path, "w") as archive:
+        for member, data in members.items():
+            archive.writestr(member, data)
+
+
+# Preparation
+
+
+@pytest.mark.parametrize("encode", ["onehot", "codes"])
+def test_a_preparation_does_what_scikit_learn_does(encode):
+    frame = people()
+    preparation = Preparation.learn(frame, sensitive=["sex"], encode=encode)
+    np.testing.assert_allclose(preparation.apply(frame), by_hand(frame, encode), atol=1e-12)
+    plain = Preparation.learn(frame, drop=["job", "sex"], standardize=False)
+    np.testing.assert_array_equal(
+        plain.apply(frame), frame.drop(columns=["job", "sex"]).astype(float)
+    )
+
+
+def test_constant_columns_become_exactly_zero():
+    frame = people().assign(age=1e200)
+    preparation = Preparation.learn(frame, sensitive=["sex"])
+    columns = [preparation.feature_names.index(name) for name in ("same", "age")]
+    assert (preparation.apply(frame)[:, columns] == 0.0).all()
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_sensitive_columns_enter_only_when_asked(keep):
+    preparation = Preparation.learn(people(), sensitive=["sex"], keep_sensitive=keep)
+    assert ("sex=f" in preparation.feature_names) == keep
+    assert preparation.ignored == (() if keep else ("sex",))
+    assert preparation.sensitive == ("sex",)
+
+
+def test_frames_of_polars_dictionaries_and_other_types_give_the_same():
+    frame = people()
+    preparation = Preparation.learn(frame, sensitive=["sex"])
+    expected = preparation.apply(frame)
+    others = [
+        polars.DataFrame(frame.to_dict("list")),
+        frame.to_dict("list"),
+        frame[frame.columns[::-1]],
+        frame.astype({"job": "category", "age": "Int64", "member": "boolean"}),
+        frame.assign(age=[Decimal(int(age)) for age in frame["age"]]),
+        frame.drop(columns="sex"),
+    ]
+    for other in others:
+        np.testing.assert_allclose(preparation.apply(other), expected, rtol=1e-6)
+
+
+def test_categories_that_were_read_as_numbers_are_still_known():
+    preparation = Preparation.learn({"code": ["1", "2", "b"]}, encode="codes", standardize=False)
+    assert preparation.apply({"code": [2, 1]}).ravel().tolist() == [1.0, 0.0]
+    assert preparation.apply({"code": [2.0, 1.0]}).ravel().tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        (lambda f: f, {"sensitive": ["gender"]}, "no column 'gender'; it has 'age', 'job'"),
+        (lambda f: f, {"drop": ["a", "b"]}, "no column 'a', 'b'; it has"),
+        (lambda f: f, {"encode": "hash"}, "encode must be one of"),
+        (lambda f: f, {"encode": "error"}, "text where numbers belong: 'job', 'sex'"),
+        (lambda f: f[["sex"]], {"sensitive": ["sex"]}, "No columns are left"),
+        (lambda f: f.rename(columns={"age": ""}), {}, "A column has no name"),
+        (lambda f: f.rename(columns={"age": 3}), {}, "Names of columns must be text, got 3"),
+        (lambda f: f.rename(columns={"age": "job"}), {}, "the same name: 'job'"),
+        (lambda f: f.assign(age=pd.Timestamp(0)), {}, "'age' holds dates or times"),
+        (lambda f: f.assign(age=[[1]] * len(f)), {}, "'age' holds neither numbers alone nor"),
+        (lambda f: f.assign(age=[1, "a"] * 40), {}, "'age' holds neither numbers alone nor"),
+        (lambda f: f.assign(age=[1e200, -1e200] * 40), {}, "too large to be squared in 'age'"),
+        (lambda f: f.assign(job=f.job.where(f.age > 30)), {}, r"missing or infinite in 'job' \("),
+        (
+            lambda f: pd.concat([f.assign(job=[f"{i}-{j}" for i in range(80)]) for j in range(20)]),
+            {},
+            r"'job' has a different text in every row \(1,600 in 1,600 rows\), .*: leave it out",
+        ),
+    ],
+)
+def test_tables_that_cannot_be_learned_from(change, options, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        Preparation.learn(change(people()), **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_values_are_named_and_counted():
+    frame = people()
+    frame.loc[:4, "income"] = np.nan
+    frame.loc[0, "height"] = np.inf
+    frame.loc[:1, "job"] = None
+    with pytest.raises(ValueError, match=r"'job' \(2\), 'income' \(5\), 'height' \(1\): fill"):
+        Preparation.learn(frame)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda f: f.drop(columns=["age", "job"]), "lacks columns that the model needs: 'age'"),
+        (lambda f: f.assign(other=1), "columns that the model does not know: 'other'"),
+        (lambda f: f.assign(job="poet"), "'job' has values that did not occur at the fit: 'poet'"),
+        (lambda f: f.assign(age="old"), "'age' holds text where the model needs numbers"),
+        (lambda f: {**f.to_dict("list"), "age": [1.0]}, "different numbers of rows"),
+    ],
+)
+def test_tables_that_do_not_fit_the_model(saved, change, message):
+    with pytest.raises(ValueError, match=message):
+        load_model(saved).transform(change(people()))
+
+
+# Model files
+
+
+def test_everything_comes_back(fitted, saved):
+    frame, preparation, fair = fitted
+    model = load_model(saved)
+    back = model.fair_pca
+    for name in ("components_", "mean_", "explained_variance_", "explained_variance_ratio_"):
+        np.testing.assert_array_equal(getattr(back, name), getattr(fair, name))
+    assert back.get_params() == fair.get_params()
+    assert str(model.group_table) == str(fair.group_table_)
+    assert model.group_table.labels == fair.group_table_.labels
+    assert model.certificate_text == str(back.certificate_) == str(fair.certificate_)
+    assert repr(back.solution_) == repr(fair.solution_)
+    assert vars(back.certificate_).keys() == vars(fair.certificate_).keys()
+    for name, value in vars(fair.certificate_).items():
+        np.testing.assert_array_equal(getattr(back.certificate_, name), value)
+    assert model.columns == tuple(FEATURES)
+    new = people(seed=1)
+    np.testing.assert_array_equal(model.transform(new), fair.transform(preparation.apply(new)))
+    rows = preparation.apply(frame)
+    table = audit(back, rows, sensitive_features=frame["sex"])
+    np.testing.assert_allclose(table.loss, fair.group_table_.loss, rtol=1e-10)
+
+
+def test_reduced_rows_come_back_in_the_units_of_the_table(tmp_path):
+    frame = people()
+    preparation = Preparation.learn(frame, sensitive=["sex"])
+    rows = preparation.apply(frame)
+    save_model(
+        FairPCA(rows.shape[1]).fit(rows, sensitive_features=frame["sex"]),
+        tmp_path / "all.fairpca",
+        preparation=preparation,
+    )
+    model = load_model(tmp_path / "all.fairpca")
+    restored = pd.DataFrame(
+        model.inverse_transform(model.transform(frame)), columns=preparation.feature_names
+    )
+    np.testing.assert_allclose(restored["income"], frame["income"], rtol=1e-9)
+    np.testing.assert_allclose(restored["job=cook"], frame["job"] == "cook", atol=1e-9)
+
+
+def test_a_fit_without_preparation_keeps_its_names_or_takes_arrays(tmp_path):
+    frame = people()[["age", "income", "height"]].astype(float)
+    fair = FairPCA(2).fit(frame, sensitive_features=people()["sex"])
+    save_model(fair, tmp_path / "named.fairpca")
+    model = load_model(tmp_path / "named.fairpca")
+    expected = fair.transform(frame)
+    np.testing.assert_array_equal(model.fair_pca.transform(frame), expected)
+    assert model.columns == ("age", "income", "height")
+    np.testing.assert_array_equal(model.transform(frame[["height", "income", "age"]]), expected)
+    fair = FairPCA(2).fit(frame.to_numpy(), sensitive_features=people()["sex"])
+    save_model(fair, str(tmp_path / "plain.fairpca"))
+    model = load_model(str(tmp_path / "plain.fairpca"))
+    assert model.columns is None
+    np.testing.assert_array_equal(model.transform(frame.to_numpy()), expected)
+    reduced = model.inverse_transform(expected)
+    np.testing.assert_array_equal(reduced, fair.inverse_transform(expected))
+
+
+@pytest.mark.parametrize("solver", ["mw", "pareto", "u-fpca"])
+def test_every_ending_can_be_kept(tmp_path, solver):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 6)) * [5, 4, 3, 2, 1, 1]
+    X[:30] = X[:30, ::-1]
+    X[30:60] = X[30:60, [2, 0, 1, 5, 3, 4]]
+    groups = np.repeat([0, 1, 2], 30)
+    if solver == "u-fpca":
+        groups = np.minimum(groups, 1)
+    fair = FairPCA(2, solver=solver).fit(X, sensitive_features=groups)
+    save_model(fair, tmp_path / "model.fairpca")
+    back = load_model(tmp_path / "model.fairpca").fair_pca
+    np.testing.assert_array_equal(back.transform(X), fair.transform(X))
+    assert str(back.certificate_) == str(fair.certificate_)
+    assert back.n_components_ == fair.n_components_
+
+
+def test_labels_of_all_kinds_and_parameters_that_are_objects(tmp_path):
+    X = np.random.default_rng(0).normal(size=(120, 4))
+    table = pd.DataFrame(
+        {"a": [1, 2] * 60, "b": ["x"] * 60 + ["y"] * 60, "c": [True, True, False] * 40}
+    )
+    fair = FairPCA(2, criterion=Equal(np.float64(0.5)), solver=ExactSolver(n_starts=3))
+    fair.fit(X, sensitive_features=table)
+    save_model(fair, tmp_path / "m.fairpca")
+    back = load_model(tmp_path / "m.fairpca").fair_pca
+    assert back.group_table_.labels == fair.group_table_.labels
+    assert back.solver == "exact"
+    assert back.criterion.tolerance == 0.5
+    with zipfile.ZipFile(tmp_path / "m.fairpca") as archive:
+        left_out = json.loads(archive.read("header.json"))["left_out"]
+        assert left_out["solver"] == repr(ExactSolver(n_starts=3))
+    own = type("OwnCriterion", (MinMax,), {})()  # of which a file can name no class
+    save_model(FairPCA(2, criterion=own).fit(X, sensitive_features=table), tmp_path / "m.fairpca")
+    assert load_model(tmp_path / "m.fairpca").fair_pca.criterion == "minmax"
+    with zipfile.ZipFile(tmp_path / "m.fairpca") as archive:
+        left_out = json.loads(archive.read("header.json"))["left_out"]
+        assert left_out == {"criterion": "OwnCriterion()"}
+    dates = np.array(["2020-01-01", "2021-01-01"] * 60, dtype="datetime64[D]")
+    save_model(FairPCA(2).fit(X, sensitive_features=dates), tmp_path / "m.fairpca")
+    back = load_model(tmp_path / "m.fairpca").group_table
+    assert back.labels == ("2020-01-01", "2021-01-01")
+
+
+@pytest.mark.parametrize(
+    "value", [[0.5, np.inf], {"x": 1.0, ("y", 2): np.float64(0.5)}, {("z",): [True, None]}]
+)
+def test_parameters_of_several_values_come_back(fitted, tmp_path, value):
+    fair = clone(fitted[2]).set_params(criterion=AtMost(value, "loss"))
+    vars(fair).update({name: kept for name, kept in vars(fitted[2]).items() if name[-1] == "_"})
+
+    def criterion():
+        save_model(fair, tmp_path / "m.fairpca")
+        return load_model(tmp_path / "m.fairpca").fair_pca.criterion
+
+    assert isinstance(criterion(), AtMost)
+    assert criterion().get_params() == {"bounds": value, "measure": "loss"}
+    fair.set_params(criterion__bounds=np.array([1.0, 2.0]))
+    assert criterion().bounds == [1.0, 2.0]
+    fair.set_params(criterion__bounds={"x": object()})
+    assert criterion() == "minmax"
+
+
+def test_hostile_names_and_labels_come_back_as_they_were(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.normal(size=80) for name in HOSTILE})
+    frame["text"] = np.resize(HOSTILE, 80)
+    frame["groups"] = np.resize(HOSTILE, 80)
+    preparation = Preparation.learn(frame, sensitive=["groups"])
+    fair = FairPCA(3, criterion="minmax")
+    fair.fit(preparation.apply(frame), sensitive_features=frame["groups"])
+    save_model(fair, tmp_path / "m.fairpca", preparation=preparation)
+    model = load_model(tmp_path / "m.fairpca")
+    assert model.columns == (*HOSTILE, "text")
+    assert set(model.group_table.labels) == set(HOSTILE)
+    assert model.transform(frame).shape == (80, 3)
+    with pytest.raises(ValueError, match="lacks columns") as caught:
+        model.transform(frame[["text"]])
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_numpy_can_read_the_arrays(fitted, saved):
+    with np.load(saved, allow_pickle=False) as arrays:
+        np.testing.assert_array_equal(arrays["components"], fitted[2].components_)
+
+
+def test_what_cannot_be_saved(fitted, tmp_path):
+    path = tmp_path / "model.fairpca"
+    with pytest.raises(TypeError, match="not a PCA"):
+        save_model(PCA(2), path)
+    with pytest.raises(NotFittedError):
+        save_model(FairPCA(2), path)
+    other = FairPCA(1).fit(np.eye(4), sensitive_features=["a", "a", "b", "b"])
+    with pytest.raises(ValueError, match="makes 8 columns, and the FairPCA was fitted on 4"):
+        save_model(other, path, preparation=fitted[1])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_foreign_files_are_refused(saved, tmp_path):
+    foreign = tmp_path / "foreign.fairpca"
+    with zipfile.ZipFile(saved) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(tmp_path / "packed.fairpca", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    np.savez(tmp_path / "arrays.npz", np.eye(2))
+    contents = [b"", b"age,sex\n1,f\n", b"\x80\x04}q\x00.", (tmp_path / "arrays.npz").read_bytes()]
+    contents.append((tmp_path / "packed.fairpca").read_bytes())
+    for content in contents:
+        foreign.write_bytes(content)
+        with pytest.raises(ValueError, match=r"foreign\.fairpca' is no fairpca model file\.$"):
+            load_model(foreign)
+    rewritten(saved, lambda data: data.replace(b"fairpca model", b"another model"))
+    with pytest.raises(ValueError, match=r"model\.fairpca' is no fairpca model file\.$"):
+        load_model(saved)
+    with pytest.raises(FileNotFoundError):
+        load_model(tmp_path / "absent.fairpca")
+
+
+def test_a_newer_version_is_refused(saved):
+    newer = f'"version": {VERSION + 1}'.encode()
+    rewritten(saved, lambda data: data.replace(f'"version": {VERSION}'.encode(), newer))
+    with pytest.raises(ValueError, match=rf"model\.fairpca' has version {VERSION + 1} .* newer"):
+        load_model(saved)
+
+
+def loaded_or_refused(path):
+    try:
+        return load_model(path), None
+    except ValueError as error:
+        return None, str(error)
+
+
+def test_every_cut_and_every_changed_byte_is_noticed_or_harmless(fitted, saved):
+    """A damaged file is refused in one sentence with its name, or gives the same numbers."""
+    frame, _, fair = fitted
+    whole = saved.read_bytes()
+    expected = load_model(saved).transform(frame)
+    rng = np.random.default_rng(0)
+    cuts = [whole[:end] for end in rng.integers(2, len(whole), 100)]
+    changed = []
+    for position in rng.integers(2, len(whole), 300):
+        damaged = bytearray(whole)
+        damaged[position] ^= 1 << int(rng.integers(8))
+        changed.append(bytes(damaged))
+    refused = 0
+    for damaged in [*cuts, *changed]:
+        saved.write_bytes(damaged)
+        model, message = loaded_or_refused(saved)
+        if model is None:
+            refused += 1
+            assert "model.fairpca' is " in message
+            assert "\n" not in message
+        else:
+            np.testing.assert_array_equal(model.transform(frame), expected)
+            assert str(model.group_table) == str(fair.group_table_)
+    assert refused > 350
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda header: header.pop("groups"),
+        lambda header: header.update(preparation=None, checksums={}),
+        lambda header: header["preparation"]["columns"].pop(),
+        lambda header: header["preparation"]["columns"][0].update(kind="pickle"),
+        lambda header: header["groups"]["labels"].append("more"),
+        lambda header: header["parameters"].update(unknown=1),
+        lambda header: header["checksums"].update(mean="0" * 64),
+        lambda header: header["checksums"].update(absent="0" * 64),
+        lambda header: header["certificate"].update(value=[]),
+        lambda header: header.update(version="one"),
+    ],
+)
+def test_headers_that_do_not_fit_the_arrays_are_refused(saved, change):
+    def changed(data):
+        header = json.loads(data)
+        change(header)
+        return json.dumps(header).encode()
+
+    rewritten(saved, changed)
+    with pytest.raises(ValueError, match=r"model\.fairpca' is damaged"):
+        load_model(saved)
+
+
+def test_object_arrays_are_refused(saved, tmp_path):
+    np.save(tmp_path / "evil.npy", np.array([{}], dtype=object), allow_pickle=True)
+    evil = (tmp_path / "evil.npy").read_bytes()
+    rewritten(saved, lambda _: evil, "mean.npy")
+    with pytest.raises(ValueError, match=r"model\.fairpca' is damaged"):
+        load_model(saved)
+
+
+# Writing
+
+
+@pytest.mark.parametrize("failure", [RuntimeError, KeyboardInterrupt])
+def test_a_failure_while_writing_leaves_what_was_there(tmp_path, failure):
+    path = tmp_path / "file"
+    path.write_bytes(b"before")
+
+    def fail():
+        with replacing(path) as file:
+            file.write(b"half")
+            raise failure
+
+    with pytest.raises(failure):
+        fail()
+    assert path.read_bytes() == b"before"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_model_that_fails_in_the_middle_leaves_the_old_one(fitted, saved, monkeypatch):
+    before = saved.read_bytes()
+    real = zipfile.ZipFile.writestr
+
+    def full_disk(self, name, data):
+        if name == "mean.npy":
+            raise OSError("no space left")
+        real(self, name, data)
+
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", full_disk)
+    with pytest.raises(OSError, match="no space left"):
+        save_model(fitted[2], saved, preparation=fitted[1])
+    assert saved.read_bytes() == before
+    assert os.listdir(saved.parent) == [saved.name]
+
+
+def test_links_stay_links_and_the_mode_is_the_usual_one(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    with replacing(tmp_path / "link") as file:
+        file.write(b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_bytes() == b"new"
+    (tmp_path / "usual").touch()
+    assert (tmp_path / "file").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+# --- The subspaces of the training rows ------------------------------------------
+
+
+def test_subspaces_of_the_training_rows_come_back(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5)) * [3, 2, 2, 1, 1]
+    groups = rng.integers(0, 2, (200, 2)).astype(str)
+    fair = FairPCA(2, groups="both").fit(X, sensitive_features=groups)
+    path = tmp_path / "model.fairpca"
+
+    def restored(**choices):
+        save_model(fair, path, **choices)
+        return load_model(path).fair_pca
+
+    given = {"sensitive_features": groups[::-1], "baseline": "training"}
+    back = restored()
+    np.testing.assert_array_equal(back.baselines_.own_bases, fair.baselines_.own_bases)
+    assert str(audit(back, X, **given)) == str(audit(fair, X, **given))
+    size = path.stat().st_size
+    without = restored(baselines=False)
+    assert without.baselines_ is None
+    assert path.stat().st_size < size
+    with pytest.raises(ValueError, match="its file was written without them"):
+        audit(without, X, **given)
+    with pytest.raises(ValueError, match="its file was written without them"):
+        save_model(without, path, baselines=True)
+    with pytest.raises(ValueError, match="baselines must be"):
+        save_model(fair, path, baselines="yes")
+    monkeypatch.setattr("fairpca.model_file._SMALL_BASELINES", 10)
+    assert restored().baselines_ is None
+    assert restored(baselines=True).baselines_ is not None
+
+
+def test_subspaces_of_another_shape_are_taken_for_damage(tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    fair = FairPCA(2).fit(X, sensitive_features=np.arange(60) % 2)
+    wrong = replace(fair.baselines_, own_bases=fair.baselines_.own_bases[:, :3])
+    fair.baselines_ = wrong
+    save_model(fair, tmp_path / "model.fairpca")
+    with pytest.raises(ValueError, match="damaged"):
+        load_model(tmp_path / "model.fairpca")

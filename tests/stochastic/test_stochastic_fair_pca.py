@@ -1,0 +1,695 @@
+"""StochasticFairPCA: frontier, step, tracked images, streams, memory, ugly and bad input."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fairpca import Equal, ExactSolver, FairnessWarning, GroupMoments, Problem, StochasticFairPCA
+from fairpca.certificate import NotCertified
+from fairpca.datasets import load_adult, load_credit
+from fairpca.objectives import PaperObjectives
+from fairpca.sources import RowBatches
+from fairpca.stochastic.batches import ArrayBatches, StreamBatches
+from fairpca.stochastic.tracked import WHOLE, CentredRows, MovingBasis, TrackedSubspaces, noisy_step
+
+from devices import import_torch
+
+# Short runs, of which tests are full, rightly say that they are not fair yet.
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore:{said}:sklearn.exceptions.ConvergenceWarning")
+    for said in ("No subspace fairer", "The worst-off group is")
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*here are no groups:fairpca.FairnessWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks([StochasticFairPCA(1, max_passes=3)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def standardised(load, sensitive):
+    bunch = load(sensitive=sensitive, as_frame=False)
+    return StandardScaler().fit_transform(bunch.data), bunch.sensitive_features
+
+
+def grouped_rows(n=400, d=8, k=3, seed=0):
+    rng = np.random.default_rng(seed)
+    groups = rng.choice(k, n, p=np.arange(k, 0, -1) / (k * (k + 1) / 2))
+    turns = [np.linalg.qr(rng.normal(size=(d, d)))[0] for _ in range(k)]
+    X = np.array([rng.normal(size=d) * np.arange(d, 0, -1) @ turns[group] for group in groups])
+    return X + 3.0, np.array(list("abcdefgh"))[groups]
+
+
+def problem_of(X, groups, r):
+    return Problem(GroupMoments.from_rows(X, groups), r, criterion="equal")
+
+
+def heights_above(problem, basis):
+    """Total loss above the least at the same spread, in heights of the frontier."""
+    least = problem.total_loss(problem.pca_basis)
+    height = ExactSolver().solve(problem).total_loss - least
+    spread = problem.spread(basis)
+    if spread < problem.spread(problem.pca_basis):
+        least = ExactSolver().solve(problem.with_criterion(Equal(spread))).certificate.lower_bound
+    return (problem.total_loss(basis) - least) / height
+
+
+# The frontier
+
+
+@pytest.mark.parametrize(
+    ("load", "sensitive", "r", "most"),
+    [
+        (load_adult, "sex", 2, 0.05),
+        (load_adult, "race", 5, 0.6),  # a stationary point need not be on the frontier
+        (load_credit, "marriage", 5, 0.2),
+    ],
+)
+def test_ten_passes_end_near_the_frontier_and_never_below_it(load, sensitive, r, most):
+    X, groups = standardised(load, sensitive)
+    fair = StochasticFairPCA(r, max_passes=10, validation_fraction=0, random_state=1)
+    fair.fit(X, sensitive_features=groups)
+    above = heights_above(problem_of(X, groups, r), fair.components_.T)
+    assert -1e-9 <= above <= most
+    assert fair.group_table_.largest_difference < 0.4 * np.ptp(fair.group_table_.pca_disparity)
+    assert fair.certificate_.lower_bound <= fair.solution_.total_loss
+    assert fair.n_passes_ == 10
+    assert fair.history_ == []
+
+
+def test_own_subspaces_learnt_along_the_way_are_nearly_the_exact_ones():
+    X, groups = standardised(load_adult, "race")
+    fair = StochasticFairPCA(5, max_passes=3, validation_fraction=0, certify=False)
+    fair.fit(X, sensitive_features=groups)
+    problem = problem_of(X, groups, 5)
+    error = fair.group_table_.own_loss / problem.own_losses - 1.0
+    assert (error >= -1e-9).all()
+    assert (error < 1e-3).all()
+    for i, label in enumerate(fair.group_table_.labels):
+        own = fair.own_components_[label]
+        np.testing.assert_allclose(own @ own.T, np.eye(5), atol=1e-10)
+        lost = problem.group_losses(own.T)[i]
+        assert lost == pytest.approx(fair.group_table_.own_loss[i], rel=1e-9)
+    pca_loss = problem.total_loss(fair.pca_components_.T)
+    assert 0 <= pca_loss / problem.total_loss(problem.pca_basis) - 1 < 1e-3
+
+
+def test_the_remedy_for_the_bias_of_noisy_directions_is_needed():
+    X, groups = standardised(load_adult, "sex")
+    problem, above = problem_of(X, groups, 5), {}
+    for reduction in ("recursive", "average", None):
+        fair = StochasticFairPCA(
+            5, batch_size=64, max_passes=1, validation_fraction=0, certify=False
+        ).set_params(variance_reduction=reduction)
+        fair.fit(X, sensitive_features=groups)
+        above[reduction] = heights_above(problem, fair.components_.T)
+    assert above["recursive"] < 0.5 * above["average"]
+    assert above["recursive"] < 0.1 * above[None]
+
+
+def test_the_direction_of_noisy_gradients_is_wrong_on_average_and_that_of_tracked_ones_is_not():
+    """Two objectives of which only one can fall: noise makes the other count."""
+    rng = np.random.default_rng(0)
+    X, groups = grouped_rows(n=3000, k=2)
+    problem = problem_of(X, groups, 2)
+    basis = np.linalg.qr(rng.normal(size=(8, 2)))[0]
+    exact = direction(problem.matrices, problem, basis)
+    blocks = [X[groups == label] - problem.moments.total_mean for label in "ab"]
+
+    def of_batches(size):
+        drawn = [block[rng.choice(len(block), size, replace=False)] for block in blocks]
+        return direction([rows.T @ rows / size for rows in drawn], problem, basis)
+
+    single = np.mean([of_batches(8) for _ in range(2000)], axis=0)
+    spaces = TrackedSubspaces(8, 2, rng, how=("noise", 1e-9, "recursive"))
+    spaces.add_groups(2)
+    spaces.fair = MovingBasis(basis, 2)
+    batches = ArrayBatches(X, (groups == "b").astype(int), 2, 16, 0.0, rng)
+    for _ in range(3):
+        for batch, kinds in batches.one_pass():
+            spaces.take(batch, batches.shares, kinds)
+    tracked = direction([image @ basis.T for image in spaces.fair.images], problem, basis)
+    assert np.linalg.norm(tracked - exact) < 0.3 * np.linalg.norm(single - exact)
+
+
+def direction(matrices, problem, basis):
+    """The direction for the objectives of these matrices, in the metric of the power method."""
+    images = [matrix @ basis for matrix in matrices]
+    inner = [basis.T @ image for image in images]
+    values, axes = np.linalg.eigh(np.tensordot(problem.weights, inner, 1))
+    turn = (axes / np.sqrt(np.abs(values))) @ axes.T
+    tangents = [(image - basis @ part) @ turn for image, part in zip(images, inner, strict=True)]
+    products = np.array([[np.vdot(a, b) for b in tangents] for a in tangents])
+    kept = np.array([np.trace(part) for part in inner])
+    found = noisy_step(products, problem.own_gains - kept, problem.weights, 1e-6)
+    step = sum(c * part for c, part in zip(found.direction, tangents, strict=True)) @ turn
+    size = np.linalg.norm(step)
+    return step / size if size > 1e-12 else np.zeros_like(step)  # which is rounding
+
+
+def steepest_common_slope(objectives, problem, basis):
+    """How steeply all objectives can fall together, by finite differences and a linear program."""
+    d, r = basis.shape
+    rest, h, slopes = np.linalg.qr(basis, mode="complete")[0][:, r:], 1e-6, []
+    for part in np.eye((d - r) * r).reshape(-1, d - r, r):
+        ahead, behind = (np.linalg.qr(basis + t * rest @ part)[0] for t in (h, -h))
+        rise = objectives.values(problem, ahead) - objectives.values(problem, behind)
+        slopes.append(rise / (2 * h))
+    slopes = np.array(slopes).T
+    slopes /= np.linalg.norm(slopes, axis=1)[:, None]
+    m, n = slopes.shape
+    bounds = [(-1.0, 1.0)] * n + [(0.0, 1.0)]
+    conditions = np.column_stack([slopes, np.ones(m)])
+    return -linprog(np.eye(n + 1)[-1] * -1.0, conditions, np.zeros(m), bounds=bounds).fun
+
+
+# The step
+
+
+@settings(max_examples=30, deadline=None)
+@example(131, 6, 1)
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 4))
+def test_all_objectives_fall_along_the_direction(seed, k, r):
+    X, groups = grouped_rows(n=40 * k, d=6, k=k, seed=seed)
+    problem = problem_of(X, groups, r)
+    basis = np.linalg.qr(np.random.default_rng(seed).normal(size=(6, r)))[0]
+    step = direction(problem.matrices, problem, basis)
+    objectives = PaperObjectives()
+    if not step.any():
+        # With more groups than directions to go in there may be none in which all fall.
+        assert steepest_common_slope(objectives, problem, basis) <= 1e-6
+        return
+    before = objectives.values(problem, basis)
+    after = objectives.values(problem, np.linalg.qr(basis + 1e-6 * step)[0])
+    assert (after - before <= 1e-9 * (1.0 + np.abs(before))).all()
+    assert after[0] < before[0]
+
+
+def test_a_difference_within_reach_is_held_at_zero():
+    products, shares = np.array([[2.0, 0.3], [0.3, 1.0]]), np.array([0.5, 0.5])
+    found = noisy_step(products, np.array([1.001, 1.0]), shares, 1.0)
+    slope = -2.0 * np.array([1.0, -1.0]) @ products
+    assert slope @ found.step == pytest.approx(-0.001)  # Newton's step, and no further
+    assert slope @ found.direction == pytest.approx(0.0, abs=1e-12)
+    assert -shares @ products @ found.direction < 0.0  # while the total loss falls
+
+
+@pytest.mark.parametrize("disparities", [[0.0, 0.0], [1.0, 0.0]])
+def test_images_that_vanish_give_no_step(disparities):
+    found = noisy_step(np.zeros((2, 2)), np.array(disparities), np.array([0.5, 0.5]), 1.0)
+    assert (found.step == 0.0).all()
+    assert (found.direction == 0.0).all()
+
+
+# Tracked images
+
+
+def test_the_image_of_a_moving_basis_is_followed_without_lag():
+    """Batches without noise: the same rows each time. The average lags behind, this does not."""
+    rng = np.random.default_rng(0)
+    rows = CentredRows(rng.normal(size=(50, 6)), np.zeros(6))
+    bases = [np.linalg.qr(np.eye(6)[:, :2] + 0.05 * t)[0] for t in range(10)]
+    errors = {}
+    for reduction in ("recursive", "average"):
+        moving = MovingBasis(bases[0])
+        for basis in bases:
+            moving.move(basis)
+            moving.follow(0, rows, 0.2, reduction)
+        errors[reduction] = np.abs(moving.images[0] - rows.image(basis)).max()
+    assert errors["recursive"] < 1e-12 < 0.01 < errors["average"]
+
+
+def test_the_noise_of_batches_is_what_they_have():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 5)) * [3, 2, 1, 1, 1]
+    basis, truth = np.eye(5)[:, :2], X.T @ (X @ np.eye(5)[:, :2]) / len(X)
+    moving = MovingBasis(basis)
+    moving.images[0] = truth
+    images = []
+    for start in range(0, len(X), 40):
+        rows = CentredRows(X[start : start + 40], np.zeros(5))
+        moving.measure_noise(0, rows)
+        images.append(rows.image(basis))
+    size = np.linalg.norm(truth)
+    spread = np.sqrt(np.mean([np.square(image - truth).sum() for image in images])) / size
+    assert moving.noise[0] == pytest.approx(spread, rel=0.25)
+
+
+def test_the_held_out_norm_is_unbiased_although_each_part_is_noise():
+    rng = np.random.default_rng(0)
+    X, groups = grouped_rows(n=4000, k=2)
+    codes = (groups == "b").astype(int)
+    spaces = TrackedSubspaces(8, 2, rng)
+    spaces.add_groups(2)
+    blocks = [X[codes == i] for i in range(2)]
+    shares = np.array([len(block) for block in blocks]) / len(X)
+    spaces.take(blocks, shares, [WHOLE, WHOLE])
+    exact = spaces.held_out_norm([blocks, blocks], shares)[0]
+    found = []
+    for _ in range(400):
+        parts = [[block[rng.choice(len(block), 20)] for block in blocks] for _ in range(4)]
+        found.append(spaces.held_out_norm(parts, shares)[0])
+    error = np.std(found) / np.sqrt(len(found))
+    assert abs(np.mean(found) - exact) < 4.0 * error
+    alone = [spaces.held_out_norm([part, part], shares)[0] for part in parts]
+    assert np.mean(alone) > exact + 4.0 * error  # what a norm of noisy numbers would be
+
+
+# What is fitted
+
+
+def test_losses_without_a_certificate_are_those_of_all_rows():
+    X, groups = grouped_rows()
+    fair = StochasticFairPCA(2, max_passes=3, batch_size=50, certify=False, validation_fraction=0)
+    fair.fit(X, sensitive_features=groups)
+    problem, table = problem_of(X, groups, 2), fair.group_table_
+    assert table.labels == problem.moments.labels
+    assert table.count.tolist() == (problem.moments.count.tolist())
+    np.testing.assert_allclose(table.loss, problem.group_losses(fair.components_.T), rtol=1e-9)
+    np.testing.assert_allclose(table.variance, problem.traces, rtol=1e-9)
+    np.testing.assert_allclose(
+        table.pca_loss, problem.group_losses(fair.pca_components_.T), rtol=1e-9
+    )
+    np.testing.assert_allclose(fair.mean_, X.mean(axis=0))
+    scores = fair.transform(X)
+    np.testing.assert_allclose(scores.var(axis=0, ddof=1), fair.explained_variance_)
+    np.testing.assert_allclose(np.corrcoef(scores.T), np.eye(2), atol=1e-8)
+    assert isinstance(fair.certificate_, NotCertified)
+    assert "not asked for" in str(fair.certificate_)
+    assert "Not certified" in fair.certificate_._repr_html_()
+    certified = clone(fair).set_params(certify="auto").fit(X, sensitive_features=groups)
+    np.testing.assert_array_equal(certified.components_, fair.components_)
+    np.testing.assert_allclose(certified.group_table_.loss, table.loss, rtol=1e-9)
+    assert certified.certificate_.status in ("optimal", "bounded", "unresolved", "infeasible")
+
+
+def test_the_exact_solver_is_never_called(monkeypatch):
+    def refuse(*args, **kwargs):
+        raise AssertionError
+
+    monkeypatch.setattr(ExactSolver, "solve", refuse)
+    X, groups = grouped_rows()
+    fair = StochasticFairPCA(2, max_passes=2, validation_fraction=0)
+    fair.fit(X, sensitive_features=groups)
+    assert fair.solution_.total_loss >= fair.certificate_.lower_bound
+
+
+def test_held_out_rows_decide_when_to_stop():
+    X, groups = grouped_rows(n=3000)
+    fair = StochasticFairPCA(2, batch_size=200, max_passes=40, n_iter_no_change=3)
+    fair.fit(X, sensitive_features=groups)
+    assert 3 <= fair.n_passes_ < 40
+    assert len(fair.history_) == fair.n_passes_
+    assert all(
+        line["norm"] ** 2 <= max(line["error"], 1e-4) * (1 + 1e-9) for line in fair.history_[-3:]
+    )
+    short = clone(fair).set_params(max_passes=2)
+    with pytest.warns(ConvergenceWarning, match="max_passes=2 passes and may not have arrived"):
+        short.fit(X, sensitive_features=groups)
+
+
+def test_seeds_are_repeatable_and_differ():
+    X, groups = grouped_rows()
+    fits = [
+        StochasticFairPCA(2, max_passes=1, validation_fraction=0, random_state=seed)
+        .fit(X, sensitive_features=groups)
+        .components_
+        for seed in (0, 0, 1)
+    ]
+    np.testing.assert_array_equal(fits[0], fits[1])
+    assert np.abs(fits[0] - fits[2]).max() > 1e-6
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_the_unit_of_the_rows_does_not_matter(scale):
+    X, groups = grouped_rows()
+    how = {"max_passes": 3, "batch_size": 64, "validation_fraction": 0, "certify": False}
+    plain = StochasticFairPCA(2, **how).fit(X, sensitive_features=groups)
+    other = StochasticFairPCA(2, **how).fit(scale * X, sensitive_features=groups)
+    np.testing.assert_allclose(other.components_, plain.components_, atol=1e-6)
+    np.testing.assert_allclose(other.group_table_.loss, scale**2 * plain.group_table_.loss)
+    how["validation_fraction"] = 0.2
+    with pytest.warns(ConvergenceWarning):
+        plain.set_params(**how).fit(X, sensitive_features=groups)
+    with pytest.warns(ConvergenceWarning):
+        other.set_params(**how).fit(scale * X, sensitive_features=groups)
+    ours, theirs = ([line["square"] for line in one.history_] for one in (plain, other))
+    np.testing.assert_allclose(theirs, ours, rtol=1e-4, atol=1e-8)
+
+
+@pytest.mark.parametrize("make", [scipy.sparse.csr_matrix, scipy.sparse.csc_array])
+def test_sparse_rows_are_like_dense_ones(make):
+    X, groups = grouped_rows()
+    X[np.random.default_rng(1).random(X.shape) < 0.6] = 0.0
+    how = {"max_passes": 3, "batch_size": 64}
+    with pytest.warns(ConvergenceWarning):
+        dense = StochasticFairPCA(2, **how).fit(X, sensitive_features=groups)
+    with pytest.warns(ConvergenceWarning):
+        sparse = StochasticFairPCA(2, **how).fit(make(X), sensitive_features=groups)
+    np.testing.assert_allclose(sparse.components_, dense.components_, atol=1e-8)
+    np.testing.assert_allclose(sparse.group_table_.loss, dense.group_table_.loss)
+    assert [a["norm"] for a in sparse.history_] == pytest.approx(
+        [a["norm"] for a in dense.history_], abs=1e-6
+    )
+
+
+def test_arrays_of_torch_are_like_those_of_numpy():
+    torch = import_torch()
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    X, groups = grouped_rows()
+    how = {"max_passes": 3, "batch_size": 64, "n_iter_no_change": 1, "tol": 10.0}
+    host = StochasticFairPCA(2, **how).fit(X, sensitive_features=groups)
+    there = StochasticFairPCA(2, **how).fit(
+        torch.tensor(X, device=device), sensitive_features=groups
+    )
+    np.testing.assert_allclose(there.components_, host.components_, atol=1e-8)
+    np.testing.assert_allclose(there.group_table_.loss, host.group_table_.loss)
+    assert there.transform(torch.tensor(X, device=device)).device.type == device.type
+    assert isinstance(there.components_, np.ndarray)
+    pickle.loads(pickle.dumps(there))
+    chunks = chunks_of(X, groups)
+    host = StochasticFairPCA(2, **how).fit_batches(chunks)
+    tensors = [(torch.tensor(rows, device=device), labels) for rows, labels in chunks]
+    there = StochasticFairPCA(2, **how).fit_batches(tensors)
+    np.testing.assert_allclose(there.components_, host.components_, atol=1e-8)
+    assert there.history_[0]["norm"] == pytest.approx(host.history_[0]["norm"], abs=1e-8)
+
+
+# Streams
+
+
+def chunks_of(X, groups, size=100):
+    return [(X[i : i + size], groups[i : i + size]) for i in range(0, len(X), size)]
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_a_stream_of_chunks_ends_where_an_array_does(ordered):
+    X, groups = standardised(load_adult, "sex")
+    if ordered:  # one group after the other
+        order = np.argsort(groups, kind="stable")
+        X, groups = X[order], groups[order]
+    problem = problem_of(X, groups, 2)
+    fair = StochasticFairPCA(2, max_passes=10, validation_fraction=0)
+    fair.fit_batches(chunks_of(X, groups, 4000))
+    assert fair.group_table_.labels == problem.moments.labels
+    np.testing.assert_allclose(
+        fair.group_table_.loss, problem.group_losses(fair.components_.T), rtol=1e-9
+    )
+    assert heights_above(problem, fair.components_.T) < 0.3
+    assert fair.certificate_.status != "not certified"
+
+
+def test_rows_that_a_stream_holds_out_are_never_learnt_from():
+    X, groups = grouped_rows(n=600)
+    X[:, 0] = np.arange(600)  # to tell rows apart
+    stream, codes = StreamBatches(32, 0.2, seed=0), (groups == "a").astype(int)
+    seen = set()
+    for _ in range(3):
+        stream.begin_pass()
+        for start in range(0, 600, 150):
+            place, _ = stream.codes([0, 1], codes[start : start + 150])
+            for blocks, _ in stream.cut(X[start : start + 150], place):
+                seen |= {int(row[0]) for block in blocks for row in block}
+    aside = {int(row[0]) for part in stream.parts for block in part for row in block}
+    assert len(aside) > 60
+    assert not (seen & aside)
+    assert len(seen | aside) == 600
+    assert stream.counts.sum() == 600
+
+
+def test_partial_fit_learns_from_each_row_once_and_of_new_groups():
+    X, groups = grouped_rows(n=3000, k=3)
+    order = np.argsort(groups == "c", kind="stable")  # "c" comes last
+    X, groups = X[order], groups[order]
+    fair = StochasticFairPCA(2, batch_size=50)
+    for chunk, labels in chunks_of(X, groups, 500):
+        fair.partial_fit(chunk, sensitive_features=labels)
+    assert fair.group_table_.labels[-1] == "c"
+    assert "estimates by the rows so far" in str(fair.group_table_).replace("\n", " ")
+    assert fair.certificate_.status == "not certified"
+    problem = problem_of(X, groups, 2)
+    random = np.linalg.qr(np.random.default_rng(0).normal(size=(8, 2)))[0]
+    least = problem.total_loss(problem.pca_basis)
+    assert problem.total_loss(fair.components_.T) - least < 0.3 * (
+        problem.total_loss(random) - least
+    )
+    np.testing.assert_allclose(fair.mean_, X.mean(axis=0), atol=1e-10)
+    np.testing.assert_allclose(fair.group_table_.variance, problem.traces, rtol=0.1)
+    np.testing.assert_allclose(fair.explained_variance_, fair.transform(X).var(axis=0), rtol=0.1)
+    assert set(fair.own_components_) == {"a", "b", "c"}
+    again = pickle.loads(pickle.dumps(fair)).partial_fit(X[:100], sensitive_features=groups[:100])
+    fair.partial_fit(X[:100], sensitive_features=groups[:100])
+    np.testing.assert_array_equal(again.components_, fair.components_)
+    fair.set_params(max_passes=1, validation_fraction=0).fit(X, sensitive_features=groups)
+    assert not hasattr(fair, "_streaming")
+    with pytest.warns(FairnessWarning, match="partial_fit starts anew"):
+        fair.partial_fit(X[:100], sensitive_features=groups[:100])
+
+
+def test_a_last_chunk_of_one_row_does_not_change_what_is_known_of_the_others():
+    X, groups = grouped_rows(n=1001)
+    fair = StochasticFairPCA(2, batch_size=100, whiten=True)
+    fair.partial_fit(X[:1000], sensitive_features=groups[:1000])
+    fair.partial_fit(X[1000:], sensitive_features=groups[1000:])
+    np.testing.assert_allclose(fair.mean_, X.mean(axis=0), atol=1e-10)
+    np.testing.assert_allclose(fair.transform(X).std(axis=0), 1.0, atol=0.2)
+    assert fair.group_table_.labels == ("a", "b", "c")
+
+
+def test_a_group_of_one_row_in_a_stream_is_learnt_from_wherever_it_comes():
+    X, groups = grouped_rows(n=600)
+    for place in range(0, 600, 13):
+        labels = groups.copy()
+        labels[place] = "z"
+        fair = StochasticFairPCA(2, batch_size=64, max_passes=1, certify=False, tol=10.0)
+        fair.set_params(n_iter_no_change=1, validation_fraction=0.3)
+        fair.fit_batches(chunks_of(X, labels, 150))
+        assert fair.n_steps_ > 0
+        assert fair.group_table_["z"]["rows"] == 1
+
+
+def test_a_stream_sorted_by_group_is_nearly_as_good_as_a_mixed_one():
+    X, groups = grouped_rows(n=3000)
+    order, spread = np.argsort(groups, kind="stable"), {}
+    for name, some in (("mixed", slice(None)), ("sorted", order)):
+        fair = StochasticFairPCA(2, batch_size=100, max_passes=30, validation_fraction=0)
+        fair.fit_batches(chunks_of(X[some], groups[some], 200))
+        spread[name] = fair.group_table_.largest_difference
+    plain = np.ptp(fair.group_table_.pca_disparity)
+    assert spread["mixed"] < 0.02 * plain
+    assert spread["sorted"] < 0.2 * plain
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_rows_of_files(tmp_path, suffix):
+    X, groups = grouped_rows()
+    frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(8)]).assign(group=groups)
+    for part, rows in enumerate((frame[:150], frame[150:])):
+        path = tmp_path / f"{part}.{suffix}"
+        rows.to_parquet(path) if suffix == "parquet" else rows.to_csv(path, index=False)
+    how = {"max_passes": 3, "batch_size": 64, "validation_fraction": 0}
+    batches = RowBatches(tmp_path, sensitive_features="group")
+    fair = StochasticFairPCA(2, **how).fit_batches(batches)
+    assert fair.feature_names_in_.tolist() == [f"x{i}" for i in range(8)]
+    assert fair.sensitive_names_ == ("group",)
+    np.testing.assert_allclose(
+        fair.group_table_.loss, problem_of(X, groups, 2).group_losses(fair.components_.T)
+    )
+    assert fair.transform(frame).shape == (400, 2)
+    parts = [(frame[:150], "group"), (frame[150:], "group")]
+    other = StochasticFairPCA(2, **how).fit_batches(parts)
+    np.testing.assert_allclose(other.components_, fair.components_, atol=1e-8)
+
+
+def test_memory_is_that_of_a_few_bases_and_never_a_square_matrix():
+    d, n, r = 40_000, 2000, 3
+    rng = np.random.default_rng(0)
+    rare = scipy.sparse.random(n, d - 50, 2e-4, format="csr", random_state=rng)
+    common = rng.normal(size=(n, 50)) * np.linspace(5.0, 1.0, 50)
+    common[: n // 2] = common[: n // 2, ::-1]
+    X = scipy.sparse.hstack([scipy.sparse.csr_matrix(common), rare], format="csr")
+    groups = np.repeat(["a", "b"], n // 2)
+    tracemalloc.start()
+    fair = StochasticFairPCA(r, max_passes=2, batch_size=256, validation_fraction=0)
+    fair.fit(X, sensitive_features=groups)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40 * 8 * d * r * 2  # d * d would be 3,000 times as much as 8 * d * r
+    assert fair.certificate_.status == "not certified"
+    assert "25.6 GB" in str(fair.certificate_)
+    assert fair.group_table_.largest_difference < np.ptp(fair.group_table_.pca_disparity)
+
+
+# Ugly data, bad input
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(["constant columns", "rank one", "all equal", "one row", "ties", "r = d"]),
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_ugly_rows_give_orthonormal_components(seed, kind):
+    X, groups = grouped_rows(n=60, d=5, seed=seed)
+    r = 5 if kind == "r = d" else 2
+    if kind == "constant columns":
+        X[:, 1:] = 7.0
+    elif kind == "rank one":
+        X = np.outer(X[:, 0], np.ones(5))
+    elif kind == "all equal":
+        X[:] = 3.0
+    elif kind == "one row":
+        groups[0] = "z"
+    elif kind == "ties":
+        X = np.vstack([np.eye(5)] * 12)
+    fair = StochasticFairPCA(r, max_passes=2, batch_size=20, certify=False)
+    fair.fit(X, sensitive_features=groups)
+    np.testing.assert_allclose(fair.components_ @ fair.components_.T, np.eye(r), atol=1e-7)
+    assert np.isfinite(fair.group_table_.loss).all()
+    assert (fair.group_table_.loss >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("choices", "said"),
+    [
+        ({"n_components": 0}, "n_components must be"),
+        ({"n_components": 9}, "between 1 and n_features=8"),
+        ({"batch_size": 0}, "batch_size must be"),
+        ({"validation_fraction": 0.5}, "validation_fraction must be below 0.5"),
+        ({"step": "long"}, "step must be one of"),
+        ({"step_size": 0.0}, "step_size must be positive"),
+        ({"step_size": np.inf}, "step_size must be"),
+        ({"step_size": "long"}, "step_size must be"),
+        ({"variance_reduction": "all"}, "variance_reduction must be one of"),
+        ({"certify": "yes"}, "certify must be one of"),
+        ({"max_passes": 1.5}, "max_passes must be"),
+        ({"random_state": "x"}, "random_state must be"),
+    ],
+)
+def test_bad_parameters_are_one_sentence(choices, said):
+    X, groups = grouped_rows()
+    with pytest.raises(ValueError, match=said):
+        StochasticFairPCA(2).set_params(**choices).fit(X, sensitive_features=groups)
+
+
+def test_bad_streams_are_one_sentence():
+    X, groups = grouped_rows()
+    fair = StochasticFairPCA(2)
+    with pytest.raises(ValueError, match="gone through only once"):
+        fair.fit_batches(iter(chunks_of(X, groups)))
+    with pytest.raises(ValueError, match="pairs of rows and their sensitive features, not a str"):
+        fair.fit_batches(["rows"])
+    with pytest.raises(ValueError, match="There are no batches"):
+        fair.fit_batches([])
+    with pytest.raises(ValueError, match="5 features, but StochasticFairPCA is expecting 8"):
+        fair.fit_batches([(X, groups), (X[:, :5], groups)])
+    X[3, 1] = 1e100
+    with pytest.raises(ValueError, match=r"values beyond 1e\+60: rescale"):
+        fair.fit(X, sensitive_features=groups)
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        fair.fit(X, sensitive_features=groups)
+
+
+def test_forgotten_groups_are_said():
+    X, groups = grouped_rows()
+    fair = StochasticFairPCA(2, max_passes=1, validation_fraction=0)
+    with pytest.warns(FairnessWarning, match="There are no groups"):
+        fair.fit(X)
+    with pytest.warns(FairnessWarning, match="There are no groups"):
+        fair.fit_batches([(X, None)])
+    with pytest.warns(FairnessWarning, match="y is ignored, and there are no groups"):
+        clone(fair).partial_fit(X, groups)
+    with pytest.raises(ValueError, match="with all rows or with none, and earlier ones had them"):
+        fair.fit_batches([(X, groups), (X, None)])
+    with pytest.raises(ValueError, match="with all rows or with none"):
+        clone(fair).partial_fit(X, sensitive_features=groups).partial_fit(X)
+
+
+def test_streams_that_change_are_refused():
+    X, groups = grouped_rows()
+
+    class Shuffled:
+        def __init__(self):
+            self.passes = 0
+
+        def __iter__(self):
+            self.passes += 1
+            return iter(chunks_of(X, groups, 100 + self.passes))
+
+    with pytest.raises(ValueError, match="The chunks of this pass are not those of the first"):
+        StochasticFairPCA(2, max_passes=3).fit_batches(Shuffled())
+    fair = StochasticFairPCA(2).partial_fit(X, sensitive_features=groups)
+    with pytest.raises(ValueError, match="differs from that of earlier calls, 2"):
+        fair.set_params(n_components=3).partial_fit(X, sensitive_features=groups)
+    torch = import_torch()
+    steps = fair.set_params(n_components=2).n_steps_
+    with pytest.raises(ValueError, match="same library: those before were of NumPy"):
+        fair.partial_fit(torch.tensor(X), sensitive_features=groups)
+    with pytest.raises(ValueError, match="sparse tensor"):
+        fair.fit(torch.tensor(X).to_sparse(), sensitive_features=groups)
+    assert fair.partial_fit(X[:50], sensitive_features=groups[:50]).n_steps_ == steps + 1
+
+
+def test_rows_without_labels_are_counted_once():
+    X, groups = grouped_rows()
+    labels = groups.astype(object)
+    labels[[3, 250]] = None
+    fair = StochasticFairPCA(2, max_passes=3, validation_fraction=0, missing_labels="drop")
+    with pytest.warns(FairnessWarning, match="2 of 400") as caught:
+        fair.fit_batches(chunks_of(X, labels))
+    assert len(caught) == 1
+    assert fair.group_table_.count.sum() == 398
+    for fit in (
+        lambda: fair.fit(X, sensitive_features=np.full(400, None)),
+        lambda: fair.fit_batches(chunks_of(X, np.full(400, None))),
+    ):
+        with pytest.raises(ValueError, match="missing in all"):
+            fit()
+
+
+def test_a_series_with_the_name_of_a_feature_is_like_one_without():
+    X, groups = grouped_rows()
+    frame = pd.DataFrame(X, columns=list("stuvwxyz")).assign(code=(groups == "a").astype(int))
+    parts = [(frame[:200], frame.code[:200]), (frame[200:], frame.code[200:])]
+    fair = StochasticFairPCA(2, max_passes=2, validation_fraction=0).fit_batches(parts)
+    assert fair.n_features_in_ == 9
+
+
+def test_where_pca_is_fairer_it_is_returned_and_said():
+    X, groups = grouped_rows(n=900, k=8)
+    fair = StochasticFairPCA(3, max_passes=1, validation_fraction=0, certify=False, step_size=1e-3)
+    with pytest.warns(ConvergenceWarning, match="No subspace fairer than that of ordinary PCA"):
+        fair.fit(np.where(groups == "a", 4, 1)[:, None] * X, sensitive_features=groups)
+    np.testing.assert_allclose(fair.group_table_.loss, fair.group_table_.pca_loss)
+    cosines = np.linalg.svd(fair.components_ @ fair.pca_components_.T)[1]
+    np.testing.assert_allclose(cosines, 1.0)
+
+
+def test_where_the_worst_off_group_is_worse_off_that_is_said():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 30, 1500)
+    shapes = rng.normal(size=(30, 12, 12)) * np.geomspace(1, 0.1, 12)
+    X = np.einsum("nij,nj->ni", shapes[groups], rng.normal(size=(1500, 12)))
+    fair = StochasticFairPCA(3, max_passes=2, validation_fraction=0, certify=False)
+    with pytest.warns(ConvergenceWarning, match="The worst-off group is worse off than"):
+        fair.fit(X, sensitive_features=groups.astype(str))
+
+
+def test_each_pass_is_shown_where_that_is_asked_for(capsys):
+    X, groups = grouped_rows()
+    fair = StochasticFairPCA(2, max_passes=2, verbose=True, validation_fraction=0)
+    fair.fit(X, sensitive_features=groups)
+    assert capsys.readouterr().out.splitlines() == ["pass 1 of at most 2", "pass 2 of at most 2"]
