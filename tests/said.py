@@ -2,7 +2,7 @@
 
 from fairpca.text import laid_out
 
-_CAUTION = "fairpca: warning: Read with care: "
+_CAUTION = "fairpca: warning: Too few rows to be judged: "
 
 
 def without_cautions(text):

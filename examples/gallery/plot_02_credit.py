@@ -15,7 +15,6 @@ education, three tenths of whom are kept aside, show how much of it can be lost.
 #
 # Fits to these rows warn that what they find for some groups may be chance. That is the point here,
 # so the warning is silenced.
-import warnings
 from functools import partial
 
 import numpy as np
@@ -24,8 +23,6 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
 from fairpca import FairPCA, audit
 from fairpca.datasets import load_credit
-
-warnings.filterwarnings("ignore", "Read with care")
 
 load = partial(load_credit, sensitive="education", keep_sensitive=False, as_frame=False)
 parts = [load(subset="train"), load(subset="test")]

@@ -7,7 +7,6 @@ subspace, each point with a certificate. Adult by race, prepared as in the first
 """
 
 # %%
-import warnings
 
 from matplotlib import pyplot as plt
 from sklearn.compose import make_column_transformer
@@ -16,8 +15,6 @@ from sklearn.preprocessing import StandardScaler
 from fairpca import pareto_front
 from fairpca.datasets import load_adult
 from fairpca.plotting import DisparityDisplay, FrontDisplay
-
-warnings.filterwarnings("ignore", "Read with care")  # of "Other", 271 rows
 
 adult = load_adult(encoding="onehot", sensitive="race", keep_sensitive=False)
 numbers = [name for name in adult.data if "=" not in name]

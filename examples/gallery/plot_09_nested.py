@@ -10,7 +10,6 @@ components are fair at every number of them.
 # %%
 # Adult by race: 13 columns, categories as codes, race left out. ``nesting_`` has the price of the
 # order.
-import warnings
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -18,8 +17,6 @@ from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairPCA
 from fairpca.datasets import load_adult
-
-warnings.filterwarnings("ignore", "Read with care")  # of two small groups
 
 adult = load_adult(sensitive="race", keep_sensitive=False, as_frame=False)
 X, race = StandardScaler().fit_transform(adult.data), adult.sensitive_features

@@ -7,7 +7,6 @@ values alone (all women, all Black people), or both. Adult, prepared as in the f
 """
 
 # %%
-import warnings
 
 from matplotlib import pyplot as plt
 from sklearn.compose import make_column_transformer
@@ -16,8 +15,6 @@ from sklearn.preprocessing import StandardScaler
 from fairpca import FairPCA, audit
 from fairpca.datasets import load_adult
 from fairpca.plotting import DisparityDisplay
-
-warnings.filterwarnings("ignore", "Read with care")  # of groups of 109 to 1,555 rows
 
 adult = load_adult(encoding="onehot", sensitive=["sex", "race"], keep_sensitive=False)
 numbers = [name for name in adult.data if "=" not in name]

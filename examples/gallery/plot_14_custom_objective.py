@@ -9,7 +9,6 @@ of its variance; below that every missing per cent hurts, above it nothing does.
 # %%
 # An objective has a value and a gradient
 # ---------------------------------------
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,8 +48,6 @@ class ShareForAll:
 # %%
 # Adult by race (13 columns, categories as codes, race left out), reduced to five
 # --------------------------------------------------------------------------------
-warnings.filterwarnings("ignore", "Read with care")  # of "Other", 271 rows
-
 adult = load_adult(sensitive="race", keep_sensitive=False, as_frame=False)
 X, race = StandardScaler().fit_transform(adult.data), adult.sensitive_features
 solver = ParetoDescent([TotalLoss(), ShareForAll()], n_restarts=5)

@@ -11,7 +11,6 @@ rounding.
 # Adult by sex, in batches of 1,000
 # ---------------------------------
 # ``partial_fit`` takes a batch and finds the fair subspace of all rows so far.
-import warnings
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -19,8 +18,6 @@ from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairPCA, GroupMoments
 from fairpca.datasets import load_adult
-
-warnings.filterwarnings("ignore", "Read with care")  # of the first 1,000 rows
 
 adult = load_adult(keep_sensitive=False, as_frame=False)
 X, sex = StandardScaler().fit_transform(adult.data), adult.sensitive_features

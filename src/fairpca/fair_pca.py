@@ -28,7 +28,7 @@ from fairpca.data import (
     warn_of_no_groups,
 )
 from fairpca.exceptions import warn_user
-from fairpca.generalization.cautions import TO_FIT, TRIED, warn_of_cautions, warn_of_one_group
+from fairpca.generalization.cautions import warn_of_few_rows, warn_of_one_group
 from fairpca.generalization.cross_fit import (
     CrossFit,
     check_shrinkage,
@@ -767,10 +767,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
             if state is not None:
                 self._partial_fit_state = state
             warn_of_certificate(solution.certificate)
-            advice = TRIED if self.shrinkage == "auto" else TO_FIT
-            said = {"advice": advice, "choice": judged and judged.caution}
-            shrunk = self.shrinkage_ > 0.0
-            warn_of_cautions(problem, self.group_table_, grouped_data, shrunk=shrunk, **said)
+            warn_of_few_rows(problem)
 
     def _check_parameters(self) -> Solver:
         return checked_solver(self)

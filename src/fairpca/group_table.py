@@ -120,6 +120,9 @@ class GroupTable:
         the reduction was fitted to.
     intervals : GroupIntervals or None
         How surely the rows tell the losses and disparities, where there were rows: of `audit`.
+    p_value : array of shape (k,), or None
+        Of a permutation test: how often random groups of the same sizes have a disparity with
+        ordinary PCA that is as large, allowing for the number of groups. From `audit`.
     held_out : pair of arrays of shape (k,), or None
         The disparities with ordinary PCA and with the reduction, estimated for people who are not
         among the rows, where folds of them were held out: see `FairPCA.cross_fit_`.
@@ -175,6 +178,7 @@ class GroupTable:
     intervals: GroupIntervals | None = None
     notes: tuple[str, ...] = ()
     held_out: tuple[Array, Array] | None = None
+    p_value: Array | None = None
 
     @classmethod
     def from_problem(
@@ -291,6 +295,8 @@ class GroupTable:
             ends = getattr(self.intervals, name)
             columns[f"{self.name} {name} low"] = ends[:, 0].tolist()
             columns[f"{self.name} {name} high"] = ends[:, 1].tolist()
+        if self.p_value is not None:
+            columns[f"{pca} disparity p-value"] = self.p_value.tolist()
         return columns
 
     def to_frame(self) -> Any:

@@ -36,7 +36,7 @@ from fairpca.certificate import Certificate, warn_of_certificate
 from fairpca.criteria import Criterion
 from fairpca.data import GroupedData, warn_of_no_groups
 from fairpca.fair_pca import checked_solver
-from fairpca.generalization.cautions import TO_MERGE, warn_of_cautions, warn_of_one_group
+from fairpca.generalization.cautions import warn_of_few_rows, warn_of_one_group
 from fairpca.group_table import GroupTable
 from fairpca.groups import (
     Codes,
@@ -580,7 +580,7 @@ class KernelFairPCA(PreimageReduction):
         self._set_shares(problem, grouped_data.group_sums(outside) / grouped_data.moments.count)
         self._learn_preimages()
         warn_of_certificate(solution.certificate)
-        warn_of_cautions(problem, self.group_table_, grouped_data, advice=TO_MERGE, columns=False)
+        warn_of_few_rows(problem)
         return self
 
     def reconstruction_errors(self, X: Any) -> Array:

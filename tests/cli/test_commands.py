@@ -534,7 +534,7 @@ def test_warnings_are_one_line_and_not_said_twice(folder, capsys):
     frame.to_csv("bad.csv", index=False)
     assert main(["fit", BAD, *ON, "--solver", "lagrangian"]) == 0
     shown = capsys.readouterr()
-    assert "fairpca: warning: Read with care: " in shown.err
+    assert "fairpca: warning: Too few rows to be judged: " in shown.err
     assert "'only one' (1 row)" in shown.err
     assert shown.err.count("\n") == 1
     assert "groups" in shown.out

@@ -715,7 +715,7 @@ def test_values_that_cannot_be_used(value, words):
 def test_groups_of_a_single_row_are_named():
     X, groups = two_groups()
     labels = ["lonely", *groups[1:]]
-    with pytest.warns(FairnessWarning, match=r"^Read with care: .*'lonely' \(1 row\)") as caught:
+    with pytest.warns(FairnessWarning, match=r"^Too few rows .*'lonely' \(1 row\)") as caught:
         FairPCA(3, criterion="minmax").fit(X, sensitive_features=labels)
     assert len(caught) == 1
 

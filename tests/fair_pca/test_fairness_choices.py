@@ -65,7 +65,7 @@ def test_the_default_leaves_nobody_worse_off_than_the_worst_off_with_pca(by_race
     for r in range(1, 13):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            warnings.filterwarnings("ignore", "Read with care: ")  # of small groups
+            warnings.filterwarnings("ignore", "Too few rows to be judged")
             fair = FairPCA(r).fit(X, sensitive_features=groups)
         own = own_losses(X, groups, r)
         ours = losses(X, groups, fair.components_) - own

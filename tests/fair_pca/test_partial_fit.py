@@ -180,7 +180,7 @@ def test_fit_moments_warns_as_fit_does():
     assert caught[0].filename == __file__
     FairPCA(2, groups=None).fit_moments(GroupMoments.from_rows(X))
     groups[groups == 1], groups[0] = 0, 1
-    with pytest.warns(FairnessWarning, match=r"^Read with care: .*'1' \(1 row\)"):
+    with pytest.warns(FairnessWarning, match=r"^Too few rows .*'1' \(1 row\)"):
         FairPCA(2).fit_moments(GroupMoments.from_rows(X, groups))
     rng = np.random.default_rng(0)
     apart = np.concatenate(

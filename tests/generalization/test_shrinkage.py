@@ -415,8 +415,7 @@ def test_many_more_columns_than_rows(few, d):
     rng = np.random.default_rng(10)
     X = rng.normal(size=(90, d)) * np.sqrt(5 / np.arange(1, d + 1))
     labels = np.repeat(list("abc"), (50, 25, 15))
-    with pytest.warns(FairnessWarning, match="nothing better can be learnt"):
-        fair = FairPCA(3, shrinkage="auto").fit(X, sensitive_features=labels)
+    fair = FairPCA(3, shrinkage="auto").fit(X, sensitive_features=labels)
     assert np.isinf(fair.shrinkage_)
     same_subspace(fair.components_, PCA(3).fit(X).components_)
     # Groups that differ so much that few rows tell.
@@ -497,23 +496,10 @@ def test_problems_take_moments_with_folds_as_those_of_their_groups():
         moments.overlapping("marginals")
 
 
-def test_an_automatic_zero_says_what_the_default_says(few):
-    X = np.random.default_rng(0).normal(size=(200, 6))
-    labels = np.repeat(list("abcd"), [140, 30, 20, 10])
-    fair = FairPCA(2, shrinkage="auto")
-    with pytest.warns(FairnessWarning, match="Read with care") as caught:
-        fair.fit(X, sensitive_features=labels)
-    (text,) = [str(warning.message) for warning in caught]
-    assert ("no shrinkage did clearly better on held-out rows" in text) == (fair.shrinkage_ == 0.0)
-    assert ("Ordinary PCA was chosen" in text) == np.isinf(fair.shrinkage_)
-    assert "shrinkage=" not in text
-
-
 def test_choosing_pca_is_said():
     X, _ = drawn(11, (400,), d=12)
     labels = np.random.default_rng(0).permutation(np.repeat(list("abc"), (360, 25, 15)))
-    with pytest.warns(FairnessWarning, match="Read with care: Ordinary PCA was chosen"):
-        fair = FairPCA(3, shrinkage="auto").fit(X, sensitive_features=labels)
+    fair = FairPCA(3, shrinkage="auto").fit(X, sensitive_features=labels)
     assert np.isinf(fair.shrinkage_)
     assert "Ordinary PCA was chosen" in str(fair.cross_fit_)
     assert str(fair.certificate_).startswith("Every group's covariance was replaced")
@@ -560,8 +546,6 @@ def test_moments_with_folds_serve_a_plain_fit_and_say_what_lies_beyond():
     assert plain.group_table_.held_out is None
     assert fair.cross_fit_.candidates == (0.0, np.inf)
     assert fair.cross_fit_.shrinkage == 0.0
-    with pytest.warns(FairnessWarning, match='use FairPCA\\(shrinkage="auto"\\)'):
-        FairPCA(2).fit_moments(GroupMoments.from_rows(*drawn(13, apart=0.0), folds=True))
     again = fair.fit(X, sensitive_features=labels)
     assert not hasattr(again, "cross_fit_")
 
@@ -616,11 +600,11 @@ def test_models_keep_what_shrinkage_did(few, tmp_path):
         assert (loaded.group_table_.held_out is None) == (shrinkage != "auto")
 
 
-def test_one_warning_of_the_choice_however_many_dimensions_are_tried(few):
+def test_one_warning_however_many_dimensions_are_tried(few):
     X = np.random.default_rng(2).normal(size=(12, 200))
     with pytest.warns(FairnessWarning) as caught:
         FairPCA(0.9, shrinkage="auto").fit(X, sensitive_features=["a"] * 8 + ["b"] * 4)
-    assert ["was chosen" in str(each.message) for each in caught] == [True]
+    assert [str(each.message)[:7] for each in caught] == ["Too few"]
 
 
 def test_solvers_warn_of_the_fit_alone(few):

@@ -589,7 +589,7 @@ def test_warnings_of_groups_point_at_the_caller():
     X, _ = rows_and_groups()
     one_row = np.where(np.arange(len(X)) == 0, "few", "many")
     for make in (pareto_front, report):
-        with pytest.warns(FairnessWarning, match=r"^Read with care: .*'few' \(1 row\)") as caught:
+        with pytest.warns(FairnessWarning, match=r"^Too few rows .*'few' \(1 row\)") as caught:
             make(X, sensitive_features=one_row, n_components=2, n_points=2)
         assert caught[0].filename == __file__
 

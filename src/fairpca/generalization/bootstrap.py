@@ -212,17 +212,26 @@ def measure_intervals(
 def own_pieces(problem: Problem, group: int, n_values: int, seed: int) -> Pieces:
     """Pieces of a group of a problem, whose own subspace is to be found again."""
     center, r = problem.moments.total_mean, problem.n_components
-    width = max(_COLUMNS, 2 * r + _MORE_COLUMNS)
-    directions = np.eye(len(center))
-    if len(center) > width:
-        own = problem.own_subspaces[group]
-        matrix = problem.weighted_sum(np.eye(problem.n_groups)[group])
-        others = np.random.default_rng(seed).normal(size=(len(center), width - r))
-        for _ in range(_POWER_STEPS):
-            directions = np.linalg.qr(np.hstack([own, matrix @ others]))[0]
-            others = directions[:, r:]
+    matrix = problem.weighted_sum(np.eye(problem.n_groups)[group])
+    directions = leading_directions(matrix, problem.own_subspaces[group], seed)
     n_rows = int(problem.moments.count[group])
     return Pieces(center, n_values, n_rows, seed, n_components=r, directions=directions)
+
+
+def leading_directions(matrix: Array, known: Array, seed: int) -> Array:
+    """Directions in which a subspace is looked for: all, or with many columns the leading ones.
+
+    `known` are the first ones, (d, r); the others are found by a power iteration.
+    """
+    d, r = known.shape
+    width = max(_COLUMNS, 2 * r + _MORE_COLUMNS)
+    directions = np.eye(d)
+    if d > width:
+        others = np.random.default_rng(seed).normal(size=(d, width - r))
+        for _ in range(_POWER_STEPS):
+            directions = np.linalg.qr(np.hstack([known, matrix @ others]))[0]
+            others = directions[:, r:]
+    return directions
 
 
 def group_seeds(rng: np.random.Generator, k: int) -> list[int]:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.types import Array
 from fairpca.choices import BASELINES
-from fairpca.data import prepare_data
+from fairpca.data import GroupedData, prepare_data
 from fairpca.fair_pca import Baselines, baselines_of
 from fairpca.generalization.bootstrap import (
     SEED,
@@ -29,7 +29,8 @@ from fairpca.generalization.bootstrap import (
     own_pieces,
     unbiased_ends,
 )
-from fairpca.generalization.cautions import TO_AUDIT, warn_of_cautions
+from fairpca.generalization.cautions import dominant_column, warn_of_few_rows
+from fairpca.generalization.permutation_test import PermutationTest, permutation_test
 from fairpca.group_table import GroupIntervals, GroupTable
 from fairpca.groups import GROUPINGS, chosen_columns, named_columns, without_columns
 from fairpca.inspection.pipelines import find_reduction
@@ -92,9 +93,10 @@ def audit(
         not among them then have no disparity.
     n_resamples : int, default=200
         How often the rows of each group are resampled (bootstrap) for the intervals; 0 leaves the
-        intervals out. Groups of fewer than 30 rows, or 5 for each dimension, have none.
+        intervals and the permutation test out. Groups of fewer than 30 rows, or 5 for each
+        dimension, have no interval.
     random_state : int or None, default=None
-        Seed of the resampling; None is a fixed seed too.
+        Seed of the resampling and of the test; None is a fixed seed too.
 
     Returns
     -------
@@ -175,11 +177,7 @@ def audit(
         members = np.flatnonzero(grouped_data.members(group))
         auditor.add(group, rows, members, errors, grouped_data.weights)
         auditor.finish(group)
-    table = auditor.table()
-    if auditor.problem is not None:
-        at_hand = None if in_space else grouped_data
-        warn_of_cautions(auditor.problem, table, at_hand, advice=TO_AUDIT)
-    return table
+    return auditor.table(replace(grouped_data, rows=rows))
 
 
 def entering(X: Any, estimator: Any, names: Sequence[str]) -> Any:
@@ -263,7 +261,7 @@ class Auditor:
         self._loss_sums, self._sums = np.zeros(k), np.zeros((_N_VALUES, k))
         self._draws, self._quantiles = np.full((3, k, n_resamples), np.nan), np.full(k, np.nan)
         rng = np.random.default_rng(SEED if random_state is None else random_state)
-        self._seeds = group_seeds(rng, k)
+        self._seeds, self._seed = group_seeds(rng, k), random_state
         self._pieces: dict[int, Pieces] = {}
 
     def _pieces_of(self, group: int) -> Pieces | None:
@@ -328,12 +326,16 @@ class Auditor:
             own = squares - drawn.own_gains(False)
         return np.array([loss, loss - own, loss - pca])
 
-    def table(self) -> GroupTable:
-        """The table of all that was taken."""
+    def table(self, grouped_data: GroupedData | None = None) -> GroupTable:
+        """The table of all that was taken; with the rows of the problem there is a test as well."""
         moments, loss = self._moments, self._loss_sums / self._moments.weight
+        test = None
         if self.problem is not None:
             variance, own = self.problem.traces, self.problem.own_losses
             pca = self.problem.group_losses(self.problem.pca_basis)
+            warn_of_few_rows(self.problem)
+            if grouped_data is not None and self._n_resamples and len(moments.labels) > 1:
+                test = permutation_test(self.problem, grouped_data, random_state=self._seed)
         else:
             variance, _, pca, own = np.maximum(self._sums / moments.weight, 0.0)
         intervals = self._intervals(loss, own, pca) if self._n_resamples else None
@@ -348,7 +350,8 @@ class Auditor:
             group_names=moments.group_names,
             baseline=self._baseline,
             intervals=intervals,
-            notes=tuple(self._notes(loss - own, intervals)),
+            p_value=None if test is None else test.p_values,
+            notes=tuple(self._notes(loss - own, intervals, test)),
         )
 
     def _intervals(self, loss: Array, own: Array, pca: Array) -> GroupIntervals:
@@ -377,7 +380,9 @@ class Auditor:
             least_rows=self._least_rows,
         )
 
-    def _notes(self, disparity: Array, intervals: GroupIntervals | None) -> list[str]:
+    def _notes(
+        self, disparity: Array, intervals: GroupIntervals | None, test: PermutationTest | None
+    ) -> list[str]:
         """What is to be said below the table."""
         notes, few = [], self._least_rows
         count = self._moments.count
@@ -396,6 +401,11 @@ class Auditor:
             if small:
                 names = self._listed(small, rows)
                 notes.append(f"The own PCA of {names} is from fewer than {few} training rows.")
+        if test is not None:
+            notes += self._of_test(test)
+        if self._known is None:
+            column = dominant_column(self._moments)
+            notes += [] if column is None else [column]
         if intervals is None:
             return notes
         if intervals.extremes is not None and intervals.difference is not None:
@@ -421,6 +431,19 @@ class Auditor:
             f"The rows cannot tell the disparities of {worst} and {best} apart: their difference "
             f"may be anything from {low} to {high} (95 % interval{family})."
         )
+
+    def _of_test(self, test: PermutationTest) -> list[str]:
+        """Groups whose disparity with ordinary PCA is not significant."""
+        alike = [int(i) for i in np.flatnonzero(~test.exceeds_null)]
+        if not alike:
+            return []
+        one = "These rows have no significant difference between the groups"
+        if len(alike) < len(test.p_values):
+            one = f"The disparity of {self._listed(alike)} is not significant"
+        return [
+            f"{one}: with ordinary PCA, random groups of the same sizes have disparities as large "
+            "(permutation test, 5 % level, adjusted for the number of groups)."
+        ]
 
     def _listed(self, groups: Sequence[int], count: Sequence[int] | None = None) -> str:
         """Groups with their rows, the smallest first."""

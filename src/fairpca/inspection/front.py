@@ -19,8 +19,7 @@ from fairpca.criteria import AtMost, Criterion, Equal
 from fairpca.data import GroupedData, prepare_data
 from fairpca.exceptions import FairnessWarning
 from fairpca.fair_pca import FairPCA, listening
-from fairpca.generalization.cautions import warn_of_cautions, warn_of_one_group
-from fairpca.group_table import GroupTable
+from fairpca.generalization.cautions import warn_of_few_rows, warn_of_one_group
 from fairpca.groups import GROUPINGS
 from fairpca.problem import Problem
 from fairpca.solution import Solution
@@ -650,8 +649,7 @@ def front_of(
         progress=progress,
         **limits,
     )
-    table = GroupTable.from_problem(problem, front[-1].group_losses, "fair")
-    warn_of_cautions(problem, table, grouped_data)
+    warn_of_few_rows(problem)
     return front
 
 

@@ -514,6 +514,7 @@ class ShrinkageDisplay(Display):
     >>> from fairpca import FairPCA
     >>> from fairpca.plotting import ShrinkageDisplay
     >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+    >>> X[280:] = X[280:, ::-1]
     >>> fair = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=["a"] * 280 + ["b"] * 20)
     >>> ShrinkageDisplay.from_estimator(fair).ax_.get_xlabel()
     'shrinkage in rows'

@@ -482,8 +482,8 @@ class Facts:
         The data, with the names of its columns.
     intervals : Intervals or None
         Of the measures with ordinary PCA and at each point.
-    indistinct : boolean array of shape (k,)
-        Groups that the rows cannot tell from chance.
+    significant : boolean array of shape (k,)
+        Groups that differ significantly from random ones with ordinary PCA.
 
     Attributes
     ----------
@@ -518,10 +518,10 @@ class Facts:
         groups: list[str],
         data: DataFacts,
         intervals: Intervals | None,
-        indistinct: NDArray[np.bool_],
+        significant: NDArray[np.bool_],
     ) -> None:
         self.front, self.groups, self.data = front, groups, data
-        self.indistinct = indistinct
+        self.significant = significant
         self.measured = MeasureWords(front)
         self.problem = problem = front.problem
         self.pca_measures = problem.measures(problem.pca_basis)
@@ -531,7 +531,7 @@ class Facts:
         some = problem.traces > NO_VARIANCE * problem.traces.max()
         self.enough = some & (problem.moments.count >= few_rows(problem.n_components))
         # Who is said to lose more must not do so by chance; who loses less may.
-        telling = self.enough & ~indistinct
+        telling = self.enough & significant
         worst = next((x for x in (telling, self.enough, some) if x.any()), some | True)
         best = next((x for x in (self.enough, some) if x.any()), some | True)
         self.worst = int(np.where(worst, self.pca_measures, -np.inf).argmax())
@@ -541,7 +541,7 @@ class Facts:
             found = intervals.of_difference(self.pca_measures, 0, self.worst, self.best)
             self.difference = found if np.isfinite(found).all() else None
             low, high = intervals.low[0], intervals.high[0]
-            if low[self.best] > 0.0 and not indistinct[self.best]:
+            if low[self.best] > 0.0 and significant[self.best]:
                 ends = low[self.worst] / high[self.best], high[self.worst] / low[self.best]
                 self.ratios = float(ends[0]), float(ends[1])
         self.evidence = "sure"

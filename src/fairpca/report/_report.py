@@ -28,8 +28,7 @@ from fairpca.criteria import Criterion
 from fairpca.data import GroupedData
 from fairpca.files.atomic import replacing
 from fairpca.generalization.bootstrap import SEED, Intervals, check_resamples, measure_intervals
-from fairpca.generalization.chance import indistinct_groups
-from fairpca.group_table import GroupTable
+from fairpca.generalization.permutation_test import permutation_test
 from fairpca.inspection.front import ParetoFront, gathered_front
 from fairpca.problem import Problem
 from fairpca.report._facts import DataFacts, Facts, MeasureWords, describe
@@ -147,7 +146,7 @@ MOST_GROUPS = 40
 def summarise(
     front: ParetoFront,
     intervals: Intervals | None,
-    indistinct: NDArray[np.bool_],
+    significant: NDArray[np.bool_],
     *,
     title: str,
     code: str,
@@ -164,7 +163,7 @@ def summarise(
             for text, count in zip(texts, moments.count, strict=True)
         ]
     )
-    facts = Facts(front, groups, data, intervals, indistinct)
+    facts = Facts(front, groups, data, intervals, significant)
     # Those of too few rows come last, whatever they lose.
     order = np.lexsort((-facts.pca_measures, ~facts.enough))
     measured = facts.measured
@@ -334,8 +333,8 @@ class Report:
     code : str
         What the page shows under "Reproduce this"; ``{point}`` in it stands for the number of
         the point that the slider is at.
-    indistinct : boolean array of shape (k,)
-        Groups that the rows cannot tell from chance.
+    significant : boolean array of shape (k,)
+        Groups that differ significantly from random ones with ordinary PCA.
     data : DataFacts
         What there is to say about the columns.
     least_named : int
@@ -363,7 +362,7 @@ class Report:
     intervals: Intervals | None
     title: str
     code: str
-    indistinct: NDArray[np.bool_]
+    significant: NDArray[np.bool_]
     data: DataFacts
     least_named: int
     places: dict[str, Any] | None
@@ -374,7 +373,7 @@ class Report:
         return summarise(
             self.front,
             self.intervals,
-            self.indistinct,
+            self.significant,
             title=self.title,
             code=self.code,
             data=self.data,
@@ -586,12 +585,11 @@ def report(
             "least_named": least_named,
         }
         code = _python_code(options, shown, weighted=sample_weight is not None)
-    fairest = GroupTable.from_problem(front.problem, front[-1].group_losses, "fair")
-    indistinct = indistinct_groups(front.problem, fairest, grouped_data)
+    test = permutation_test(front.problem, grouped_data, random_state=random_state)
     data = describe(grouped_data, front.problem.moments, data_name, columns, least_named, left_out)
     rng = np.random.default_rng(SEED if random_state is None else random_state)
     places = places_of_rows(front, grouped_data, rows_shown, least_named, rng)
-    made = (front, intervals, harmless(title), harmless(code), indistinct)
+    made = (front, intervals, harmless(title), harmless(code), test.exceeds_null)
     return Report(*made, data, least_named, places)
 
 

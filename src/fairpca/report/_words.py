@@ -1,12 +1,11 @@
 """What a report says in words: the finding, who pays for it, the part of chance, and warnings."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from fairpca.generalization.bootstrap import few_rows
-from fairpca.generalization.cautions import cautions
+from fairpca.generalization.cautions import dominant_column
 from fairpca.report._facts import Facts
 from fairpca.report._text import and_more, in_quotes, percent, rows, times
 
@@ -154,7 +153,7 @@ def _who_pays(facts: Facts) -> str:
             f"beyond what each must lose: {measured.amount(most)} against "
             f"{measured.amount(least)}{measured.of}."
         )
-    if facts.indistinct[facts.best] or (facts.difference and not _is_known(facts.ratios)):
+    if not facts.significant[facts.best] or (facts.difference and not _is_known(facts.ratios)):
         return (
             f"{start} the group {worst} loses more than the group {best}, beyond what each must "
             f"lose: {measured.amount(most)} against {measured.amount(least)}{measured.of}."
@@ -323,12 +322,12 @@ def warnings(facts: Facts) -> list[dict[str, str]]:
     """What a reader should know before using the result; each with a title and a text."""
     if len(facts.groups) == 1:
         return []
-    named: dict[str, Any] = {"groups": facts.groups, "features": facts.data.features}
     found: list[tuple[str, str]] = [
         *_small_groups(facts),
         *_repeated(facts),
         *(_about_equality(facts) if facts.front.over == "spread" else []),
-        *cautions(facts.problem, facts.indistinct, **named, quoted=in_quotes),
+        *_not_significant(facts),
+        *_one_column(facts),
     ]
     return [{"title": title, "text": text} for title, text in found]
 
@@ -350,6 +349,32 @@ def _small_groups(facts: Facts) -> Iterator[tuple[str, str]]:
             f"{facts.measured.verb}. No interval is given for them, and the finding does not "
             f"compare them.{decides}",
         )
+
+
+def _not_significant(facts: Facts) -> Iterator[tuple[str, str]]:
+    alike = [int(i) for i in np.flatnonzero(~facts.significant)]
+    if not alike or facts.pca_is_fair:
+        return
+    noun, count = facts.measured.noun, facts.problem.moments.count
+    by_chance = "as large" if facts.measured.measure.baseline == "own" else "as different"
+    if len(alike) == len(facts.groups):
+        start = "These rows have no significant difference between the groups: with"
+    else:
+        alike.sort(key=lambda i: int(count[i]))
+        names = [f"{in_quotes(facts.groups[i])} ({rows(int(count[i]))})" for i in alike]
+        start = f"Of {and_more(names, 5)} the {noun} is not significant: with"
+    yield (
+        "No significant difference",
+        f"{start} ordinary PCA, random groups of the same sizes have one {by_chance} (permutation "
+        "test, 5 % level, adjusted for the number of groups). What is fair to such a group here "
+        "may not be on new data: merge small groups, or use ordinary PCA.",
+    )
+
+
+def _one_column(facts: Facts) -> Iterator[tuple[str, str]]:
+    text = dominant_column(facts.problem.moments, facts.data.features, in_quotes)
+    if text is not None:
+        yield "One column decides", text
 
 
 def _repeated(facts: Facts) -> Iterator[tuple[str, str]]:

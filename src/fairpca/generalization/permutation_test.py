@@ -1,0 +1,174 @@
+"""Permutation test of the differences between groups in this sample.
+
+The null hypothesis is that the group of a row is independent of its values and of its weight. Then
+every assignment of the labels to the rows is equally likely. Random ones give the null distribution
+of the groups' measures with ordinary PCA, which does not depend on the labels.
+
+Measures of small groups vary more, so each group is standardised by its own null distribution. A
+disparity is significant where it is larger than by chance; any other measure where it is smaller or
+larger. The p-values are adjusted for the number of groups, with the largest statistic of each
+permutation (Westfall and Young, 1993): if no group differs, one is called significant in at most
+one of 20 samples.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from fairpca._linalg.types import Array
+from fairpca.data import GroupedData
+from fairpca.generalization.bootstrap import SEED, leading_directions
+from fairpca.measures import AffineMeasure
+from fairpca.problem import Problem
+
+N_PERMUTATIONS = 199
+"""The smallest p-value is one over this number plus one."""
+
+LEVEL = 0.05
+"""Significance level."""
+
+_MOST_VALUES = 2**19
+"""Numbers of the rows that are permuted at most; of more rows, a random sample."""
+
+_ROUNDING = 1e-12
+"""Standard deviation, relative to all variance, that is rounding; such numbers are tied."""
+
+
+@dataclass(frozen=True, eq=False)
+class PermutationTest:
+    """Result of a permutation test.
+
+    Attributes
+    ----------
+    statistic : array of shape (k,)
+        Measures of the groups, standardised by the mean and standard deviation of the null
+        distribution.
+    p_values : array of shape (k,)
+        Adjusted for the number of groups.
+    n_permutations : int
+        Number of random permutations.
+    """
+
+    statistic: Array
+    p_values: Array
+    n_permutations: int
+
+    @property
+    def exceeds_null(self) -> NDArray[np.bool_]:
+        """Groups with a significant difference, at the level of 5 %; (k,)."""
+        return np.asarray(self.p_values <= LEVEL)
+
+
+@dataclass(frozen=True, eq=False)
+class RowSample:
+    """Rows that are permuted, one part of the table after the other.
+
+    Attributes
+    ----------
+    rows : array of shape (n, m)
+        Deviations from the mean of all rows, times the square root of the weight.
+    sums : array of shape (n, 3)
+        Weight, squared norm and what ordinary PCA keeps of it; the last two times the weight.
+    sizes : integer array of shape (n_parts,)
+        Number of rows of each part.
+    members : array of shape (k, n_parts)
+        1 for the parts that a group consists of, 0 for others.
+    """
+
+    rows: Array
+    sums: Array
+    sizes: NDArray[np.int64]
+    members: Array
+
+    @classmethod
+    def from_data(
+        cls, problem: Problem, grouped_data: GroupedData, rng: np.random.Generator
+    ) -> Self:
+        """Rows with a positive weight, or a random sample of them."""
+        codes, given = np.asarray(grouped_data.codes), grouped_data.weights
+        weights = np.ones(len(codes)) if given is None else given
+        directions = leading_directions(problem.total_matrix, problem.pca_basis, SEED)
+        order = rng.permutation(np.flatnonzero((codes >= 0) & (weights > 0.0)))
+        order = order[: _MOST_VALUES // directions.shape[1]]
+        order = order[np.argsort(codes[order], kind="stable")]
+        parts = np.eye(problem.n_groups) if grouped_data.parts is None else grouped_data.parts
+        found = grouped_data.rows[order]
+        dense = found.toarray() if scipy.sparse.issparse(found) else found
+        rows = np.subtract(dense, problem.moments.total_mean, dtype=np.float64)
+        rows *= (np.sqrt(weights[order]) / np.sqrt(problem.scale))[:, None]
+        kept = np.square(rows @ problem.pca_basis).sum(axis=1)
+        sums = np.column_stack([weights[order], np.square(rows).sum(axis=1), kept])
+        if directions.shape[1] < rows.shape[1]:
+            rows = rows @ directions
+        sizes = np.bincount(codes[order], minlength=parts.shape[1])
+        return cls(rows, sums, sizes, parts.astype(np.float64))
+
+    def measures(self, problem: Problem, order: NDArray[np.intp]) -> Array:
+        """Measures of the groups if the rows of the parts are these; (k,)."""
+        ends = np.cumsum(self.sizes)[:-1]
+        second = np.array([part.T @ part for part in np.split(self.rows[order], ends)])
+        sums = np.array([part.sum(axis=0) for part in np.split(self.sums[order], ends)])
+        weight, trace, kept = (self.members @ sums).T
+        weight = np.where(weight > 0.0, weight, 1.0)  # groups without rows in the sample
+        second = np.tensordot(self.members, second, axes=1) / weight[:, None, None]
+        own = np.linalg.eigvalsh(second)[:, -problem.n_components :].sum(axis=1)
+        given = trace / weight, (own, np.zeros_like(own)), weight / weight.sum()
+        affine = AffineMeasure.of(problem.criterion.measured, *given)
+        return affine.values(kept / weight)
+
+
+def permutation_test(
+    problem: Problem,
+    grouped_data: GroupedData,
+    n_permutations: int = N_PERMUTATIONS,
+    random_state: int | None = None,
+) -> PermutationTest:
+    """Test whether the measures of groups with ordinary PCA differ beyond chance.
+
+    Parameters
+    ----------
+    problem : Problem
+        Dimension and measure.
+    grouped_data : GroupedData
+        The rows, as the moments of the problem have them.
+    n_permutations : int, default=199
+        Number of random permutations.
+    random_state : int or None, default=None
+        Seed; None is a fixed seed too.
+
+    Returns
+    -------
+    PermutationTest
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca.data import prepare_data
+    >>> from fairpca.generalization.permutation_test import permutation_test
+    >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+    >>> X[:100] = X[:100, ::-1]
+    >>> grouped_data = prepare_data(X, ["a"] * 100 + ["b"] * 200)
+    >>> permutation_test(grouped_data.problem(2), grouped_data).p_values
+    array([0.005, 0.005])
+    """
+    k = problem.n_groups
+    if problem.scale == 0.0:
+        return PermutationTest(np.zeros(k), np.ones(k), n_permutations)
+    rng = np.random.default_rng(SEED if random_state is None else random_state)
+    sample = RowSample.from_data(problem, grouped_data, rng)
+    observed = np.arange(len(sample.rows))
+    orders = (rng.permutation(len(observed)) for _ in range(n_permutations))
+    measures = np.array([sample.measures(problem, order) for order in (observed, *orders)])
+    # With the observed labels, which under the null hypothesis are one permutation of many.
+    spread = measures.std(axis=0)
+    varies = spread > _ROUNDING
+    statistics = np.where(varies, measures - measures.mean(axis=0), 0.0)
+    statistics /= np.where(varies, spread, 1.0)
+    if problem.criterion.measured.baseline != "own":
+        statistics = np.abs(statistics)
+    largest, ties = statistics[1:].max(axis=1), 1e-9 * (1.0 + np.abs(statistics[0]))
+    as_large = (largest[:, None] >= statistics[0] - ties).sum(axis=0)
+    return PermutationTest(statistics[0], (1.0 + as_large) / (1.0 + n_permutations), n_permutations)
