@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from fairpca import AtMost, Balanced, Equal, ExactSolver, FairPCA, MinMax
+from fairpca import AtMost, Balanced, Equal, ExactSolver, FairPCA, GroupMoments, MinMax, Problem
 from fairpca.criteria import CRITERIA, FINDINGS, Criterion, Domain, as_criterion
 from fairpca.measures import EPS, MEASURES
+from fairpca.model_file import save_model
 
 from problems import problem_of, random_matrices
 
@@ -76,6 +77,8 @@ class TwoLargest(Criterion):
     def domain(self, near=None, mu=1e-3, unit=1.0):
         # Weights of at most one half that sum to one, with what is left to a half as slack.
         k = len(self.affine.weights)
+        if k <= 2:
+            return Domain.at(np.full(k, 1 / k))
         balance = np.zeros((k + 1, 2 * k))
         balance[0, :k] = 1.0
         balance[1:, :k] = balance[1:, k:] = np.eye(k)
@@ -86,16 +89,6 @@ class TwoLargest(Criterion):
     def bound(self, multipliers, slack, start):
         weights = _project(multipliers)
         return self.problem.least_weighted(weights, start) - 4 * EPS * self.affine.scale
-
-    def shortfall(self, measures):
-        return self.value(measures) - float(np.sort(self.affine.floor)[-2:].mean())
-
-    def judge(self, measures, at_most, total_loss):
-        judged = super().judge(measures, at_most, total_loss)
-        return type(judged)(self.value(at_most))
-
-    def plain_multipliers(self):
-        return np.isin(np.arange(len(self.affine.floor)), np.argsort(self.affine.floor)[-2:]) / 2
 
     def smooth(self, measures, state, rho):
         moved = _project(state + rho * (measures - measures.max()))
@@ -116,7 +109,7 @@ def _project(point):
     return weights / weights.sum()
 
 
-@pytest.mark.parametrize("k", [3, 4, 6])
+@pytest.mark.parametrize("k", [2, 3, 4, 6])
 def test_a_new_criterion_is_solved_and_certified(k):
     rng = np.random.default_rng(k)
     angles = np.linspace(0, np.pi, 20_001)
@@ -133,7 +126,7 @@ def test_a_new_criterion_is_solved_and_certified(k):
         assert certificate.sentences()[0].startswith(("Proven optimal", "The two largest"))
 
 
-def test_a_new_criterion_is_that_of_the_estimator():
+def test_a_new_criterion_is_that_of_the_estimator(tmp_path):
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(300, 5)) * [3, 2, 2, 1, 1], np.arange(300) % 4
     X[groups == 1] = X[groups == 1][:, ::-1]
@@ -142,3 +135,20 @@ def test_a_new_criterion_is_that_of_the_estimator():
     least = FairPCA(2).fit(X, sensitive_features=groups)
     two = np.sort(least.group_table_.disparity)[-2:].mean()
     assert fair.certificate_.value <= two * (1 + 1e-9)
+    with pytest.raises(ValueError, match="TwoLargest"):
+        save_model(fair, tmp_path / "m.fairpca")
+
+
+def test_defaults_of_criteria_are_right_for_functions_other_than_the_largest():
+    rng = np.random.default_rng(0)
+    for seed in range(20):
+        X, groups = rng.normal(size=(90, 4)) * rng.uniform(0.5, 3, 4), np.arange(90) % 3
+        moments = GroupMoments.from_rows(X, groups)
+        for measure in ("disparity", "loss", "share_lost", "kept_variance"):
+            problem = Problem(moments, 2, TwoLargest(measure))
+            goal, floor = problem.goal, problem.affine.floor
+            assert goal.least == np.sort(floor)[-2:].mean()
+            np.testing.assert_allclose(goal.plain_multipliers() @ floor, goal.least, rtol=1e-6)
+            found = ExactSolver(random_state=seed).solve(problem).certificate
+            assert found.value == pytest.approx(goal.value(found.measures))
+            assert found.lower_bound <= found.value

@@ -53,6 +53,9 @@ _ROUNDING_GAP = 1e-13
 _OVER_BUDGET = 1e-12
 """Share of tr(A) by which a total loss may exceed its budget: rounding alone can cause it."""
 
+_FIRM = 1e8
+"""Where a smooth form is as good as the function itself: rho over the size of the measures."""
+
 _ABOVE_ALL = 1e-6
 """Share of tr(A) by which a bound has to exceed the largest loss, so that rounding does not."""
 
@@ -80,6 +83,12 @@ class Domain:
     bounded: bool = True
     signed: bool = False
     simplex: bool = False
+
+    @classmethod
+    def at(cls, weights: Array) -> Domain:
+        """These weights alone."""
+        nothing = np.zeros((len(weights), 0)), np.zeros(0), np.zeros((0, 0)), np.zeros(0)
+        return cls(weights, *nothing, bounded=False)
 
     def weights(self, z: Array) -> Array:
         """The weights of the groups' matrices."""
@@ -119,7 +128,11 @@ class Judgement:
 
 
 class Criterion(BaseEstimator, ABC):
-    """One notion of fairness. A subclass minimises a convex function of the measures.
+    """One notion of fairness. A subclass minimises a function of the measures.
+
+    The function is convex and does not fall when a measure rises. A subclass has to have `value`,
+    `domain`, `bound`, `smooth`, `name` and `findings`; all else has a default that is right for any
+    such function, and may be replaced by something quicker or more exact.
 
     Parameters
     ----------
@@ -145,7 +158,7 @@ class Criterion(BaseEstimator, ABC):
     minimises_loss: ClassVar[bool] = False
     """Whether the value is the total loss, and not in the units of the measure."""
 
-    plain_reason: ClassVar[str] = "the least total loss of all is best for the worst-off group"
+    plain_reason: ClassVar[str] = "the least total loss of all has the least possible value"
 
     tolerance: float = 0.0
     extra_loss: float | None = None
@@ -209,12 +222,17 @@ class Criterion(BaseEstimator, ABC):
 
     def score(self, measures: Array, counted: NDArray[np.bool_]) -> float:
         """What is to be small on held-out rows, of the groups that are large enough to count."""
-        return float(measures[counted].max())
+        return self.value(measures[counted])
+
+    @property
+    def least(self) -> float:
+        """No subspace has a smaller value, as no measure is below its floor."""
+        return self.value(self.affine.floor)
 
     def judge(self, measures: Array, at_most: Array, total_loss: float) -> Judgement:
         """How a subspace does with these measures; `at_most` allows for errors of baselines."""
         # Smaller than the least possible only by rounding.
-        return Judgement(max(self.value(at_most), self.affine.least))
+        return Judgement(max(self.value(at_most), self.least))
 
     @property
     def scale(self) -> float:
@@ -231,7 +249,12 @@ class Criterion(BaseEstimator, ABC):
 
     def shortfall(self, measures: Array) -> float:
         """How far the least total loss of all, with these measures, may be from the answer."""
-        return self.value(measures) - self.affine.least
+        return self.value(measures) - self.least
+
+    def no_worse(self, measures: Array) -> Array:
+        """Upper bounds on the measures of subspaces that are as good as one with these; (k,)."""
+        value = self.value(measures)
+        return np.asarray(measures + (self.enough(value) - value))
 
     def direct_basis(self) -> Array | None:
         """The answer, where one eigenproblem gives it."""
@@ -264,8 +287,10 @@ class Criterion(BaseEstimator, ABC):
 
     def plain_multipliers(self) -> Array:
         """What proves the bound where nothing has to be searched for."""
-        # The group that cannot do better in a subspace of its own.
-        return _unit_vector(len(self.affine.floor), int(np.argmax(self.affine.floor)))
+        floor = self.affine.floor
+        start = self.start(np.full(len(floor), 1.0 / len(floor)))
+        rho = _FIRM / max(float(np.abs(floor).max()), self.scale, np.finfo(float).tiny)
+        return self.net(self.smooth(floor, start, rho)[0])
 
     def violation_proof(self, measures: Array) -> Array | None:
         """What proves that nothing comes nearer, where the only basis violates the condition."""
@@ -325,6 +350,7 @@ class MinMax(Criterion):
     """
 
     name = "minmax"
+    plain_reason = "the least total loss of all is best for the worst-off group"
     resumes = has_root = covers_mixtures = True
     findings: ClassVar[dict[str, str]] = {
         "optimal": "Proven optimal: in every subspace of this dimension some group has a {noun} of "
@@ -363,6 +389,17 @@ class MinMax(Criterion):
 
     def value(self, measures: Array) -> float:
         return float(measures.max())
+
+    @property
+    def least(self) -> float:
+        return self.affine.least
+
+    def no_worse(self, measures: Array) -> Array:
+        return np.full(len(measures), self.enough(self.value(measures)))
+
+    def plain_multipliers(self) -> Array:
+        # The group that cannot do better in a subspace of its own.
+        return _unit_vector(len(self.affine.floor), int(np.argmax(self.affine.floor)))
 
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
         return _simplex(len(self.affine.weights), None, near, mu)
@@ -428,6 +465,9 @@ class _MinMaxWithinBudget(MinMax):
         searched = _ROUNDING_GAP * float(self.affine.traces.max())
         most = max(_OVER_BUDGET * self.problem.loss_scale / self.affine.loss_unit, searched)
         return float(measures.max()) if over <= most else np.inf
+
+    def score(self, measures: Array, counted: NDArray[np.bool_]) -> float:
+        return float(measures[counted].max())
 
     def judge(self, measures: Array, at_most: Array, total_loss: float) -> Judgement:
         value = max(float(at_most.max()), self.affine.least)
@@ -924,10 +964,7 @@ class Balanced(Criterion):
         return self.problem.weighted_basis(self._shares)
 
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
-        """A single point."""
-        k = len(self.affine.weights)
-        nothing = np.zeros((k, 0)), np.zeros(0), np.zeros((0, 0)), np.zeros(0)
-        return Domain(self._shares, *nothing, bounded=False)
+        return Domain.at(self._shares)
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         """Whatever the multipliers: the weights are known."""

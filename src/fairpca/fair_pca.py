@@ -794,8 +794,8 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
             )
             progress = None if task is None else task.steps()
             # Solvers without steps need not know of progress.
-            posed = shrunk_problem(problem, n0)
-            solution = solver.solve(posed, progress) if progress else solver.solve(posed)
+            shrunk = shrunk_problem(problem, n0)
+            solution = solver.solve(shrunk, progress) if progress else solver.solve(shrunk)
             if n0 > 0.0:
                 solution = unshrunk(solution, problem, n0)
             kept = problem.traces - solution.group_losses

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from fairpca._linalg.types import Array
 from fairpca.certificate import Certificate
 from fairpca.choices import MIN_ROWS
-from fairpca.criteria import FINDINGS, AtMost, Balanced, Criterion, Equal, MinMax
+from fairpca.criteria import CRITERIA, FINDINGS, AtMost, Criterion
 from fairpca.fair_pca import Baselines, FairPCA, NestingTable, baselines_of
 from fairpca.files.archive import FLOATS, FileFormat
 from fairpca.files.checks import (
@@ -206,7 +206,8 @@ _CERTIFICATE_TYPES = {
 """Of its fields that are no arrays, those that are no float."""
 
 
-_CRITERIA = {kind.__name__: kind for kind in (MinMax, Equal, AtMost, Balanced)}
+_KINDS: list[type[Criterion]] = [*CRITERIA.values(), AtMost]
+_CRITERIA = {kind.__name__: kind for kind in _KINDS}
 """The criteria that a file can name."""
 
 _NESTING_ARRAYS = ("value", "free_value", "free_bound", "gap")
@@ -695,6 +696,11 @@ def _parts(
     if not isinstance(fitted, FairPCA):
         raise TypeError(f"Only a FairPCA can be saved, not a {type(fitted).__name__}.")
     check_is_fitted(fitted)
+    if isinstance(fitted.criterion, Criterion) and type(fitted.criterion) not in _CRITERIA.values():
+        raise ValueError(
+            f"A model file cannot keep the criterion {type(fitted.criterion).__name__}, which is "
+            "not one of fairpca: save the estimator with joblib.dump instead."
+        )
     names = getattr(fitted, "feature_names_in_", None)
     if preparation is None and names is not None and len(set(names)) == len(names):
         # What made the groups may be in a table, as for the estimator itself.

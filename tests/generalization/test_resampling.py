@@ -6,7 +6,7 @@ import pytest
 from fairpca import GroupMoments, MinMax, Problem
 from fairpca.data import GroupedData
 from fairpca.generalization import bootstrap as resampling
-from fairpca.generalization.bootstrap import Pieces, measure_intervals
+from fairpca.generalization.bootstrap import BootstrapBlocks, measure_intervals
 from studies import interval_coverage
 
 pytestmark = pytest.mark.untraced
@@ -112,7 +112,7 @@ def test_draws_are_those_of_rows_drawn_one_by_one(aggregation, centering, measur
     assert (high - low) / 2 == pytest.approx(1.96 * error, rel=0.15)
 
 
-def test_pieces_of_large_groups_give_the_same_intervals(monkeypatch):
+def test_blocks_of_large_groups_give_the_same_intervals(monkeypatch):
     X, groups = two_groups(3000)
     codes = (groups == "b").astype(int)
     problem = Problem(GroupMoments.from_rows(X, groups), 2)
@@ -161,7 +161,7 @@ def test_rows_in_batches_of_any_size_are_drawn_alike(sizes, pieces, monkeypatch)
     X, weights = rng.normal(size=(150, 3)), rng.uniform(0.5, 2.0, 150)
     drawn = []
     for parts in ((150,), sizes):
-        taken = Pieces(np.zeros(3), 1, 150, 7, n_components=1, directions=np.eye(3))
+        taken = BootstrapBlocks(np.zeros(3), 1, 150, 7, n_components=1, directions=np.eye(3))
         for part in np.split(np.arange(150), np.cumsum(parts)[:-1]):
             taken.add(X[part], weights[part], [X[part, 0]])
         found = taken.draws(30, lambda rows: np.array([rows.values[0], rows.own_gains(True)]))
@@ -177,7 +177,7 @@ def test_few_heavy_rows_make_wide_intervals():
     quantiles = []
     for heavy in (1.0, 1e4):
         weights = np.where(np.arange(100) < 2, heavy, 1.0)
-        taken = Pieces(np.zeros(3), 1, 100, 0)
+        taken = BootstrapBlocks(np.zeros(3), 1, 100, 0)
         taken.add(X, weights, [X[:, 0]])
         quantiles.append(taken.quantile)
     assert quantiles[0] == pytest.approx(1.984, abs=1e-3)  # Student's t, 99 degrees of freedom

@@ -32,7 +32,7 @@ SEED = 0
 """Of the draws, where none is given."""
 
 _PIECES, _FEWEST_PIECES = 400, 50
-"""A group with more rows is drawn in this many pieces of random rows, which gives the same spread
+"""A group with more rows is drawn in this many blocks of random rows, which gives the same spread
 of results."""
 
 _COLUMNS, _MORE_COLUMNS = 100, 20
@@ -183,17 +183,17 @@ def measure_intervals(
     for group, seed in enumerate(group_seeds(rng, k)):
         members = np.flatnonzero(grouped_data.members(group))
         if len(members) >= few_rows(problem.n_components):
-            pieces = own_pieces(problem, group, 1 + len(bases), seed)
+            blocks = own_blocks(problem, group, 1 + len(bases), seed)
             center, given = (
                 problem.moments.total_mean,
                 (grouped_data.rows, members, grouped_data.weights),
             )
             for _, part, weights in centred_blocks(*given, center):
                 kept = np.square(part @ beside).reshape(len(part), len(bases), -1).sum(axis=2)
-                pieces.add(part, weights, [np.square(part).sum(axis=1), *kept.T])
+                blocks.add(part, weights, [np.square(part).sum(axis=1), *kept.T])
             measured = _Measured(problem, group, bases)
-            draws[:, group] = pieces.draws(n_resamples, measured)
-            quantiles[group] = pieces.quantile
+            draws[:, group] = blocks.draws(n_resamples, measured)
+            quantiles[group] = blocks.quantile
         if progress is not None:
             progress(group + 1, k)
     measures = np.array([problem.measures(basis) for basis in bases])
@@ -209,13 +209,13 @@ def measure_intervals(
     return Intervals(low, high, draws, quantiles)
 
 
-def own_pieces(problem: Problem, group: int, n_values: int, seed: int) -> Pieces:
-    """Pieces of a group of a problem, whose own subspace is to be found again."""
+def own_blocks(problem: Problem, group: int, n_values: int, seed: int) -> BootstrapBlocks:
+    """Blocks of rows of a group of a problem, whose own subspace is to be found again."""
     center, r = problem.moments.total_mean, problem.n_components
     matrix = problem.weighted_sum(np.eye(problem.n_groups)[group])
     directions = leading_directions(matrix, problem.own_subspaces[group], seed)
     n_rows = int(problem.moments.count[group])
-    return Pieces(center, n_values, n_rows, seed, n_components=r, directions=directions)
+    return BootstrapBlocks(center, n_values, n_rows, seed, n_components=r, directions=directions)
 
 
 def leading_directions(matrix: Array, known: Array, seed: int) -> Array:
@@ -271,7 +271,7 @@ class Drawn:
     own_gains: Callable[[bool], Array]
 
 
-class Pieces:
+class BootstrapBlocks:
     """Parts of a group's rows that are drawn as a whole, as sums about the problem's centre.
 
     Parameters
@@ -336,7 +336,7 @@ class Pieces:
         return float(stdtrit(max(min(rows, self._most) - 1.0, 1.0), _LEVEL))
 
     def draws(self, n_resamples: int, measured: Callable[[Drawn], Array]) -> Array:
-        """Measures of pieces drawn anew minus those of the pieces at hand; (m, n_resamples)."""
+        """Measures of blocks drawn anew minus those of the blocks at hand; (m, n_resamples)."""
         n = self._most
         step = max(_LARGEST_STACK // (8 * max(self._second.shape[1], 1)), 1)
         parts = []

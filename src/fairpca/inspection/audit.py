@@ -17,8 +17,8 @@ from fairpca.data import GroupedData, prepare_data
 from fairpca.fair_pca import Baselines, baselines_of
 from fairpca.generalization.bootstrap import (
     SEED,
+    BootstrapBlocks,
     Drawn,
-    Pieces,
     centred_blocks,
     check_resamples,
     difference_interval,
@@ -26,7 +26,7 @@ from fairpca.generalization.bootstrap import (
     group_seeds,
     loss_ends,
     mean_ends,
-    own_pieces,
+    own_blocks,
     unbiased_ends,
 )
 from fairpca.generalization.cautions import dominant_column, warn_of_few_rows
@@ -262,20 +262,20 @@ class Auditor:
         self._draws, self._quantiles = np.full((3, k, n_resamples), np.nan), np.full(k, np.nan)
         rng = np.random.default_rng(SEED if random_state is None else random_state)
         self._seeds, self._seed = group_seeds(rng, k), random_state
-        self._pieces: dict[int, Pieces] = {}
+        self._blocks: dict[int, BootstrapBlocks] = {}
 
-    def _pieces_of(self, group: int) -> Pieces | None:
+    def _blocks_of(self, group: int) -> BootstrapBlocks | None:
         """Where the rows of a group are summed up for resampling; None if they are not."""
         n_rows, seed = int(self._moments.count[group]), self._seeds[group]
         if not self._n_resamples or self._effective[group] < self._least_rows:
             return None
-        if group not in self._pieces:
-            self._pieces[group] = (
-                Pieces(self._center, _N_VALUES, n_rows, seed)
+        if group not in self._blocks:
+            self._blocks[group] = (
+                BootstrapBlocks(self._center, _N_VALUES, n_rows, seed)
                 if self.problem is None
-                else own_pieces(self.problem, group, _N_VALUES, seed)
+                else own_blocks(self.problem, group, _N_VALUES, seed)
             )
-        return self._pieces[group]
+        return self._blocks[group]
 
     def add(
         self,
@@ -290,16 +290,16 @@ class Auditor:
         Rows are as the moments have them, or, to be measured against the training rows, as the
         reduction has; `errors` are its squared ones.
         """
-        pieces = self._pieces_of(group)
+        blocks = self._blocks_of(group)
         weighted = errors[members] if weights is None else errors[members] * weights[members]
         self._loss_sums[group] += float(weighted.sum())
-        if pieces is None and self._known is None:  # all else is known from the moments
+        if blocks is None and self._known is None:  # all else is known from the moments
             return
         for some, block, weight in centred_blocks(rows, members, weights, self._center):
             values = self._values(group, block, errors[some])
             self._sums[:, group] += values @ weight
-            if pieces is not None:
-                pieces.add(block, weight, values)
+            if blocks is not None:
+                blocks.add(block, weight, values)
 
     def _values(self, group: int, block: Array, errors: Array) -> Array:
         """Of each row its square and its errors: with the reduction, PCA and the own PCA."""
@@ -314,10 +314,10 @@ class Auditor:
 
     def finish(self, group: int) -> None:
         """Resample the rows of a group, all of which have been taken."""
-        pieces = self._pieces.pop(group, None)
-        if pieces is not None:
-            self._draws[:, group] = pieces.draws(self._n_resamples, self._measured)
-            self._quantiles[group] = pieces.quantile
+        blocks = self._blocks.pop(group, None)
+        if blocks is not None:
+            self._draws[:, group] = blocks.draws(self._n_resamples, self._measured)
+            self._quantiles[group] = blocks.quantile
 
     def _measured(self, drawn: Drawn) -> Array:
         """Loss, disparity, and change from ordinary PCA."""

@@ -223,9 +223,10 @@ def solve_near(
             # 3. The least total loss under a condition, which may be impossible to meet.
             elif isinstance(goal, LeastLoss):
                 found = run.least_loss(goal, neighbours)
-            # 4. The least largest measure: the dual, then local searches until the gap is closed.
+            # 4. The least value without a condition: the dual, then local searches until the gap
+            #    is closed.
             else:
-                found = run.least_largest(goal)
+                found = run.least_value(goal)
             history, n_eigen = run.history, work.space.n_eigen - before
     return certified_solution(
         problem,
@@ -311,23 +312,22 @@ class ExactRun:
         self.history: list[dict[str, Any]] = []
         self.search = MultiStart(problem, n_starts, random_state, self.history)
 
-    def least_largest(self, goal: Criterion) -> CertifiedBasis:
-        """The subspace whose largest measure is least; of several the one that loses least."""
-        dual, best = self._search_largest(goal)
+    def least_value(self, goal: Criterion) -> CertifiedBasis:
+        """The subspace of least value; of several the one that loses least."""
+        dual, best = self._search_value(goal)
         found = self._proven(goal, best, dual)
         if found.certificate.status != "optimal" or not dual.is_tied:
             return found
         # Tied eigenvalues leave a choice: the least total loss.
-        level = np.full(self.problem.n_groups, goal.enough(goal.value(best.measures)))
         any_bounds = AtMost(0.0, goal.measure).applied_to(self.problem)
-        cheaper = any_bounds.with_upper_bounds(level)
+        cheaper = any_bounds.with_upper_bounds(goal.no_worse(best.measures))
         dual_of = solve_dual(self.space, cheaper)
         local = self.search.best(self.space, cheaper, dual_of, most=1, first=[best.basis])
         if not cheaper.value(local.measures) < cheaper.value(best.measures):
             return found
         return self._proven(goal, local, dual)
 
-    def _search_largest(
+    def _search_value(
         self, goal: Criterion, most: int | None = None
     ) -> tuple[DualResult, LocalResult]:
         dual, plain = solve_dual(self.space, goal), [self.problem.pca_basis]
@@ -540,7 +540,7 @@ class ExactRun:
                 local = refine_in(self.space, goal, found.basis, start)
                 self.search.record(goal, local)
             else:
-                local = self._search_largest(goal, _COMPARED_STARTS)[1]
+                local = self._search_value(goal, _COMPARED_STARTS)[1]
             self.work.minmax_measures = better = local.measures
         return replace(found, certificate=with_minmax(self.problem, certificate, better))
 

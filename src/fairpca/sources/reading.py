@@ -114,10 +114,10 @@ def read_moments(
     if library is not None:
         from fairpca.sources import dask, spark
 
-        prepare_data: Any = (dask if library == "dask" else spark).moments
+        partition_moments: Any = (dask if library == "dask" else spark).moments
         total = MomentSum()
         columns = (sensitive_features, features, sample_weight, keep_sensitive)
-        for part in prepare_data(source, *columns, missing_labels, folds):
+        for part in partition_moments(source, *columns, missing_labels, folds):
             total.add(part)
             check_number_of_groups(total.n_groups)
     else:
