@@ -164,7 +164,7 @@ def test_pca_basis_is_that_of_scikit_learn():
         ({"n_components": 0}, "n_components must be from 1 to the number of columns, 5, got 0"),
         ({"n_components": 6}, "n_components must be from 1 to the number of columns, 5, got 6"),
         ({"n_components": 1.5}, "n_components"),
-        ({"criterion": "fair"}, "criterion must be one of 'minmax', 'equal', 'balanced', or an"),
+        ({"criterion": "fair"}, "criterion must be one of .* or an"),
         ({"criterion": MinMax}, "criterion must be an instance, not the class MinMax"),
         ({"criterion": 3}, "criterion must be one of"),
         ({"aggregation": "max"}, "aggregation must be one of 'mean', 'sum', got 'max'"),

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import signature
 from numbers import Real
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp, rel_entr, softmax
 from sklearn.base import BaseEstimator
 
 from fairpca._linalg.types import Array
@@ -72,7 +73,8 @@ class Domain:
 
     If bounded, z is not negative and ``balance @ z`` stays as it is at the start. If signed, z is
     a positive and a negative part, of which only the first has a cost. If it is a simplex, z are
-    the weights, and sum to 1.
+    the weights, and sum to 1; with a prior p and a temperature they also cost
+    ``temperature * KL(z, p)``.
     """
 
     offset: Array
@@ -83,6 +85,8 @@ class Domain:
     bounded: bool = True
     signed: bool = False
     simplex: bool = False
+    temperature: float = 0.0
+    prior: Array | None = None
 
     @classmethod
     def at(cls, weights: Array) -> Domain:
@@ -99,7 +103,18 @@ class Domain:
         if self.signed:
             k = len(self.offset)
             return float(self.cost[:k] @ np.maximum(z[:k] - z[k:], 0.0))
-        return float(self.cost @ z)
+        return self.whole_cost(z)
+
+    def whole_cost(self, z: Array) -> float:
+        """The cost of z itself."""
+        cost = float(self.cost @ z)
+        return cost if self.prior is None else cost + self.temperature * divergence(z, self.prior)
+
+    def cost_slopes(self, z: Array) -> tuple[Array, Array]:
+        """First and second derivatives of the cost, the latter a diagonal."""
+        if self.prior is None:
+            return self.cost, np.zeros(len(z))
+        return self.cost + self.temperature * (np.log(z / self.prior) + 1.0), self.temperature / z
 
 
 @dataclass(frozen=True)
@@ -531,6 +546,162 @@ class _MinMaxWithinBudget(MinMax):
         if moved[-1] > 0:
             factor = np.hstack([factor, np.sqrt(rho) * weights[:, None]])
         return moved, value, factor
+
+
+class SoftMinMax(Criterion):
+    """Minimise a soft maximum of the groups' measures, made for new data.
+
+    The largest of several noisy numbers is mostly noise, and a small group's own PCA fits its rows
+    too well. So the disparities are measured from baselines whose bias is reduced by cross-fitting,
+    and the maximum is a soft one, ``T log sum_i p_i exp(e_i / T)``, with p_i the share of group i
+    in the total loss. Differences well below the temperature T are left as they are with ordinary
+    PCA, larger ones are acted on. The result is PCA of rows that are reweighted by group.
+
+    Parameters
+    ----------
+    measure : str, default="disparity"
+        The quantity that fairness is judged on: see `MinMax`.
+    standard_errors : float, default=2.0
+        How many standard errors a difference between groups must exceed to be acted on: the
+        temperature, in standard errors of the worst-off group's measure. Infinity gives ordinary
+        PCA; smaller numbers come nearer to `MinMax`. `FairPCA` estimates the standard errors from
+        five folds of the rows.
+    temperature : float or None, default=None
+        The temperature itself, in the units of the measure, instead; measures are then those of
+        the rows at hand. None: from the standard errors.
+
+    See Also
+    --------
+    fairpca.MinMax : The largest measure itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import FairPCA, SoftMinMax
+    >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+    >>> X[:60] = X[:60, ::-1]
+    >>> groups = ["a"] * 60 + ["b"] * 240
+    >>> fair = FairPCA(2, criterion=SoftMinMax()).fit(X, sensitive_features=groups)
+    >>> fair.certificate_.status
+    'optimal'
+    """
+
+    name = "soft"
+    resumes = True
+    findings: ClassVar[dict[str, str]] = {
+        "optimal": "Proven optimal: the soft maximum of the groups' {plural} is {at_most}, and no "
+        "subspace of this dimension has a smaller one.",
+        "optimal, kept": "Proven optimal: the soft minimum of the groups' {plural} is {keeps}, and "
+        "no subspace of this dimension has a larger one.",
+        "bounded": "The soft maximum of the groups' {plural} is {at_most}; no subspace of this "
+        "dimension has a smaller one than {at_least}.",
+        "bounded, kept": "The soft minimum of the groups' {plural} is {keeps}; no subspace of this "
+        "dimension has a larger one than {can_keep}.",
+        "relaxed": "The soft maximum of the groups' {plural} is {at_most}; in a subspace of {r} "
+        "dimensions it is at least {at_least}.",
+        "relaxed, kept": "The soft minimum of the groups' {plural} is {keeps}; in a subspace of "
+        "{r} dimensions it is at most {can_keep}.",
+    }
+
+    def __init__(
+        self,
+        measure: str = "disparity",
+        standard_errors: float = 2.0,
+        temperature: float | None = None,
+    ) -> None:
+        super().__init__(measure)
+        self.standard_errors = standard_errors
+        self.temperature = temperature
+
+    def validate(self) -> None:
+        """Raise ValueError for wrong parameters."""
+        super().validate()
+        for name in ("standard_errors", "temperature"):
+            given = getattr(self, name)
+            if given is None and name == "temperature":
+                continue
+            number = isinstance(given, Real) and not isinstance(given, bool)
+            if not (number and float(given) > 0.0):
+                raise ValueError(
+                    f"{name} must be a positive number, got {given!r}: use MinMax() to act on "
+                    "every difference."
+                )
+
+    def in_unit(self, factor: float) -> Self:
+        """The same where all measures are multiplied by a factor."""
+        given = self.temperature
+        scaled = None if given is None else given * factor
+        return type(self)(self.measure, self.standard_errors, scaled)
+
+    def applied_to(self, problem: Problem) -> Self:
+        """A copy that knows the numbers of a problem."""
+        if self.temperature is None and not np.isinf(self.standard_errors):
+            raise ValueError(
+                "SoftMinMax needs a temperature here: FairPCA finds one by cross-fitting, and a "
+                "Problem has to be given one, SoftMinMax(temperature=…)."
+            )
+        return super().applied_to(problem)
+
+    @cached_property
+    def prior(self) -> Array:
+        """The groups' shares in the total loss: an infinite temperature gives ordinary PCA."""
+        weights: Array = self.affine.weights
+        return np.asarray(weights / weights.sum())
+
+    @property
+    def _degrees(self) -> float:
+        return np.inf if self.temperature is None else float(self.temperature)
+
+    def value(self, measures: Array) -> float:
+        if np.isinf(self._degrees):
+            return float(self.prior @ measures)
+        # From the largest, so that small temperatures keep their digits.
+        most = measures.max()
+        excess = logsumexp((measures - most) / self._degrees, b=self.prior)
+        return float(most + self._degrees * excess)
+
+    def score(self, measures: Array, counted: NDArray[np.bool_]) -> float:
+        return float(measures[counted].max())
+
+    def weights_of(self, measures: Array) -> Array:
+        """The weights that a subspace with these measures has: the slopes of the value; (k,)."""
+        if np.isinf(self._degrees):
+            return self.prior
+        with np.errstate(divide="ignore"):  # of groups without a share
+            return np.asarray(softmax(measures / self._degrees + np.log(self.prior)))
+
+    def direct_basis(self) -> Array | None:
+        return self.problem.least_loss_basis if np.isinf(self._degrees) else None
+
+    def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
+        # Groups without a share in the total loss, which have no variance, get next to nothing.
+        prior = np.maximum(self.prior, np.finfo(float).tiny)
+        found = _simplex(len(prior), None, prior if near is None else near, mu)
+        return replace(found, temperature=self._degrees, prior=prior)
+
+    def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
+        """Whatever the weights: an infinite temperature leaves those of ordinary PCA alone."""
+        weights, cost = np.where(self.prior > 0.0, np.maximum(multipliers, 0.0), 0.0), 0.0
+        if np.isinf(self._degrees) or not weights.any():
+            weights = self.prior
+        else:
+            weights = weights / weights.sum()
+            cost = self._degrees * divergence(weights, self.prior)
+        least = self.problem.least_weighted(weights, start) - cost
+        return least - 8 * EPS * (self.affine.scale + cost)
+
+    def weights_at(self, measures: Array, weights: Array) -> Array:
+        return self.weights_of(measures)
+
+    def plain_multipliers(self) -> Array:
+        return self.weights_of(self.problem.measures(self.problem.least_loss_basis))
+
+    def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
+        """The value itself, which is smooth whatever the state."""
+        weights = self.weights_of(measures)
+        roots = np.sqrt(weights)
+        factor = (np.diag(roots) - np.outer(weights, roots)) / np.sqrt(self._degrees)
+        return weights, self.value(measures), factor
 
 
 class LeastLoss(Criterion):
@@ -1063,7 +1234,12 @@ class _Spread(Criterion):
         return moved, value, np.hstack([_centred(largest > 0, rho), _centred(smallest > 0, rho)])
 
 
-CRITERIA: dict[str, type[Criterion]] = {"minmax": MinMax, "equal": Equal, "balanced": Balanced}
+CRITERIA: dict[str, type[Criterion]] = {
+    "minmax": MinMax,
+    "soft": SoftMinMax,
+    "equal": Equal,
+    "balanced": Balanced,
+}
 """The criteria that work without parameters, by the name that `FairPCA` takes."""
 
 
@@ -1085,6 +1261,11 @@ def as_criterion(given: Any) -> Criterion:
         )
     given.validate()
     return given
+
+
+def divergence(weights: Array, prior: Array) -> float:
+    """Kullback and Leibler's divergence of weights from a prior, both of which sum to one."""
+    return float(rel_entr(weights, prior).sum())
 
 
 def project_on_simplex(point: Array) -> Array:

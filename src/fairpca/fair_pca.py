@@ -19,7 +19,7 @@ from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
 from fairpca.base import LinearReduction, solution_axes
 from fairpca.certificate import Certificate, warn_of_certificate
-from fairpca.criteria import Criterion, Equal, MinMax, as_criterion
+from fairpca.criteria import Criterion, Equal, MinMax, SoftMinMax, as_criterion
 from fairpca.data import (
     GroupedData,
     check_dimension,
@@ -36,6 +36,7 @@ from fairpca.generalization.cross_fit import (
     shrunk_problem,
     unshrunk,
 )
+from fairpca.generalization.noise import debiased_problem
 from fairpca.group_table import GroupTable
 from fairpca.groups import GROUPINGS, UNGROUPED, grouping_of
 from fairpca.measures import BY_NOUN
@@ -390,12 +391,14 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         Dimension of the subspace: a number from 1 to the number of columns; a share in (0, 1),
         meaning the smallest dimension at which every group keeps that share of its variance with
         this criterion; or None for the numerical rank.
-    criterion : {"minmax", "equal", "balanced"} or Criterion, default="minmax"
+    criterion : {"minmax", "soft", "equal", "balanced"} or Criterion, default="minmax"
         The notion of fairness. "minmax" minimises the largest disparity; ties are broken by total
-        loss (`MinMax`). "equal" asks for equal disparities at the least total loss, the definition
-        of Kamani et al. (`Equal`). "balanced" lets each group weigh the same, whatever its size
-        (`Balanced`). As objects they have parameters: the measure that fairness is judged on, a
-        tolerance, a limit on the extra loss, and bounds for single groups (`AtMost`).
+        loss (`MinMax`). "soft" minimises a soft maximum of disparities, made for new data: it acts
+        on differences of more than two standard errors (`SoftMinMax`). "equal" asks for equal
+        disparities at the least total loss, the definition of Kamani et al. (`Equal`). "balanced"
+        lets each group weigh the same, whatever its size (`Balanced`). As objects they have
+        parameters: the measure that fairness is judged on, a tolerance, a limit on the extra loss,
+        and bounds for single groups (`AtMost`).
     nested : bool, default=False
         Whether the first j components are to be a fair subspace of j dimensions for every j. Each
         component is then the best given those before it, and they keep this order. `nesting_` says
@@ -789,13 +792,18 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         share = None if n is None or isinstance(n, Integral) else float(n)
         for r in grouped_data.dimensions(n):
             problem = grouped_data.problem(r, criterion=self.criterion)
-            n0, judged = chosen_shrinkage(
-                self.shrinkage, grouped_data, self.groups, problem, solver
-            )
             progress = None if task is None else task.steps()
+            n0, judged = 0.0, None
+            if self._estimates_noise:
+                solved = debiased_problem(problem, grouped_data.cells, self.groups)
+                problem = replace(problem, criterion=solved.criterion)
+            else:
+                n0, judged = chosen_shrinkage(
+                    self.shrinkage, grouped_data, self.groups, problem, solver
+                )
+                solved = shrunk_problem(problem, n0)
             # Solvers without steps need not know of progress.
-            shrunk = shrunk_problem(problem, n0)
-            solution = solver.solve(shrunk, progress) if progress else solver.solve(shrunk)
+            solution = solver.solve(solved, progress) if progress else solver.solve(solved)
             if n0 > 0.0:
                 solution = unshrunk(solution, problem, n0)
             kept = problem.traces - solution.group_losses
@@ -807,7 +815,14 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
 
     def _needs_folds(self, grouped: bool) -> bool:
         """Whether rows are to be held out, where there are sensitive features."""
-        return grouped and self.groups is not None and self.shrinkage == "auto"
+        wanted = self.shrinkage == "auto" or self._estimates_noise
+        return grouped and self.groups is not None and wanted
+
+    @property
+    def _estimates_noise(self) -> bool:
+        """Whether the criterion has standard errors that come from cross-fitting."""
+        criterion = as_criterion(self.criterion)
+        return isinstance(criterion, SoftMinMax) and criterion.temperature is None
 
     def _set_fitted(
         self,
@@ -841,6 +856,10 @@ def checked_solver(fair: Any) -> Solver:
     check_n_components(fair.n_components)
     criterion = as_criterion(fair.criterion)
     check_shrinkage(fair.shrinkage)
+    if isinstance(criterion, SoftMinMax) and fair.shrinkage != 0:
+        raise ValueError(
+            "SoftMinMax and shrinkage are two ways to deal with noise: leave out one or the other."
+        )
     for name in ("nested", "whiten", "keep_sensitive"):
         check_flag(name, getattr(fair, name))
     check_choice("groups", fair.groups, GROUPINGS)

@@ -241,7 +241,7 @@ class FitOptions:
                 "--criterion, --bound, --max-extra-loss and --solver."
             )
         asked |= {"--measure": self.measure != "disparity"}
-        asked |= {"--criterion": self.criterion == "balanced"}
+        asked |= {"--criterion": self.criterion in ("balanced", "soft")}
         if any(asked.values()) and not self.is_exact:
             names = " and ".join(name for name, given in asked.items() if given)
             raise BadInputError(
@@ -264,15 +264,22 @@ class FitOptions:
         """Whether the search is to end at a gap or a time limit."""
         return self.gap is not None or self.time_limit is not None
 
+    @property
+    def needs_folds(self) -> bool:
+        """Whether rows are to be held out."""
+        return self.shrinkage == "auto" or self.criterion == "soft"
+
     def criterion_for(self, moments: GroupMoments | None = None) -> FairnessCriterion:
         """The criterion, for these groups where bounds name some."""
         from fairpca.criteria import CRITERIA as KINDS
-        from fairpca.criteria import AtMost, Equal, MinMax
+        from fairpca.criteria import AtMost, Equal, MinMax, SoftMinMax
 
         if self.bound and moments is not None:
             return AtMost(_bounds(self.bound, self.measure, moments), self.measure)
         if self.criterion == "equal":
             return Equal(self.tolerance, self.measure)
+        if self.criterion == "soft":
+            return SoftMinMax(self.measure)
         if self.criterion == "minmax":
             return MinMax(self.measure, self.max_extra_loss)
         return KINDS[self.criterion]()

@@ -85,7 +85,7 @@ def fit(
         how,
         carry=carry,
         whole=report is not None,
-        folds=shrinkage == "auto",
+        folds=choices.needs_folds,
         kept=model is not None or report is not None,
     )
     preparation = prepared.preparation

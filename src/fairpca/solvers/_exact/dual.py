@@ -431,7 +431,7 @@ class _DualAscent:
         exact = linear - float(spectrum.values[: self.forms.r].sum()) - noise
         if exact > self.best:
             self.best, self.best_weights = exact, weights
-        smooth = float(weights @ self.forms.constants - self.domain.cost @ z) - smoothed.sigma
+        smooth = float(weights @ self.forms.constants) - self.domain.whole_cost(z) - smoothed.sigma
         if self.domain.bounded:
             smooth += mu * float(np.log(z).sum())
         return smooth, smoothed
@@ -439,8 +439,9 @@ class _DualAscent:
     def _derivatives(self, z: Array, mu: float, smoothed: SmoothedSum) -> tuple[Array, Array]:
         kept, curvature = smoothed.derivatives(self.forms)
         directions = self.domain.directions
-        gradient = directions.T @ (self.forms.constants - kept) - self.domain.cost
-        hessian = directions.T @ curvature @ directions
+        slopes, curves = self.domain.cost_slopes(z)
+        gradient = directions.T @ (self.forms.constants - kept) - slopes
+        hessian = directions.T @ curvature @ directions + np.diag(curves)
         if self.domain.bounded:
             gradient = gradient + mu / z
             hessian = hessian + np.diag(mu / z**2)

@@ -1,0 +1,263 @@
+"""The soft maximum: its value and bounds, its limits, its noise, and what it does on new data."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler
+
+from fairpca import (
+    ExactSolver,
+    FairPCA,
+    GroupMoments,
+    KernelFairPCA,
+    MinMax,
+    Problem,
+    SoftMinMax,
+    pareto_front,
+)
+from fairpca.cli import main
+from fairpca.datasets import load_adult
+from fairpca.generalization.noise import sampling_noise
+from fairpca.measures import MEASURES
+from fairpca.model_file import load_model, save_model
+
+from people import people
+
+pytestmark = pytest.mark.untraced
+
+
+def same_subspace(one, other, atol=1e-7):
+    assert_allclose(one.T @ one, other.T @ other, atol=atol)
+
+
+def soft_max(measures, prior, temperature):
+    most = measures.max(axis=-1, keepdims=True)
+    inside = (prior * np.exp((measures - most) / temperature)).sum(axis=-1)
+    return most[..., 0] + temperature * np.log(inside)
+
+
+def random_problem(rng, k, d, r, criterion):
+    rows = [
+        rng.normal(size=(d + 20, d))
+        * rng.permutation(np.arange(1, d + 1) ** -0.8)
+        * rng.uniform(0.5, 2)
+        for _ in range(k)
+    ]
+    return Problem(
+        GroupMoments.from_rows(np.vstack(rows), np.repeat(np.arange(k), d + 20)), r, criterion
+    )
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_value_and_bound_against_all_lines_of_a_plane(measure):
+    rng = np.random.default_rng(0)
+    angles = np.linspace(0, np.pi, 20_001)
+    lines = np.array([np.cos(angles), np.sin(angles)])
+    for k in (2, 3, 6):
+        for temperature in (1e-3, 0.1, 3.0):
+            problem = random_problem(rng, k, 2, 1, SoftMinMax(measure, temperature=temperature))
+            kept = np.einsum("an,kab,bn->nk", lines, problem.matrices, lines)
+            measures = problem.affine.constants - kept / problem.affine.units
+            weights = problem.weights * problem.affine.units
+            values = soft_max(measures, weights / weights.sum(), temperature)
+            found = ExactSolver().solve(problem).certificate
+            assert found.lower_bound <= values.min() + 1e-12
+            assert found.value <= values.min() + 1e-6
+            assert problem.dual_bound(found.multipliers) == found.lower_bound
+
+
+def test_no_weights_prove_too_much():
+    rng = np.random.default_rng(1)
+    for _ in range(60):
+        k, d = int(rng.integers(2, 6)), int(rng.integers(3, 7))
+        criterion = SoftMinMax(temperature=10.0 ** rng.uniform(-3, 1))
+        problem = random_problem(rng, k, d, int(rng.integers(1, d)), criterion)
+        bases = [np.linalg.qr(rng.normal(size=(d, problem.n_components)))[0] for _ in range(40)]
+        least = min(problem.goal.value(problem.measures(basis)) for basis in bases)
+        for weights in rng.dirichlet(np.ones(k), size=10):
+            assert problem.dual_bound(weights) <= least + 1e-12
+        found = ExactSolver().solve(problem).certificate
+        assert found.lower_bound <= found.value <= least + 1e-9
+        assert_allclose(found.value, problem.goal.value(found.measures), atol=1e-12)
+
+
+def test_slopes_by_finite_differences():
+    problem = random_problem(np.random.default_rng(2), 4, 5, 2, SoftMinMax(temperature=0.3))
+    goal, at = problem.goal, np.array([0.3, 1.0, 0.2, 0.9])
+    weights, value, factor = goal.smooth(at, goal.prior, 1.0)
+    assert value == goal.value(at)
+    step = 1e-6 * np.eye(4)
+    slopes = [(goal.value(at + e) - goal.value(at - e)) / 2e-6 for e in step]
+    assert_allclose(weights, slopes, atol=1e-8)
+    curves = [(goal.weights_of(at + e) - goal.weights_of(at - e)) / 2e-6 for e in step]
+    assert_allclose(factor @ factor.T, curves, atol=1e-6)
+
+
+def test_optimal_weights_are_those_of_the_measures():
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        problem = random_problem(rng, 3, 6, 2, SoftMinMax(temperature=0.2))
+        found = ExactSolver().solve(problem)
+        if found.certificate.status == "optimal":
+            weights = problem.goal.weights_of(found.certificate.measures)
+            assert_allclose(found.certificate.multipliers, weights, atol=1e-3)
+            same_subspace(found.basis.T, problem.weighted_basis(weights).T, atol=1e-3)
+
+
+def test_limits_are_pca_and_minmax():
+    problem = random_problem(np.random.default_rng(4), 3, 6, 2, SoftMinMax(temperature=np.inf))
+    same_subspace(ExactSolver().solve(problem).basis.T, problem.pca_basis.T)
+    warm = problem.with_criterion(SoftMinMax(temperature=1e6))
+    same_subspace(ExactSolver().solve(warm).basis.T, problem.pca_basis.T, atol=1e-4)
+    cold = problem.with_criterion(SoftMinMax(temperature=1e-5))
+    least = ExactSolver().solve(problem.with_criterion(MinMax())).certificate
+    found = ExactSolver().solve(cold).certificate
+    assert found.measures.max() <= least.value + 1e-4
+    assert found.value <= least.value <= found.value + 1e-4
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("measure", ["disparity", "share_lost"])
+def test_units_do_not_matter(scale, measure):
+    rng = np.random.default_rng(5)
+    X, groups = rng.normal(size=(200, 6)) * [3, 2, 1, 1, 1, 1], np.arange(200) % 3
+    X[groups == 1] = X[groups == 1][:, ::-1]
+    fits = [
+        FairPCA(2, criterion=SoftMinMax(measure)).fit(rows, sensitive_features=groups)
+        for rows in (X, X * scale)
+    ]
+    same_subspace(fits[0].components_, fits[1].components_, atol=1e-5)
+
+
+def test_groups_that_are_alike_get_pca():
+    rng = np.random.default_rng(6)
+    X, groups = (
+        rng.normal(size=(400, 8)) * np.sqrt(5 / np.arange(1, 9)),
+        np.repeat([0, 1, 2], [300, 80, 20]),
+    )
+    soft, plain = (
+        FairPCA(3, criterion=c).fit(X, sensitive_features=groups) for c in ("soft", "minmax")
+    )
+    people = rng.normal(size=(50_000, 8)) * np.sqrt(5 / np.arange(1, 9))
+    loss = [
+        np.square(people - f.inverse_transform(f.transform(people))).sum(axis=1).mean()
+        for f in (PCA(3).fit(X), soft, plain)
+    ]
+    assert loss[1] < loss[0] * 1.005
+    assert loss[2] > loss[0] * 1.02
+
+
+def test_groups_that_differ_are_served():
+    rng = np.random.default_rng(7)
+    X, groups = (
+        rng.normal(size=(2000, 8)) * np.sqrt(5 / np.arange(1, 9)),
+        np.repeat([0, 1], [1700, 300]),
+    )
+    X[1700:] = X[1700:, ::-1]
+    table = FairPCA(3, criterion="soft").fit(X, sensitive_features=groups).group_table_
+    assert table.disparity[1] < 0.6 * table.pca_disparity[1]
+
+
+def test_noise_is_that_of_repeated_samples():
+    # One population of two groups: the own loss is known, and so is how measures vary.
+    scales, n = np.sqrt(5 / np.arange(1, 7)), (400, 60)
+    groups, losses, spread, errors = np.repeat([0, 1], n), [], [], []
+    for seed in range(40):
+        X = np.random.default_rng(seed).normal(size=(sum(n), 6)) * scales
+        cells = GroupMoments.from_rows(X, groups, folds=True)
+        problem = Problem(cells.without_folds(), 2, MinMax("loss"))
+        noise = sampling_noise(problem, cells, "intersections")
+        losses.append(noise.own_losses)
+        errors.append(noise.standard_errors)
+        spread.append(problem.measures(problem.pca_basis))
+    truth = float((scales**2)[2:].sum())
+    assert abs(np.mean(losses, axis=0) - truth).max() < 0.04 * truth
+    ratio = np.mean(errors, axis=0) / np.std(spread, axis=0)
+    assert (ratio > 0.8).all()
+    assert (ratio < 2.0).all()
+
+
+def test_moments_files_and_batches_give_the_same():
+    rng = np.random.default_rng(8)
+    X, groups = rng.normal(size=(300, 5)) * [3, 2, 1, 1, 1], np.arange(300) % 3
+    X[groups == 2] = X[groups == 2][:, ::-1]
+    fair = FairPCA(2, criterion="soft").fit(X, sensitive_features=groups)
+    again = FairPCA(2, criterion="soft").fit_moments(GroupMoments.from_rows(X, groups, folds=True))
+    same_subspace(fair.components_, again.components_, atol=1e-10)
+    with pytest.raises(ValueError, match="moments by fold"):
+        FairPCA(2, criterion="soft").fit_moments(GroupMoments.from_rows(X, groups))
+    given = SoftMinMax(temperature=0.5)
+    plain = FairPCA(2, criterion=given).fit_moments(GroupMoments.from_rows(X, groups))
+    same_subspace(
+        plain.components_, FairPCA(2, criterion=given).fit(X, sensitive_features=groups).components_
+    )
+
+
+def test_overlapping_groups_weights_and_wide_rows():
+    rng = np.random.default_rng(9)
+    X, columns = rng.normal(size=(200, 5)), rng.integers(2, size=(200, 2))
+    weights = rng.exponential(size=200)
+    for groups in ("marginals", "both"):
+        fair = FairPCA(2, criterion="soft", groups=groups)
+        fair.fit(X, sensitive_features=columns, sample_weight=weights)
+        assert fair.certificate_.status in ("optimal", "bounded")
+    wide = rng.normal(size=(60, 300))
+    wide[30:, :3] *= 20.0
+    fair = FairPCA(3, criterion="soft").fit(wide, sensitive_features=np.repeat([0, 1], 30))
+    assert fair.certificate_.status in ("optimal", "bounded")
+    alone = FairPCA(2, criterion="soft", groups=None).fit(X)
+    same_subspace(alone.components_, PCA(2).fit(X).components_)
+
+
+def test_files_and_refusals(tmp_path):
+    adult = load_adult(as_frame=False, sensitive="race", keep_sensitive=False)
+    X = StandardScaler().fit_transform(adult.data)
+    fair = FairPCA(5, criterion=SoftMinMax(standard_errors=1.0)).fit(
+        X, sensitive_features=adult.sensitive_features
+    )
+    save_model(fair, tmp_path / "soft.fairpca")
+    back = load_model(tmp_path / "soft.fairpca").fair_pca
+    assert back.criterion.standard_errors == 1.0
+    assert str(back.certificate_) == str(fair.certificate_)
+    for wrong in (0, -1.0, "2", True, None):
+        with pytest.raises(ValueError, match="standard_errors must be"):
+            FairPCA(2, criterion=SoftMinMax(standard_errors=wrong)).fit(X)
+    with pytest.raises(ValueError, match="leave out one"):
+        FairPCA(2, criterion="soft", shrinkage=10).fit(
+            X, sensitive_features=adult.sensitive_features
+        )
+    with pytest.raises(ValueError, match="needs a temperature"):
+        ExactSolver().solve(
+            Problem(GroupMoments.from_rows(X[:50], np.arange(50) % 2), 2, SoftMinMax())
+        )
+    with pytest.raises(ValueError, match="temperature"):
+        KernelFairPCA(2, criterion="soft").fit(X[:60], sensitive_features=np.arange(60) % 2)
+    with pytest.raises(ValueError, match="not to SoftMinMax"):
+        pareto_front(
+            X, sensitive_features=adult.sensitive_features, n_components=2, criterion="soft"
+        )
+
+
+@pytest.mark.parametrize("command", ["fit", "audit"])
+def test_program(tmp_path, monkeypatch, capsys, command):
+    monkeypatch.chdir(tmp_path)
+    people(400).to_csv("people.csv", index=False)
+    given = [command, "people.csv", "--sensitive", "sex", "--n-components", "2", "--json"]
+    given += ["--criterion", "soft"]
+    found = []
+    for more in ([], ["--stream"]):
+        assert main([*given, *more]) == 0
+        found.append(json.loads(capsys.readouterr().out)["certificate"])
+    assert found[0]["goal"] == "soft"
+    assert found[1]["value"] == pytest.approx(found[0]["value"], rel=1e-9)
+    assert main([*given, "--criterion", "soft", "--shrinkage", "3"]) != 0
+
+
+def test_sentences():
+    problem = random_problem(np.random.default_rng(10), 3, 4, 2, SoftMinMax(temperature=0.1))
+    found = ExactSolver().solve(problem).certificate
+    assert found.goal == "soft"
+    assert found.sentences()[0].startswith(("Proven optimal", "The soft maximum"))
