@@ -78,7 +78,9 @@ def make_model() -> bytes:
     preparation = Preparation.learn(table, sensitive=["sex", "age"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # groups of random rows are alike
-        fair = FairPCA(2, nested=True).fit(preparation.apply(table), sensitive_features=people)
+        fair = FairPCA(2, criterion="minmax", nested=True).fit(
+            preparation.apply(table), sensitive_features=people
+        )
     return _written(lambda path: save_model(fair, path, preparation=preparation))
 
 

@@ -46,7 +46,7 @@ def nesting(load: Callable[..., Any], sensitive: str, n_components: int) -> Nest
     """The table of nested components of a data set."""
     data = load(sensitive=sensitive, keep_sensitive=False, as_frame=False)
     X = StandardScaler().fit_transform(data.data)
-    fair = FairPCA(n_components, nested=True)
+    fair = FairPCA(n_components, criterion="minmax", nested=True)
     table: NestingTable = fair.fit(X, sensitive_features=data.sensitive_features).nesting_
     return table
 

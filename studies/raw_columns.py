@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,20 @@ import numpy as np
 from joblib import Parallel, delayed  # comes with scikit-learn
 
 from fairpca import ExactSolver, GroupMoments, Problem
-from studies.beyond_the_sample import GROUPINGS
+from fairpca.datasets import load_adult, load_credit
 
 TARGET = Path(__file__).with_name("raw_columns.md")
+
+GROUPINGS: dict[str, tuple[Callable[..., Any], Any]] = {
+    "Adult, sex": (load_adult, "sex"),
+    "Adult, race": (load_adult, "race"),
+    "Adult, sex × race": (load_adult, ("sex", "race")),  # noqa: RUF001
+    "Credit, sex": (load_credit, "sex"),
+    "Credit, marriage": (load_credit, "marriage"),
+    "Credit, education": (load_credit, "education"),
+    "Credit, sex × marriage": (load_credit, ("sex", "marriage")),  # noqa: RUF001
+}
+"""What loads each grouping, and its sensitive columns."""
 
 HEAD = """# Columns as they are
 

@@ -34,8 +34,8 @@ preparations = {
 }
 choices = {
     "ordinary PCA": FairPCA(5, groups=None),
+    "min-max": FairPCA(5, criterion="minmax"),
     "fair PCA": FairPCA(5),
-    "with shrinkage": FairPCA(5, shrinkage="auto"),
 }
 
 # %%

@@ -48,7 +48,7 @@ reductions = {
     "PCA": PCA(8).fit(X),
     "balanced": FairPCA(8, criterion="balanced").fit(X, sensitive_features=groups),
     "subsampled": PCA(8).fit(X[drawn]),
-    "min-max": FairPCA(8).fit(X, sensitive_features=groups),
+    "min-max": FairPCA(8, criterion="minmax").fit(X, sensitive_features=groups),
 }
 found = {
     name: audit(model, X_new, sensitive_features=groups_new, n_resamples=0)

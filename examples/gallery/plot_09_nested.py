@@ -20,7 +20,7 @@ from fairpca.datasets import load_adult
 
 adult = load_adult(sensitive="race", keep_sensitive=False, as_frame=False)
 X, race = StandardScaler().fit_transform(adult.data), adult.sensitive_features
-nested = FairPCA(8, nested=True).fit(X, sensitive_features=race)
+nested = FairPCA(8, criterion="minmax", nested=True).fit(X, sensitive_features=race)
 print(nested.nesting_)
 
 # %%
@@ -28,7 +28,7 @@ print(nested.nesting_)
 # --------------------
 # "As they come" are the first j components of the fair subspace of eight dimensions, which
 # `FairPCA` sorts by explained variance.
-free = FairPCA(8).fit(X, sensitive_features=race)
+free = FairPCA(8, criterion="minmax").fit(X, sensitive_features=race)
 members = [X[race == name] - free.mean_ for name in free.group_table_.labels]
 variances = [np.linalg.svd(rows, compute_uv=False) ** 2 / len(rows) for rows in members]
 dimensions = np.arange(1, 9)

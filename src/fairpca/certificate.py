@@ -102,11 +102,6 @@ _MIXTURES = (
 )
 
 _TEMPLATES = {
-    "shrunk": "All that follows is about the groups' covariances after shrinking them towards that "
-    "of all rows, as if each group had {shrinkage} more rows from there; the table of the groups "
-    "is about the rows themselves.",
-    "shrunk to one": "Every group's covariance was replaced by that of all rows, so the result is "
-    "that of ordinary PCA.",
     "one group": "One group: the result is that of ordinary PCA.",
     "all worse off": "Every group is worse off than with ordinary PCA, by {changes}.",
     "extra dimensions": "Uses {used} dimensions, {more} more than the {r} asked for.",
@@ -167,8 +162,9 @@ class Certificate(Spoken):
         The criterion: `MinMax` without and with a limit on the total loss, `SoftMinMax`, `Equal`,
         `AtMost`, `Balanced`. Only "equal" and "bounds" can end as "infeasible" or "unresolved".
     value : float
-        What was achieved: the total loss ("equal", "bounds") or the largest measure of a group
-        ("minmax", "max_extra_loss"), their soft maximum ("soft"), or the mean of their losses ("balanced").
+        What was achieved: the total loss ("equal", "bounds"), the largest measure of a group
+        ("minmax", "max_extra_loss"), their soft maximum ("soft", "soft max_extra_loss"), or the
+        mean of their losses ("balanced").
     lower_bound : float
         No subspace has a smaller value, among those that miss what is asked for by no more than
         this one.
@@ -226,9 +222,6 @@ class Certificate(Spoken):
         Whether the components were found one after another, each the best given those before it.
     extra_loss : float or None
         The share of the least total loss that may be lost in addition, where it was limited.
-    shrinkage : float
-        Rows by which the groups' covariances were shrunk towards that of all rows. All of this is
-        then about the shrunk covariances.
     stopped_by : {"", "gap", "time limit", "callback"}
         What ended the search where it could have gone on: the gap is as small as was asked for, or
         time was up, or a callback asked for it.
@@ -281,7 +274,6 @@ class Certificate(Spoken):
     requested_tolerance: float | None = None
     violation_multipliers: Array | None = None
     minmax_measures: Array | None = None
-    shrinkage: float = 0.0
     stopped_by: str = ""
 
     @property
@@ -309,15 +301,12 @@ class Certificate(Spoken):
         if len(self.measures) == 1:
             violated = self.status in ("infeasible", "unresolved")
             return [Statement(kind, numbers) for kind in ("one group", finding)[: 1 + violated]]
-        if self.shrinkage == np.inf:
-            return [Statement("shrunk to one", numbers)]
         equal, levels_down = self.goal == "equal", self.minmax_measures is not None
         asked, rounding = self.requested_tolerance, _ROUNDINGS * self.rounding
         unequal = equal and self.stated_spread > 0.0
         apart = self.violation_bound > _SAYS_NOTHING * max(self.spread, self.tolerance)
         changed = bool(self.change_from_pca.any())
         holds = {
-            "shrunk": self.shrinkage > 0.0,
             "all worse off": self.all_worse_off,
             "extra dimensions": self.status == "relaxed",
             finding: True,
@@ -331,7 +320,7 @@ class Certificate(Spoken):
             "nested": self.is_nested,
             "compared with PCA": changed and not self.all_worse_off,
             "as with PCA": not changed,
-            f"mixtures, {self.status}": self.covers_mixtures and met and self.shrinkage == 0.0,
+            f"mixtures, {self.status}": self.covers_mixtures and met,
         }
         return [Statement(kind, numbers) for kind, is_true in holds.items() if is_true]
 
@@ -369,7 +358,6 @@ class Certificate(Spoken):
             "loss": f"{self.value:.6g}",
             "gap": rounded(100 * self.relative_gap, 2, up=True),
             "spread": f"{self.spread:.6g}",
-            "shrinkage": f"{self.shrinkage:g}",
             "violation": f"{self.violation:.6g}",
             "least_violation": rounded(self.violation_bound, 6, up=False),
             "lower": "higher" if measure.is_kept else "lower",

@@ -3,7 +3,7 @@
 They stand alone, so that the program's help and its completion in a shell load nothing else.
 """
 
-CRITERIA = ("minmax", "soft", "equal", "balanced")
+CRITERIA = ("soft", "minmax", "equal", "balanced")
 """The names of criteria: `fairpca.criteria.CRITERIA`."""
 
 MEASURES = (

@@ -73,8 +73,8 @@ class Domain:
 
     If bounded, z is not negative and ``balance @ z`` stays as it is at the start. If signed, z is
     a positive and a negative part, of which only the first has a cost. If it is a simplex, z are
-    the weights, and sum to 1; with a prior p and a temperature they also cost
-    ``temperature * KL(z, p)``.
+    the weights, and sum to 1. With a prior p over k groups and a temperature, the first k of z
+    sum to 1 and also cost ``temperature * KL(z, p)``.
     """
 
     offset: Array
@@ -108,13 +108,18 @@ class Domain:
     def whole_cost(self, z: Array) -> float:
         """The cost of z itself."""
         cost = float(self.cost @ z)
-        return cost if self.prior is None else cost + self.temperature * divergence(z, self.prior)
+        if self.prior is None:
+            return cost
+        return cost + self.temperature * divergence(z[: len(self.prior)], self.prior)
 
     def cost_slopes(self, z: Array) -> tuple[Array, Array]:
         """First and second derivatives of the cost, the latter a diagonal."""
-        if self.prior is None:
-            return self.cost, np.zeros(len(z))
-        return self.cost + self.temperature * (np.log(z / self.prior) + 1.0), self.temperature / z
+        slopes, curves = self.cost.copy(), np.zeros(len(z))
+        if self.prior is not None:
+            k = len(self.prior)
+            slopes[:k] += self.temperature * (np.log(z[:k] / self.prior) + 1.0)
+            curves[:k] = self.temperature / z[:k]
+        return slopes, curves
 
 
 @dataclass(frozen=True)
@@ -389,11 +394,7 @@ class MinMax(Criterion):
     def validate(self) -> None:
         """Raise ValueError for wrong parameters."""
         super().validate()
-        given = self.max_extra_loss
-        if given is not None:
-            if isinstance(given, bool) or not isinstance(given, Real):
-                raise ValueError(f"max_extra_loss must be a number, got {given!r}.")
-            check_number("max_extra_loss", given, least=0.0)
+        _check_extra_loss(self.max_extra_loss)
 
     @property
     def can_be_nested(self) -> bool:
@@ -435,28 +436,14 @@ class MinMax(Criterion):
         return _smooth_largest(measures, state, rho)
 
 
-class _MinMaxWithinBudget(MinMax):
-    """`MinMax` with a limited total loss.
+class _WithinBudget(Criterion):
+    """A criterion with a limited total loss, in front of the criterion itself.
 
     The dual state is a point of the simplex, and behind it the price of the budget.
     """
 
-    name = "max_extra_loss"
     resumes = has_root = covers_mixtures = False
-    _cheap = (
-        "subspaces of this dimension that lose at most {extra} % more than the least total loss"
-    )
-    findings: ClassVar[dict[str, str]] = {
-        **MinMax.findings,
-        "optimal": f"Proven optimal: in all {_cheap}, some group has a {{noun}} of at least "
-        "{at_least}, and here none has more than {at_most}.",
-        "optimal, kept": f"Proven optimal: in all {_cheap}, some group has a {{noun}} of at most "
-        "{can_keep}, and here none has less than {keeps}.",
-        "bounded": f"No group has a {{noun}} above {{at_most}}; of {_cheap}, none can bring the "
-        "largest one below {at_least}.",
-        "bounded, kept": f"No group has a {{noun}} below {{keeps}}; of {_cheap}, none can bring "
-        "the smallest one above {can_keep}.",
-    }
+    max_extra_loss: float | None
 
     @property
     def extra_loss(self) -> float | None:  # type: ignore[override]
@@ -474,40 +461,55 @@ class _MinMaxWithinBudget(MinMax):
         """The same as a limit on ``loss_weights . e``."""
         return (self.loss_budget - self.affine.base) / self.affine.loss_unit
 
+    def _over(self, measures: Array) -> float:
+        return float(self.affine.loss_weights @ measures) - self._budget
+
+    def without_budget(self, measures: Array) -> float:
+        """The value, whatever the total loss."""
+        return super().value(measures)  # type: ignore[safe-super]
+
     def value(self, measures: Array) -> float:
-        over = float(self.affine.loss_weights @ measures) - self._budget
         # No less than what local searches call zero, however small the losses are.
         searched = _ROUNDING_GAP * float(self.affine.traces.max())
         most = max(_OVER_BUDGET * self.problem.loss_scale / self.affine.loss_unit, searched)
-        return float(measures.max()) if over <= most else np.inf
+        return self.without_budget(measures) if self._over(measures) <= most else np.inf
 
-    def score(self, measures: Array, counted: NDArray[np.bool_]) -> float:
-        return float(measures[counted].max())
+    @property
+    def least(self) -> float:
+        return self.without_budget(self.affine.floor)
 
     def judge(self, measures: Array, at_most: Array, total_loss: float) -> Judgement:
-        value = max(float(at_most.max()), self.affine.least)
+        value = max(self.without_budget(at_most), self.least)
         return Judgement(value, slack=max(total_loss - self.loss_budget, 0.0))
 
     def shortfall(self, measures: Array) -> float:
-        return float(measures.max()) - self.affine.least
+        return self.without_budget(measures) - self.least
 
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
-        weights = self.affine.loss_weights
-        k = len(weights)
-        directions = np.hstack([np.eye(k), weights[:, None]])
-        cost, balance = np.append(np.zeros(k), self._budget), np.append(np.ones(k), 0.0)[None]
-        start = np.append(np.full(k, 1.0 / k), 1.0 / float(weights.sum()))
-        return Domain(np.zeros(k), directions, cost, balance, start)
+        weights, free = self.affine.loss_weights, super().domain()  # type: ignore[safe-super]
+        directions = np.hstack([np.eye(len(weights)), weights[:, None]])
+        return replace(
+            free,
+            directions=directions,
+            cost=np.append(free.cost, self._budget),
+            balance=np.append(np.ones(len(weights)), 0.0)[None],
+            start=np.append(free.start, 1.0 / float(weights.sum())),
+            simplex=False,
+        )
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         affine, positive = self.affine, np.maximum(multipliers, 0.0)
         if not positive.any():
-            return affine.least
+            return self.least
         point, price = self._split(positive)
         least = self.problem.least_weighted(point + price * affine.weights, start)
         base = affine.base - 4 * EPS * self.problem.loss_scale
         least -= 4 * EPS * affine.scale + price * (self.loss_budget + slack - base)
-        return max(least, affine.least)
+        return max(least - self.point_cost(point), self.least)
+
+    def point_cost(self, point: Array) -> float:
+        """What a point of the simplex costs in the dual."""
+        return 0.0
 
     def _split(self, weights: Array) -> tuple[Array, float]:
         """Non-negative weights, as those of a point of the simplex and a price times `weights`."""
@@ -518,9 +520,10 @@ class _MinMaxWithinBudget(MinMax):
         return point / point.sum(), price
 
     def weights_at(self, measures: Array, weights: Array) -> Array:
-        """The same price of the budget, and all else on the worst-off group."""
-        _, price = self._split(weights)
-        return price * self.affine.weights + _unit_vector(len(weights), int(measures.argmax()))
+        """The same price of the budget, and the point that belongs to the measures."""
+        point, price = self._split(weights)
+        inside = super().weights_at(measures, point)
+        return np.asarray(price * self.affine.weights + inside)
 
     def start(self, weights: Array) -> Array:
         """What the weights have beyond a sum of one is the price's."""
@@ -533,19 +536,34 @@ class _MinMaxWithinBudget(MinMax):
         return np.asarray(state[:-1] + state[-1] * self.affine.loss_weights)
 
     def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
-        """Project on the simplex; the price grows with what is over the budget."""
-        weights = self.affine.loss_weights
-        over = float(weights @ measures) - self._budget
-        moved = np.append(
-            project_on_simplex(state[:-1] + rho * (measures - measures.max())),
-            max(state[-1] + rho * over, 0.0),
-        )
-        value = float(moved[:-1] @ measures) + moved[-1] * over
-        value -= _square(moved - state) / (2 * rho)
-        factor = _centred(moved[:-1] > 0, rho)
-        if moved[-1] > 0:
-            factor = np.hstack([factor, np.sqrt(rho) * weights[:, None]])
-        return moved, value, factor
+        """The criterion's own; the price grows with what is over the budget."""
+        point, value, factor = super().smooth(measures, state[:-1], rho)  # type: ignore[safe-super]
+        over = self._over(measures)
+        price = max(state[-1] + rho * over, 0.0)
+        if price > 0:
+            factor = np.hstack([factor, np.sqrt(rho) * self.affine.loss_weights[:, None]])
+        value += price * over - (price - state[-1]) ** 2 / (2 * rho)
+        return np.append(point, price), value, factor
+
+
+_CHEAP = "subspaces of this dimension that lose at most {extra} % more than the least total loss"
+
+
+class _MinMaxWithinBudget(_WithinBudget, MinMax):
+    """`MinMax` with a limited total loss."""
+
+    name = "max_extra_loss"
+    findings: ClassVar[dict[str, str]] = {
+        **MinMax.findings,
+        "optimal": f"Proven optimal: in all {_CHEAP}, some group has a {{noun}} of at least "
+        "{at_least}, and here none has more than {at_most}.",
+        "optimal, kept": f"Proven optimal: in all {_CHEAP}, some group has a {{noun}} of at most "
+        "{can_keep}, and here none has less than {keeps}.",
+        "bounded": f"No group has a {{noun}} above {{at_most}}; of {_CHEAP}, none can bring the "
+        "largest one below {at_least}.",
+        "bounded, kept": f"No group has a {{noun}} below {{keeps}}; of {_CHEAP}, none can bring "
+        "the smallest one above {can_keep}.",
+    }
 
 
 class SoftMinMax(Criterion):
@@ -563,9 +581,12 @@ class SoftMinMax(Criterion):
         The quantity that fairness is judged on: see `MinMax`.
     standard_errors : float, default=2.0
         How many standard errors a difference between groups must exceed to be acted on: the
-        temperature, in standard errors of the worst-off group's measure. Infinity gives ordinary
-        PCA; smaller numbers come nearer to `MinMax`. `FairPCA` estimates the standard errors from
-        five folds of the rows.
+        temperature, in standard errors of the worst-off group's measure. `FairPCA` estimates them
+        from five folds of the rows. 0 acts on every difference, which is `MinMax` from baselines
+        with less bias; infinity gives ordinary PCA.
+    max_extra_loss : float or None, default=None
+        Choose among subspaces whose total loss exceeds ordinary PCA's, the least of all, by at
+        most this share: 0.01 is one per cent more, 0 leaves PCA itself.
     temperature : float or None, default=None
         The temperature itself, in the units of the measure, instead; measures are then those of
         the rows at hand. None: from the standard errors.
@@ -607,35 +628,41 @@ class SoftMinMax(Criterion):
         self,
         measure: str = "disparity",
         standard_errors: float = 2.0,
+        max_extra_loss: float | None = None,
         temperature: float | None = None,
     ) -> None:
         super().__init__(measure)
         self.standard_errors = standard_errors
+        self.max_extra_loss = max_extra_loss
         self.temperature = temperature
 
     def validate(self) -> None:
         """Raise ValueError for wrong parameters."""
         super().validate()
+        _check_extra_loss(self.max_extra_loss)
         for name in ("standard_errors", "temperature"):
             given = getattr(self, name)
             if given is None and name == "temperature":
                 continue
             number = isinstance(given, Real) and not isinstance(given, bool)
-            if not (number and float(given) > 0.0):
-                raise ValueError(
-                    f"{name} must be a positive number, got {given!r}: use MinMax() to act on "
-                    "every difference."
-                )
+            if not (number and float(given) >= 0.0):
+                raise ValueError(f"{name} must be a number of at least 0, got {given!r}.")
+
+    def _applied_class(self) -> type[Criterion]:
+        within = self.max_extra_loss is not None
+        if self.heat == 0.0:
+            return _MinMaxWithinBudget if within else MinMax
+        return _SoftWithinBudget if within else SoftMinMax
 
     def in_unit(self, factor: float) -> Self:
         """The same where all measures are multiplied by a factor."""
         given = self.temperature
         scaled = None if given is None else given * factor
-        return type(self)(self.measure, self.standard_errors, scaled)
+        return type(self)(self.measure, self.standard_errors, self.max_extra_loss, scaled)
 
     def applied_to(self, problem: Problem) -> Self:
         """A copy that knows the numbers of a problem."""
-        if self.temperature is None and not np.isinf(self.standard_errors):
+        if self.temperature is None and 0.0 < self.standard_errors < np.inf:
             raise ValueError(
                 "SoftMinMax needs a temperature here: FairPCA finds one by cross-fitting, and a "
                 "Problem has to be given one, SoftMinMax(temperature=…)."
@@ -649,44 +676,45 @@ class SoftMinMax(Criterion):
         return np.asarray(weights / weights.sum())
 
     @property
-    def _degrees(self) -> float:
-        return np.inf if self.temperature is None else float(self.temperature)
+    def heat(self) -> float:
+        """The temperature; without one it is 0 or infinite, as the standard errors are."""
+        return float(self.standard_errors if self.temperature is None else self.temperature)
 
     def value(self, measures: Array) -> float:
-        if np.isinf(self._degrees):
+        if np.isinf(self.heat):
             return float(self.prior @ measures)
         # From the largest, so that small temperatures keep their digits.
         most = measures.max()
-        excess = logsumexp((measures - most) / self._degrees, b=self.prior)
-        return float(most + self._degrees * excess)
+        excess = logsumexp((measures - most) / self.heat, b=self.prior)
+        return float(most + self.heat * excess)
 
     def score(self, measures: Array, counted: NDArray[np.bool_]) -> float:
         return float(measures[counted].max())
 
     def weights_of(self, measures: Array) -> Array:
         """The weights that a subspace with these measures has: the slopes of the value; (k,)."""
-        if np.isinf(self._degrees):
+        if np.isinf(self.heat):
             return self.prior
         with np.errstate(divide="ignore"):  # of groups without a share
-            return np.asarray(softmax(measures / self._degrees + np.log(self.prior)))
+            return np.asarray(softmax(measures / self.heat + np.log(self.prior)))
 
     def direct_basis(self) -> Array | None:
-        return self.problem.least_loss_basis if np.isinf(self._degrees) else None
+        return self.problem.least_loss_basis if np.isinf(self.heat) else None
 
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
         # Groups without a share in the total loss, which have no variance, get next to nothing.
         prior = np.maximum(self.prior, np.finfo(float).tiny)
         found = _simplex(len(prior), None, prior if near is None else near, mu)
-        return replace(found, temperature=self._degrees, prior=prior)
+        return replace(found, temperature=self.heat, prior=prior)
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         """Whatever the weights: an infinite temperature leaves those of ordinary PCA alone."""
         weights, cost = np.where(self.prior > 0.0, np.maximum(multipliers, 0.0), 0.0), 0.0
-        if np.isinf(self._degrees) or not weights.any():
+        if np.isinf(self.heat) or not weights.any():
             weights = self.prior
         else:
             weights = weights / weights.sum()
-            cost = self._degrees * divergence(weights, self.prior)
+            cost = self.heat * divergence(weights, self.prior)
         least = self.problem.least_weighted(weights, start) - cost
         return least - 8 * EPS * (self.affine.scale + cost)
 
@@ -700,8 +728,29 @@ class SoftMinMax(Criterion):
         """The value itself, which is smooth whatever the state."""
         weights = self.weights_of(measures)
         roots = np.sqrt(weights)
-        factor = (np.diag(roots) - np.outer(weights, roots)) / np.sqrt(self._degrees)
+        factor = (np.diag(roots) - np.outer(weights, roots)) / np.sqrt(self.heat)
         return weights, self.value(measures), factor
+
+
+class _SoftWithinBudget(_WithinBudget, SoftMinMax):
+    """`SoftMinMax` with a limited total loss."""
+
+    name = "soft max_extra_loss"
+    findings: ClassVar[dict[str, str]] = {
+        **SoftMinMax.findings,
+        "optimal": "Proven optimal: the soft maximum of the groups' {plural} is {at_most}, and no "
+        f"smaller in any of the {_CHEAP}.",
+        "optimal, kept": "Proven optimal: the soft minimum of the groups' {plural} is {keeps}, and "
+        f"no larger in any of the {_CHEAP}.",
+        "bounded": "The soft maximum of the groups' {plural} is {at_most}; in none of the "
+        f"{_CHEAP} is it below {{at_least}}.",
+        "bounded, kept": "The soft minimum of the groups' {plural} is {keeps}; in none of the "
+        f"{_CHEAP} is it above {{can_keep}}.",
+    }
+
+    def point_cost(self, point: Array) -> float:
+        cost = self.heat * divergence(point, self.prior)
+        return cost + 8 * EPS * cost
 
 
 class LeastLoss(Criterion):
@@ -1235,8 +1284,8 @@ class _Spread(Criterion):
 
 
 CRITERIA: dict[str, type[Criterion]] = {
-    "minmax": MinMax,
     "soft": SoftMinMax,
+    "minmax": MinMax,
     "equal": Equal,
     "balanced": Balanced,
 }
@@ -1261,6 +1310,13 @@ def as_criterion(given: Any) -> Criterion:
         )
     given.validate()
     return given
+
+
+def _check_extra_loss(given: Any) -> None:
+    if given is not None:
+        if isinstance(given, bool) or not isinstance(given, Real):
+            raise ValueError(f"max_extra_loss must be a number, got {given!r}.")
+        check_number("max_extra_loss", given, least=0.0)
 
 
 def divergence(weights: Array, prior: Array) -> float:

@@ -29,15 +29,8 @@ from fairpca.data import (
 )
 from fairpca.exceptions import warn_user
 from fairpca.generalization.cautions import warn_of_few_rows, warn_of_one_group
-from fairpca.generalization.cross_fit import (
-    CrossFit,
-    check_shrinkage,
-    chosen_shrinkage,
-    shrunk_problem,
-    unshrunk,
-)
-from fairpca.generalization.noise import debiased_problem
-from fairpca.group_table import GroupTable
+from fairpca.generalization.noise import SamplingNoise, estimates_noise
+from fairpca.group_table import GroupTable, HeldOut
 from fairpca.groups import GROUPINGS, UNGROUPED, grouping_of
 from fairpca.measures import BY_NOUN
 from fairpca.moments import GroupMoments
@@ -391,27 +384,23 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         Dimension of the subspace: a number from 1 to the number of columns; a share in (0, 1),
         meaning the smallest dimension at which every group keeps that share of its variance with
         this criterion; or None for the numerical rank.
-    criterion : {"minmax", "soft", "equal", "balanced"} or Criterion, default="minmax"
-        The notion of fairness. "minmax" minimises the largest disparity; ties are broken by total
-        loss (`MinMax`). "soft" minimises a soft maximum of disparities, made for new data: it acts
-        on differences of more than two standard errors (`SoftMinMax`). "equal" asks for equal
-        disparities at the least total loss, the definition of Kamani et al. (`Equal`). "balanced"
-        lets each group weigh the same, whatever its size (`Balanced`). As objects they have
-        parameters: the measure that fairness is judged on, a tolerance, a limit on the extra loss,
-        and bounds for single groups (`AtMost`).
+    criterion : {"soft", "minmax", "equal", "balanced"} or Criterion, default="soft"
+        The notion of fairness. "soft" is made for new data: it acts on differences between groups
+        that exceed two standard errors (`SoftMinMax`). "minmax" minimises the largest disparity in
+        these rows; ties are broken by total loss (`MinMax`). "equal" asks for equal disparities at
+        the least total loss, the definition of Kamani et al. (`Equal`). "balanced" gives every
+        group the same weight, whatever its size (`Balanced`). As objects they have parameters: the
+        number of standard errors, the measure that fairness is judged on, a tolerance, a limit on
+        the extra loss, and bounds for single groups (`AtMost`).
     nested : bool, default=False
         Whether the first j components are to be a fair subspace of j dimensions for every j. Each
         component is then the best given those before it, and they keep this order. `nesting_` says
         what that costs.
-    shrinkage : float or "auto", default=0
-        How far each group's covariance is drawn towards that of all rows, in rows: as if so many
-        further rows of the group had been drawn from all rows. Small groups are then not fitted to
-        their noise. 0 is exactly fair to the rows at hand, `numpy.inf` is ordinary PCA, and "auto"
-        chooses by rows held out, in five folds, and by what groups differ beyond chance.
     solver : str or object with ``solve(problem)``, default="exact"
         "exact" finds the optimum, with a proof (`ExactSolver`). "pareto" is the
         gradient method of Kamani et al., which ends near it (`ParetoDescent`). The others are
-        published methods to compare with, each with a criterion of its own: "sdp", "mw",
+        published methods to compare with. All but "exact" have a criterion of their own, which
+        replaces the default one: "sdp", "mw",
         "sdp-iterative", "mw-iterative", "epsilon-constraint", "lagrangian", "nash",
         "u-fpca", "c-fpca" (see `fairpca.solvers`): `n_components_` has their dimension.
     whiten : bool, default=False
@@ -458,12 +447,6 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         subspace, and its disparity with both. Print it.
     certificate_ : Certificate
         How good the subspace provably is. Print it.
-    shrinkage_ : float
-        The shrinkage that was used, in rows.
-    cross_fit_ : CrossFit
-        What each group loses on rows held out, for each amount of shrinkage, and the estimate of
-        its disparity beyond the rows at hand; only where "auto" had groups small enough to need
-        it, or moments with folds were given. Print it.
     nesting_ : NestingTable
         What nesting costs for each number of components; only with ``nested=True``. Print it.
     solution_ : Solution
@@ -511,9 +494,8 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         self,
         n_components: int | float | None = None,
         *,
-        criterion: str | Criterion = "minmax",
+        criterion: str | Criterion = "soft",
         nested: bool = False,
-        shrinkage: float | str = 0,
         solver: str | Solver = "exact",
         whiten: bool = False,
         groups: str | None = "intersections",
@@ -524,7 +506,6 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         self.n_components = n_components
         self.criterion = criterion
         self.nested = nested
-        self.shrinkage = shrinkage
         self.solver = solver
         self.whiten = whiten
         self.groups = groups
@@ -566,11 +547,12 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         self : FairPCA
         """
         solver = self._check_parameters()
-        folds = "needed" if self._needs_folds(sensitive_features is not None) else None
+        grouped = sensitive_features is not None
+        folds = "needed" if grouped and self._needs_folds(solver) else None
         grouped_data = self._prepare(
             X, sensitive_features, sample_weight, reduce_wide=True, in_place=True, folds=folds
         )
-        self._finish(grouped_data, solver, grouped=sensitive_features is not None, y=y)
+        self._finish(grouped_data, solver, grouped=grouped, y=y)
         return self
 
     def fit_moments(self, moments: GroupMoments) -> FairPCA:
@@ -684,7 +666,9 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         # Intersections, of which any groups can be made, also after other batches.
         options = {"groups": None if self.groups is None else "intersections"}
         # Moments without folds cannot be added to others that have them, nor they to these.
-        folds = self._needs_folds(grouped) if before is None else before.moments.has_folds
+        folds = grouped and self._needs_folds(solver)
+        if before is not None:
+            folds = before.moments.has_folds
         options["folds"] = "all" if folds else None
         grouped_data = self._prepare(
             X, sensitive_features, sample_weight, reset=before is None, least_rows=1, **options
@@ -762,8 +746,8 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
             elif first:
                 warn_of_no_groups(y, "set groups=None if ordinary PCA is wanted")
         with threads_for(grouped_data.moments.n_features):
-            problem, solution, judged = self._run(grouped_data, solver)
-            self._set_fitted(problem, solution, grouped_data.space, judged)
+            problem, solution, held_out = self._run(grouped_data, solver)
+            self._set_fitted(problem, solution, grouped_data.space, held_out)
             # Together with the rest, so that a call that is interrupted can be made again. Only
             # partial_fit keeps moments: others would make their pickles larger for nothing.
             self.__dict__.pop("_partial_fit_state", None)
@@ -786,50 +770,38 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
     @with_callbacks  # type: ignore[untyped-decorator]
     def _run(
         self, grouped_data: GroupedData, solver: Solver
-    ) -> tuple[Problem, Solution, CrossFit | None]:
+    ) -> tuple[Problem, Solution, HeldOut | None]:
         n_steps, n = getattr(solver, "n_steps", 0), self.n_components
         task = FitTask(self, n_steps) if n_steps else None
         share = None if n is None or isinstance(n, Integral) else float(n)
+        criterion, noise = chosen_criterion(self, solver), None
         for r in grouped_data.dimensions(n):
-            problem = grouped_data.problem(r, criterion=self.criterion)
+            problem = solved = grouped_data.problem(r, criterion=criterion)
             progress = None if task is None else task.steps()
-            n0, judged = 0.0, None
-            if self._estimates_noise:
-                solved = debiased_problem(problem, grouped_data.cells, self.groups)
-                problem = replace(problem, criterion=solved.criterion)
-            else:
-                n0, judged = chosen_shrinkage(
-                    self.shrinkage, grouped_data, self.groups, problem, solver
-                )
-                solved = shrunk_problem(problem, n0)
+            if estimates_noise(criterion):
+                noise = SamplingNoise.of_problem(problem, grouped_data.cells, self.groups)
+                solved = noise.debiased()
             # Solvers without steps need not know of progress.
             solution = solver.solve(solved, progress) if progress else solver.solve(solved)
-            if n0 > 0.0:
-                solution = unshrunk(solution, problem, n0)
             kept = problem.traces - solution.group_losses
             if share is None or (kept >= share * problem.traces).all():
                 break
         if task is not None:
             task.end()
-        return problem, solution, judged
+        if noise is not None:
+            problem = replace(problem, criterion=solved.criterion)
+        return problem, solution, None if noise is None else noise.held_out(solution)
 
-    def _needs_folds(self, grouped: bool) -> bool:
-        """Whether rows are to be held out, where there are sensitive features."""
-        wanted = self.shrinkage == "auto" or self._estimates_noise
-        return grouped and self.groups is not None and wanted
-
-    @property
-    def _estimates_noise(self) -> bool:
-        """Whether the criterion has standard errors that come from cross-fitting."""
-        criterion = as_criterion(self.criterion)
-        return isinstance(criterion, SoftMinMax) and criterion.temperature is None
+    def _needs_folds(self, solver: Solver) -> bool:
+        """Whether rows are to be held out, where there are groups."""
+        return self.groups is not None and estimates_noise(chosen_criterion(self, solver))
 
     def _set_fitted(
         self,
         problem: Problem,
         solution: Solution,
         space: RowSpace | None = None,
-        judged: CrossFit | None = None,
+        held_out: HeldOut | None = None,
     ) -> None:
         """Set what is fitted; `space` is where the problem was posed, if not in all columns."""
         self._set_axes(solution_axes(problem, solution, space))
@@ -837,29 +809,19 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
             solution = replace(solution, basis=space.lift(solution.basis))
         self.solution_ = solution
         self.certificate_ = solution.certificate
-        self.shrinkage_ = solution.certificate.shrinkage
         # To take subspaces back to far more columns would cost a tenth of the fit.
         self.baselines_ = Baselines.of_problem(problem) if space is None else None
-        for name in ("nesting_", "cross_fit_"):
-            self.__dict__.pop(name, None)
-        if judged is not None:
-            self.cross_fit_ = judged
+        self.__dict__.pop("nesting_", None)
         if solution.is_ordered:
             self.nesting_ = NestingTable.from_steps(solution.history["steps"])
-        beyond = None if judged is None else (judged.pca_disparity, judged.disparity)
         table = GroupTable.from_problem(problem, solution.group_losses, "fair")
-        self.group_table_ = replace(table, held_out=beyond)
+        self.group_table_ = replace(table, held_out=held_out)
 
 
 def checked_solver(fair: Any) -> Solver:
     """The solver that an estimator's parameters name; wrong ones are refused before any work."""
     check_n_components(fair.n_components)
     criterion = as_criterion(fair.criterion)
-    check_shrinkage(fair.shrinkage)
-    if isinstance(criterion, SoftMinMax) and fair.shrinkage != 0:
-        raise ValueError(
-            "SoftMinMax and shrinkage are two ways to deal with noise: leave out one or the other."
-        )
     for name in ("nested", "whiten", "keep_sensitive"):
         check_flag(name, getattr(fair, name))
     check_choice("groups", fair.groups, GROUPINGS)
@@ -868,15 +830,29 @@ def checked_solver(fair: Any) -> Solver:
     if fair.nested:
         check_nested(criterion, solver)
         solver = Nested(solver)
-    elif has_own_criterion(solver):
-        free = isinstance(criterion, MinMax) and criterion.max_extra_loss is None
-        if criterion.measure != "disparity" or not (free or isinstance(criterion, Equal)):
-            raise ValueError(
-                f"solver={fair.solver!r} has a criterion of its own, and cannot do {criterion!r}: "
-                "leave out one or the other."
-            )
+    elif has_own_criterion(solver) and not _leaves_to_solver(criterion):
+        raise ValueError(
+            f"solver={fair.solver!r} has a criterion of its own, and cannot do {criterion!r}: "
+            "leave out one or the other."
+        )
     checked: Solver = solver
     return checked
+
+
+def _leaves_to_solver(criterion: Criterion) -> bool:
+    """Whether this is the default, or what published methods minimise in one way or another."""
+    if criterion.measure != "disparity" or getattr(criterion, "max_extra_loss", None) is not None:
+        return False
+    if isinstance(criterion, SoftMinMax):
+        return bool(criterion.get_params() == SoftMinMax().get_params())
+    return isinstance(criterion, MinMax | Equal)
+
+
+def chosen_criterion(fair: Any, solver: Solver) -> Criterion:
+    """The criterion of an estimator; that of certificates, where a solver has one of its own."""
+    criterion = as_criterion(fair.criterion)
+    own = has_own_criterion(solver) and isinstance(criterion, SoftMinMax)
+    return MinMax() if own else criterion
 
 
 def check_n_components(n: object) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +12,10 @@ from numpy.typing import NDArray
 from fairpca._linalg.types import Array
 from fairpca.problem import Problem
 from fairpca.text import (
+    Summary,
     TextTable,
     formatted,
-    html_table,
+    html_parts,
     label_text,
     laid_out,
     listed,
@@ -85,10 +85,41 @@ class GroupIntervals:
     least_rows: int
 
 
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """What the groups lose on rows that the subspaces were not fitted to, by five folds.
+
+    Rows of large groups, of which one more row changes nothing, are judged in all folds alike.
+
+    Attributes
+    ----------
+    pca_loss, loss : arrays of shape (k,)
+        Loss with ordinary PCA, and with the subspace, each found without the fold.
+    own_loss : array of shape (k,)
+        Loss of each group with its own PCA, with the bias reduced: between that in sample, which is
+        too small, and that on held-out rows, which is too large.
+    """
+
+    pca_loss: Array
+    loss: Array
+    own_loss: Array
+
+    @property
+    def pca_disparity(self) -> Array:
+        """What each group loses with ordinary PCA beyond its own PCA; (k,)."""
+        return self.pca_loss - self.own_loss
+
+    @property
+    def disparity(self) -> Array:
+        """What each group loses with the subspace beyond its own PCA; (k,)."""
+        return self.loss - self.own_loss
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupTable:
     """Losses and disparities of each group, with a reduction and with ordinary PCA.
 
+    Printed, it shows the share of its variance that each group loses; `summary` shows all.
     ``table["Female"]`` has the numbers of one group, ``table["Female", "Black"]`` those of an
     intersection, ``len(table)`` is the number of groups, and it iterates over their labels.
 
@@ -123,9 +154,9 @@ class GroupTable:
     p_value : array of shape (k,), or None
         Of a permutation test: how often random groups of the same sizes have a disparity with
         ordinary PCA that is as large, allowing for the number of groups. From `audit`.
-    held_out : pair of arrays of shape (k,), or None
-        The disparities with ordinary PCA and with the reduction, estimated for people who are not
-        among the rows, where folds of them were held out: see `FairPCA.cross_fit_`.
+    held_out : HeldOut or None
+        The losses on held-out rows, where there were folds: of `FairPCA` with its default
+        criterion.
     notes : tuple of str
         What else is said below the table.
 
@@ -141,24 +172,7 @@ class GroupTable:
     >>> X[:100] = X[:100, ::-1]
     >>> fair = FairPCA(2).fit(X, sensitive_features=["a"] * 100 + ["b"] * 200)
     >>> fair.group_table_
-                                        own PCA     PCA     PCA    fair    fair
-    group               rows  variance     loss    loss  % lost    loss  % lost
-    ---------------------------------------------------------------------------
-    a                    100   13.3296   2.2762  4.6726    35.1  4.7416    35.6
-    b                    200   14.5183   1.7882  4.2878    29.5  4.2536    29.3
-    ---------------------------------------------------------------------------
-    <BLANKLINE>
-                              PCA       fair
-    group               disparity  disparity
-    ----------------------------------------
-    a                      2.3965     2.4654
-    b                      2.4997     2.4654
-    ----------------------------------------
-    largest difference     0.1032     0.0000
-    Compared with ordinary PCA, 1 of 2 groups is better off and 1 is worse off. The
-    largest gain: b loses 0.0343 less (0.2 % of its variance). The largest loss: a
-    loses 0.0690 more (0.5 % of its variance). Ordinary PCA has the least total
-    loss, so any other subspace leaves some group worse off.
+    TABLE
     >>> fair.group_table_.worse_off
     ('a',)
     >>> round(fair.group_table_["a"]["fair disparity"], 4)
@@ -177,7 +191,7 @@ class GroupTable:
     baseline: str = "rows"
     intervals: GroupIntervals | None = None
     notes: tuple[str, ...] = ()
-    held_out: tuple[Array, Array] | None = None
+    held_out: HeldOut | None = None
     p_value: Array | None = None
 
     @classmethod
@@ -288,9 +302,10 @@ class GroupTable:
             columns[f"{name} share lost"] = self.share_of(loss).tolist()
         columns[f"{pca} disparity"] = self.pca_disparity.tolist()
         columns[f"{self.name} disparity"] = self.disparity.tolist()
-        if self.held_out is not None:
-            for name, values in zip((pca, self.name), self.held_out, strict=True):
-                columns[f"{name} disparity held out"] = values.tolist()
+        if (held_out := self.held_out) is not None:
+            columns[f"{own} loss debiased"] = held_out.own_loss.tolist()
+            for name, loss in ((pca, held_out.pca_loss), (self.name, held_out.loss)):
+                columns[f"{name} loss held out"] = loss.tolist()
         for name in ("loss", "disparity", "change") if self.intervals is not None else ():
             ends = getattr(self.intervals, name)
             columns[f"{self.name} {name} low"] = ends[:, 0].tolist()
@@ -334,17 +349,23 @@ class GroupTable:
         return laid_out(self.text_parts())
 
     def _repr_html_(self) -> str:
-        table, sentences = self._text_table(range(len(self))), self.sentences()
-        below = f"<p>{html.escape(sentences)}</p>" if sentences else ""
-        return html_table(table.head, table.body, table.foot) + below
+        return html_parts([self._short_table(range(len(self))), self.sentences()])
 
     def text_parts(self) -> list[TextTable | str]:
-        """What is printed: the table, and the sentences below it.
+        """What is printed: the share of variance that each group loses, and who gains and pays.
 
         Of many groups the table has those with the largest disparities.
         """
-        shown, left = most_of(np.fmax(np.nan_to_num(self.disparity), self.pca_disparity))
-        return [self._text_table(shown), *filter(None, [left, self.sentences()])]
+        shown, left = self._shown()
+        return [self._short_table(shown), *filter(None, [left, self.sentences()])]
+
+    def summary(self) -> Summary:
+        """All that is known of the groups, to be printed: losses and disparities too."""
+        shown, left = self._shown()
+        return Summary([self._full_table(shown), *filter(None, [left, self.sentences()])])
+
+    def _shown(self) -> tuple[Sequence[int], str]:
+        return most_of(np.fmax(np.nan_to_num(self.disparity), self.pca_disparity))
 
     def sentences(self) -> str:
         """Who is better and who is worse off than with ordinary PCA, and the notes, in words.
@@ -365,26 +386,65 @@ class GroupTable:
                 f"{'is' if better < 2 else 'are'} better off and {worse or 'none'} "
                 f"{'is' if worse < 2 else 'are'} worse off."
             ]
-        names, (form, _), change = short_texts(self.group_texts()), self._rounding(), self.change
+        names, change = short_texts(self.group_texts()), self.share_of(self.change)
         for n, i, what, word in (
             (better, change.argmin(), "gain", "less"),
             (worse, change.argmax(), "loss", "more"),
         ):
             if n:
-                amount = formatted(abs(change[i]), form, least=0.0)
-                share = formatted(100.0 * self.share_of(np.abs(change))[i], _PERCENT, least=0.0)
+                share = formatted(100.0 * abs(change[i]), _PERCENT, least=0.0)
                 parts.append(
-                    f"The largest {what}: {names[i]} loses {amount} {word} ({share} % of its "
-                    "variance)."
+                    f"The largest {what}: {names[i]} loses {share} % of its variance {word}."
                 )
         if self.pca_is_best and 0 < worse < k:
             parts.append(
                 "Ordinary PCA has the least total loss, so any other subspace leaves some group "
                 "worse off."
             )
-        return " ".join([*parts, *self.notes])
+        return " ".join([*parts, *self._held_out_sentence(), *self.notes])
 
-    def _text_table(self, groups: Sequence[int]) -> TextTable:
+    def _held_out_sentence(self) -> list[str]:
+        """What holds on held-out rows for the group that is worst off with PCA there."""
+        found = self.held_out
+        if found is None:
+            return []
+        worst = int(found.pca_disparity.argmax())
+        pca, fair = (
+            [100.0 * self.share_of(loss)[worst], 100.0 * (self.count @ loss) / whole]
+            for whole in [float(self.count @ self.variance)]
+            for loss in (found.pca_loss, found.loss)
+        )
+        name = short_texts(self.group_texts())[worst]
+        return [
+            f"On held-out rows {name}, the worst-off group with PCA, loses {pca[0]:.1f} % of its "
+            f"variance with PCA and {fair[0]:.1f} % here; all rows together lose {pca[1]:.1f} % "
+            f"and {fair[1]:.1f} %."
+        ]
+
+    def _short_table(self, groups: Sequence[int]) -> TextTable:
+        """The share of its variance that each group loses with PCA, here, and with its own PCA."""
+        own, pca = (name.replace(_TRAINING, "training\n") for name in self.baseline_names)
+        losses = ((pca, self.pca_loss), (self.name, self.loss), (own, self.own_loss))
+        shares = {f"% lost\n{name}": 100.0 * self.share_of(loss) for name, loss in losses}
+        names, least = short_texts(self.group_texts()), 100.0 * _NO_CHANGE
+        rows = [
+            [
+                names[i],
+                f"{self.count[i]:,}",
+                *(_cell(share[i], _PERCENT, least) for share in shares.values()),
+            ]
+            for i in groups
+        ]
+        head = ["group", "rows", *shares]
+        if self.intervals is not None:
+            head.insert(4, f"95 % interval\n{self.name}")
+            ends = np.array([self.share_of(end) for end in self.intervals.loss.T]).T
+            for row, i in zip(rows, groups, strict=True):
+                low, high = (formatted(100.0 * end, _PERCENT) for end in ends[i])
+                row.insert(4, f"{low} to {high}" if np.isfinite(ends[i][0]) else _UNKNOWN)
+        return TextTable(head, rows, units=(len(head) - 1,))
+
+    def _full_table(self, groups: Sequence[int]) -> TextTable:
         """A row for each of these groups, and a last one with the largest differences."""
         form, least = self._rounding()
         own, pca = (name.replace(_TRAINING, "training\n") for name in self.baseline_names)
@@ -392,8 +452,9 @@ class GroupTable:
             f"{pca}\ndisparity": self.pca_disparity,
             f"{self.name}\ndisparity": self.disparity,
         }
-        for name, values in zip((pca, self.name), self.held_out or (), strict=False):
-            disparities[f"{name} disp.\nheld out"] = values
+        if (held_out := self.held_out) is not None:
+            disparities[f"{pca} disp.\nheld out"] = held_out.pca_disparity
+            disparities[f"{self.name} disp.\nheld out"] = held_out.disparity
         columns: dict[str, tuple[Any, str, float]] = {
             "rows": (self.count, ",", least),
             "variance": (self.variance, form, least),

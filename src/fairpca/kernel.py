@@ -493,7 +493,7 @@ class KernelFairPCA(PreimageReduction):
     landmark_share_: Array
 
     # Choices of FairPCA that there are not here, for the checks that both share.
-    nested, shrinkage, whiten = False, 0, False
+    nested, whiten = False, False
 
     def __init__(
         self,

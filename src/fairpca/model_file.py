@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from copy import copy
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from fairpca.files.checks import (
     require,
     taking_for_damage,
 )
-from fairpca.group_table import GroupTable
+from fairpca.group_table import GroupTable, HeldOut
 from fairpca.groups import warn_of_small_groups
 from fairpca.measures import BY_NOUN
 from fairpca.solution import Solution
@@ -89,7 +89,7 @@ def _check_shapes(arrays: dict[str, Array], r: int, d: int, k: int) -> None:
         "mean": (d,),
         "basis": (d, n),
         "retention": (n,),
-        "held_out": (2, k),
+        "held_out": (3, k),
         "own_bases": (k, d, own),
         "pca_basis": (d, own),
         **dict.fromkeys((*axes, "projection_factors", *steps), (r,)),
@@ -104,7 +104,7 @@ def _check_shapes(arrays: dict[str, Array], r: int, d: int, k: int) -> None:
 
 def _check_values(arrays: dict[str, Array]) -> None:
     for name, array in arrays.items():
-        if name not in ("held_out", "scales"):  # the first has gaps, the second is looked at closer
+        if name != "scales":  # looked at closer
             check_finite(array, f"numbers of {name}")
     spans = [("components", arrays["components"]), ("basis", arrays["basis"].T)]
     spans += [("pca_basis", arrays["pca_basis"].T)] if "pca_basis" in arrays else []
@@ -243,7 +243,7 @@ def arrays_of(fitted: FairPCA, preparation: Preparation | None) -> dict[str, Arr
         "own_losses": table.own_loss,
         "pca_losses": table.pca_loss,
         "variances": table.variance,
-        "held_out": None if table.held_out is None else np.array(table.held_out),
+        "held_out": None if table.held_out is None else np.array(astuple(table.held_out)),
         "means": None if preparation is None else preparation.means,
         "scales": None if preparation is None else preparation.scales,
         **{name: getattr(certificate, name) for name in _CERTIFICATE_ARRAYS},
@@ -391,7 +391,7 @@ def restored(
         steps = tuple(map(str, status))
         fair.nesting_ = NestingTable(**columns, status=steps, measure=certificate.measure)
     stored = header["solution"]
-    fair.certificate_, fair.shrinkage_ = certificate, certificate.shrinkage
+    fair.certificate_ = certificate
     fair.solution_ = Solution(
         basis=arrays["basis"],
         group_losses=arrays["group_losses"],
@@ -414,7 +414,7 @@ def restored(
         variance=arrays["variances"],
         group_names=None if group_names is None else tuple(map(str, group_names)),
         pca_is_best=bool(groups["pca_is_best"]),
-        held_out=None if "held_out" not in arrays else tuple(arrays["held_out"]),
+        held_out=None if "held_out" not in arrays else HeldOut(*arrays["held_out"]),
     )
     fair.baselines_ = None
     if "own_bases" in arrays:

@@ -333,6 +333,33 @@ def html_table(head: Cells, body: Sequence[Cells], foot: Cells | None = None) ->
     )
 
 
+def html_parts(parts: Sequence[TextTable | str]) -> str:
+    """Tables and sentences as HTML, escaped."""
+    shown = (
+        html_table(part.head, part.body, part.foot)
+        if isinstance(part, TextTable)
+        else f"<p>{html.escape(part)}</p>"
+        for part in parts
+        if part
+    )
+    return "".join(shown)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Tables and sentences, to be printed or shown in a notebook."""
+
+    parts: Sequence[TextTable | str]
+
+    def __str__(self) -> str:
+        return laid_out(self.parts)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_parts(self.parts)
+
+
 def _html_row(cells: Cells, tag: str) -> str:
     name, *values = map(html.escape, cells)
     scope = "col" if tag == "th" else "row"

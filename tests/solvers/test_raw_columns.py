@@ -3,7 +3,6 @@
 import pytest
 
 from studies import raw_columns
-from studies.beyond_the_sample import GROUPINGS
 
 pytestmark = pytest.mark.untraced
 
@@ -17,7 +16,9 @@ LINES = [
 def test_every_number_of_dimensions_is_there():
     found = {(line[0], int(line[1])) for line in LINES}
     expected = {
-        (name, r) for name in GROUPINGS for r in range(1, 14 if name.startswith("Adult") else 23)
+        (name, r)
+        for name in raw_columns.GROUPINGS
+        for r in range(1, 14 if name.startswith("Adult") else 23)
     }
     assert found == expected
     assert len(LINES) == len(expected)

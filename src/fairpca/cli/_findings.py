@@ -182,26 +182,7 @@ def as_data(fair: FairPCA) -> dict[str, Any]:
         "groups": groups_as_data(fair.group_table_),
         "compared_with_pca": _compared_as_data(fair.group_table_),
         "certificate": certificate
-        | {"shrinkage": "inf" if np.isinf(fair.shrinkage_) else fair.shrinkage_}
         | {"all_worse_off": fair.certificate_.all_worse_off, "text": str(fair.certificate_)},
-    }
-
-
-def held_out_as_data(fair: FairPCA) -> dict[str, Any]:
-    """What held-out rows say of shrinkage, for JSON; "inf" is ordinary PCA."""
-    found = getattr(fair, "cross_fit_", None)
-    if found is None:
-        return {}
-    amounts = [n0 if np.isfinite(n0) else "inf" for n0 in (*found.candidates, found.credible)]
-    return {
-        "held_out": {
-            "groups": columns_as_data(found.to_dict()),
-            "candidates": amounts[:-1],
-            "scores": found.scores.tolist(),
-            "score_errors": found.score_errors.tolist(),
-            "credible": amounts[-1],
-            "text": found.sentences(),
-        }
     }
 
 

@@ -13,7 +13,6 @@ import numpy as np
 import pandas
 
 from fairpca import FairPCA, GroupTable, ParetoFront
-from fairpca.choices import FRONTS
 from fairpca.cli._options import FitOptions, arguments
 from fairpca.cli._prepared import PreparedTable, without_repeating
 from fairpca.cli._terminal import (
@@ -59,7 +58,7 @@ def find_front(
             dimension,
             points,
             progress,
-            criterion=options.criterion_for(),
+            criterion=options.front_criterion,
             missing_labels=prepared.options.missing_labels,
             gap=options.gap,
             time_limit=options.time_limit,
@@ -102,11 +101,11 @@ def check_report(
     with refusing():
         import_jinja2()
     one_point = choices.tolerance != 0.0 or choices.bound or choices.max_extra_loss is not None
-    one_point = one_point or choices.criterion not in FRONTS
-    if one_point or choices.nested or choices.shrinkage != "0" or not choices.is_exact:
+    one_point = one_point or choices.criterion == "balanced" or choices.standard_errors != 2.0
+    if one_point or choices.nested or not choices.is_exact:
         raise BadInputError(
             "a report shows every trade-off, solved exactly: leave out --tolerance, --bound, "
-            "--max-extra-loss, --nested, --shrinkage, --solver and --criterion balanced, or "
+            "--max-extra-loss, --standard-errors, --nested, --solver and --criterion balanced, or "
             "--report."
         )
 
@@ -135,7 +134,7 @@ def report_on(
             rows,
             sensitive_features=prepared.groups,
             n_components=n_components,
-            criterion=choices.criterion_for(),
+            criterion=choices.front_criterion,
             groups=prepared.options.groups,
             missing_labels=prepared.options.missing_labels,
             gap=choices.gap,

@@ -57,9 +57,10 @@ _ENCODE = (
     "order), or are an error."
 )
 _CRITERION = (
-    "Minimise the largest disparity (minmax), or ask for equal disparities at the least total loss "
-    "(equal), which can leave every group worse off than ordinary PCA, or let each group weigh the "
-    "same, whatever its size (balanced)."
+    "Act on differences between groups that new data will show too (soft), minimise the largest "
+    "disparity in these rows (minmax), ask for equal disparities at the least total loss (equal), "
+    "which can leave every group worse off than ordinary PCA, or give every group the same weight, "
+    "whatever its size (balanced)."
 )
 _MEASURE = (
     "What fairness is judged by: disparity, the loss beyond a PCA of the group's own; loss; "
@@ -75,9 +76,10 @@ _EXTRA = (
     "Ask for the fairest subspace that loses at most this share more than ordinary PCA: 0.01 is "
     "one per cent more."
 )
-_SHRINKAGE = (
-    "Draw each group's covariance towards that of all rows, as if it had so many more rows from "
-    "there, so that small groups are not fitted to their noise; auto chooses by rows held out."
+_STANDARD_ERRORS = (
+    "How many standard errors a difference between groups must exceed to be acted on: 0 acts on "
+    "every difference, and with large numbers the result is ordinary PCA; only with --criterion "
+    "soft."
 )
 _GAP = (
     "End the exact solver's search once the value is proven to be within this share of the best "
@@ -151,7 +153,7 @@ Nested = Annotated[
         "--nested", help="Let the first components be a fair subspace too, however many are kept."
     ),
 ]
-Shrinkage = Annotated[str, typer.Option(metavar="auto|ROWS", help=_SHRINKAGE)]
+StandardErrors = Annotated[float, typer.Option(metavar="NUMBER", help=_STANDARD_ERRORS)]
 Whiten = Annotated[
     bool,
     typer.Option("--whiten", help="Divide each reduced column by its standard deviation."),
@@ -184,20 +186,19 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 class FitOptions:
     """What a user can choose about the subspace; the parameters of `FairPCA`."""
 
-    criterion: str = "minmax"
+    criterion: str = "soft"
     tolerance: float = 0.0
     measure: str = "disparity"
     bound: Sequence[str] = ()
     max_extra_loss: float | None = None
     solver: str = "exact"
     nested: bool = False
-    shrinkage: str = "0"
+    standard_errors: float = 2.0
     gap: float | None = None
     time_limit: float | None = None
 
     @refusing()
     def __post_init__(self) -> None:
-        from fairpca.generalization.cross_fit import check_shrinkage
         from fairpca.validation import check_choice, check_number
 
         check_choice("--criterion", self.criterion, CRITERIA)
@@ -210,40 +211,37 @@ class FitOptions:
         check_choice("--solver", self.solver, SOLVER_NAMES)
         for text in self.bound:
             _parse_bound(text)
-        if self.shrinkage != "auto":
-            try:
-                float(self.shrinkage)
-            except ValueError:
-                raise BadInputError(
-                    f"--shrinkage takes a number of rows or auto, not {self.shrinkage!r}."
-                ) from None
-            check_shrinkage(float(self.shrinkage), "--shrinkage")
-        asked = {
-            "--bound": bool(self.bound),
-            "--max-extra-loss": self.max_extra_loss is not None,
-        }
+        check_number("--standard-errors", self.standard_errors, least=0.0)
         if self.criterion != "equal" and self.tolerance != 0.0:
             raise BadInputError(
                 "--tolerance is how far from equal groups may be: it needs --criterion equal."
             )
+        if self.criterion != "soft" and self.standard_errors != 2.0:
+            raise BadInputError("--standard-errors needs --criterion soft, which is the default.")
         if self.bound and self.max_extra_loss is not None:
             raise BadInputError("choose one of --bound and --max-extra-loss, not both.")
         if self.criterion == "balanced" and self.measure != "disparity":
             raise BadInputError(
                 "--criterion balanced is judged by losses: leave it out, or --measure."
             )
-        if self.criterion != "minmax" and any(asked.values()):
-            name = next(name for name, given in asked.items() if given)
-            raise BadInputError(f"{name} needs --criterion minmax, which is the default.")
-        if self.nested and (self.criterion != "minmax" or any(asked.values()) or not self.is_exact):
+        if self.bound and self.criterion != "soft":
+            raise BadInputError("--bound is a criterion of its own: leave out --criterion.")
+        if self.max_extra_loss is not None and self.criterion not in ("soft", "minmax"):
+            raise BadInputError("--max-extra-loss needs --criterion soft or minmax.")
+        given = {
+            "--bound": bool(self.bound),
+            "--max-extra-loss": self.max_extra_loss is not None,
+        }
+        if self.nested and (self.criterion != "minmax" or any(given.values()) or not self.is_exact):
             raise BadInputError(
-                "--nested minimises the largest measure in each dimension: leave it out, or "
-                "--criterion, --bound, --max-extra-loss and --solver."
+                "--nested minimises the largest measure in each dimension: it needs --criterion "
+                "minmax, without --bound, --max-extra-loss and --solver."
             )
-        asked |= {"--measure": self.measure != "disparity"}
-        asked |= {"--criterion": self.criterion in ("balanced", "soft")}
-        if any(asked.values()) and not self.is_exact:
-            names = " and ".join(name for name, given in asked.items() if given)
+        given |= {"--measure": self.measure != "disparity"}
+        given |= {"--criterion": self.criterion == "balanced"}
+        given |= {"--standard-errors": self.standard_errors != 2.0}
+        if any(given.values()) and not self.is_exact:
+            names = " and ".join(name for name, is_given in given.items() if is_given)
             raise BadInputError(
                 f"--solver {self.solver} has a criterion of its own: leave it out, or {names}."
             )
@@ -267,7 +265,7 @@ class FitOptions:
     @property
     def needs_folds(self) -> bool:
         """Whether rows are to be held out."""
-        return self.shrinkage == "auto" or self.criterion == "soft"
+        return self.criterion == "soft" and self.is_exact and not self.bound
 
     def criterion_for(self, moments: GroupMoments | None = None) -> FairnessCriterion:
         """The criterion, for these groups where bounds name some."""
@@ -279,10 +277,17 @@ class FitOptions:
         if self.criterion == "equal":
             return Equal(self.tolerance, self.measure)
         if self.criterion == "soft":
-            return SoftMinMax(self.measure)
+            return SoftMinMax(self.measure, self.standard_errors, self.max_extra_loss)
         if self.criterion == "minmax":
             return MinMax(self.measure, self.max_extra_loss)
         return KINDS[self.criterion]()
+
+    @property
+    def front_criterion(self) -> FairnessCriterion:
+        """What a front is over: the largest measure in these rows, unless equality is asked for."""
+        from fairpca.criteria import MinMax
+
+        return MinMax(self.measure) if self.criterion == "soft" else self.criterion_for()
 
     def parameters(self, moments: GroupMoments) -> dict[str, Any]:
         """The parameters of `FairPCA` for these groups."""
@@ -292,7 +297,6 @@ class FitOptions:
             from fairpca import ExactSolver
 
             chosen["solver"] = ExactSolver(gap=self.gap, time_limit=self.time_limit)
-        chosen["shrinkage"] = "auto" if self.shrinkage == "auto" else float(self.shrinkage)
         return chosen
 
 

@@ -227,7 +227,6 @@ def _cropped(text: str) -> "Text":
 
 def _in_options(message: str) -> str:
     """What the library says of a parameter as said of the option, which is what the user typed."""
-    message = message.replace('FairPCA(shrinkage="auto")', "fairpca fit --shrinkage auto")
     return re.sub(r"^sensitive_features\b", "--sensitive", message)
 
 

@@ -6,16 +6,21 @@ weighted mean of both is nearly without bias. How much a measure varies from sam
 seen from folds, and follows from the covariances where the rows are normal.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 
 import numpy as np
+from sklearn.base import clone
 
 from fairpca._linalg.types import Array
-from fairpca.criteria import SoftMinMax
+from fairpca.criteria import Criterion, SoftMinMax
 from fairpca.folds import N_FOLDS, are_large
 from fairpca.generalization.cross_fit import FoldProblems
+from fairpca.group_table import HeldOut
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
+from fairpca.solution import Solution
 
 _ENOUGH = 5
 """Rows for each column from which the bias falls as one over the number of rows, so that the biases
@@ -28,68 +33,129 @@ _NO_EXCESS = 1e-12
 """Such an excess, relative to the scale of the measures, is rounding."""
 
 
+def estimates_noise(criterion: Criterion) -> bool:
+    """Whether the criterion has standard errors that come from the rows."""
+    return isinstance(criterion, SoftMinMax) and criterion.temperature is None
+
+
 @dataclass(frozen=True, eq=False)
 class SamplingNoise:
     """What is known of the noise in the groups' measures with ordinary PCA.
 
     Attributes
     ----------
+    problem : Problem
+        That of all rows, with a `SoftMinMax`.
+    folds : FoldProblems or None
+        Where rows were held out.
     own_losses : array of shape (k,)
         Loss of each group with its own PCA, with the bias reduced.
     standard_errors : array of shape (k,)
         Of what each group's measure is with ordinary PCA, before it is divided by any unit.
+    pca_losses : array of shape (k,)
+        Loss of each group with ordinary PCA, on held-out rows where there are any.
     """
 
+    problem: Problem
+    folds: FoldProblems | None
     own_losses: Array
     standard_errors: Array
+    pca_losses: Array
 
+    @classmethod
+    def of_problem(
+        cls, problem: Problem, cells: GroupMoments | None, groups: str | None
+    ) -> SamplingNoise:
+        """Estimate the noise from the moments of folds.
 
-def sampling_noise(
-    problem: Problem, cells: GroupMoments | None, groups: str | None
-) -> SamplingNoise:
-    """Estimate the noise in a problem's measures from the moments of its folds.
+        Parameters
+        ----------
+        problem : Problem
+            That of all rows.
+        cells : GroupMoments or None
+            Moments by group and fold; None where all groups are large.
+        groups : str or None
+            What groups the problem has, as for `FairPCA`.
+        """
+        moments = problem.moments
+        large = are_large(moments.effective_count, moments.n_features).all()
+        if cells is None and not large and problem.n_groups > 1:
+            raise ValueError(
+                "criterion='soft' needs moments by fold: take them with folds=True, as "
+                "GroupMoments.from_rows and read_moments do, or choose another criterion, such as "
+                "'minmax'."
+            )
+        in_sample = np.maximum(problem.traces - problem.own_gains, 0.0)
+        normal = _normal_variances(problem)
+        folds = None if cells is None else FoldProblems(cells, groups, problem)
+        if folds is None or not folds.numbers:
+            pca = problem.group_losses(problem.pca_basis)
+            return cls(problem, None, in_sample, np.sqrt(normal), pca)
+        difference = problem.criterion.measured.baseline == "own"
+        own_held_out, pca_losses = np.zeros(problem.n_groups), np.zeros(problem.n_groups)
+        per_fold, shares = [], []
+        for fold in folds.numbers:
+            training = folds.training(fold)
+            centers = folds.centers(training)
+            traces = folds.traces(fold, centers)
+            own = folds.own_kept(fold, training, centers)
+            pca = folds.kept(fold, training.pca_basis, centers)
+            own_held_out += traces - own
+            pca_losses += traces - pca
+            per_fold.append(own - pca if difference else traces - pca)
+            shares.append(folds.share(fold))
+        measures, share = np.array(per_fold), np.array(shares)
+        deviations = measures - share * measures.sum(axis=0)
+        variances = N_FOLDS / (N_FOLDS - 1) * np.square(deviations).sum(axis=0)
+        n = moments.effective_count
+        folded = ~folds.not_held_out
+        # Few folds know a variance badly: all groups' together, by the number of rows, better.
+        pooled = float((n * variances)[folded].mean()) / n if folded.any() else np.zeros(len(n))
+        variances = np.maximum.reduce([variances, np.where(folded, pooled, 0.0), normal])
+        most = N_FOLDS / (2 * N_FOLDS - 1)
+        part = np.where(n >= _ENOUGH * moments.n_features, most, 0.5)
+        own_losses = part * in_sample + (1.0 - part) * np.maximum(own_held_out, in_sample)
+        return cls(problem, folds, own_losses, np.sqrt(variances), pca_losses)
 
-    Parameters
-    ----------
-    problem : Problem
-        That of all rows.
-    cells : GroupMoments or None
-        Moments by group and fold; None where all groups are large.
-    groups : str or None
-        What groups the problem has, as for `FairPCA`.
+    def debiased(self) -> Problem:
+        """The problem with less biased baselines and the temperature of its noise."""
+        problem, criterion = self.problem, self.problem.criterion
+        if problem.n_groups == 1 or problem.scale == 0.0 or np.isinf(criterion.standard_errors):
+            return _at(problem, np.inf)
+        # The numbers of the measure; the temperature matters to none of them.
+        affine = _at(problem, np.inf).affine
+        if criterion.measured.baseline == "own":
+            given = (problem.traces - self.own_losses, affine.units)
+            problem = replace(problem, measured_by=given)
+            affine = _at(problem, np.inf).affine
+        if criterion.standard_errors == 0.0:
+            return _at(problem, 0.0)
+        measures = affine.values(problem.kept(problem.pca_basis))
+        worst = int(measures.argmax())
+        excess = float(measures[worst] - affine.weights @ measures / affine.weights.sum())
+        if not excess > _NO_EXCESS * affine.scale:
+            return _at(problem, np.inf)
+        error = float(self.standard_errors[worst] / affine.units[worst])
+        return _at(problem, max(criterion.standard_errors * error, _LEAST_TEMPERATURE * excess))
 
-    Returns
-    -------
-    SamplingNoise
-    """
-    in_sample = np.maximum(problem.traces - problem.own_gains, 0.0)
-    normal = _normal_variances(problem)
-    folds = None if cells is None else FoldProblems(cells, groups, problem)
-    if folds is None or not folds.numbers:
-        return SamplingNoise(in_sample, np.sqrt(normal))
-    difference = problem.criterion.measured.baseline == "own"
-    held_out, per_fold, shares = np.zeros(problem.n_groups), [], []
-    for fold in folds.numbers:
-        training = folds.training(fold)
-        centers = folds.centers(training)
-        traces = folds.traces(fold, centers)
-        own = folds.own_kept(fold, training, centers)
-        pca = folds.kept(fold, training.pca_basis, centers)
-        held_out += traces - own
-        per_fold.append(own - pca if difference else traces - pca)
-        shares.append(folds.share(fold))
-    measures, share = np.array(per_fold), np.array(shares)
-    deviations = measures - share * measures.sum(axis=0)
-    variances = N_FOLDS / (N_FOLDS - 1) * np.square(deviations).sum(axis=0)
-    n = problem.moments.effective_count
-    folded = ~folds.not_held_out
-    # Few folds know a variance badly: all groups' together, by the number of their rows, better.
-    pooled = float((n * variances)[folded].mean()) / n if folded.any() else np.zeros(len(n))
-    variances = np.maximum.reduce([variances, np.where(folded, pooled, 0.0), normal])
-    most = N_FOLDS / (2 * N_FOLDS - 1)
-    part = np.where(n >= _ENOUGH * problem.moments.n_features, most, 0.5)
-    own_losses = part * in_sample + (1.0 - part) * np.maximum(held_out, in_sample)
-    return SamplingNoise(own_losses, np.sqrt(variances))
+    def held_out(self, solution: Solution) -> HeldOut | None:
+        """What the groups lose on held-out rows, with PCA of rows weighted as in a solution.
+
+        In each fold's training rows groups get the weights that were found with all rows: numbers
+        far fewer than those of a subspace, and one eigenproblem.
+        """
+        folds, weights = self.folds, np.maximum(solution.certificate.multipliers, 0.0)
+        if folds is None or not weights.any():
+            return None
+        losses = np.zeros(self.problem.n_groups)
+        position = {label: i for i, label in enumerate(self.problem.moments.labels)}
+        for fold in folds.numbers:
+            training = folds.training(fold)
+            centers = folds.centers(training)
+            some = [position[label] for label in training.moments.labels]
+            basis = training.weighted_basis(weights[some] / self.problem.affine.units[some])
+            losses += folds.traces(fold, centers) - folds.kept(fold, basis, centers)
+        return HeldOut(self.pca_losses, losses, self.own_losses)
 
 
 def _normal_variances(problem: Problem) -> Array:
@@ -110,33 +176,7 @@ def _normal_variances(problem: Problem) -> Array:
     return np.maximum(found, 0.0) / problem.moments.effective_count
 
 
-def debiased_problem(problem: Problem, cells: GroupMoments | None, groups: str | None) -> Problem:
-    """The problem of a `SoftMinMax` with less biased baselines and the temperature of its noise."""
-    moments, criterion = problem.moments, problem.criterion
-    if problem.n_groups == 1 or problem.scale == 0.0 or np.isinf(criterion.standard_errors):
-        return _at(problem, np.inf)
-    if cells is None and not are_large(moments.effective_count, moments.n_features).all():
-        raise ValueError(
-            "criterion='soft' needs moments by fold: take them with folds=True, as "
-            "GroupMoments.from_rows and read_moments do, or give SoftMinMax(temperature=…)."
-        )
-    noise = sampling_noise(problem, cells, groups)
-    # The numbers of the measure; the temperature matters to none of them.
-    affine = _at(problem, np.inf).affine
-    if criterion.measured.baseline == "own":
-        given = (problem.traces - noise.own_losses, affine.units)
-        problem = replace(problem, measured_by=given)
-        affine = _at(problem, np.inf).affine
-    measures = affine.values(problem.kept(problem.pca_basis))
-    worst = int(measures.argmax())
-    excess = float(measures[worst] - affine.weights @ measures / affine.weights.sum())
-    if not excess > _NO_EXCESS * affine.scale:
-        return _at(problem, np.inf)
-    error = float(noise.standard_errors[worst] / affine.units[worst])
-    return _at(problem, max(criterion.standard_errors * error, _LEAST_TEMPERATURE * excess))
-
-
 def _at(problem: Problem, temperature: float) -> Problem:
     criterion = problem.criterion
-    chosen = SoftMinMax(criterion.measure, criterion.standard_errors, temperature)
+    chosen = clone(criterion).set_params(temperature=temperature)
     return replace(problem, criterion=chosen)

@@ -18,7 +18,6 @@ from fairpca.plotting._displays import (
     FrontDisplay,
     HeldOutLossDisplay,
     LossDisplay,
-    ShrinkageDisplay,
 )
 
 __all__ = [
@@ -28,5 +27,4 @@ __all__ = [
     "FrontDisplay",
     "HeldOutLossDisplay",
     "LossDisplay",
-    "ShrinkageDisplay",
 ]

@@ -52,7 +52,7 @@ def audit(
         int,
         typer.Option(
             metavar="N",
-            help="How often rows are drawn anew for the intervals of a model's audit; 0 leaves the "
+            help="How often rows are resampled for the intervals of a model's audit; 0 leaves the "
             "intervals out.",
         ),
     ] = 200,
@@ -61,11 +61,12 @@ def audit(
     encode: options.Encode = "onehot",
     standardize: options.Standardize = True,
     keep_sensitive: options.KeepSensitive = False,
-    criterion: options.Criterion = "minmax",
+    criterion: options.Criterion = "soft",
     tolerance: options.Tolerance = 0.0,
     measure: options.Measure = "disparity",
     bound: options.Bound = [],  # noqa: B006
     max_extra_loss: options.MaxExtraLoss = None,
+    standard_errors: options.StandardErrors = 2.0,
     solver: options.Solver = "exact",
     gap: options.Gap = None,
     time_limit: options.TimeLimit = None,

@@ -15,7 +15,7 @@ EXAMPLES = (
     "fairpca fit people.csv --sensitive sex --n-components 5 --measure share_lost"
     " --bound 0.5 --bound Female=0.4",
     "fairpca fit people.csv --sensitive race --n-components 5 --criterion equal --tolerance 0.1",
-    "fairpca fit people.csv --sensitive hospital --n-components 5 --shrinkage auto",
+    "fairpca fit people.csv --sensitive hospital --n-components 5 --standard-errors 1",
 )
 
 
@@ -29,13 +29,13 @@ def fit(
     encode: options.Encode = "onehot",
     standardize: options.Standardize = True,
     keep_sensitive: options.KeepSensitive = False,
-    criterion: options.Criterion = "minmax",
+    criterion: options.Criterion = "soft",
     tolerance: options.Tolerance = 0.0,
     measure: options.Measure = "disparity",
     bound: options.Bound = [],  # noqa: B006
     max_extra_loss: options.MaxExtraLoss = None,
     nested: options.Nested = False,
-    shrinkage: options.Shrinkage = "0",
+    standard_errors: options.StandardErrors = 2.0,
     solver: options.Solver = "exact",
     gap: options.Gap = None,
     time_limit: options.TimeLimit = None,
@@ -62,8 +62,9 @@ def fit(
 ) -> None:
     """Find the subspace that is fairest to the worst-off group.
 
-    A group's disparity is what it loses beyond a PCA of its own; the largest one is as small as can
-    be, unless --criterion, --measure, --bound or --max-extra-loss ask for something else. Prints
+    A group's disparity is what it loses beyond a PCA of its own. Large ones are brought down, where
+    new data would show them too; --criterion, --measure, --bound and --max-extra-loss ask for
+    something else. Prints
     what each group loses and how good the subspace provably is, and writes the model, the reduced
     table, a report, or all of them.
     """
@@ -108,14 +109,12 @@ def fit(
             **findings.table_as_data(prepared),
             **findings.as_data(fair),
             **({"nesting": fair.nesting_.to_dict()} if nested else {}),
-            **findings.held_out_as_data(fair),
         },
         lambda: [
             findings.columns_sentence(prepared),
             *findings.shown(fair.group_table_),
             *findings.of_subspace(fair),
             *(findings.shown(fair.nesting_) if nested else []),
-            *(findings.shown(fair.cross_fit_) if hasattr(fair, "cross_fit_") else []),
         ],
         model=model,
         output=output,
