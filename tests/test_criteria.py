@@ -63,11 +63,11 @@ def test_every_measure_has_words(measure):
 
 
 def test_parameters_of_a_named_criterion_can_be_set():
-    fair = FairPCA(2).set_params(criterion__max_extra_loss=0.1, whiten=True)
+    fair = FairPCA(2, criterion="minmax").set_params(criterion__max_extra_loss=0.1, whiten=True)
     assert repr(fair.criterion) == repr(MinMax(max_extra_loss=0.1))
     assert fair.whiten is True
     with pytest.raises(ValueError, match="Invalid parameter 'tolerance' for estimator MinMax"):
-        FairPCA(2).set_params(criterion__tolerance=0.1)
+        FairPCA(2, criterion="minmax").set_params(criterion__tolerance=0.1)
 
 
 # --- A further criterion ------------------------------------------------------
@@ -143,7 +143,7 @@ def test_a_new_criterion_is_that_of_the_estimator(tmp_path):
     X[groups == 1] = X[groups == 1][:, ::-1]
     fair = FairPCA(2, criterion=TwoLargest()).fit(X, sensitive_features=groups)
     assert fair.certificate_.goal == "two largest"
-    least = FairPCA(2).fit(X, sensitive_features=groups)
+    least = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     two = np.sort(least.group_table_.disparity)[-2:].mean()
     assert fair.certificate_.value <= two * (1 + 1e-9)
     with pytest.raises(ValueError, match="TwoLargest"):

@@ -26,7 +26,6 @@ from fairpca.plotting import (
     FrontDisplay,
     HeldOutLossDisplay,
     LossDisplay,
-    ShrinkageDisplay,
     _style,
 )
 
@@ -59,7 +58,7 @@ def drawn(figure):
 
 def test_disparities_are_the_lengths_of_the_bars(data):
     X, groups = data
-    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     display = DisparityDisplay.from_estimator(fair)
     plain, equal = display.ax_.containers
     np.testing.assert_allclose([bar.get_width() for bar in plain], fair.group_table_.pca_disparity)
@@ -128,21 +127,23 @@ def test_a_computed_front_is_drawn_from_pca_to_the_fairest(data, criterion, name
 def test_convergence_of_solvers_with_and_without_a_record(data):
     X, groups = data
     solver = ParetoDescent(n_restarts=2, max_iter=50)
-    fair = FairPCA(2, solver=solver).fit(X, sensitive_features=groups)
+    fair = FairPCA(2, solver=solver, criterion="minmax").fit(X, sensitive_features=groups)
     display = ConvergenceDisplay.from_estimator(fair)
     norms = fair.solution_.history["runs"][1].norms
     np.testing.assert_allclose(display.ax_.get_lines()[1].get_ydata(), norms)
     assert display.ax_.get_yscale() == "log"
-    weights = FairPCA(2, solver="mw").fit(X, sensitive_features=groups)
+    weights = FairPCA(2, solver="mw", criterion="minmax").fit(X, sensitive_features=groups)
     assert ConvergenceDisplay.from_estimator(weights).ax_.get_ylabel() == "duality gap"
     with pytest.raises(ValueError, match="'exact' keeps no record"):
-        ConvergenceDisplay.from_estimator(FairPCA(2).fit(X, sensitive_features=groups))
+        ConvergenceDisplay.from_estimator(
+            FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
+        )
 
 
 def test_the_biplot_shows_rows_by_group_and_the_longest_arrows(data):
     X, groups = data
     frame = pd.DataFrame(X, columns=list("pqrst"))
-    fair = FairPCA(3).fit(frame, sensitive_features=groups)
+    fair = FairPCA(3, criterion="minmax").fit(frame, sensitive_features=groups)
     display = BiplotDisplay.from_estimator(
         fair, frame, sensitive_features=groups, components=(0, 2), n_arrows=2
     )
@@ -167,7 +168,7 @@ def test_the_biplot_shows_rows_by_group_and_the_longest_arrows(data):
 
 def test_pictures_go_where_they_are_told(data):
     X, groups = data
-    fair = FairPCA(2, solver="pareto").fit(X, sensitive_features=groups)
+    fair = FairPCA(2, solver="pareto", criterion="minmax").fit(X, sensitive_features=groups)
     figure, axes = plt.subplots(2, 2)
     for ax, make in zip(
         axes.ravel(),
@@ -203,8 +204,8 @@ def in_pipeline(reduction, X, groups):
 
 def test_the_reduction_in_a_pipeline_is_shown(data):
     X, groups = data
-    pipe, frame, rows = in_pipeline(FairPCA(2, solver="pareto"), X, groups)
-    fair = FairPCA(2, solver="pareto").fit(rows, sensitive_features=groups)
+    pipe, frame, rows = in_pipeline(FairPCA(2, solver="pareto", criterion="minmax"), X, groups)
+    fair = FairPCA(2, solver="pareto", criterion="minmax").fit(rows, sensitive_features=groups)
     bars = DisparityDisplay.from_estimator(pipe)
     np.testing.assert_allclose(bars.table.disparity, fair.group_table_.disparity)
     curves = ConvergenceDisplay.from_estimator(pipe).curves
@@ -244,7 +245,7 @@ def test_losses_by_dimension_count_weights(data):
     X, groups = data
     weights = np.random.default_rng(0).integers(1, 4, len(X))
     repeated = {"sensitive_features": np.repeat(groups, weights)}
-    for reduction in (FairPCA(), ParityPCA()):
+    for reduction in (FairPCA(criterion="minmax"), ParityPCA()):
         weighted = LossDisplay.from_estimator(
             reduction, X, sensitive_features=groups, sample_weight=weights, dimensions=[2]
         )
@@ -257,7 +258,7 @@ def test_held_out_losses_are_drawn_as_they_are(data):
     X, groups = data
     known = {"sensitive_features": groups, "dimensions": [1, 2, 3]}
     for fair, label in (
-        (FairPCA(), "held-out disparity (squared units of X)"),
+        (FairPCA(criterion="minmax"), "held-out disparity (squared units of X)"),
         (FairPCA(criterion=MinMax("share_kept")), "held-out loss (share of its variance)"),
     ):
         display = HeldOutLossDisplay.from_estimator(fair, X, **known)
@@ -283,7 +284,7 @@ def test_held_out_losses_are_drawn_as_they_are(data):
 
 def test_style_keywords_replace_the_defaults_under_any_name(data):
     X, groups = data
-    fair = FairPCA(2, solver="pareto").fit(X, sensitive_features=groups)
+    fair = FairPCA(2, solver="pareto", criterion="minmax").fit(X, sensitive_features=groups)
     red = mpl.colors.to_rgba("red")
     bars = DisparityDisplay.from_estimator(fair, bar_kw={"fc": "red", "height": 0.1})
     assert {bar.get_facecolor() for bar in bars.ax_.patches} == {red}
@@ -319,7 +320,7 @@ def test_labels_of_a_biplot_do_not_hide_one_another():
     # Eight columns that are nearly the same, so that their arrows have nearly the same ends.
     X = rng.normal(size=(200, 2)) @ rng.normal(size=(2, 1)) + 0.1 * rng.normal(size=(200, 8))
     frame = pd.DataFrame(X, columns=[f"a long name {j}" for j in range(8)])
-    fair = FairPCA(2).fit(frame, sensitive_features=["a", "b"] * 100)
+    fair = FairPCA(2, criterion="minmax").fit(frame, sensitive_features=["a", "b"] * 100)
     display = BiplotDisplay.from_estimator(fair, frame, sensitive_features=["a", "b"] * 100)
     display.figure_.canvas.draw()
     boxes = [text.get_window_extent() for text in display.ax_.texts if text.get_text()]
@@ -361,13 +362,12 @@ def named(*names):
 def test_groups_that_begin_with_an_underscore_are_in_the_legends():
     X, groups = named("_hidden", "__x", "seen")
     expected = [" __x (30 rows)", " _hidden (30 rows)", "seen (30 rows)"]
-    fair = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=groups)
+    fair = FairPCA(2, criterion="soft").fit(X, sensitive_features=groups)
     assert sorted(legend_of(BiplotDisplay.from_estimator(fair, X, sensitive_features=groups))) == (
         expected
     )
-    assert legend_of(ShrinkageDisplay.from_estimator(fair))[:3] == expected
     held_out = HeldOutLossDisplay.from_estimator(
-        FairPCA(), X, sensitive_features=groups, dimensions=[1]
+        FairPCA(criterion="minmax"), X, sensitive_features=groups, dimensions=[1]
     )
     assert set(legend_of(held_out)[2:]) <= set(expected)
     ax = plt.subplots()[1]
@@ -468,13 +468,13 @@ def test_labels_for_which_there_is_no_room_are_left_out():
 
 def test_wrong_input_is_refused(data):
     X, groups = data
-    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     for make in (DisparityDisplay.from_estimator, ConvergenceDisplay.from_estimator):
         with pytest.raises(NotFittedError):
-            make(FairPCA())
+            make(FairPCA(criterion="minmax"))
     with pytest.raises(ValueError, match="two integers from 0 to 1"):
         BiplotDisplay.from_estimator(fair, X, sensitive_features=groups, components=(0, 5))
-    one = FairPCA(1).fit(X, sensitive_features=groups)
+    one = FairPCA(1, criterion="minmax").fit(X, sensitive_features=groups)
     with pytest.raises(ValueError, match="needs two components"):
         BiplotDisplay.from_estimator(one, X, sensitive_features=groups)
     parity = ParityPCA(2).fit(X, sensitive_features=groups)
@@ -497,31 +497,7 @@ def test_wrong_input_is_refused(data):
 
 def test_without_matplotlib_the_extra_is_named(data, monkeypatch):
     X, groups = data
-    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"fairpca\[plot\]"):
         DisparityDisplay.from_estimator(fair)
-
-
-def test_shrinkage_shows_every_group_at_every_amount():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(150, 4)) * [3, 2, 1, 1]
-    X[:20] = X[:20, ::-1]
-    groups = ["small"] * 20 + ["large $x$"] * 130
-    fair = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=groups)
-    display = ShrinkageDisplay.from_estimator(fair)
-    judged = fair.cross_fit_
-    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert labels[:2] == ["large \\$x\\$ (130 rows)", "small (20 rows)"]
-    assert "chosen" in labels
-    assert sum(label.startswith("largest disparity, ± 2") for label in labels) == 1
-    names = [tick.get_text() for tick in display.ax_.get_xticklabels()]
-    assert names == ["0", "10", "30", "100", "300", "1000", "ordinary\nPCA"]
-    curves = np.array([line.get_ydata() for line in display.ax_.get_lines()[:3]])
-    assert np.array_equal(curves[:2].T, judged.measures)
-    assert np.array_equal(curves[2], judged.scores)
-    (bars,) = display.ax_.containers[0].lines[2]
-    lengths = [np.ptp(bar[:, 1]) for bar in bars.get_segments()]
-    np.testing.assert_allclose(lengths, 4.0 * judged.score_errors)
-    with pytest.raises(ValueError, match="no rows were held out"):
-        ShrinkageDisplay.from_estimator(FairPCA(2).fit(X, sensitive_features=groups))

@@ -51,7 +51,7 @@ def test_the_record_holds_what_estimators_need(kind):
 
 def test_columns_are_recorded_on_the_estimator_or_nowhere():
     frame = pd.DataFrame(X, columns=list("wxyz"))
-    estimator = FairPCA(2)
+    estimator = FairPCA(2, criterion="minmax")
     prepare_data(frame, GROUPS, estimator=estimator)
     assert list(estimator.feature_names_in_) == list("wxyz")
     prepare_data(X, GROUPS, estimator=estimator)
@@ -82,7 +82,9 @@ def test_columns_are_recorded_on_the_estimator_or_nowhere():
 def test_rows_are_checked_as_scikit_learn_checks_them(given):
     # Of plain tables it is not asked: what is taken, refused and recorded is the same.
     def outcome(check):
-        estimator = FairPCA(2).fit(pd.DataFrame(X, columns=list("abcd")), sensitive_features=GROUPS)
+        estimator = FairPCA(2, criterion="minmax").fit(
+            pd.DataFrame(X, columns=list("abcd")), sensitive_features=GROUPS
+        )
         try:
             rows = check(estimator)
         except ValueError as error:
@@ -122,7 +124,7 @@ def test_rows_on_a_device_stay_there_or_are_copied():
     torch = import_torch()
     rows = torch.as_tensor(X)
     stayed, copied = (
-        prepare_data(rows, GROUPS, estimator=FairPCA(), in_place=True),
+        prepare_data(rows, GROUPS, estimator=FairPCA(criterion="minmax"), in_place=True),
         prepare_data(rows, GROUPS),
     )
     assert isinstance(stayed, GroupedData)

@@ -30,13 +30,15 @@ INDEX = pd.Index([f"person {i}" for i in range(40)])
 X = pd.DataFrame(RNG.normal(size=(40, 4)) * [3, 2, 1, 1], INDEX, columns=list("abcd"))
 GROUPS = pd.Series(["f", "m"] * 20, INDEX, name="sex")
 WEIGHTS = pd.Series(RNG.uniform(1, 2, 40), INDEX)
-FAIR = FairPCA(2).fit(X, sensitive_features=GROUPS)
+FAIR = FairPCA(2, criterion="minmax").fit(X, sensitive_features=GROUPS)
 PIPELINE = make_pipeline(StandardScaler(), PCA(2)).fit(X)
 
 LABELLED = {
-    "fit": lambda g: FairPCA(2).fit(X, sensitive_features=g),
-    "fit_transform": lambda g: FairPCA(2).fit_transform(X, sensitive_features=g),
-    "partial_fit": lambda g: FairPCA(2).partial_fit(X, sensitive_features=g),
+    "fit": lambda g: FairPCA(2, criterion="minmax").fit(X, sensitive_features=g),
+    "fit_transform": lambda g: FairPCA(2, criterion="minmax").fit_transform(
+        X, sensitive_features=g
+    ),
+    "partial_fit": lambda g: FairPCA(2, criterion="minmax").partial_fit(X, sensitive_features=g),
     "kernel": lambda g: KernelFairPCA(2).fit(X, sensitive_features=g),
     "stochastic": lambda g: StochasticFairPCA(2).fit(X, sensitive_features=g),
     "parity": lambda g: ParityPCA(2).fit(X, sensitive_features=g),
@@ -46,14 +48,16 @@ LABELLED = {
     "audit of a pipeline": lambda g: audit(PIPELINE, X, sensitive_features=g),
     "scorer": lambda g: WorstGroupScorer()(FAIR, X, sensitive_features=g),
     "held out": lambda g: held_out_losses(
-        FairPCA(1), X, dimensions=[1], sensitive_features=g, cv=2
+        FairPCA(1, criterion="minmax"), X, dimensions=[1], sensitive_features=g, cv=2
     ),
     "report": lambda g: report(X, sensitive_features=g, n_components=2, n_resamples=0),
     "biplot": lambda g: BiplotDisplay.from_estimator(FAIR, X, sensitive_features=g),
 }
 
 WEIGHTED = {
-    "fit": lambda w: FairPCA(2).fit(X, sensitive_features=GROUPS, sample_weight=w),
+    "fit": lambda w: FairPCA(2, criterion="minmax").fit(
+        X, sensitive_features=GROUPS, sample_weight=w
+    ),
     "score": lambda w: FAIR.score(X, sample_weight=w),
     "moments": lambda w: GroupMoments.from_rows(X, GROUPS, sample_weight=w),
     "audit": lambda w: audit(FAIR, X, sensitive_features=GROUPS, sample_weight=w),
@@ -99,4 +103,4 @@ def test_repeated_index_labels_are_taken_as_they_are():
 
 def test_a_wrong_length_is_reported_as_such():
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        FairPCA(2).fit(X, sensitive_features=GROUPS[:-1])
+        FairPCA(2, criterion="minmax").fit(X, sensitive_features=GROUPS[:-1])

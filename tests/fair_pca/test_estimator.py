@@ -48,6 +48,7 @@ def impossible_checks(estimator):
         FairPCA(),
         FairPCA(1),
         FairPCA(1, whiten=True),
+        FairPCA(1, criterion="minmax"),
         FairPCA(criterion="equal"),
         FairPCA(1, criterion=Balanced()),
     ],
@@ -130,21 +131,21 @@ def metadata_routing():
 
 def test_pipeline_with_a_step_parameter():
     X, groups = two_groups()
-    pipe = Pipeline([("scale", StandardScaler()), ("fair", FairPCA(2))])
+    pipe = Pipeline([("scale", StandardScaler()), ("fair", FairPCA(2, criterion="minmax"))])
     pipe.fit(X, fair__sensitive_features=groups)
     scaled = StandardScaler().fit_transform(X)
-    alone = FairPCA(2).fit(scaled, sensitive_features=groups)
+    alone = FairPCA(2, criterion="minmax").fit(scaled, sensitive_features=groups)
     assert pipe["fair"].group_table_.labels == ("a", "b")
     np.testing.assert_allclose(pipe.transform(X), alone.transform(scaled), atol=1e-10)
-    reduced = Pipeline([("scale", StandardScaler()), ("fair", FairPCA(2))]).fit_transform(
-        X, fair__sensitive_features=groups
-    )
+    reduced = Pipeline(
+        [("scale", StandardScaler()), ("fair", FairPCA(2, criterion="minmax"))]
+    ).fit_transform(X, fair__sensitive_features=groups)
     np.testing.assert_allclose(reduced, pipe.transform(X), atol=1e-10)
 
 
 def test_grid_search_over_the_dimension():
     X, groups = two_groups()
-    grid = GridSearchCV(FairPCA(), {"n_components": [1, 2, 4]}, cv=3)
+    grid = GridSearchCV(FairPCA(criterion="minmax"), {"n_components": [1, 2, 4]}, cv=3)
     grid.fit(X, sensitive_features=groups)
     scores = grid.cv_results_["mean_test_score"]
     assert grid.best_params_ == {"n_components": 4}  # more dimensions lose less
@@ -155,10 +156,10 @@ def test_grid_search_over_the_dimension():
 @pytest.mark.usefixtures("metadata_routing")
 def test_routing_brings_the_groups_to_a_pipeline_without_a_request():
     X, groups = two_groups()
-    pipe = Pipeline([("scale", StandardScaler()), ("fair", FairPCA(2))])
+    pipe = Pipeline([("scale", StandardScaler()), ("fair", FairPCA(2, criterion="minmax"))])
     pipe.fit(X, sensitive_features=groups)
     scaled = StandardScaler().fit_transform(X)
-    alone = FairPCA(2).fit(scaled, sensitive_features=groups)
+    alone = FairPCA(2, criterion="minmax").fit(scaled, sensitive_features=groups)
     assert pipe["fair"].group_table_.labels == ("a", "b")
     np.testing.assert_allclose(projector(pipe["fair"]), projector(alone), atol=1e-10)
 
@@ -167,8 +168,11 @@ def test_routing_brings_the_groups_to_a_pipeline_without_a_request():
 def test_routing_brings_the_groups_to_a_grid_search_without_a_request():
     X, groups = two_groups()
     for search, name in [
-        (FairPCA(), "n_components"),
-        (Pipeline([("scale", StandardScaler()), ("fair", FairPCA())]), "fair__n_components"),
+        (FairPCA(criterion="minmax"), "n_components"),
+        (
+            Pipeline([("scale", StandardScaler()), ("fair", FairPCA(criterion="minmax"))]),
+            "fair__n_components",
+        ),
     ]:
         grid = GridSearchCV(search, {name: [1, 3]}, cv=3).fit(X, sensitive_features=groups)
         best = grid.best_estimator_
@@ -193,7 +197,6 @@ def test_clone_and_parameters():
         "n_components": 2,
         "criterion": criterion,
         "nested": False,
-        "shrinkage": 0,
         "solver": solver,
         "whiten": True,
         "groups": "both",
@@ -263,17 +266,21 @@ def test_pickle_round_trip(criterion):
 def test_a_fitted_model_does_not_carry_the_groups_covariances():
     rng = np.random.default_rng(0)
     X, groups = rng.standard_normal((500, 100)), rng.integers(0, 2, 500)
-    fair = FairPCA(3).fit(X, sensitive_features=groups)
+    fair = FairPCA(3, criterion="minmax").fit(X, sensitive_features=groups)
     assert len(pickle.dumps(fair)) < 3 * 8 * fair.components_.size + 20_000
 
 
 def test_names_out_and_pandas_output():
     X, groups = two_groups()
-    fair = FairPCA(2).set_output(transform="pandas").fit(X, sensitive_features=groups)
+    fair = (
+        FairPCA(2, criterion="minmax")
+        .set_output(transform="pandas")
+        .fit(X, sensitive_features=groups)
+    )
     frame = fair.transform(pd.DataFrame(X, index=range(5, 125)).to_numpy())
     assert list(fair.get_feature_names_out()) == ["fairpca0", "fairpca1"]
     assert list(frame.columns) == ["fairpca0", "fairpca1"]
-    plain = FairPCA(2).fit(X, sensitive_features=groups).transform(X)
+    plain = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups).transform(X)
     np.testing.assert_array_equal(frame.to_numpy(), plain)
 
 
@@ -282,10 +289,12 @@ def test_names_of_data_frames(frame):
     X, groups = two_groups()
     names = list("uvwxyz")
     data = frame(dict(zip(names, X.T, strict=True)))
-    fair = FairPCA(2).fit(data, sensitive_features=groups)
+    fair = FairPCA(2, criterion="minmax").fit(data, sensitive_features=groups)
     assert fair.feature_names_in_.tolist() == names
     np.testing.assert_allclose(
-        fair.transform(data), FairPCA(2).fit(X, sensitive_features=groups).transform(X), atol=1e-10
+        fair.transform(data),
+        FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups).transform(X),
+        atol=1e-10,
     )
     other = frame(dict(zip([*names[:5], "other"], X.T, strict=True)))
     for method in (fair.transform, fair.score):
@@ -335,7 +344,7 @@ def test_signs_without_groups_are_those_of_scikit_learn():
 def test_one_label_only_warns_and_is_pca():
     X, _ = two_groups()
     with pytest.warns(FairnessWarning, match="one group only, 'only'") as caught:
-        fair = FairPCA(2).fit(X, sensitive_features=["only"] * len(X))
+        fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=["only"] * len(X))
     assert len(caught) == 1
     assert "ordinary PCA" in str(caught[0].message)
     np.testing.assert_allclose(projector(fair), projector(PCA(2).fit(X)), atol=1e-10)
@@ -368,7 +377,7 @@ def test_table_and_equality_against_raw_rows(criterion, centering, aggregation):
 
 def test_pca_columns_of_the_table_are_those_of_scikit_learn():
     X, groups = two_groups()
-    table = FairPCA(2).fit(X, sensitive_features=groups).group_table_
+    table = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups).group_table_
     pca = PCA(2).fit(X)
     errors = np.square(X - pca.inverse_transform(pca.transform(X))).sum(axis=1)
     expected = [errors[groups == label].mean() for label in "ab"]
@@ -403,7 +412,7 @@ def test_transforms_and_scores_against_raw_rows(criterion):
 def test_components_carry_falling_uncorrelated_variance(make, options):
     X, groups = make()
     if options is None:
-        fair = FairPCA(3).fit(X, sensitive_features=groups)
+        fair = FairPCA(3, criterion="minmax").fit(X, sensitive_features=groups)
     else:
         fair = fit_problem(X, groups, 3, **options)
     scores = (X - X.mean(axis=0)) @ fair.components_.T
@@ -427,8 +436,8 @@ def test_fit_repeats_itself():
 def test_order_of_rows_does_not_matter():
     X, groups = two_groups()
     order = np.random.default_rng(1).permutation(len(X))
-    first = FairPCA(2).fit(X, sensitive_features=groups)
-    second = FairPCA(2).fit(X[order], sensitive_features=groups[order])
+    first = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
+    second = FairPCA(2, criterion="minmax").fit(X[order], sensitive_features=groups[order])
     np.testing.assert_allclose(projector(first), projector(second), atol=1e-8)
 
 
@@ -438,7 +447,9 @@ def test_input_is_left_alone(order):
     data, weights = np.array(X, order=order), np.full(len(X), 2.0)
     data.setflags(write=False)
     weights.setflags(write=False)
-    fair = FairPCA(2).fit(data, sensitive_features=groups, sample_weight=weights)
+    fair = FairPCA(2, criterion="minmax").fit(
+        data, sensitive_features=groups, sample_weight=weights
+    )
     reduced = fair.transform(data)
     reduced.setflags(write=False)
     before = reduced.copy()
@@ -451,11 +462,11 @@ def test_input_is_left_alone(order):
 def test_float32_stays_float32():
     X, groups = two_groups()
     small = X.astype(np.float32)
-    fair = FairPCA(2).fit(small, sensitive_features=groups)
+    fair = FairPCA(2, criterion="minmax").fit(small, sensitive_features=groups)
     reduced = fair.transform(small)
     assert reduced.dtype == np.float32
     assert fair.inverse_transform(reduced).dtype == np.float32
-    double = FairPCA(2).fit(small.astype(np.float64), sensitive_features=groups)
+    double = FairPCA(2, criterion="minmax").fit(small.astype(np.float64), sensitive_features=groups)
     np.testing.assert_allclose(projector(fair), projector(double), atol=1e-8)
     np.testing.assert_allclose(reduced, double.transform(small.astype(float)), atol=1e-4)
     assert fair.transform(X).dtype == np.float64
@@ -468,8 +479,8 @@ def test_float32_stays_float32():
 def test_sparse_rows_give_what_dense_ones_give(convert):
     X, groups = two_groups()
     X = np.where(np.abs(X) > 1.0, X, 0.0)
-    dense = FairPCA(2).fit(X, sensitive_features=groups)
-    sparse = FairPCA(2).fit(convert(X), sensitive_features=groups)
+    dense = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
+    sparse = FairPCA(2, criterion="minmax").fit(convert(X), sensitive_features=groups)
     np.testing.assert_allclose(sparse.components_, dense.components_, atol=1e-9)
     np.testing.assert_allclose(sparse.transform(convert(X)), dense.transform(X), atol=1e-9)
     assert isinstance(sparse.transform(convert(X)), np.ndarray)
@@ -482,8 +493,10 @@ def test_integer_weights_are_repeated_rows(options):
     weights = np.random.default_rng(3).integers(0, 4, len(X))
     rows, labels = np.repeat(X, weights, axis=0), np.repeat(groups, weights)
     if options is None:
-        weighted = FairPCA(2).fit(X, sensitive_features=groups, sample_weight=weights)
-        repeated = FairPCA(2).fit(rows, sensitive_features=labels)
+        weighted = FairPCA(2, criterion="minmax").fit(
+            X, sensitive_features=groups, sample_weight=weights
+        )
+        repeated = FairPCA(2, criterion="minmax").fit(rows, sensitive_features=labels)
     else:
         weighted = fit_problem(X, groups, 2, weights, **options)
         repeated = fit_problem(rows, labels, 2, **options)
@@ -505,8 +518,10 @@ def test_rows_without_weight_neither_make_groups_nor_warnings():
     X, groups = two_groups()
     labels = [*groups, "alone"]
     weights = np.append(np.ones(len(X)), 0.0)
-    fair = FairPCA(2).fit(np.vstack([X, X[:1]]), sensitive_features=labels, sample_weight=weights)
-    plain = FairPCA(2).fit(X, sensitive_features=groups)
+    fair = FairPCA(2, criterion="minmax").fit(
+        np.vstack([X, X[:1]]), sensitive_features=labels, sample_weight=weights
+    )
+    plain = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     assert fair.group_table_.labels == ("a", "b")
     np.testing.assert_allclose(projector(fair), projector(plain), atol=1e-8)
 
@@ -514,14 +529,16 @@ def test_rows_without_weight_neither_make_groups_nor_warnings():
 def test_weights_that_leave_one_group_warn():
     X, groups = two_groups()
     with pytest.warns(FairnessWarning, match="one group only, 'b'"):
-        FairPCA(2).fit(X, sensitive_features=groups, sample_weight=groups == "b")
+        FairPCA(2, criterion="minmax").fit(
+            X, sensitive_features=groups, sample_weight=groups == "b"
+        )
 
 
 def test_scale_does_not_matter_for_two_groups():
     X, groups = two_groups()
-    plain = FairPCA(2).fit(X, sensitive_features=groups)
+    plain = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     for scale in (1e-8, 1e8):
-        scaled = FairPCA(2).fit(X * scale, sensitive_features=groups)
+        scaled = FairPCA(2, criterion="minmax").fit(X * scale, sensitive_features=groups)
         np.testing.assert_allclose(projector(scaled), projector(plain), atol=1e-7)
         np.testing.assert_allclose(
             scaled.group_table_.disparity / scale**2, plain.group_table_.disparity, rtol=1e-7
@@ -541,10 +558,10 @@ def test_scale_does_not_matter_for_three_groups(criterion, scale):
 def test_constant_columns_are_fine():
     X, groups = two_groups()
     X[:, 2] = 7.0
-    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     np.testing.assert_allclose(fair.components_[:, 2], 0.0, atol=1e-9)
     np.testing.assert_allclose(fair.inverse_transform(fair.transform(X))[:, 2], 7.0)
-    fair = FairPCA(2).fit(np.ones((20, 3)), sensitive_features=["a", "b"] * 10)
+    fair = FairPCA(2, criterion="minmax").fit(np.ones((20, 3)), sensitive_features=["a", "b"] * 10)
     np.testing.assert_allclose(fair.transform(np.ones((2, 3))), 0.0, atol=1e-12)
     np.testing.assert_array_equal(fair.explained_variance_ratio_, [0.0, 0.0])
 
@@ -554,10 +571,10 @@ def test_constant_columns_are_fine():
 
 def test_no_dimension_means_the_rank_of_the_data():
     X, groups = two_groups()
-    assert FairPCA().fit(X, sensitive_features=groups).n_components_ == 6
+    assert FairPCA(criterion="minmax").fit(X, sensitive_features=groups).n_components_ == 6
     X[:, 4] = X[:, 0] - X[:, 1]
     X[:, 5] = 3.0
-    fair = FairPCA().fit(X, sensitive_features=groups)
+    fair = FairPCA(criterion="minmax").fit(X, sensitive_features=groups)
     assert fair.n_components_ == np.linalg.matrix_rank(X - X.mean(axis=0)) == 4
     np.testing.assert_allclose(fair.inverse_transform(fair.transform(X)), X, atol=1e-7)
     assert FairPCA(groups=None).fit(X[:3]).n_components_ == 2
@@ -594,7 +611,9 @@ def test_tolerance_is_respected_and_used(tolerance):
         losses = raw_losses(X, groups, fitted.components_)
         return np.ptp(losses - raw_own_losses(X, groups, 2)), losses @ [1 / 3, 2 / 3]
 
-    _, strict_loss = spread_and_loss(FairPCA(2).fit(X, sensitive_features=groups))
+    _, strict_loss = spread_and_loss(
+        FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
+    )
     pca_spread, pca_loss = spread_and_loss(PCA(2).fit(X))
     fair = FairPCA(2, criterion=Equal(tolerance * pca_spread))
     fair.fit(X, sensitive_features=groups)
@@ -668,7 +687,7 @@ def test_more_components_than_columns(monkeypatch):
     monkeypatch.setattr(GroupMoments, "from_codes", lambda *_: pytest.fail("rows were read"))
     X, groups = two_groups()
     with pytest.raises(ValueError, match=r"n_components=7 must be between 1 and n_features=6"):
-        FairPCA(7).fit(X, sensitive_features=groups)
+        FairPCA(7, criterion="minmax").fit(X, sensitive_features=groups)
 
 
 def test_labels_of_another_length(monkeypatch):
@@ -676,14 +695,14 @@ def test_labels_of_another_length(monkeypatch):
     X, groups = two_groups()
     words = r"inconsistent numbers of samples: \[120, 119\]; sensitive_features"
     with pytest.raises(ValueError, match=words):
-        FairPCA(2).fit(X, sensitive_features=groups[1:])
+        FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups[1:])
 
 
 def test_missing_labels_are_counted_and_both_choices_named():
     X, groups = two_groups()
     labels = [None, np.nan, *groups[2:]]
     with pytest.raises(ValueError, match="2 missing values in 120 rows: leave those") as error:
-        FairPCA(2, solver=NeverSolver()).fit(X, sensitive_features=labels)
+        FairPCA(2, solver=NeverSolver(), criterion="minmax").fit(X, sensitive_features=labels)
     assert "missing_labels='group'" in str(error.value)
     fair = FairPCA(3, criterion="minmax", missing_labels="group")
     fair.fit(X, sensitive_features=labels)
@@ -701,10 +720,10 @@ def test_missing_labels_are_counted_and_both_choices_named():
 )
 def test_values_that_cannot_be_used(value, words):
     X, groups = two_groups()
-    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     X[3, 1] = value
     with pytest.raises(ValueError, match=words):
-        FairPCA(2, solver=NeverSolver()).fit(X, sensitive_features=groups)
+        FairPCA(2, solver=NeverSolver(), criterion="minmax").fit(X, sensitive_features=groups)
     with pytest.raises(ValueError, match=words):
         fair.score(X)
     if not np.isfinite(value):
@@ -741,38 +760,40 @@ def text_frames():
 def test_text_columns_of_frames_are_named(kind):
     data = text_frames()[kind]
     with pytest.raises(ValueError, match=r"X has non-numeric columns: 'town'\. Encode"):
-        FairPCA(solver=NeverSolver()).fit(data, sensitive_features=list("ababab"))
+        FairPCA(solver=NeverSolver(), criterion="minmax").fit(
+            data, sensitive_features=list("ababab")
+        )
 
 
 def test_text_columns_of_arrays_are_numbered():
     data = np.array([[1.0, "x", 2.0], [2.0, "y", 1.0]], dtype=object)
     with pytest.raises(ValueError, match=r"X has non-numeric columns: 1\. Encode"):
-        FairPCA(solver=NeverSolver()).fit(data)
+        FairPCA(solver=NeverSolver(), criterion="minmax").fit(data)
     with pytest.raises(ValueError, match=r"X has non-numeric columns: 0, 1\. Encode"):
-        FairPCA(solver=NeverSolver()).fit(np.array([["u", "v"], ["x", "y"]]))
+        FairPCA(solver=NeverSolver(), criterion="minmax").fit(np.array([["u", "v"], ["x", "y"]]))
 
 
 def test_only_the_first_of_many_text_columns_are_named():
     frame = pl.DataFrame({f"c{i}": ["u", "v"] for i in range(8)})
     with pytest.raises(ValueError, match=r"'c0', 'c1', 'c2', 'c3', 'c4' and 3 more\."):
-        FairPCA(solver=NeverSolver()).fit(frame)
+        FairPCA(solver=NeverSolver(), criterion="minmax").fit(frame)
 
 
 def test_numbers_in_object_columns_are_fine():
     X, groups = two_groups()
-    expected = FairPCA(2).fit(X, sensitive_features=groups).components_
+    expected = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups).components_
     for data in (X.astype(object), pd.DataFrame(X).astype(object)):
-        fair = FairPCA(2).fit(data, sensitive_features=groups)
+        fair = FairPCA(2, criterion="minmax").fit(data, sensitive_features=groups)
         np.testing.assert_allclose(fair.components_, expected, atol=1e-9)
 
 
 def test_nothing_works_before_fit():
     X, _ = two_groups()
     for call in (
-        lambda: FairPCA(2).transform(X),
-        lambda: FairPCA(2).inverse_transform(X[:, :2]),
-        lambda: FairPCA(2).score(X),
-        lambda: FairPCA(2).get_feature_names_out(),
+        lambda: FairPCA(2, criterion="minmax").transform(X),
+        lambda: FairPCA(2, criterion="minmax").inverse_transform(X[:, :2]),
+        lambda: FairPCA(2, criterion="minmax").score(X),
+        lambda: FairPCA(2, criterion="minmax").get_feature_names_out(),
     ):
         with pytest.raises(NotFittedError):
             call()
@@ -780,14 +801,14 @@ def test_nothing_works_before_fit():
 
 def test_inverse_transform_of_the_wrong_width():
     X, groups = two_groups()
-    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     with pytest.raises(ValueError, match="X has 3 columns, but this FairPCA reduces to 2"):
         fair.inverse_transform(X[:, :3])
 
 
 def test_transform_of_the_wrong_width():
     X, groups = two_groups()
-    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     with pytest.raises(ValueError, match="X has 5 features, but FairPCA is expecting 6 features"):
         fair.transform(X[:, :5])
 
@@ -834,33 +855,33 @@ def test_a_solver_of_ones_own():
 )
 def test_what_is_no_table_of_numbers(X, words):
     with pytest.raises(ValueError, match=words):
-        FairPCA(1).fit(X)
+        FairPCA(1, criterion="minmax").fit(X)
 
 
 @pytest.mark.parametrize("seed", ["x", -1, 2.5, True, np.random.default_rng(0)])
 def test_a_seed_is_a_number(seed):
     X, groups = two_groups()
     with pytest.raises(ValueError, match="random_state must be None or an integer"):
-        FairPCA(2, random_state=seed).fit(X, sensitive_features=groups)
+        FairPCA(2, random_state=seed, criterion="minmax").fit(X, sensitive_features=groups)
 
 
 def test_a_solver_class_is_not_a_solver():
     X, groups = two_groups()
     with pytest.raises(ValueError, match=r"write solver=ExactSolver\(\)"):
-        FairPCA(2, solver=ExactSolver).fit(X, sensitive_features=groups)
+        FairPCA(2, solver=ExactSolver, criterion="minmax").fit(X, sensitive_features=groups)
 
 
 @pytest.mark.parametrize("weights", [["a"] * 120, [1e308] * 120])
 def test_weights_that_are_no_weights(weights):
     X, groups = two_groups()
     with pytest.raises(ValueError, match="sample_weight"):
-        FairPCA(2).fit(X, sensitive_features=groups, sample_weight=weights)
+        FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups, sample_weight=weights)
 
 
 @pytest.mark.parametrize("centering", ["global", "group"])
 def test_the_pca_columns_are_those_of_ordinary_pca(centering):
     X, groups = two_groups()
-    table = FairPCA(2).fit(X, sensitive_features=groups).group_table_
+    table = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups).group_table_
     if centering == "group":
         table = fit_problem(X, groups, 2, centering="group").group_table_
     components = PCA(2).fit(X).components_

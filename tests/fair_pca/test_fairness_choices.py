@@ -66,7 +66,7 @@ def test_the_default_leaves_nobody_worse_off_than_the_worst_off_with_pca(by_race
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.filterwarnings("ignore", "Too few rows to be judged")
-            fair = FairPCA(r).fit(X, sensitive_features=groups)
+            fair = FairPCA(r, criterion="minmax").fit(X, sensitive_features=groups)
         own = own_losses(X, groups, r)
         ours = losses(X, groups, fair.components_) - own
         pca = losses(X, groups, PCA(r).fit(X).components_) - own
@@ -122,7 +122,8 @@ def test_extra_loss_is_limited_in_pipelines_and_grids():
         assert fair.certificate_.value <= last + 1e-9
         last = fair.certificate_.value
     assert last == pytest.approx(
-        FairPCA(2).fit(X, sensitive_features=groups).certificate_.value, rel=1e-6
+        FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups).certificate_.value,
+        rel=1e-6,
     )
     with config_context(enable_metadata_routing=True):
         classes = (X[:, 0] > 0).astype(int)
@@ -136,7 +137,7 @@ def test_extra_loss_is_limited_in_pipelines_and_grids():
 
 def test_bounds_hold_by_label_in_order_and_for_all():
     X, groups = rows_and_groups()
-    plain = FairPCA(2).fit(X, sensitive_features=groups)
+    plain = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     most = plain.certificate_.value
     by_label = {"a": 1.1 * most, "b": 1.3 * most, "c": np.inf}
     found = [
@@ -319,7 +320,7 @@ def test_marginals_are_fair_to_groups_that_overlap():
     X, groups = rows_and_groups()
     sex = np.where(np.arange(300) % 3 == 0, "f", "m")
     both = np.column_stack([groups, sex])
-    fair = FairPCA(2, groups="marginals").fit(X, sensitive_features=both)
+    fair = FairPCA(2, groups="marginals", criterion="minmax").fit(X, sensitive_features=both)
     lost = losses(X, groups, fair.components_) - own_losses(X, groups, 2)
     by_sex = losses(X, sex, fair.components_) - own_losses(X, sex, 2)
     assert fair.certificate_.value == pytest.approx(max(lost.max(), by_sex.max()), rel=1e-9)
@@ -368,7 +369,7 @@ def test_certificate_and_table_agree_on_who_is_better_off():
 def test_a_model_file_takes_tables_with_the_sensitive_columns(tmp_path):
     X, groups = rows_and_groups()
     table = pd.DataFrame(X, columns=list("uvwxyz")).assign(group=groups)
-    fair = FairPCA(2).fit(table, sensitive_features="group")
+    fair = FairPCA(2, criterion="minmax").fit(table, sensitive_features="group")
     save_model(fair, tmp_path / "m.fairpca")
     model = load_model(tmp_path / "m.fairpca")
     assert_allclose(model.transform(table), fair.transform(table))

@@ -56,7 +56,9 @@ def by_hand(frame, encode):
 def fitted():
     frame = people()
     preparation = Preparation.learn(frame, sensitive=["sex"])
-    fair = FairPCA(2).fit(preparation.apply(frame), sensitive_features=frame["sex"])
+    fair = FairPCA(2, criterion="minmax").fit(
+        preparation.apply(frame), sensitive_features=frame["sex"]
+    )
     return frame, preparation, fair
 
 
@@ -212,7 +214,7 @@ def test_reduced_rows_come_back_in_the_units_of_the_table(tmp_path):
     preparation = Preparation.learn(frame, sensitive=["sex"])
     rows = preparation.apply(frame)
     save_model(
-        FairPCA(rows.shape[1]).fit(rows, sensitive_features=frame["sex"]),
+        FairPCA(rows.shape[1], criterion="minmax").fit(rows, sensitive_features=frame["sex"]),
         tmp_path / "all.fairpca",
         preparation=preparation,
     )
@@ -226,14 +228,14 @@ def test_reduced_rows_come_back_in_the_units_of_the_table(tmp_path):
 
 def test_a_fit_without_preparation_keeps_its_names_or_takes_arrays(tmp_path):
     frame = people()[["age", "income", "height"]].astype(float)
-    fair = FairPCA(2).fit(frame, sensitive_features=people()["sex"])
+    fair = FairPCA(2, criterion="minmax").fit(frame, sensitive_features=people()["sex"])
     save_model(fair, tmp_path / "named.fairpca")
     model = load_model(tmp_path / "named.fairpca")
     expected = fair.transform(frame)
     np.testing.assert_array_equal(model.fair_pca.transform(frame), expected)
     assert model.columns == ("age", "income", "height")
     np.testing.assert_array_equal(model.transform(frame[["height", "income", "age"]]), expected)
-    fair = FairPCA(2).fit(frame.to_numpy(), sensitive_features=people()["sex"])
+    fair = FairPCA(2, criterion="minmax").fit(frame.to_numpy(), sensitive_features=people()["sex"])
     save_model(fair, str(tmp_path / "plain.fairpca"))
     model = load_model(str(tmp_path / "plain.fairpca"))
     assert model.columns is None
@@ -251,7 +253,7 @@ def test_every_ending_can_be_kept(tmp_path, solver):
     groups = np.repeat([0, 1, 2], 30)
     if solver == "u-fpca":
         groups = np.minimum(groups, 1)
-    fair = FairPCA(2, solver=solver).fit(X, sensitive_features=groups)
+    fair = FairPCA(2, solver=solver, criterion="minmax").fit(X, sensitive_features=groups)
     save_model(fair, tmp_path / "model.fairpca")
     back = load_model(tmp_path / "model.fairpca").fair_pca
     np.testing.assert_array_equal(back.transform(X), fair.transform(X))
@@ -278,7 +280,9 @@ def test_labels_of_all_kinds_and_parameters_that_are_objects(tmp_path):
     with pytest.raises(ValueError, match="OwnCriterion"):
         save_model(FairPCA(2, criterion=own).fit(X, sensitive_features=table), tmp_path / "n")
     dates = np.array(["2020-01-01", "2021-01-01"] * 60, dtype="datetime64[D]")
-    save_model(FairPCA(2).fit(X, sensitive_features=dates), tmp_path / "m.fairpca")
+    save_model(
+        FairPCA(2, criterion="minmax").fit(X, sensitive_features=dates), tmp_path / "m.fairpca"
+    )
     back = load_model(tmp_path / "m.fairpca").group_table
     assert back.labels == ("2020-01-01", "2021-01-01")
 
@@ -331,8 +335,8 @@ def test_what_cannot_be_saved(fitted, tmp_path):
     with pytest.raises(TypeError, match="not a PCA"):
         save_model(PCA(2), path)
     with pytest.raises(NotFittedError):
-        save_model(FairPCA(2), path)
-    other = FairPCA(1).fit(np.eye(4), sensitive_features=["a", "a", "b", "b"])
+        save_model(FairPCA(2, criterion="minmax"), path)
+    other = FairPCA(1, criterion="minmax").fit(np.eye(4), sensitive_features=["a", "a", "b", "b"])
     with pytest.raises(ValueError, match="makes 8 columns, and the FairPCA was fitted on 4"):
         save_model(other, path, preparation=fitted[1])
     assert list(tmp_path.iterdir()) == []
@@ -485,7 +489,7 @@ def test_subspaces_of_the_training_rows_come_back(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 5)) * [3, 2, 2, 1, 1]
     groups = rng.integers(0, 2, (200, 2)).astype(str)
-    fair = FairPCA(2, groups="both").fit(X, sensitive_features=groups)
+    fair = FairPCA(2, groups="both", criterion="minmax").fit(X, sensitive_features=groups)
     path = tmp_path / "model.fairpca"
 
     def restored(**choices):
@@ -513,7 +517,7 @@ def test_subspaces_of_the_training_rows_come_back(tmp_path, monkeypatch):
 
 def test_subspaces_of_another_shape_are_taken_for_damage(tmp_path):
     X = np.random.default_rng(0).normal(size=(60, 4))
-    fair = FairPCA(2).fit(X, sensitive_features=np.arange(60) % 2)
+    fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=np.arange(60) % 2)
     wrong = replace(fair.baselines_, own_bases=fair.baselines_.own_bases[:, :3])
     fair.baselines_ = wrong
     save_model(fair, tmp_path / "model.fairpca")

@@ -52,7 +52,7 @@ def test_any_batches_give_the_fit_on_all_rows(seed):
         groups = pd.DataFrame(groups)
     # One eigenproblem for combinations, as many small groups take the exact solver long.
     solver = ExactSolver(n_starts=2) if seed % 3 and seed % 5 else "lagrangian"
-    fair = FairPCA(2, missing_labels="group", solver=solver)
+    fair = FairPCA(2, missing_labels="group", solver=solver, criterion="minmax")
     reference = clone(fair).fit(X, sensitive_features=groups, sample_weight=weights)
     parts = []
     for batch in batches_of(len(X), rng):
@@ -71,17 +71,19 @@ def test_groups_may_turn_up_late_and_rows_may_be_sparse():
     X, groups, _ = rows_groups_weights(90, 4, 3, 1)
     order = np.argsort(groups, kind="stable")
     X, groups = X[order], groups[order]
-    fair = FairPCA(2, solver="lagrangian")
+    fair = FairPCA(2, solver="lagrangian", criterion="minmax")
     with pytest.warns(FairnessWarning, match="one group only, '0'"):
         fair.partial_fit(X[:10], sensitive_features=groups[:10])
     fair.partial_fit(scipy.sparse.csr_matrix(X[10:40]), sensitive_features=groups[10:40])
     fair.partial_fit(X[40:], sensitive_features=groups[40:])
-    assert_same_fit(fair, FairPCA(2, solver="lagrangian").fit(X, sensitive_features=groups))
+    assert_same_fit(
+        fair, FairPCA(2, solver="lagrangian", criterion="minmax").fit(X, sensitive_features=groups)
+    )
 
 
 def test_a_first_row_alone_is_kept_until_there_is_a_second():
     X, groups, _ = rows_groups_weights(20, 4, 2, 2)
-    fair = FairPCA(1)
+    fair = FairPCA(1, criterion="minmax")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)
         fair.partial_fit(X[:1], sensitive_features=groups[:1])
@@ -90,27 +92,29 @@ def test_a_first_row_alone_is_kept_until_there_is_a_second():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairnessWarning)
         fair.partial_fit(X[1:], sensitive_features=groups[1:])
-        assert_same_fit(fair, FairPCA(1).fit(X, sensitive_features=groups))
+        assert_same_fit(fair, FairPCA(1, criterion="minmax").fit(X, sensitive_features=groups))
 
 
 def test_fit_starts_anew_and_so_does_partial_fit_after_it():
     X, groups, _ = rows_groups_weights(80, 4, 2, 3)
-    fair = FairPCA(2).partial_fit(X[:40] + 100.0, sensitive_features=groups[:40])
+    fair = FairPCA(2, criterion="minmax").partial_fit(
+        X[:40] + 100.0, sensitive_features=groups[:40]
+    )
     fair.fit(X, sensitive_features=groups)
-    assert_same_fit(fair, FairPCA(2).fit(X, sensitive_features=groups))
+    assert_same_fit(fair, FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups))
     with pytest.warns(FairnessWarning, match="partial_fit starts over"):
         fair.partial_fit(X[:40], sensitive_features=groups[:40])
     fair.partial_fit(X[40:], sensitive_features=groups[40:])
-    assert_same_fit(fair, FairPCA(2).fit(X, sensitive_features=groups))
+    assert_same_fit(fair, FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups))
 
 
 def test_only_partial_fit_makes_pickles_larger_and_goes_on_after_one():
     X, groups, _ = rows_groups_weights(300, 30, 2, 4)
-    fitted = FairPCA(2).fit(X, sensitive_features=groups)
+    fitted = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     size = len(pickle.dumps(fitted))
     moments = GroupMoments.from_rows(X, groups)
-    assert len(pickle.dumps(FairPCA(2).fit_moments(moments))) == size
-    partly = FairPCA(2).partial_fit(X[:150], sensitive_features=groups[:150])
+    assert len(pickle.dumps(FairPCA(2, criterion="minmax").fit_moments(moments))) == size
+    partly = FairPCA(2, criterion="minmax").partial_fit(X[:150], sensitive_features=groups[:150])
     assert len(pickle.dumps(partly)) > size + 2 * 30 * 30 * 8
     partly = pickle.loads(pickle.dumps(partly))
     partly.partial_fit(X[150:], sensitive_features=groups[150:])
@@ -125,7 +129,7 @@ class Interrupted:
 
 def test_a_batch_that_failed_can_be_given_again():
     X, groups, _ = rows_groups_weights(80, 4, 2, 5)
-    fair = FairPCA(2).partial_fit(X[:40], sensitive_features=groups[:40])
+    fair = FairPCA(2, criterion="minmax").partial_fit(X[:40], sensitive_features=groups[:40])
     bad = X[40:].copy()
     bad[3, 1] = np.nan
     with pytest.raises(ValueError, match="NaN"):
@@ -135,12 +139,12 @@ def test_a_batch_that_failed_can_be_given_again():
         fair.partial_fit(X[40:], sensitive_features=groups[40:])
     fair.set_params(solver=ExactSolver())
     fair.partial_fit(X[40:], sensitive_features=groups[40:])
-    assert_same_fit(fair, FairPCA(2).fit(X, sensitive_features=groups))
+    assert_same_fit(fair, FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups))
 
 
 def test_groups_in_all_calls_or_in_none():
     X, groups, _ = rows_groups_weights(40, 4, 2, 6)
-    fair = FairPCA(2).partial_fit(X, sensitive_features=groups)
+    fair = FairPCA(2, criterion="minmax").partial_fit(X, sensitive_features=groups)
     with pytest.raises(ValueError, match="earlier calls had them"):
         fair.partial_fit(X)
     fair = FairPCA(2, groups=None).partial_fit(X)
@@ -151,11 +155,11 @@ def test_groups_in_all_calls_or_in_none():
 def test_names_of_columns_are_kept_and_checked():
     X, groups, _ = rows_groups_weights(40, 3, 2, 7)
     frame = pd.DataFrame(X, columns=["u", "v", "w"])
-    fair = FairPCA(2).partial_fit(frame, sensitive_features=groups)
+    fair = FairPCA(2, criterion="minmax").partial_fit(frame, sensitive_features=groups)
     assert fair.feature_names_in_.tolist() == ["u", "v", "w"]
     with pytest.raises(ValueError, match="feature names should match"):
         fair.partial_fit(frame[["w", "v", "u"]], sensitive_features=groups)
-    named = FairPCA(2).fit_moments(GroupMoments.from_rows(frame, groups))
+    named = FairPCA(2, criterion="minmax").fit_moments(GroupMoments.from_rows(frame, groups))
     assert named.feature_names_in_.tolist() == ["u", "v", "w"]
     assert named.n_features_in_ == 3
     np.testing.assert_allclose(named.transform(frame), fair.transform(frame))
@@ -165,7 +169,7 @@ def test_names_of_columns_are_kept_and_checked():
 
 def test_routing_brings_the_groups_to_partial_fit():
     with sklearn.config_context(enable_metadata_routing=True):
-        requests = FairPCA().get_metadata_routing().partial_fit.requests
+        requests = FairPCA(criterion="minmax").get_metadata_routing().partial_fit.requests
     assert requests["sensitive_features"] is True
 
 
@@ -173,15 +177,15 @@ def test_fit_moments_warns_as_fit_does():
     X, groups, _ = rows_groups_weights(40, 3, 2, 8)
     one = GroupMoments.from_rows(X, np.zeros(40, int))
     with pytest.warns(FairnessWarning, match="one group only, '0'") as caught:
-        FairPCA(2).fit_moments(one)
+        FairPCA(2, criterion="minmax").fit_moments(one)
     assert caught[0].filename == __file__
     with pytest.warns(FairnessWarning, match="There are no groups") as caught:
-        FairPCA(2).fit_moments(GroupMoments.from_rows(X))
+        FairPCA(2, criterion="minmax").fit_moments(GroupMoments.from_rows(X))
     assert caught[0].filename == __file__
     FairPCA(2, groups=None).fit_moments(GroupMoments.from_rows(X))
     groups[groups == 1], groups[0] = 0, 1
     with pytest.warns(FairnessWarning, match=r"^Too few rows .*'1' \(1 row\)"):
-        FairPCA(2).fit_moments(GroupMoments.from_rows(X, groups))
+        FairPCA(2, criterion="minmax").fit_moments(GroupMoments.from_rows(X, groups))
     rng = np.random.default_rng(0)
     apart = np.concatenate(
         [rng.normal(size=(20, 3)) * s for s in ([9, 1, 1], [1, 9, 1], [1, 1, 1])]
@@ -197,21 +201,21 @@ def test_fit_moments_refuses():
     X, groups, _ = rows_groups_weights(40, 3, 2, 9)
     moments = GroupMoments.from_rows(X, groups)
     with pytest.raises(TypeError, match="GroupMoments, not a ndarray: use fit for rows"):
-        FairPCA(2).fit_moments(X)
+        FairPCA(2, criterion="minmax").fit_moments(X)
     with pytest.raises(ValueError, match="n_samples=1"):
-        FairPCA(2).fit_moments(GroupMoments.from_rows(X[:1]))
+        FairPCA(2, criterion="minmax").fit_moments(GroupMoments.from_rows(X[:1]))
     with pytest.raises(ValueError, match="between 1 and n_features=3"):
-        FairPCA(4).fit_moments(moments)
+        FairPCA(4, criterion="minmax").fit_moments(moments)
     moments.mean[0, 0] = np.nan
     with pytest.raises(ValueError, match="not finite"):
-        FairPCA(2).fit_moments(moments)
+        FairPCA(2, criterion="minmax").fit_moments(moments)
 
 
-def test_shrinkage_may_change_between_batches():
+def test_the_criterion_may_change_between_batches():
     X, labels = np.random.default_rng(0).normal(size=(90, 4)), np.tile(["a", "b", "c"], 30)
-    fair = FairPCA(2, shrinkage="auto").partial_fit(X[:60], sensitive_features=labels[:60])
-    fair.set_params(shrinkage=10.0).partial_fit(X[60:], sensitive_features=labels[60:])
-    assert_same_fit(fair, FairPCA(2, shrinkage=10.0).fit(X, sensitive_features=labels))
     fair = FairPCA(2).partial_fit(X[:60], sensitive_features=labels[:60])
+    fair.set_params(criterion="minmax").partial_fit(X[60:], sensitive_features=labels[60:])
+    assert_same_fit(fair, FairPCA(2, criterion="minmax").fit(X, sensitive_features=labels))
+    fair = FairPCA(2, criterion="minmax").partial_fit(X[:60], sensitive_features=labels[:60])
     with pytest.raises(ValueError, match="needs moments by fold"):
-        fair.set_params(shrinkage="auto").partial_fit(X[60:], sensitive_features=labels[60:])
+        fair.set_params(criterion="soft").partial_fit(X[60:], sensitive_features=labels[60:])

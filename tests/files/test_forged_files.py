@@ -334,7 +334,7 @@ def test_columns_of_the_same_name_can_be_saved(tmp_path):
     X, names = np.random.default_rng(0).normal(size=(20, 3)), ("a", "b", "a")
     moments = replace(GroupMoments.from_rows(X, ["f", "m"] * 10), feature_names=names)
     assert GroupMoments.from_bytes(moments.to_bytes()).feature_names == names
-    fair = FairPCA(1).fit_moments(moments)
+    fair = FairPCA(1, criterion="minmax").fit_moments(moments)
     save_model(fair, tmp_path / "m.fairpca")
     model = load_model(tmp_path / "m.fairpca")
     assert model.columns is None
@@ -356,7 +356,7 @@ def test_saving_few_rows_of_a_group_is_warned_of(tmp_path):
     with pytest.warns(FairnessWarning, match=words):
         moments.save(tmp_path / "a.moments")
     np.testing.assert_array_equal(moments.mean[2], X[0])  # what the warning is about
-    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     with pytest.warns(FairnessWarning, match=r"^This model file holds .* 'one' \(1 row\)"):
         save_model(fair, tmp_path / "m.fairpca")
     # Without the groups' own subspaces: that of one row is the row.
@@ -374,6 +374,6 @@ def test_saving_groups_of_five_rows_warns_of_nothing(tmp_path):
     X = np.random.default_rng(0).normal(size=(10, 3))
     groups = ["a", "b"] * 5
     GroupMoments.from_rows(X, groups).save(tmp_path / "a.moments")
-    fair = FairPCA(1).fit(X, sensitive_features=groups)
+    fair = FairPCA(1, criterion="minmax").fit(X, sensitive_features=groups)
     save_model(fair, tmp_path / "m.fairpca")
     assert load_model(tmp_path / "m.fairpca").fair_pca.baselines_ is not None

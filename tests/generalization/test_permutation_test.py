@@ -162,7 +162,7 @@ def test_audit_has_p_values_and_names_groups_without_a_significant_disparity():
     (note,) = [text for text in table.notes if "permutation test" in text]
     assert [name for name in table.labels if f"{name} (" in note] == alike
     assert audit(PCA(2).fit(X), X, sensitive_features=groups, n_resamples=0).p_value is None
-    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     trained = audit(fair, X, sensitive_features=groups, baseline="training")
     assert trained.p_value is None
     one = audit(PCA(2).fit(X), X, sensitive_features=np.zeros(400))
@@ -200,7 +200,7 @@ def test_fit_does_not_test(monkeypatch):
     X, groups = three_groups()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        FairPCA(2).fit(X, sensitive_features=groups)
+        FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     data = replace(prepare_data(X, groups))
     with pytest.raises(AssertionError):
         permutation_test(data.problem(2), data)

@@ -231,7 +231,7 @@ def test_losses_against_the_subspaces_of_the_training_rows(choices, kind):
 
 def test_the_baseline_is_said():
     X, groups = people()
-    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     new, labels = people(180, seed=1)
     table = audit(fair, new, sensitive_features=labels, baseline="training")
     assert str(table).splitlines()[0].split()[:3] == ["training"] * 3
@@ -250,7 +250,7 @@ def test_the_baseline_is_said():
 
 def test_on_its_own_training_rows_both_baselines_are_one():
     X, groups = people()
-    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     tables = [audit(fair, X, sensitive_features=groups, baseline=b) for b in ("rows", "training")]
     for name in ("own_loss", "pca_loss", "loss", "variance", "disparity"):
         np.testing.assert_allclose(*(getattr(table, name) for table in tables), rtol=1e-9)
@@ -260,7 +260,7 @@ def test_groups_that_were_not_seen_or_have_few_training_rows():
     X, groups = people()
     groups = groups.astype(object)
     groups[:7] = "rare"
-    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     new, labels = people(240, seed=1)
     labels = labels.astype(object)
     labels[:40], labels[40:75] = "new", "rare"
@@ -281,7 +281,7 @@ def test_groups_that_were_not_seen_or_have_few_training_rows():
 def test_groups_that_overlap_and_pipelines():
     rng = np.random.default_rng(0)
     X, columns = rng.normal(size=(200, 4)) * [3, 2, 1, 1], rng.integers(0, 2, (200, 2)).astype(str)
-    pipe = make_pipeline(StandardScaler(), FairPCA(2, groups="marginals"))
+    pipe = make_pipeline(StandardScaler(), FairPCA(2, groups="marginals", criterion="minmax"))
     pipe.fit(X, fairpca__sensitive_features=columns)
     table = audit(pipe, X, sensitive_features=columns, baseline="training")
     expected = pipe[-1].group_table_
@@ -293,7 +293,7 @@ def test_groups_that_overlap_and_pipelines():
 def test_what_is_asked_for_wrongly(monkeypatch):
     X, groups = people()
     known = {"sensitive_features": groups}
-    fair = FairPCA(2).fit(X, **known)
+    fair = FairPCA(2, criterion="minmax").fit(X, **known)
     for wrong, match in (
         ({"baseline": "own"}, "baseline must be one of"),
         ({"n_resamples": 1}, "n_resamples must be 0 or at least 2"),
@@ -306,7 +306,7 @@ def test_what_is_asked_for_wrongly(monkeypatch):
         audit(PCA(2).fit(X), X, **known, baseline="training")
     monkeypatch.setattr(row_space, "FEW_COLUMNS", 1)
     wide = np.random.default_rng(0).normal(size=(20, 60))
-    fair = FairPCA(2).fit(wide, sensitive_features=np.arange(20) % 2)
+    fair = FairPCA(2, criterion="minmax").fit(wide, sensitive_features=np.arange(20) % 2)
     assert fair.baselines_ is None
     with pytest.raises(ValueError, match="fitted to far more columns than rows"):
         audit(fair, wide, sensitive_features=np.arange(20) % 2, baseline="training")
@@ -314,6 +314,9 @@ def test_what_is_asked_for_wrongly(monkeypatch):
 
 def test_large_subspaces_are_not_kept(monkeypatch):
     X, groups = people()
-    assert FairPCA(2).fit(X, sensitive_features=groups).baselines_.nbytes == 8 * 3 * 5 * 2
+    assert (
+        FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups).baselines_.nbytes
+        == 8 * 3 * 5 * 2
+    )
     monkeypatch.setattr("fairpca.fair_pca._MOST_BYTES", 8 * 2 * 5 * 2 - 1)
-    assert FairPCA(2).fit(X, sensitive_features=groups).baselines_ is None
+    assert FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups).baselines_ is None

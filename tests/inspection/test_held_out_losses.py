@@ -39,7 +39,7 @@ def test_losses_are_pooled_over_the_folds_by_the_formula(relative, weighted):
     X, groups = data()
     weights = np.random.default_rng(1).uniform(0.5, 2, len(X)) if weighted else np.ones(len(X))
     losses = held_out_losses(
-        FairPCA(),
+        FairPCA(criterion="minmax"),
         X,
         sensitive_features=groups,
         dimensions=[3, 1],
@@ -56,7 +56,9 @@ def test_losses_are_pooled_over_the_folds_by_the_formula(relative, weighted):
             errors, units = np.empty((2, len(X)))
             for train, test in FOLDS.split(X):
                 known = {"sample_weight": weights[train], "sensitive_features": groups[train]}
-                fair = FairPCA(r, groups=None if name == "pca" else "intersections")
+                fair = FairPCA(
+                    r, groups=None if name == "pca" else "intersections", criterion="minmax"
+                )
                 errors[test], units[test] = errors_by_hand(fair.fit(X[train], **known), X[test])
             for j, group in enumerate("ab"):
                 here = groups == group
@@ -123,9 +125,11 @@ def test_disparities_are_nearly_unbiased_where_the_population_is_known():
         X[600:] = X[600:, ::-1]
         folds = [*StratifiedKFold(5, shuffle=True, random_state=0).split(X, groups)]
         known = {"sensitive_features": groups, "dimensions": [3], "cv": folds}
-        estimates.append(held_out_losses(FairPCA(), X, **known).reduction.loss[0, 1])
+        estimates.append(
+            held_out_losses(FairPCA(criterion="minmax"), X, **known).reduction.loss[0, 1]
+        )
         for train, _ in folds:
-            fair = FairPCA(3).fit(X[train], sensitive_features=groups[train])
+            fair = FairPCA(3, criterion="minmax").fit(X[train], sensitive_features=groups[train])
             kept = (fair.components_**2 @ scales[::-1] ** 2).sum()
             truths.append((scales[:3] ** 2).sum() - kept)
             naive.append(fair.group_table_.disparity[1])
@@ -147,10 +151,10 @@ def test_ordinary_pca_is_that_of_scikit_learn():
 def test_the_interval_of_a_mean_is_students_and_holds_for_all_groups_together():
     X, groups = data((25, 120, 40))
     known = {"sensitive_features": groups, "dimensions": [2], "cv": FOLDS}
-    losses = held_out_losses(FairPCA(), X, **known, measure="loss")
+    losses = held_out_losses(FairPCA(criterion="minmax"), X, **known, measure="loss")
     errors = np.empty(len(X))
     for train, test in FOLDS.split(X):
-        fair = FairPCA(2).fit(X[train], sensitive_features=groups[train])
+        fair = FairPCA(2, criterion="minmax").fit(X[train], sensitive_features=groups[train])
         errors[test], _ = errors_by_hand(fair, X[test])
     # t quantiles at (1 + 0.95 ** (1 / 3)) / 2, for 24, 119 and 39 degrees of freedom, by simulation
     # of the definition: a normal over the root of a mean of squares.
@@ -170,10 +174,10 @@ def test_the_interval_of_a_mean_is_students_and_holds_for_all_groups_together():
 def test_the_interval_of_a_share_is_that_of_the_jackknife():
     X, groups = data((200, 300))
     known = {"sensitive_features": groups, "dimensions": [2], "cv": FOLDS}
-    losses = held_out_losses(FairPCA(), X, **known, measure="loss", relative=True)
+    losses = held_out_losses(FairPCA(criterion="minmax"), X, **known, measure="loss", relative=True)
     errors, units = np.empty((2, len(X)))
     for train, test in FOLDS.split(X):
-        fair = FairPCA(2).fit(X[train], sensitive_features=groups[train])
+        fair = FairPCA(2, criterion="minmax").fit(X[train], sensitive_features=groups[train])
         errors[test], units[test] = errors_by_hand(fair, X[test])
     for j, group in enumerate("ab"):
         e, v = errors[groups == group], units[groups == group]
@@ -208,9 +212,9 @@ def test_the_interval_of_the_worst_group_holds_although_it_was_picked():
 def test_folds_have_rows_of_every_group_and_depend_on_the_seed_alone():
     X, groups = data((10, 170))
     known = {"sensitive_features": groups, "dimensions": [2]}
-    first = held_out_losses(FairPCA(), X, **known)
-    again = held_out_losses(FairPCA(), X, **known, random_state=0)
-    other = held_out_losses(FairPCA(), X, **known, random_state=1)
+    first = held_out_losses(FairPCA(criterion="minmax"), X, **known)
+    again = held_out_losses(FairPCA(criterion="minmax"), X, **known, random_state=0)
+    other = held_out_losses(FairPCA(criterion="minmax"), X, **known, random_state=1)
     np.testing.assert_array_equal(first.reduction.loss, again.reduction.loss)
     assert (first.reduction.loss != other.reduction.loss).all()
 
@@ -226,21 +230,21 @@ def test_pipelines_are_fitted_to_the_training_rows_up_to_the_reduction():
         ("passthrough", ["group"]),
         verbose_feature_names_out=False,
     ).set_output(transform="pandas")
-    pipe = make_pipeline(columns, FairPCA(), LogisticRegression())
+    pipe = make_pipeline(columns, FairPCA(criterion="minmax"), LogisticRegression())
     known = {"dimensions": [2], "cv": FOLDS, "measure": "loss"}
     named = held_out_losses(pipe, frame, sensitive_features="group", **known)
     errors = np.empty(len(X))
     for train, test in FOLDS.split(X):
         scaler = StandardScaler().fit(X[train])
         rows = np.hstack([scaler.transform(X), pd.get_dummies(frame["town"]).to_numpy(float)])
-        fair = FairPCA(2).fit(rows[train], sensitive_features=groups[train])
+        fair = FairPCA(2, criterion="minmax").fit(rows[train], sensitive_features=groups[train])
         errors[test], _ = errors_by_hand(fair, rows[test])
     expected = [errors[groups == group].mean() for group in "ab"]
     np.testing.assert_allclose(named.reduction.loss[0], expected, rtol=1e-8)
-    dropped = make_pipeline(StandardScaler(), FairPCA())
+    dropped = make_pipeline(StandardScaler(), FairPCA(criterion="minmax"))
     same = held_out_losses(dropped, X, sensitive_features=groups, **known)
     sparse = held_out_losses(
-        make_pipeline(StandardScaler(with_mean=False), FairPCA()),
+        make_pipeline(StandardScaler(with_mean=False), FairPCA(criterion="minmax")),
         scipy.sparse.csr_matrix(X),
         sensitive_features=groups,
         **known,
@@ -252,10 +256,10 @@ def test_rows_held_out_never_or_several_times():
     X, groups = data()
     splits = [*ShuffleSplit(2, test_size=0.3, random_state=0).split(X)]
     known = {"sensitive_features": groups, "dimensions": [2], "measure": "loss"}
-    losses = held_out_losses(FairPCA(), X, cv=splits, **known)
+    losses = held_out_losses(FairPCA(criterion="minmax"), X, cv=splits, **known)
     errors, times = np.zeros((2, len(X)))
     for train, test in splits:
-        fair = FairPCA(2).fit(X[train], sensitive_features=groups[train])
+        fair = FairPCA(2, criterion="minmax").fit(X[train], sensitive_features=groups[train])
         errors[test] += errors_by_hand(fair, X[test])[0]
         times[test] += 1
     for j, group in enumerate("ab"):
@@ -265,7 +269,7 @@ def test_rows_held_out_never_or_several_times():
         assert losses.reduction.loss[0, j] == pytest.approx(expected, rel=1e-9)
     households = np.arange(len(X)) // 3
     folds = GroupKFold(3).split(X, groups=households)
-    assert held_out_losses(FairPCA(), X, cv=folds, **known).count.sum() == len(X)
+    assert held_out_losses(FairPCA(criterion="minmax"), X, cv=folds, **known).count.sum() == len(X)
 
 
 @pytest.mark.parametrize("measure", ["loss", "disparity"])
@@ -274,12 +278,12 @@ def test_rows_without_labels_count_for_nothing(measure):
     labels = np.where(groups == "c", None, groups)
     splits = [*FOLDS.split(X)]
     known = {"dimensions": [2], "measure": measure}
-    fair = FairPCA(missing_labels="drop")
+    fair = FairPCA(missing_labels="drop", criterion="minmax")
     losses = held_out_losses(fair, X, sensitive_features=labels, cv=splits, **known)
     some = groups != "c"  # the first rows, so that their positions stay
     kept = [(train[train < 180], test[test < 180]) for train, test in splits]
     expected = held_out_losses(
-        FairPCA(), X[some], sensitive_features=groups[some], cv=kept, **known
+        FairPCA(criterion="minmax"), X[some], sensitive_features=groups[some], cv=kept, **known
     )
     part = [np.mean([len(train) for train, _ in s]) / n for s, n in ((splits, 200), (kept, 180))]
     assert part[0] == pytest.approx(part[1])
@@ -304,7 +308,7 @@ def test_small_groups_are_one_and_a_single_row_is_left_out():
         pytest.warns(FairnessWarning, match="mostly chance"),
         pytest.warns(FairnessWarning, match="two held-out rows are left out: 'c'"),
     ):
-        losses = held_out_losses(FairPCA(), X, sensitive_features=groups, **known)
+        losses = held_out_losses(FairPCA(criterion="minmax"), X, sensitive_features=groups, **known)
     assert losses.groups == ("a", "b")
     assert np.isfinite(losses.reduction.high).all()
 
@@ -321,7 +325,7 @@ def test_the_table_prints_and_has_no_need_of_pandas():
     text = str(losses)
     assert f"{columns['fair loss'][1]:.4f}" in text
     assert "Losses on held-out rows, in shares of the group's variance; intervals of" in text
-    text = str(held_out_losses(FairPCA(), X, **known))
+    text = str(held_out_losses(FairPCA(criterion="minmax"), X, **known))
     assert "Disparities on held-out rows, in squared units of X; intervals of about 95 %" in text
     losses = held_out_losses(PCA(), X, **known)
     columns = losses.to_dict()
@@ -336,14 +340,14 @@ def test_refusals():
     X, groups = data()
     known = {"sensitive_features": groups}
     with pytest.raises(TypeError, match=r"dimensions must be a list of numbers, .* got 2\."):
-        held_out_losses(FairPCA(), X, dimensions=2, **known)
+        held_out_losses(FairPCA(criterion="minmax"), X, dimensions=2, **known)
     for dimensions, message in (
         ([], "dimensions must be one number of components or more"),
         ([1.5], "dimensions must be an integer"),
         ([6], "n_components=6 must be between 1 and n_features=5"),
     ):
         with pytest.raises(ValueError, match=message):
-            held_out_losses(FairPCA(), X, dimensions=dimensions, **known)
+            held_out_losses(FairPCA(criterion="minmax"), X, dimensions=dimensions, **known)
     known["dimensions"] = [2]
     for options, message in (
         ({"cv": 1}, "cv must be an integer of at least 2, got 1"),
@@ -356,10 +360,12 @@ def test_refusals():
         ({"cv": [(np.arange(180), np.array([0]))]}, "no group has two of them"),
     ):
         with pytest.raises(ValueError, match=message):
-            held_out_losses(FairPCA(), X, **known, **options)
+            held_out_losses(FairPCA(criterion="minmax"), X, **known, **options)
     with pytest.raises(TypeError, match="SelectKBest has no n_components"):
         held_out_losses(SelectKBest(), X, **known)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        held_out_losses(FairPCA(), X, sensitive_features=groups[1:], dimensions=[2])
+        held_out_losses(
+            FairPCA(criterion="minmax"), X, sensitive_features=groups[1:], dimensions=[2]
+        )
     svd = held_out_losses(TruncatedSVD(), X, **known)
     assert svd.name == "TruncatedSVD"

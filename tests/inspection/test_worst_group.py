@@ -68,7 +68,7 @@ def test_the_score_is_that_of_the_formula(relative, weighted):
     X, groups = data()
     new, labels = data(seed=1)
     weights = np.random.default_rng(2).uniform(0, 2, len(new)) if weighted else None
-    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     expected = by_hand(fair, new, labels, weights, relative)
     scorer = WorstGroupScorer(relative=relative)
     known = {"sensitive_features": labels, "sample_weight": weights}
@@ -76,7 +76,7 @@ def test_the_score_is_that_of_the_formula(relative, weighted):
     assert scorer.score(fair, new, None, **known) == pytest.approx(expected, rel=1e-12)
     sparse = scipy.sparse.csr_matrix(new)
     assert scorer(fair, sparse, **known) == pytest.approx(expected, rel=1e-12)
-    whitened = FairPCA(2, whiten=True).fit(X, sensitive_features=groups)
+    whitened = FairPCA(2, whiten=True, criterion="minmax").fit(X, sensitive_features=groups)
     assert scorer(whitened, new, **known) == pytest.approx(expected, rel=1e-9)
     pca = PCA(2).fit(X)
     expected = by_hand(pca, new, labels, weights, relative)
@@ -96,7 +96,7 @@ def test_a_reduction_without_a_mean_is_measured_from_that_of_the_rows():
 def test_overlapping_groups_are_those_of_the_fit():
     X, groups = data()
     both = np.column_stack([groups, np.array(["x", "y", "y"] * 60, dtype=object)])
-    fair = FairPCA(2, groups="marginals").fit(X, sensitive_features=both)
+    fair = FairPCA(2, groups="marginals", criterion="minmax").fit(X, sensitive_features=both)
     score = WorstGroupScorer()(fair, X, sensitive_features=both)
     expected = min(by_hand(fair, X, column) for column in both.T)
     assert score == pytest.approx(expected, rel=1e-12)
@@ -107,7 +107,7 @@ def test_overlapping_groups_are_those_of_the_fit():
 def test_a_search_routes_the_groups_to_fit_and_to_the_score(relative):
     X, groups = data()
     search = GridSearchCV(
-        FairPCA(),
+        FairPCA(criterion="minmax"),
         {"n_components": [1, 3]},
         scoring=WorstGroupScorer(relative=relative),
         cv=FOLDS,
@@ -116,7 +116,9 @@ def test_a_search_routes_the_groups_to_fit_and_to_the_score(relative):
     search.fit(X, sensitive_features=groups)
     for i, r in enumerate([1, 3]):
         scores = [search.cv_results_[f"split{j}_test_score"][i] for j in range(3)]
-        expected = scores_by_hand(lambda r=r: FairPCA(r), X, groups, FOLDS.split(X), relative)
+        expected = scores_by_hand(
+            lambda r=r: FairPCA(r, criterion="minmax"), X, groups, FOLDS.split(X), relative
+        )
         np.testing.assert_allclose(scores, expected, rtol=1e-9)
     assert search.best_estimator_.group_table_.labels == ("a", "b")
     copy = clone(search)
@@ -135,7 +137,7 @@ def test_a_pipeline_with_text_and_a_classifier_and_several_scores():
     columns = make_column_transformer(
         (OneHotEncoder(), ["town"]), (StandardScaler(), list("uvwxy"))
     )
-    pipe = make_pipeline(columns, FairPCA(), LogisticRegression())
+    pipe = make_pipeline(columns, FairPCA(criterion="minmax"), LogisticRegression())
     scoring = {"accuracy": "accuracy", "kept": WorstGroupScorer(), "loss": WorstGroupScorer()}
     scoring["loss"].set_params(relative=False)
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
@@ -148,7 +150,7 @@ def test_a_pipeline_with_text_and_a_classifier_and_several_scores():
         prepared = clone(columns).fit(frame.iloc[train])
         rows, new = (prepared.transform(frame.iloc[part]) for part in (train, test))
         for i, r in enumerate([2, 4]):
-            fair = FairPCA(r).fit(rows, sensitive_features=groups[train])
+            fair = FairPCA(r, criterion="minmax").fit(rows, sensitive_features=groups[train])
             expected[0, i] += by_hand(fair, new, groups[test]) / 3
             expected[1, i] += by_hand(fair, new, groups[test], relative=False) / 3
     np.testing.assert_allclose(search.cv_results_["mean_test_kept"], expected[0], rtol=1e-8)
@@ -160,16 +162,16 @@ def test_a_pipeline_with_text_and_a_classifier_and_several_scores():
 def test_cross_validation_with_names_of_columns():
     X, groups = data()
     frame = pd.DataFrame(X, columns=list("uvwxy")).assign(group=groups)
-    expected = scores_by_hand(lambda: FairPCA(2), X, groups, FOLDS.split(X))
+    expected = scores_by_hand(lambda: FairPCA(2, criterion="minmax"), X, groups, FOLDS.split(X))
     for estimator, params in (
-        (FairPCA(2), {"sensitive_features": "group"}),
-        (FairPCA(2), {"sensitive_features": ["group"]}),
+        (FairPCA(2, criterion="minmax"), {"sensitive_features": "group"}),
+        (FairPCA(2, criterion="minmax"), {"sensitive_features": ["group"]}),
     ):
         options = {"scoring": WorstGroupScorer(), "cv": FOLDS, "params": params}
         scores = cross_val_score(estimator, frame, error_score="raise", **options)
         np.testing.assert_allclose(scores, expected, rtol=1e-9)
     found = cross_validate(
-        make_pipeline(StandardScaler(), FairPCA(2)),
+        make_pipeline(StandardScaler(), FairPCA(2, criterion="minmax")),
         frame.drop(columns="group"),
         scoring={"kept": WorstGroupScorer()},
         cv=FOLDS,
@@ -179,7 +181,9 @@ def test_cross_validation_with_names_of_columns():
     )
     for (train, test), score in zip(FOLDS.split(X), found["test_kept"], strict=True):
         scaler = StandardScaler().fit(X[train])
-        fair = FairPCA(2).fit(scaler.transform(X[train]), sensitive_features=groups[train])
+        fair = FairPCA(2, criterion="minmax").fit(
+            scaler.transform(X[train]), sensitive_features=groups[train]
+        )
         expected = by_hand(fair, scaler.transform(X[test]), groups[test])
         assert score == pytest.approx(expected, rel=1e-9)
 
@@ -188,13 +192,13 @@ def test_cross_validation_with_names_of_columns():
 def test_weights_are_routed_where_they_are_asked_for():
     X, groups = data()
     weights = np.random.default_rng(0).uniform(0.5, 2, len(X))
-    fair = FairPCA(2).set_fit_request(sample_weight=True)
+    fair = FairPCA(2, criterion="minmax").set_fit_request(sample_weight=True)
     params = {"sensitive_features": groups, "sample_weight": weights}
     known = {"cv": FOLDS, "params": params, "error_score": "raise"}
     scorer = WorstGroupScorer().set_score_request(sample_weight=True)
     scores = cross_val_score(fair, X, scoring=scorer, **known)
     for (train, test), score in zip(FOLDS.split(X), scores, strict=True):
-        fitted = FairPCA(2).fit(
+        fitted = FairPCA(2, criterion="minmax").fit(
             X[train], sensitive_features=groups[train], sample_weight=weights[train]
         )
         expected = by_hand(fitted, X[test], groups[test], weights[test])
@@ -207,7 +211,7 @@ def test_without_routing_the_names_of_the_fit_are_enough():
     X, groups = data()
     frame = pd.DataFrame(X, columns=list("uvwxy")).assign(group=groups)
     search = GridSearchCV(
-        FairPCA(),
+        FairPCA(criterion="minmax"),
         {"n_components": [2]},
         scoring={"kept": WorstGroupScorer(), "loss": WorstGroupScorer(relative=False)},
         refit="kept",
@@ -215,14 +219,18 @@ def test_without_routing_the_names_of_the_fit_are_enough():
         error_score="raise",
     )
     search.fit(frame, sensitive_features="group")
-    expected = scores_by_hand(lambda: FairPCA(2), X, groups, FOLDS.split(X))
+    expected = scores_by_hand(lambda: FairPCA(2, criterion="minmax"), X, groups, FOLDS.split(X))
     assert search.best_score_ == pytest.approx(np.mean(expected), rel=1e-9)
 
 
 def test_without_routing_and_names_the_way_out_is_said():
     X, groups = data()
     search = GridSearchCV(
-        FairPCA(), {"n_components": [2]}, scoring=WorstGroupScorer(), error_score="raise", cv=FOLDS
+        FairPCA(criterion="minmax"),
+        {"n_components": [2]},
+        scoring=WorstGroupScorer(),
+        error_score="raise",
+        cv=FOLDS,
     )
     with pytest.raises(ValueError, match="set_config\\(enable_metadata_routing=True\\) and pass"):
         search.fit(X, sensitive_features=groups)
@@ -234,7 +242,7 @@ def test_without_routing_and_names_the_way_out_is_said():
 
 def test_groups_without_rows_are_named():
     X, groups = data((60, 120, 40))
-    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     some = groups != "c"
     with pytest.warns(FairnessWarning, match="No rows to score in the groups 'c': the score is"):
         score = WorstGroupScorer()(fair, X[some], sensitive_features=groups[some])
@@ -243,7 +251,9 @@ def test_groups_without_rows_are_named():
 
 def test_small_groups_are_scored_as_one_and_unseen_ones_too():
     X, groups = data((60, 120, 40))
-    fair = FairPCA(2).fit(X[groups != "c"], sensitive_features=groups[groups != "c"])
+    fair = FairPCA(2, criterion="minmax").fit(
+        X[groups != "c"], sensitive_features=groups[groups != "c"]
+    )
     labels = groups.copy()
     c = np.flatnonzero(groups == "c")
     labels[c[:4]], labels[c[4:9]], labels[c[9:]] = "d", "e", "a"
@@ -259,7 +269,7 @@ def test_small_groups_are_scored_as_one_and_unseen_ones_too():
 
 def test_a_group_without_variance_has_lost_nothing_of_it():
     X, groups = data()
-    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     X[groups == "a"] = fair.mean_
     score = WorstGroupScorer()(fair, X, sensitive_features=groups)
     expected = by_hand(fair, X[groups == "b"], groups[groups == "b"])
@@ -268,16 +278,18 @@ def test_a_group_without_variance_has_lost_nothing_of_it():
 
 def test_refusals():
     X, groups = data()
-    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     with pytest.raises(ValueError, match="relative must be True or False, got 'no'"):
         WorstGroupScorer(relative="no")(fair, X, sensitive_features=groups)
     with pytest.raises(sklearn.exceptions.NotFittedError):
-        WorstGroupScorer()(FairPCA(2), X, sensitive_features=groups)
+        WorstGroupScorer()(FairPCA(2, criterion="minmax"), X, sensitive_features=groups)
     with pytest.raises(TypeError, match="WorstGroupScorer needs a transformer with transform"):
         WorstGroupScorer()(LogisticRegression(), X, sensitive_features=groups)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         WorstGroupScorer()(fair, X, sensitive_features=groups[1:])
-    dropping = FairPCA(2, missing_labels="drop").fit(X, sensitive_features=groups)
+    dropping = FairPCA(2, missing_labels="drop", criterion="minmax").fit(
+        X, sensitive_features=groups
+    )
     labels = np.where(groups == "a", None, groups)
     known = {"sensitive_features": labels, "sample_weight": (groups == "a").astype(float)}
     with pytest.raises(ValueError, match="none has a label and a positive weight"):

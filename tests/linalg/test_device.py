@@ -15,7 +15,6 @@ from fairpca import ExactSolver, FairnessWarning, FairPCA, GroupMoments, Problem
 from fairpca._linalg import device as device_module
 from fairpca._linalg.backends import device_library, is_cpu, namespace, to_host
 from fairpca._linalg.device import DeviceMatrices, DeviceStack, scatter_matrices
-from fairpca.generalization import cross_fit
 
 from devices import missing
 from same_fit import assert_same_choice, assert_same_fit
@@ -95,8 +94,7 @@ def test_blocks_and_panels_add_up(put, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_folds_and_the_shrinkage_that_they_choose_are_those_of_numpy(put, kind, monkeypatch):
-    monkeypatch.setattr(cross_fit, "CANDIDATES", (0.0, np.inf))
+def test_folds_and_what_is_estimated_from_them_are_those_of_numpy(put, kind):
     X, groups = rows(n=300, d=5)
     X, weights = X.astype(kind), np.random.default_rng(1).integers(1, 4, len(X)).astype(float)
     for choices in ({}, {"sample_weight": weights}):
@@ -109,8 +107,8 @@ def test_folds_and_the_shrinkage_that_they_choose_are_those_of_numpy(put, kind, 
         np.testing.assert_allclose(found.effective_count, expected.effective_count)
         np.testing.assert_allclose(found.scatter, expected.scatter, atol=1e-9)
     groups = np.minimum(groups, 1)  # of two groups, which are solved quickly
-    fitted = FairPCA(2, shrinkage="auto").fit(put(X), sensitive_features=groups, **given)
-    reference = FairPCA(2, shrinkage="auto").fit(X, sensitive_features=groups, **choices)
+    fitted = FairPCA(2, criterion="soft").fit(put(X), sensitive_features=groups, **given)
+    reference = FairPCA(2, criterion="soft").fit(X, sensitive_features=groups, **choices)
     assert_same_choice(fitted, reference)
 
 
@@ -134,11 +132,13 @@ def test_rows_without_labels_are_left_out(put):
     labels = np.array(groups, dtype=object)
     labels[::9] = None
     some = np.arange(900) % 9 > 0
-    fair = FairPCA(2, missing_labels="drop")
+    fair = FairPCA(2, missing_labels="drop", criterion="minmax")
     with pytest.warns(FairnessWarning, match="100 of 900 rows are left out") as caught:
         fair.fit(put(X), sensitive_features=labels)
     assert ["rows are left out" in str(each.message) for each in caught].count(True) == 1
-    assert_same_fit(fair, FairPCA(2).fit(X[some], sensitive_features=groups[some]))
+    assert_same_fit(
+        fair, FairPCA(2, criterion="minmax").fit(X[some], sensitive_features=groups[some])
+    )
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,8 @@ def test_rows_without_labels_are_left_out(put):
 def test_fit_is_that_of_numpy(put, d, k, r):
     X, groups = rows(n=900, d=d, k=k)
     kind = None if k == 1 else "intersections"
-    reference = FairPCA(r, groups=kind).fit(X, sensitive_features=groups)
-    fitted = FairPCA(r, groups=kind).fit(put(X), sensitive_features=put(groups))
+    reference = FairPCA(r, groups=kind, criterion="minmax").fit(X, sensitive_features=groups)
+    fitted = FairPCA(r, groups=kind, criterion="minmax").fit(put(X), sensitive_features=put(groups))
     assert_same_fit(fitted, reference)
     reduced = fitted.transform(put(X))
     assert device_library(reduced) == device_library(put(X))
@@ -164,8 +164,10 @@ def test_fit_is_that_of_numpy(put, d, k, r):
 def test_on_the_cpu_numpy_solves_without_a_copy(put, monkeypatch):
     monkeypatch.setattr(device_module, "_NUMPY_SOLVES_ON_CPU", True)
     X, groups = rows(n=900, d=330, k=3)
-    reference = FairPCA(4).fit(X, sensitive_features=groups)
-    assert_same_fit(FairPCA(4).fit(put(X), sensitive_features=put(groups)), reference)
+    reference = FairPCA(4, criterion="minmax").fit(X, sensitive_features=groups)
+    assert_same_fit(
+        FairPCA(4, criterion="minmax").fit(put(X), sensitive_features=put(groups)), reference
+    )
     moments = GroupMoments.from_rows(put(X), put(groups))
     matrices = matrices_of(moments)
     if is_cpu(put(X)):
@@ -187,7 +189,11 @@ def test_choices_with_many_columns(put, options):
             problem = Problem(moments, 4, **options)
             fits.append(FairPCA.from_solution(problem, ExactSolver().solve(problem)))
         else:
-            fits.append(FairPCA(4).fit(rows_, sensitive_features=labels, sample_weight=w))
+            fits.append(
+                FairPCA(4, criterion="minmax").fit(
+                    rows_, sensitive_features=labels, sample_weight=w
+                )
+            )
     assert_same_fit(*fits)
 
 
@@ -197,7 +203,9 @@ def test_a_search_that_leaves_a_gap_goes_on_in_more_directions(put):
     for i in range(6):
         X[groups == i, :5] = X[groups == i, :5] @ rng.normal(size=(5, 5)) * 2.0
     fits = [
-        FairPCA(3, solver=ExactSolver(n_starts=4)).fit(rows, sensitive_features=labels)
+        FairPCA(3, solver=ExactSolver(n_starts=4), criterion="minmax").fit(
+            rows, sensitive_features=labels
+        )
         for rows, labels in ((X, groups), (put(X), put(groups)))
     ]
     assert fits[0].certificate_.status == fits[1].certificate_.status == "bounded"
@@ -209,8 +217,10 @@ def test_a_search_that_leaves_a_gap_goes_on_in_more_directions(put):
 def test_float32_keeps_its_kind_and_float64_sums(put):
     X, groups = rows(n=2000, d=12, mean=50.0)
     X = X.astype(np.float32)
-    fitted = FairPCA(3).fit(put(X), sensitive_features=put(groups))
-    assert_same_fit(fitted, FairPCA(3).fit(X.astype(np.float64), sensitive_features=groups))
+    fitted = FairPCA(3, criterion="minmax").fit(put(X), sensitive_features=put(groups))
+    assert_same_fit(
+        fitted, FairPCA(3, criterion="minmax").fit(X.astype(np.float64), sensitive_features=groups)
+    )
     reduced = fitted.transform(put(X))
     assert reduced.dtype == put(X).dtype
     np.testing.assert_allclose(to_host(reduced), fitted.transform(X), atol=1e-4)
@@ -238,9 +248,13 @@ def test_integers_and_rows_without_weight(put):
     X, groups = rows()
     whole = np.round(20 * X).astype(np.int64)
     weights = np.where(groups == 2, 0.0, 1.0)
-    fitted = FairPCA(2).fit(put(whole), sensitive_features=put(groups), sample_weight=put(weights))
+    fitted = FairPCA(2, criterion="minmax").fit(
+        put(whole), sensitive_features=put(groups), sample_weight=put(weights)
+    )
     kept = groups != 2
-    assert_same_fit(fitted, FairPCA(2).fit(whole[kept], sensitive_features=groups[kept]))
+    assert_same_fit(
+        fitted, FairPCA(2, criterion="minmax").fit(whole[kept], sensitive_features=groups[kept])
+    )
 
 
 def test_batches_merge_with_those_of_numpy(put):
@@ -249,9 +263,11 @@ def test_batches_merge_with_those_of_numpy(put):
         GroupMoments.from_rows(put(X[:300]), put(groups[:300])),
         GroupMoments.from_rows(X[300:], groups[300:]),
     ]
-    reference = FairPCA(3).fit(X, sensitive_features=groups)
-    assert_same_fit(FairPCA(3).fit_moments(GroupMoments.merge(parts)), reference)
-    fair = FairPCA(3)
+    reference = FairPCA(3, criterion="minmax").fit(X, sensitive_features=groups)
+    assert_same_fit(
+        FairPCA(3, criterion="minmax").fit_moments(GroupMoments.merge(parts)), reference
+    )
+    fair = FairPCA(3, criterion="minmax")
     for part in (slice(0, 250), slice(250, 600)):
         fair.partial_fit(put(X[part]), sensitive_features=groups[part])
     assert_same_fit(fair, reference)
@@ -286,8 +302,8 @@ def test_moments_do_on_a_device_what_they_do_elsewhere(put, tmp_path):
     np.testing.assert_allclose(moments.total_covariance(), reference.total_covariance(), atol=1e-11)
     np.testing.assert_allclose(moments.second_moments(), reference.second_moments(), atol=1e-11)
     assert sys.getsizeof(moments) == sys.getsizeof(reference)
-    fitted = FairPCA(3).fit_moments(reference.standardized())
-    assert_same_fit(FairPCA(3).fit_moments(standardized), fitted)
+    fitted = FairPCA(3, criterion="minmax").fit_moments(reference.standardized())
+    assert_same_fit(FairPCA(3, criterion="minmax").fit_moments(standardized), fitted)
 
 
 def test_what_stays_on_the_device_is_not_copied(put, monkeypatch):
@@ -302,7 +318,7 @@ def test_what_stays_on_the_device_is_not_copied(put, monkeypatch):
     assert len(moments.scatter) == 3
     assert moments.scatter.shape == (3, 330, 330)
     standardized = replace(moments, feature_names=None).standardized()
-    assert FairPCA(4).fit_moments(standardized).certificate_.status == "optimal"
+    assert FairPCA(4, criterion="minmax").fit_moments(standardized).certificate_.status == "optimal"
 
 
 def test_gradients_are_left_behind(put):
@@ -311,7 +327,7 @@ def test_gradients_are_left_behind(put):
     if device_library(given) != "torch":
         pytest.skip("only PyTorch has gradients")
     given.requires_grad_()
-    fitted = FairPCA(3).fit(given, sensitive_features=groups)
+    fitted = FairPCA(3, criterion="minmax").fit(given, sensitive_features=groups)
     assert not fitted.transform(given).requires_grad
 
 
@@ -356,16 +372,18 @@ def test_bad_rows_are_refused(put, change, words):
     bad = put(change(X))
     labels = groups[: bad.shape[0]] if bad.ndim == 2 else groups
     with np.errstate(all="ignore"), pytest.raises(ValueError, match=words):
-        FairPCA(3).fit(bad, sensitive_features=labels)
+        FairPCA(3, criterion="minmax").fit(bad, sensitive_features=labels)
 
 
 def test_wrong_lengths_and_features_are_refused(put):
     X, groups = rows()
     with pytest.raises(ValueError, match="one label for each row"):
-        FairPCA(3).fit(put(X), sensitive_features=put(groups[:-1]))
+        FairPCA(3, criterion="minmax").fit(put(X), sensitive_features=put(groups[:-1]))
     with pytest.raises(ValueError, match="sample_weight"):
-        FairPCA(3).fit(put(X), sensitive_features=groups, sample_weight=put(np.ones(3)))
-    fitted = FairPCA(3).fit(put(X), sensitive_features=groups)
+        FairPCA(3, criterion="minmax").fit(
+            put(X), sensitive_features=groups, sample_weight=put(np.ones(3))
+        )
+    fitted = FairPCA(3, criterion="minmax").fit(put(X), sensitive_features=groups)
     with pytest.raises(ValueError, match="X has 5 features, but FairPCA is expecting 8"):
         fitted.transform(put(X[:, :5]))
     with pytest.raises(ValueError, match="NaN or infinity"):
@@ -386,7 +404,7 @@ def test_missing_helper_names_the_extra(put, monkeypatch):
     X, groups = rows()
     monkeypatch.setitem(sys.modules, "array_api_compat", None)
     with pytest.raises(ImportError, match=r"fairpca\[gpu\]"):
-        FairPCA(3).fit(put(X), sensitive_features=groups)
+        FairPCA(3, criterion="minmax").fit(put(X), sensitive_features=groups)
 
 
 def test_names_of_libraries():

@@ -302,7 +302,7 @@ def test_objectives_of_ones_own():
 def test_in_the_estimator(solver):
     adult = load_adult(as_frame=False)
     X = StandardScaler().fit_transform(adult.data)
-    fair = FairPCA(3, solver=solver, random_state=1)
+    fair = FairPCA(3, solver=solver, random_state=1, criterion="minmax")
     fair.fit(X, sensitive_features=adult.sensitive_features)
     assert fair.solution_.solver == "pareto"
     assert fair.certificate_.lower_bound <= fair.solution_.total_loss
@@ -337,14 +337,16 @@ def test_scikit_learn_callbacks_see_every_step_and_can_stop_it():
     groups = np.arange(200) % 2
     for stop_at, expected in ((-1, 40), (5, 5)):
         callback = Count(stop_at)
-        fair = FairPCA(2, solver=ParetoDescent(max_iter=40, tol=0.0)).set_callbacks(callback)
+        fair = FairPCA(
+            2, solver=ParetoDescent(max_iter=40, tol=0.0), criterion="minmax"
+        ).set_callbacks(callback)
         fair.fit(X, sensitive_features=groups)
         assert callback.torn_down
         assert callback.expected == 40
         assert callback.steps == expected
         assert fair.solution_.n_iter == expected
     # The exact solver has no steps to report, and does not mind callbacks.
-    FairPCA(2).set_callbacks(Count(-1)).fit(X, sensitive_features=groups)
+    FairPCA(2, criterion="minmax").set_callbacks(Count(-1)).fit(X, sensitive_features=groups)
 
 
 def test_a_listener_hears_every_step_of_every_run():
@@ -354,17 +356,17 @@ def test_a_listener_hears_every_step_of_every_run():
     heard = []
     solver = ParetoDescent(max_iter=6, tol=0.0)
     with listening(lambda *steps: heard.append(steps)):
-        FairPCA(2, solver=solver).fit(X, sensitive_features=groups)
+        FairPCA(2, solver=solver, criterion="minmax").fit(X, sensitive_features=groups)
         run = [(step, 6) for step in range(1, 7)]
         assert heard == run
         # A share tries one dimension after the other, and the steps of each are counted anew.
         heard.clear()
-        share = FairPCA(0.7, solver=solver).fit(X, sensitive_features=groups)
+        share = FairPCA(0.7, solver=solver, criterion="minmax").fit(X, sensitive_features=groups)
         assert share.n_components_ == 4
         assert heard == run * 3
         heard.clear()
-        FairPCA(2).fit(X, sensitive_features=groups)
-    FairPCA(2, solver=solver).fit(X, sensitive_features=groups)
+        FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
+    FairPCA(2, solver=solver, criterion="minmax").fit(X, sensitive_features=groups)
     assert heard == []
 
 

@@ -361,9 +361,9 @@ def test_without_cvxpy_only_the_sdp_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "cvxpy", None)
     for name in ("sdp", "sdp-iterative"):
         with pytest.raises(ImportError, match=r"fairpca\[sdp\]"):
-            FairPCA(2, solver=name).fit("not even rows")
+            FairPCA(2, solver=name, criterion="minmax").fit("not even rows")
     X, groups = simulated_rows()
-    fair = FairPCA(2, solver="mw").fit(X, sensitive_features=groups)
+    fair = FairPCA(2, solver="mw", criterion="minmax").fit(X, sensitive_features=groups)
     assert fair.solution_.solver == "mw"
 
 

@@ -12,7 +12,6 @@ import pyarrow.parquet
 import pytest
 
 from fairpca import FairnessWarning, FairPCA, GroupMoments
-from fairpca.generalization import cross_fit
 from fairpca.sources import read_moments, transform_distributed
 
 from clusters import NAMES, people
@@ -78,16 +77,17 @@ def frame(spark, folder):
 
 
 @pytest.mark.parametrize("spark", [CLASSIC, "connect"], indirect=True)
-def test_the_fit_is_that_on_all_rows(frame, monkeypatch):
-    monkeypatch.setattr(cross_fit, "CANDIDATES", (0.0, np.inf))
-    reference = FairPCA(2).fit(FRAME[NAMES], sensitive_features=AGE, sample_weight=FRAME["w"])
+def test_the_fit_is_that_on_all_rows(frame):
+    reference = FairPCA(2, criterion="minmax").fit(
+        FRAME[NAMES], sensitive_features=AGE, sample_weight=FRAME["w"]
+    )
     few = frame.repartition(3)
-    fair = FairPCA(2).fit(few, sensitive_features="age", sample_weight="w")
+    fair = FairPCA(2, criterion="minmax").fit(few, sensitive_features="age", sample_weight="w")
     assert_same_fit(fair, reference)
     assert fair.feature_names_in_.tolist() == NAMES
     choices = {"sensitive_features": "age", "sample_weight": "w"}
-    fair = FairPCA(2, shrinkage="auto").fit(few, **choices)
-    reference = FairPCA(2, shrinkage="auto").fit(
+    fair = FairPCA(2, criterion="soft").fit(few, **choices)
+    reference = FairPCA(2, criterion="soft").fit(
         FRAME[NAMES], sensitive_features=AGE, sample_weight=FRAME["w"]
     )
     assert_same_choice(fair, reference)
@@ -124,7 +124,7 @@ def test_many_partitions_are_merged_before_the_driver_gets_them(frame, monkeypat
 
 @pytest.mark.parametrize("spark", ["classic", CONNECT], indirect=True)
 def test_transform_is_lazy_and_keeps_what_it_is_told(frame):
-    fair = FairPCA(2, whiten=True).fit(FRAME[NAMES], sensitive_features=AGE)
+    fair = FairPCA(2, whiten=True, criterion="minmax").fit(FRAME[NAMES], sensitive_features=AGE)
     reduced = transform_distributed(fair, frame.repartition(3), keep=["id", "c"])
     assert reduced.columns == ["id", "c", "fairpca0", "fairpca1"]
     rows = {row[0]: row[1:] for row in reduced.collect()}
@@ -146,7 +146,7 @@ def test_refusals_of_rows_are_one_sentence(frame):
     with pytest.raises(
         ValueError, match=rf"^Partition 0: The value in column 'e' is missing .* in row {row} "
     ):
-        FairPCA(1).fit(holes, sensitive_features="age")
+        FairPCA(1, criterion="minmax").fit(holes, sensitive_features="age")
     labels = frame.selectExpr("c", "e", "if(sex = 'f', null, age) as age")
     with pytest.raises(ValueError, match=r"^Partition \d+: sensitive_features has .* missing"):
         read_moments(labels, sensitive_features="age")
@@ -166,9 +166,18 @@ def test_refusals_before_any_work(frame, monkeypatch):
     fair = FairPCA(2, groups=None).fit(FRAME[NAMES])
     nameless = FairPCA(2, groups=None).fit(FRAME[NAMES].to_numpy())
     for work, words in (
-        (lambda: FairPCA(11).fit(frame), "n_components=11 must be between 1 and n_features=10"),
-        (lambda: FairPCA(2).fit(frame, sensitive_features="agee"), "no column 'agee'"),
-        (lambda: FairPCA(2).fit(frame, sensitive_features=AGE), "must be names of columns"),
+        (
+            lambda: FairPCA(11, criterion="minmax").fit(frame),
+            "n_components=11 must be between 1 and n_features=10",
+        ),
+        (
+            lambda: FairPCA(2, criterion="minmax").fit(frame, sensitive_features="agee"),
+            "no column 'agee'",
+        ),
+        (
+            lambda: FairPCA(2, criterion="minmax").fit(frame, sensitive_features=AGE),
+            "must be names of columns",
+        ),
         (lambda: read_moments(frame, features=["c", "age"]), r"hold no numbers: 'age' \(string\)"),
         (lambda: transform_distributed(fair, FRAME), "not a DataFrame"),
         (lambda: read_moments(frame, missing_labels="no"), "missing_labels must be"),
@@ -181,7 +190,7 @@ def test_refusals_before_any_work(frame, monkeypatch):
             "names of reduced ones: 'fairpca1'",
         ),
         (lambda: nameless.transform(frame), "without names"),
-        (lambda: FairPCA(2).partial_fit(frame), "DataFrame of Spark"),
+        (lambda: FairPCA(2, criterion="minmax").partial_fit(frame), "DataFrame of Spark"),
         (lambda: fair.score(frame), "DataFrame of Spark"),
     ):
         with pytest.raises((ValueError, TypeError), match=words):
