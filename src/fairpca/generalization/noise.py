@@ -86,11 +86,13 @@ class SamplingNoise:
                 "'minmax'."
             )
         in_sample = np.maximum(problem.traces - problem.own_gains, 0.0)
-        normal = _normal_variances(problem)
+        # In units of the variance, as squares of its own could overflow.
+        unit = problem.scale or 1.0
+        normal = _normal_variances(problem, unit)
         folds = None if cells is None else FoldProblems(cells, groups, problem)
         if folds is None or not folds.numbers:
             pca = problem.group_losses(problem.pca_basis)
-            return cls(problem, None, in_sample, np.sqrt(normal), pca)
+            return cls(problem, None, in_sample, unit * np.sqrt(normal), pca)
         difference = problem.criterion.measured.baseline == "own"
         own_held_out, pca_losses = np.zeros(problem.n_groups), np.zeros(problem.n_groups)
         per_fold, shares = [], []
@@ -104,7 +106,7 @@ class SamplingNoise:
             pca_losses += traces - pca
             per_fold.append(own - pca if difference else traces - pca)
             shares.append(folds.share(fold))
-        measures, share = np.array(per_fold), np.array(shares)
+        measures, share = np.array(per_fold) / unit, np.array(shares)
         deviations = measures - share * measures.sum(axis=0)
         variances = N_FOLDS / (N_FOLDS - 1) * np.square(deviations).sum(axis=0)
         n = moments.effective_count
@@ -115,7 +117,7 @@ class SamplingNoise:
         most = N_FOLDS / (2 * N_FOLDS - 1)
         part = np.where(n >= _ENOUGH * moments.n_features, most, 0.5)
         own_losses = part * in_sample + (1.0 - part) * np.maximum(own_held_out, in_sample)
-        return cls(problem, folds, own_losses, np.sqrt(variances), pca_losses)
+        return cls(problem, folds, own_losses, unit * np.sqrt(variances), pca_losses)
 
     def debiased(self) -> Problem:
         """The problem with less biased baselines and the temperature of its noise."""
@@ -158,11 +160,11 @@ class SamplingNoise:
         return HeldOut(self.pca_losses, losses, self.own_losses)
 
 
-def _normal_variances(problem: Problem) -> Array:
-    """Sampling variances of the measures with ordinary PCA if rows are normal; (k,)."""
+def _normal_variances(problem: Problem, unit: float) -> Array:
+    """Sampling variances of the measures in a unit, with ordinary PCA if rows are normal; (k,)."""
     found = []
     for i, own in enumerate(problem.own_subspaces):
-        matrix = problem.weighted_sum(np.eye(problem.n_groups)[i])
+        matrix = problem.weighted_sum(np.eye(problem.n_groups)[i]) / unit
         if problem.criterion.measured.baseline == "own":
             both = np.hstack([own, problem.pca_basis])
             signs = np.repeat([1.0, -1.0], own.shape[1])

@@ -605,15 +605,18 @@ def _solve_in_safe_unit(problem: Problem, solve: Callable[[Problem], Solution]) 
     """
     size = float(problem.traces.max())
     goal = problem.goal
-    limited = problem.measured_by is not None or goal.extra_loss is not None
-    if size == 0.0 or _SAFE[0] < size < _SAFE[1] or limited:
+    if size == 0.0 or _SAFE[0] < size < _SAFE[1]:
         return solve(problem)
     unit = 2.0 ** -round(math.log2(size) / 2.0)
     moments, square = problem.moments, 1.0 if goal.measured.relative else unit * unit
+    given = problem.measured_by
+    if given is not None:
+        given = given[0] * unit * unit, given[1] * (unit * unit / square)
     scaled = replace(
         problem,
         moments=replace(moments, mean=moments.mean * unit, scatter=moments.scatter * unit * unit),
         criterion=problem.criterion.in_unit(square),
+        measured_by=given,
     )
     found = solve(scaled)
     # Multipliers turn measures into losses.
