@@ -18,6 +18,7 @@ from fairpca.criteria import Criterion, SoftMinMax
 from fairpca.folds import N_FOLDS, are_large
 from fairpca.generalization.cross_fit import FoldProblems
 from fairpca.group_table import HeldOut
+from fairpca.measures import Measure
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 from fairpca.solution import Solution
@@ -93,7 +94,7 @@ class SamplingNoise:
         if folds is None or not folds.numbers:
             pca = problem.group_losses(problem.pca_basis)
             return cls(problem, None, in_sample, unit * np.sqrt(normal), pca)
-        difference = problem.criterion.measured.baseline == "own"
+        measured = problem.criterion.measured
         own_held_out, pca_losses = np.zeros(problem.n_groups), np.zeros(problem.n_groups)
         per_fold, shares = [], []
         for fold in folds.numbers:
@@ -104,7 +105,8 @@ class SamplingNoise:
             pca = folds.kept(fold, training.pca_basis, centers)
             own_held_out += traces - own
             pca_losses += traces - pca
-            per_fold.append(own - pca if difference else traces - pca)
+            judged = -pca if _is_kept(measured) else traces - pca
+            per_fold.append(own - pca if measured.baseline == "own" else judged)
             shares.append(folds.share(fold))
         measures, share = np.array(per_fold) / unit, np.array(shares)
         deviations = measures - share * measures.sum(axis=0)
@@ -165,9 +167,11 @@ def _normal_variances(problem: Problem, unit: float) -> Array:
     found = []
     for i, own in enumerate(problem.own_subspaces):
         matrix = problem.weighted_sum(np.eye(problem.n_groups)[i]) / unit
-        if problem.criterion.measured.baseline == "own":
+        measured = problem.criterion.measured
+        if measured.baseline == "own" or _is_kept(measured):
+            own = own[:, :0] if measured.is_kept else own
             both = np.hstack([own, problem.pca_basis])
-            signs = np.repeat([1.0, -1.0], own.shape[1])
+            signs = np.repeat([1.0, -1.0], [own.shape[1], problem.n_components])
             inner = both.T @ (matrix @ both) * signs
             found.append(2.0 * float((inner * inner.T).sum()))
         else:
@@ -176,6 +180,11 @@ def _normal_variances(problem: Problem, unit: float) -> Array:
             squares = np.square(matrix).sum() - 2.0 * np.square(image).sum()
             found.append(2.0 * max(float(squares + np.square(inside).sum()), 0.0))
     return np.maximum(found, 0.0) / problem.moments.effective_count
+
+
+def _is_kept(measured: Measure) -> bool:
+    """Whether it varies as what is kept does; a share that is kept varies as what is lost does."""
+    return measured.is_kept and not measured.relative
 
 
 def _at(problem: Problem, temperature: float) -> Problem:
