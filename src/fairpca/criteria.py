@@ -172,6 +172,9 @@ class Criterion(BaseEstimator, ABC):
     has_root: ClassVar[bool] = False
     """Whether disparities of two groups are solved by a root-find in one weight."""
 
+    is_smooth: ClassVar[bool] = False
+    """Whether the weights of a subspace follow from its measures, without loss of digits."""
+
     covers_mixtures: ClassVar[bool] = False
     """Whether the value for disparities holds for all mixtures of the groups too."""
 
@@ -608,7 +611,7 @@ class SoftMinMax(Criterion):
     """
 
     name = "soft"
-    resumes = True
+    resumes = is_smooth = True
     findings: ClassVar[dict[str, str]] = {
         "optimal": "Proven optimal: the soft maximum of the groups' {plural} is {at_most}, and no "
         "subspace of this dimension has a smaller one.",

@@ -475,6 +475,9 @@ class ExactRun:
     ) -> CertifiedBasis:
         # Between the two, a bound is no worse than the worse of theirs, up to rounding.
         known = [dual.weights, local.weights, (dual.weights + local.weights) / 2]
+        if goal.is_smooth:
+            measures = self.problem.measures(local.basis)
+            known = [goal.weights_at(measures, local.weights), *known]
         found = self._best_proof(goal, local, known, others, proof)
         left, proof_of_dual = found.certificate.relative_gap, goal.multipliers(dual.weights)
         ended = np.array_equal(found.certificate.multipliers, proof_of_dual)
@@ -513,7 +516,7 @@ class ExactRun:
             (others, max(OPTIMAL_GAP / 2, self.effort.gap)),
         ):
             left = iter(proofs)
-            while found.certificate.gap > enough * found.certificate.value:
+            while found.certificate.gap > enough * abs(found.certificate.value):
                 weights = next(left, None)
                 if weights is None:
                     break
