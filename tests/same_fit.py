@@ -24,10 +24,14 @@ def assert_same_fit(fitted, reference):
 
 
 def assert_same_choice(fitted, reference):
-    """The same temperature, by the same held-out rows, and the same fit."""
-    found, expected = (fair.solution_.certificate for fair in (fitted, reference))
-    np.testing.assert_allclose(found.multipliers, expected.multipliers, rtol=1e-8, atol=1e-8)
-    found, expected = (fair.group_table_.held_out for fair in (fitted, reference))
-    for name in ("pca_loss", "loss", "own_loss"):
-        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-8)
+    """The same losses on held-out rows, the same weights of the groups, and the same subspace."""
+    held_out, expected = fitted.group_table_.held_out, reference.group_table_.held_out
+    for name in ("own_loss", "pca_loss", "loss"):
+        np.testing.assert_allclose(getattr(held_out, name), getattr(expected, name), rtol=1e-10)
+    found, other = fitted.certificate_, reference.certificate_
+    np.testing.assert_allclose(found.value, other.value, rtol=1e-10)
+    np.testing.assert_allclose(found.multipliers, other.multipliers, rtol=0, atol=1e-10)
     assert_same_fit(fitted, reference)
+    apart = fitted.components_.T @ fitted.components_
+    apart = apart - reference.components_.T @ reference.components_
+    assert np.linalg.norm(apart, 2) <= 1e-10

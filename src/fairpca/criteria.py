@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp, rel_entr, softmax
+from scipy.special import kl_div, logsumexp, softmax
 from sklearn.base import BaseEstimator
 
 from fairpca._linalg.types import Array
@@ -171,6 +171,9 @@ class Criterion(BaseEstimator, ABC):
 
     has_root: ClassVar[bool] = False
     """Whether disparities of two groups are solved by a root-find in one weight."""
+
+    is_smooth: ClassVar[bool] = False
+    """Whether the weights of a subspace follow from its measures, without loss of digits."""
 
     covers_mixtures: ClassVar[bool] = False
     """Whether the value for disparities holds for all mixtures of the groups too."""
@@ -608,7 +611,7 @@ class SoftMinMax(Criterion):
     """
 
     name = "soft"
-    resumes = True
+    resumes = is_smooth = True
     findings: ClassVar[dict[str, str]] = {
         "optimal": "Proven optimal: the soft maximum of the groups' {plural} is {at_most}, and no "
         "subspace of this dimension has a smaller one.",
@@ -649,7 +652,8 @@ class SoftMinMax(Criterion):
                 raise ValueError(f"{name} must be a number of at least 0, got {given!r}.")
 
     def _applied_class(self) -> type[Criterion]:
-        within = self.max_extra_loss is not None
+        # Ordinary PCA, at an infinite temperature, is within any budget.
+        within = self.max_extra_loss is not None and self.heat < np.inf
         if self.heat == 0.0:
             return _MinMaxWithinBudget if within else MinMax
         return _SoftWithinBudget if within else SoftMinMax
@@ -685,7 +689,11 @@ class SoftMinMax(Criterion):
             return float(self.prior @ measures)
         # From the largest, so that small temperatures keep their digits.
         most = measures.max()
-        excess = logsumexp((measures - most) / self.heat, b=self.prior)
+        below = (measures - most) / self.heat
+        if below.min() < -1.0:
+            excess = logsumexp(below, b=self.prior)
+        else:  # so do large ones
+            excess = np.log1p(self.prior @ np.expm1(below))
         return float(most + self.heat * excess)
 
     def score(self, measures: Array, counted: NDArray[np.bool_]) -> float:
@@ -1321,7 +1329,11 @@ def _check_extra_loss(given: Any) -> None:
 
 def divergence(weights: Array, prior: Array) -> float:
     """Kullback and Leibler's divergence of weights from a prior, both of which sum to one."""
-    return float(rel_entr(weights, prior).sum())
+    # Of nearly equal weights from their differences, as logarithms of ratios would cancel.
+    near = np.abs(weights - prior) < prior / 2.0
+    more = np.where(near, weights - prior, 0.0) / np.where(near, prior, 1.0)
+    small = prior * ((1.0 + more) * np.log1p(more) - more)
+    return float(np.where(near, small, kl_div(weights, prior)).sum())
 
 
 def project_on_simplex(point: Array) -> Array:

@@ -18,6 +18,7 @@ from fairpca.criteria import Criterion, SoftMinMax
 from fairpca.folds import N_FOLDS, are_large
 from fairpca.generalization.cross_fit import FoldProblems
 from fairpca.group_table import HeldOut
+from fairpca.measures import Measure
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 from fairpca.solution import Solution
@@ -86,12 +87,14 @@ class SamplingNoise:
                 "'minmax'."
             )
         in_sample = np.maximum(problem.traces - problem.own_gains, 0.0)
-        normal = _normal_variances(problem)
+        # In units of the variance, as squares of its own could overflow.
+        unit = problem.scale or 1.0
+        normal = _normal_variances(problem, unit)
         folds = None if cells is None else FoldProblems(cells, groups, problem)
         if folds is None or not folds.numbers:
             pca = problem.group_losses(problem.pca_basis)
-            return cls(problem, None, in_sample, np.sqrt(normal), pca)
-        difference = problem.criterion.measured.baseline == "own"
+            return cls(problem, None, in_sample, unit * np.sqrt(normal), pca)
+        measured = problem.criterion.measured
         own_held_out, pca_losses = np.zeros(problem.n_groups), np.zeros(problem.n_groups)
         per_fold, shares = [], []
         for fold in folds.numbers:
@@ -102,9 +105,10 @@ class SamplingNoise:
             pca = folds.kept(fold, training.pca_basis, centers)
             own_held_out += traces - own
             pca_losses += traces - pca
-            per_fold.append(own - pca if difference else traces - pca)
+            judged = -pca if _is_kept(measured) else traces - pca
+            per_fold.append(own - pca if measured.baseline == "own" else judged)
             shares.append(folds.share(fold))
-        measures, share = np.array(per_fold), np.array(shares)
+        measures, share = np.array(per_fold) / unit, np.array(shares)
         deviations = measures - share * measures.sum(axis=0)
         variances = N_FOLDS / (N_FOLDS - 1) * np.square(deviations).sum(axis=0)
         n = moments.effective_count
@@ -115,7 +119,7 @@ class SamplingNoise:
         most = N_FOLDS / (2 * N_FOLDS - 1)
         part = np.where(n >= _ENOUGH * moments.n_features, most, 0.5)
         own_losses = part * in_sample + (1.0 - part) * np.maximum(own_held_out, in_sample)
-        return cls(problem, folds, own_losses, np.sqrt(variances), pca_losses)
+        return cls(problem, folds, own_losses, unit * np.sqrt(variances), pca_losses)
 
     def debiased(self) -> Problem:
         """The problem with less biased baselines and the temperature of its noise."""
@@ -158,14 +162,16 @@ class SamplingNoise:
         return HeldOut(self.pca_losses, losses, self.own_losses)
 
 
-def _normal_variances(problem: Problem) -> Array:
-    """Sampling variances of the measures with ordinary PCA if rows are normal; (k,)."""
+def _normal_variances(problem: Problem, unit: float) -> Array:
+    """Sampling variances of the measures in a unit, with ordinary PCA if rows are normal; (k,)."""
     found = []
     for i, own in enumerate(problem.own_subspaces):
-        matrix = problem.weighted_sum(np.eye(problem.n_groups)[i])
-        if problem.criterion.measured.baseline == "own":
+        matrix = problem.weighted_sum(np.eye(problem.n_groups)[i]) / unit
+        measured = problem.criterion.measured
+        if measured.baseline == "own" or _is_kept(measured):
+            own = own[:, :0] if measured.is_kept else own
             both = np.hstack([own, problem.pca_basis])
-            signs = np.repeat([1.0, -1.0], own.shape[1])
+            signs = np.repeat([1.0, -1.0], [own.shape[1], problem.n_components])
             inner = both.T @ (matrix @ both) * signs
             found.append(2.0 * float((inner * inner.T).sum()))
         else:
@@ -174,6 +180,11 @@ def _normal_variances(problem: Problem) -> Array:
             squares = np.square(matrix).sum() - 2.0 * np.square(image).sum()
             found.append(2.0 * max(float(squares + np.square(inside).sum()), 0.0))
     return np.maximum(found, 0.0) / problem.moments.effective_count
+
+
+def _is_kept(measured: Measure) -> bool:
+    """Whether it varies as what is kept does; a share that is kept varies as what is lost does."""
+    return measured.is_kept and not measured.relative
 
 
 def _at(problem: Problem, temperature: float) -> Problem:

@@ -475,6 +475,9 @@ class ExactRun:
     ) -> CertifiedBasis:
         # Between the two, a bound is no worse than the worse of theirs, up to rounding.
         known = [dual.weights, local.weights, (dual.weights + local.weights) / 2]
+        if goal.is_smooth:
+            measures = self.problem.measures(local.basis)
+            known = [goal.weights_at(measures, local.weights), *known]
         found = self._best_proof(goal, local, known, others, proof)
         left, proof_of_dual = found.certificate.relative_gap, goal.multipliers(dual.weights)
         ended = np.array_equal(found.certificate.multipliers, proof_of_dual)
@@ -513,7 +516,7 @@ class ExactRun:
             (others, max(OPTIMAL_GAP / 2, self.effort.gap)),
         ):
             left = iter(proofs)
-            while found.certificate.gap > enough * found.certificate.value:
+            while found.certificate.gap > enough * abs(found.certificate.value):
                 weights = next(left, None)
                 if weights is None:
                     break
@@ -605,15 +608,18 @@ def _solve_in_safe_unit(problem: Problem, solve: Callable[[Problem], Solution]) 
     """
     size = float(problem.traces.max())
     goal = problem.goal
-    limited = problem.measured_by is not None or goal.extra_loss is not None
-    if size == 0.0 or _SAFE[0] < size < _SAFE[1] or limited:
+    if size == 0.0 or _SAFE[0] < size < _SAFE[1]:
         return solve(problem)
     unit = 2.0 ** -round(math.log2(size) / 2.0)
     moments, square = problem.moments, 1.0 if goal.measured.relative else unit * unit
+    given = problem.measured_by
+    if given is not None:
+        given = given[0] * unit * unit, given[1] * (unit * unit / square)
     scaled = replace(
         problem,
         moments=replace(moments, mean=moments.mean * unit, scatter=moments.scatter * unit * unit),
         criterion=problem.criterion.in_unit(square),
+        measured_by=given,
     )
     found = solve(scaled)
     # Multipliers turn measures into losses.
