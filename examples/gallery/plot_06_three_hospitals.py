@@ -63,7 +63,7 @@ plt.show()
 # -------------------------
 # Ordinary PCA serves the north. Equality makes the three disparities the same, and each of them
 # larger than it is with min-max: nobody gains by it. That is called levelling down. The number of
-# patients does not enter either criterion, as losses are means over a hospital's patients; it
-# decides how far the figures of a small hospital can be trusted: the default criterion, made for new
-# patients, acts on differences that are significant. For two groups ``minmax`` and ``equal`` have
-# the same subspace.
+# patients does not enter either criterion, as losses are means over a hospital's patients. It
+# decides how far the figures of a small hospital can be trusted, and the default criterion, which
+# is made for new patients, acts only on significant differences. For two groups ``minmax`` and
+# ``equal`` have the same subspace.
