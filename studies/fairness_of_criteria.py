@@ -236,7 +236,7 @@ def main() -> None:
     lines.insert(
         2,
         f"With `equal` all five groups are worse off at r = {', '.join(all_worse['equal'])}; with "
-        "`minmax`, the default, never.\n",
+        "`minmax` never.\n",
     )
     lines.append(HELD_OUT)
     lines.append(

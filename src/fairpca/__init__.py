@@ -1,12 +1,12 @@
-"""Fair principal component analysis: the subspace that is fairest to the worst-off group.
+"""Fair principal component analysis: no group loses much more than with a PCA of its own.
 
 `FairPCA` is the estimator, `KernelFairPCA` does the same in the feature space of a kernel, and
 `StochasticFairPCA` takes mini-batches where covariances do not fit into memory. `audit`
 judges a reduction that is already in use, and `pareto_front` gives every trade-off between total
 loss and equality. Underneath,
-`GroupMoments` is what is kept of the data, `Problem` poses the question by a criterion (`MinMax`,
-`Equal`, `AtMost`, `Balanced`), `ExactSolver` answers it
-with a `Solution`, and its `Certificate` says how good the answer provably is. `ParetoDescent` is
+`GroupMoments` is what is kept of the data, `Problem` poses the question by a criterion
+(`SoftMinMax`, `MinMax`, `Equal`, `AtMost`, `Balanced`), `ExactSolver` answers it
+with a `Solution`, and its `Certificate` has the proven distance to the optimum. `ParetoDescent` is
 the gradient method of Kamani et al.; `fairpca.objectives` has what it can minimise. Methods to
 compare with are in `fairpca.solvers` and in `fairpca.comparators` (another notion of fairness).
 `fairpca.datasets` holds two data sets of the literature, and `fairpca.metrics` functions for

@@ -375,9 +375,9 @@ class ClusterTransform:
 class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
     """Principal component analysis that is fair to the worst-off group.
 
-    Ordinary PCA fits the majority. This finds the subspace of `n_components` dimensions in which
-    the largest *disparity* of a group (its reconstruction loss minus what it would lose with its
-    own PCA) is as small as can be, and says how good the result provably is.
+    Ordinary PCA fits the majority. This finds the subspace of `n_components` dimensions that lowers
+    the largest *disparity* of a group (its reconstruction loss minus that with its own PCA), as far
+    as differences between groups are significant, with a certificate of how near to optimal it is.
 
     Parameters
     ----------
@@ -395,8 +395,8 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         the extra loss, and bounds for single groups (`AtMost`).
     nested : bool, default=False
         Whether the first j components are to be a fair subspace of j dimensions for every j. Each
-        component is then the best given those before it, and they keep this order. `nesting_` says
-        what that costs.
+        component is then the best given those before it, and they keep this order. `nesting_` has
+        the price. Needs criterion="minmax".
     solver : str or object with ``solve(problem)``, default="exact"
         "exact" finds the optimum, with a proof (`ExactSolver`). "pareto" is the
         gradient method of Kamani et al., which ends near it (`ParetoDescent`). The others are
