@@ -30,7 +30,7 @@ _NO_SPREAD, _NO_GROUP_SPREAD = 1e-10, 1e-13
 _SAME_WEIGHTS = 1e-14
 """Difference between weights, relative to what they weigh, at which they share a proof."""
 
-_NO_VARIANCE = 1e-13
+NO_VARIANCE = 1e-13
 """Share of a group's trace that an eigenvalue may have by rounding alone."""
 
 _GRADED, _MOST_GRADED = 1e-3, 120
@@ -218,7 +218,7 @@ class Problem:
             own: tuple[Array, ...] = self.graded_losses.own[1]
         else:
             own = tuple(vectors for _, vectors in self._own_pairs)
-            least = _NO_VARIANCE * self.traces
+            least = NO_VARIANCE * self.traces
             pairs = zip(self._own_pairs, least, strict=True)
             ranks = np.minimum(ranks, [int((values > low).sum()) for (values, _), low in pairs])
         if (ranks == r).all():

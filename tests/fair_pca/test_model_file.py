@@ -303,7 +303,7 @@ def test_parameters_of_several_values_come_back(fitted, tmp_path, value):
     fair.set_params(criterion__bounds=np.array([1.0, 2.0]))
     assert criterion().bounds == [1.0, 2.0]
     fair.set_params(criterion__bounds={"x": object()})
-    assert criterion() == "minmax"
+    assert criterion() == "soft"
 
 
 def test_hostile_names_and_labels_come_back_as_they_were(tmp_path):

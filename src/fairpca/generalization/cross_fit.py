@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._linalg.device import scatter_matrices
+from fairpca._linalg.device import chosen_scatters, scatter_matrices
 from fairpca._linalg.types import Array
 from fairpca.folds import are_large, labels_without_folds, of_groups, without_fold
 from fairpca.groups import overlapping
 from fairpca.moments import GroupMoments
-from fairpca.problem import Problem
+from fairpca.problem import NO_VARIANCE, Problem
 
 
 class FoldProblems:
@@ -98,37 +97,62 @@ class FoldProblems:
         """What rows of a fold lose if nothing is kept, over the whole weight of their group."""
         return self.kept(fold, None, centers)
 
-    def kept(self, fold: int, basis: Array | None, centers: Array, factors: Any = 1.0) -> Array:
+    def kept(self, fold: int, basis: Array | None, centers: Array) -> Array:
         """The same of what they keep in a subspace."""
         if self._problem.centering == "group":
-            rows = [self._sums(fold, basis, center, factors) for center in centers]
-        else:
-            rows = [self._sums(fold, basis, centers[0], factors)] * len(centers)
-        return self._shares(np.array(rows))
+            found = [self._kept_by(i, fold, basis, center) for i, center in enumerate(centers)]
+            return self._shares(np.array(found))
+        return self._shares(self._members @ self._sums(fold, basis, centers[0]))
+
+    def pca_kept(self, fold: int, training: Problem, centers: Array) -> Array:
+        """The same with ordinary PCA of the training rows."""
+        return self.kept(fold, known_basis(training, training.pca_basis), centers)
 
     def own_kept(self, fold: int, training: Problem, centers: Array) -> Array:
         """The same, each group in its own subspace; without one, in that of ordinary PCA."""
         own = dict(zip(training.moments.labels, training.own_subspaces, strict=True))
-        rows = []
-        for label, center in zip(self._problem.moments.labels, centers, strict=True):
-            basis = own.get(label, training.pca_basis)
-            rows.append(self._sums(fold, basis, center))
-        return self._shares(np.array(rows))
+        kept = np.zeros(self._problem.n_groups)
+        for i, label in enumerate(self._problem.moments.labels):
+            basis = known_basis(training, own.get(label, training.pca_basis))
+            kept[i] = self._kept_by(i, fold, basis, centers[i])
+        return self._shares(kept)
 
-    def _sums(self, fold: int, basis: Array | None, center: Array, factors: Any = 1.0) -> Array:
-        """What each part keeps if it is in the fold; of one that is in none, its share of it.
+    def _kept_by(self, group: int, fold: int, basis: Array | None, center: Array) -> float:
+        return float(self._sums(fold, basis, center, self._members[group]).sum())
+
+    def _sums(
+        self, fold: int, basis: Array | None, center: Array, some: NDArray[np.bool_] | None = None
+    ) -> Array:
+        """What each part, of all or some, keeps in a fold; of one in no fold, its share of it.
 
         Without a basis, all that there is.
         """
-        cells = self._cells
-        offsets = cells.mean - center
-        matrices = scatter_matrices(cells.scatter, offsets, cells.weight, "sum", "global")
-        kept: Array = matrices.traces if basis is None else matrices.kept(basis, basis * factors)
-        return kept * self._in_fold(fold)
+        cells, shares = self._cells, self._in_fold(fold)
+        shares = shares if some is None else np.where(some, shares, 0.0)
+        sums, chosen = np.zeros(len(shares)), np.flatnonzero(shares)
+        if len(chosen):
+            matrices = scatter_matrices(
+                chosen_scatters(cells.scatter, chosen),
+                cells.mean[chosen] - center,
+                cells.weight[chosen],
+                "sum",
+            )
+            kept = matrices.traces if basis is None else matrices.kept(basis, basis)
+            sums[chosen] = kept * shares[chosen]
+        return sums
 
     def _shares(self, sums: Array) -> Array:
-        """The sums over each group's parts, (k, n_parts) or the same for all, per weight."""
-        total = (self._members * sums).sum(axis=1)
+        """Sums over the rows of each group, per weight unless losses are sums."""
         if self._problem.aggregation == "sum":
-            return np.asarray(total)
-        return np.asarray(total / (self._members @ self._cells.weight))
+            return sums
+        return np.asarray(sums / (self._members @ self._cells.weight))
+
+
+def known_basis(training: Problem, basis: Array) -> Array:
+    """A basis, or where the training rows span no more dimensions, the space that they span.
+
+    Directions beyond it would be arbitrary.
+    """
+    values, vectors = (part[..., : training.n_components] for part in training.total_eigenpairs)
+    known = values > NO_VARIANCE * training.scale
+    return basis if known.all() else vectors[:, known]

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from fairpca._linalg.types import Array
 from fairpca.criteria import Criterion, SoftMinMax
 from fairpca.folds import N_FOLDS, are_large
-from fairpca.generalization.cross_fit import FoldProblems
+from fairpca.generalization.cross_fit import FoldProblems, known_basis
 from fairpca.group_table import HeldOut
 from fairpca.measures import Measure
 from fairpca.moments import GroupMoments
@@ -102,7 +102,7 @@ class SamplingNoise:
             centers = folds.centers(training)
             traces = folds.traces(fold, centers)
             own = folds.own_kept(fold, training, centers)
-            pca = folds.kept(fold, training.pca_basis, centers)
+            pca = folds.pca_kept(fold, training, centers)
             own_held_out += traces - own
             pca_losses += traces - pca
             judged = -pca if _is_kept(measured) else traces - pca
@@ -158,6 +158,7 @@ class SamplingNoise:
             centers = folds.centers(training)
             some = [position[label] for label in training.moments.labels]
             basis = training.weighted_basis(weights[some] / self.problem.affine.units[some])
+            basis = known_basis(training, basis)
             losses += folds.traces(fold, centers) - folds.kept(fold, basis, centers)
         return HeldOut(self.pca_losses, losses, self.own_losses)
 
