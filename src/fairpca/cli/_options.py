@@ -265,9 +265,9 @@ class FitOptions:
         return self.gap is not None or self.time_limit is not None
 
     @property
-    def needs_folds(self) -> bool:
-        """Whether rows are to be held out."""
-        return self.shrinkage == "auto" or self.criterion == "soft"
+    def folds(self) -> str | None:
+        """Whether rows are to be held out: as for `prepare_data`."""
+        return "needed" if self.shrinkage == "auto" or self.criterion == "soft" else None
 
     def criterion_for(self, moments: GroupMoments | None = None) -> FairnessCriterion:
         """The criterion, for these groups where bounds name some."""
