@@ -30,6 +30,7 @@ from fairpca.text import (
     laid_out,
     listed,
     most_of,
+    short_text,
     short_texts,
 )
 from fairpca.validation import check_choice, check_flag, check_whole_number, import_pandas
@@ -48,6 +49,9 @@ _MORE = (1, 2)
 
 _ROUNDING = 1e-9
 """Share of a group's variance below which a change is rounding."""
+
+_MATTERS = 0.1
+"""Part of what a group loses with PCA from which on a gain that cannot be ruled out matters."""
 
 _MOST_NAMES = 3
 """Groups that a verdict names, those with the largest changes."""
@@ -103,14 +107,14 @@ class Verdict:
     Attributes
     ----------
     kind : str
-        The rule that holds, see `compare`: "one group", "harm", "no gain", "no difference", "more
-        components", "gain" or "trade".
+        The rule that holds, see `compare`: "one group", "more components", "trade", "gain",
+        "unclear", "no gain" or "no difference".
     numbers : dict
-        `n_components`, and of PCA that serves every group as well `more_components`, or None;
-        `helped` and `hurt`, the groups that fair PCA clearly helps and costs, each as its name and
-        its shares lost with PCA and with fair PCA; `most_gain`, the most that fair PCA can lower a
-        group's share lost, by the intervals; `total`, the shares of all variance lost with PCA and
-        with fair PCA; and `not_judged`, the groups without an interval.
+        `n_components`; `more_components`, those with which PCA serves every group as well, or None;
+        `helped` and `hurt`, the groups that fair PCA clearly helps and costs, each with its shares
+        lost with PCA and with fair PCA; `possible_gain`, a group and by how much fair PCA could
+        lower its share lost, by the intervals; `largest_disparity` and `total_lost`, shares with
+        PCA and with fair PCA; `not_judged`, the groups without an interval.
 
     See Also
     --------
@@ -133,37 +137,41 @@ class Verdict:
 
     def __str__(self) -> str:
         numbers = self.numbers
+        costs, (gainer, gain) = _named(numbers["hurt"]), numbers["possible_gain"]
         words = {
             "r": numbers["n_components"],
             "more": numbers["more_components"],
             "helps": _named(numbers["helped"]),
-            "costs": _named(numbers["hurt"]) or "no group significantly",
-            "total": _arrow(*numbers["total"]),
+            "costs": costs or "no group significantly",
+            "and_costs": f" and costs {costs}" if costs else "",
+            "gainer": _name(gainer),
+            "gain": f"{100.0 * gain:.2g}",
+            "largest_disparity": _arrow(*numbers["largest_disparity"]),
+            "total_lost": _arrow(*numbers["total_lost"]),
         }
         text = _VERDICTS[self.kind].format(**words)
-        most = numbers["most_gain"]
-        if not numbers["helped"] and most is not None:
-            text += (
-                f" Fair PCA can lower no group's loss by more than {100.0 * most:.2g} % of its "
-                f"variance ({100 * _CONFIDENCE:.0f} % interval)."
-            )
         few = numbers["not_judged"]
         if few:
             text += f" Too few rows to be judged: {listed(few, _MOST_NAMES)}."
         return text
 
 
-_TRADE = "fair PCA helps {helps} and costs {costs}; in total {total} % is lost"
+_TRADE = (
+    "helps {helps} and costs {costs}; largest disparity {largest_disparity} %, total loss "
+    "{total_lost} %."
+)
 
 _VERDICTS = {
     "one group": "There is one group only: use PCA.",
     "no difference": "No significant difference between the groups: use PCA.",
-    "no gain": "The groups differ, but fair PCA helps none significantly: use PCA.",
-    "harm": "Fair PCA helps no group significantly and costs {costs}: use PCA.",
+    "no gain": "The groups differ, but fair PCA with {r} components helps none significantly"
+    "{and_costs}: use PCA.",
+    "unclear": "The rows are too few to say whether fair PCA with {r} components helps: it could "
+    "lower the loss of {gainer} by up to {gain} % of its variance (95 % interval).",
     "more components": "PCA with {more} components serves every group at least as well as fair PCA "
-    f"with {{r}}. If it has to be {{r}}: {_TRADE}.",
-    "gain": f"{_TRADE[0].upper()}{_TRADE[1:]}: use fair PCA.",
-    "trade": f"{_TRADE[0].upper()}{_TRADE[1:]}.",
+    f"with {{r}}. If it has to be {{r}}: fair PCA {_TRADE}",
+    "gain": f"Use fair PCA: it {_TRADE}",
+    "trade": f"Fair PCA {_TRADE}",
 }
 
 
@@ -271,24 +279,27 @@ class Comparison:
             if self.methods[j] == "PCA" and (shares[j] <= shares[fair] + _ROUNDING).all()
         ]
         helped, hurt = self._changes(self.better_off(fair)), self._changes(self.worse_off(fair))
+        few = np.isnan(self.change.low[fair])
+        gains = np.where(few, 0.0, np.maximum(-self.change.low[fair], 0.0))
+        gainer = int((gains / np.maximum(shares[0], _ROUNDING)).argmax())
         if len(self.labels) == 1:
             kind = "one group"
-        elif not helped:
-            differ = bool((self.disparity.low[0] > _ROUNDING).any())
-            kind = "harm" if hurt else "no gain" if differ else "no difference"
-        elif enough:
-            kind = "more components"
+        elif helped:
+            kind = "more components" if enough else "trade" if hurt else "gain"
+        elif (gains > _MATTERS * shares[0] + _ROUNDING).any():
+            kind = "unclear"
+        elif hurt or (self.disparity.low[0] > _ROUNDING).any():
+            kind = "no gain"
         else:
-            kind = "trade" if hurt else "gain"
-        few = np.isnan(self.change.low[fair])
-        gains = -self.change.low[fair][~few]
+            kind = "no difference"
         numbers = {
             "n_components": r,
             "more_components": enough[0] if enough else None,
             "helped": helped,
             "hurt": hurt,
-            "most_gain": max(float(gains.max()), 0.0) if len(gains) and len(few) > 1 else None,
-            "total": (float(self.total_lost[0]), float(self.total_lost[fair])),
+            "possible_gain": (self.groups[gainer], float(gains[gainer])),
+            "largest_disparity": tuple(self.largest_disparity[[0, fair]].tolist()),
+            "total_lost": tuple(self.total_lost[[0, fair]].tolist()),
             "not_judged": [text for text, is_few in zip(self.groups, few, strict=True) if is_few],
         }
         return Verdict(kind, numbers)
@@ -476,14 +487,14 @@ def compare(
     A change is *clear* where its interval excludes 0. The verdict is the first of these that holds:
 
     1. *one group*: there is a single group.
-    2. *harm*: fair PCA clearly helps no group and clearly costs some.
-    3. *no gain*: it clearly helps no group, though with PCA some group clearly loses more than with
-       its own PCA.
-    4. *no difference*: it clearly helps no group, and no group clearly loses more than that.
-    5. *more components*: it clearly helps some groups, but with PCA of one or two more components
-       no group loses more than with fair PCA, by the estimates.
-    6. *gain*: it clearly helps some groups, and clearly costs none.
-    7. *trade*: it clearly helps some groups, and clearly costs others.
+    2. *more components*: fair PCA clearly helps some groups, but with PCA of one or two more
+       components no group loses more, by the estimates.
+    3. *trade*: it clearly helps some groups and clearly costs others.
+    4. *gain*: it clearly helps some groups and clearly costs none.
+    5. *unclear*: by the intervals it could lower what some group loses by more than a tenth.
+    6. *no gain*: some group clearly loses more with PCA than with its own PCA, or with fair PCA
+       than with PCA.
+    7. *no difference*: none of these.
 
     Intervals are made of the five folds: Student's t with 4 degrees of freedom for a ratio of sums,
     as wide as Nadeau and Bengio (2003) ask for, since training rows overlap, and with Bonferroni's
@@ -503,7 +514,10 @@ def compare(
     >>> from sklearn.preprocessing import StandardScaler
     >>> adult = load_adult(as_frame=False)
     >>> X = StandardScaler().fit_transform(adult.data)
-    >>> print(compare(X, sensitive_features=adult.sensitive_features, n_components=2))
+    >>> found = compare(X, sensitive_features=adult.sensitive_features, n_components=2)
+    >>> for method, r, lost in zip(found.methods, found.dimensions, found.total_lost):
+    ...     print(f"{method}, {r} components: {lost:.1%} lost")
+    >>> print(found.verdict)
     """
     check_whole_number("n_components", n_components)
     check_choice("groups", groups, GROUPINGS[:-1])
@@ -697,10 +711,15 @@ def _arrow(before: float, after: float) -> str:
     return f"{100.0 * before:.{decimals}f} → {100.0 * after:.{decimals}f}"
 
 
+def _name(group: str) -> str:
+    """A group in a sentence."""
+    text = short_text(group)
+    return text if any(map(str.isalpha, text)) else f"group {text}"
+
+
 def _named(changes: Sequence[tuple[str, float, float]]) -> str:
     """Some groups, with what they lose with PCA and with fair PCA."""
-    names = short_texts([name for name, _, _ in changes[:_MOST_NAMES]])
-    pairs = zip(names, changes, strict=False)
-    texts = [f"{name} ({_arrow(before, after)} % lost)" for name, (_, before, after) in pairs]
+    shown = changes[:_MOST_NAMES]
+    texts = [f"{_name(name)} ({_arrow(*shares)} % lost)" for name, *shares in shown]
     more = len(changes) - len(texts)
     return ", ".join(texts) + (f" and {more} more" if more else "")
