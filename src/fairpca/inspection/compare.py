@@ -517,7 +517,16 @@ def compare(
     >>> found = compare(X, sensitive_features=adult.sensitive_features, n_components=2)
     >>> for method, r, lost in zip(found.methods, found.dimensions, found.total_lost):
     ...     print(f"{method}, {r} components: {lost:.1%} lost")
+    PCA, 2 components: 74.8% lost
+    PCA, 3 components: 65.8% lost
+    PCA, 4 components: 57.9% lost
+    balanced PCA, 2 components: 75.1% lost
+    fair PCA, 2 components: 75.1% lost
+    min-max PCA, 2 components: 75.2% lost
     >>> print(found.verdict)
+    PCA with 3 components serves every group at least as well as fair PCA with 2. If it has to be 2:
+    fair PCA helps Female (71.9 → 70.1 % lost) and costs Male (76.5 → 78.1 % lost); largest
+    disparity 4.5 → 2.8 %, total loss 74.8 → 75.1 %.
     """
     check_whole_number("n_components", n_components)
     check_choice("groups", groups, GROUPINGS[:-1])
