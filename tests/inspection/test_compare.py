@@ -371,6 +371,19 @@ def test_rule_unclear():
     assert made_up([12, 8], [9, 7], [11.5, 8.1], reach=0.0065).verdict.kind == "no difference"
 
 
+def test_too_few_rows_are_unclear():
+    X, groups = rows_and_groups((300, 15, 12))
+    verdict = compare(X, sensitive_features=groups, n_components=2).verdict
+    assert verdict.kind == "unclear"
+    assert verdict.numbers["not_judged"] == ["b", "c"]
+    assert verdict.numbers["possible_gain"] is None
+    few = compare(X[:30], sensitive_features=["a", "b"] * 15, n_components=2).verdict
+    assert str(few) == (
+        "The rows are too few to say whether fair PCA with 2 components helps. Too few rows to be "
+        "judged: 'a', 'b'."
+    )
+
+
 def test_rules_no_gain_and_no_difference():
     shares, close = ([12, 8], [9, 7], [11.5, 8.1]), {"reach": 0.006}
     alike, apart = (made_up(*shares, disparity=e, **close).verdict for e in (0.005, 0.05))

@@ -113,8 +113,9 @@ class Verdict:
         `n_components`; `more_components`, those with which PCA serves every group as well, or None;
         `helped` and `hurt`, the groups that fair PCA clearly helps and costs, each with its shares
         lost with PCA and with fair PCA; `possible_gain`, a group and by how much fair PCA could
-        lower its share lost, by the intervals; `largest_disparity` and `total_lost`, shares with
-        PCA and with fair PCA; `not_judged`, the groups without an interval.
+        lower its share lost, by the intervals, or None where fewer than two groups have one;
+        `largest_disparity` and `total_lost`, shares with PCA and with fair PCA; `not_judged`, the
+        groups without an interval.
 
     See Also
     --------
@@ -137,18 +138,23 @@ class Verdict:
 
     def __str__(self) -> str:
         numbers = self.numbers
-        costs, (gainer, gain) = _named(numbers["hurt"]), numbers["possible_gain"]
+        costs = _named(numbers["hurt"])
         words = {
             "r": numbers["n_components"],
             "more": numbers["more_components"],
             "helps": _named(numbers["helped"]),
             "costs": costs or "no group significantly",
             "and_costs": f" and costs {costs}" if costs else "",
-            "gainer": _name(gainer),
-            "gain": f"{100.0 * gain:.2g}",
+            "perhaps": "",
             "largest_disparity": _arrow(*numbers["largest_disparity"]),
             "total_lost": _arrow(*numbers["total_lost"]),
         }
+        if numbers["possible_gain"] is not None:
+            group, gain = numbers["possible_gain"]
+            words["perhaps"] = (
+                f": it could lower the loss of {_name(group)} by up to {100.0 * gain:.2g} % of its "
+                f"variance ({100 * _CONFIDENCE:.0f} % interval)"
+            )
         text = _VERDICTS[self.kind].format(**words)
         few = numbers["not_judged"]
         if few:
@@ -166,8 +172,7 @@ _VERDICTS = {
     "no difference": "No significant difference between the groups: use PCA.",
     "no gain": "The groups differ, but fair PCA with {r} components helps none significantly"
     "{and_costs}: use PCA.",
-    "unclear": "The rows are too few to say whether fair PCA with {r} components helps: it could "
-    "lower the loss of {gainer} by up to {gain} % of its variance (95 % interval).",
+    "unclear": "The rows are too few to say whether fair PCA with {r} components helps{perhaps}.",
     "more components": "PCA with {more} components serves every group at least as well as fair PCA "
     f"with {{r}}. If it has to be {{r}}: fair PCA {_TRADE}",
     "gain": f"Use fair PCA: it {_TRADE}",
@@ -281,12 +286,14 @@ class Comparison:
         helped, hurt = self._changes(self.better_off(fair)), self._changes(self.worse_off(fair))
         few = np.isnan(self.change.low[fair])
         gains = np.where(few, 0.0, np.maximum(-self.change.low[fair], 0.0))
+        judged = int((~few).sum())
         gainer = int((gains / np.maximum(shares[0], _ROUNDING)).argmax())
+        possible = (self.groups[gainer], float(gains[gainer])) if judged > 1 else None
         if len(self.labels) == 1:
             kind = "one group"
         elif helped:
             kind = "more components" if enough else "trade" if hurt else "gain"
-        elif (gains > _MATTERS * shares[0] + _ROUNDING).any():
+        elif judged < 2 or (gains > _MATTERS * shares[0] + _ROUNDING).any():
             kind = "unclear"
         elif hurt or (self.disparity.low[0] > _ROUNDING).any():
             kind = "no gain"
@@ -297,7 +304,7 @@ class Comparison:
             "more_components": enough[0] if enough else None,
             "helped": helped,
             "hurt": hurt,
-            "possible_gain": (self.groups[gainer], float(gains[gainer])),
+            "possible_gain": possible,
             "largest_disparity": tuple(self.largest_disparity[[0, fair]].tolist()),
             "total_lost": tuple(self.total_lost[[0, fair]].tolist()),
             "not_judged": [text for text, is_few in zip(self.groups, few, strict=True) if is_few],
@@ -491,7 +498,8 @@ def compare(
        components no group loses more, by the estimates.
     3. *trade*: it clearly helps some groups and clearly costs others.
     4. *gain*: it clearly helps some groups and clearly costs none.
-    5. *unclear*: by the intervals it could lower what some group loses by more than a tenth.
+    5. *unclear*: fewer than two groups have intervals, or by these it could lower what some group
+       loses by more than a tenth.
     6. *no gain*: some group clearly loses more with PCA than with its own PCA, or with fair PCA
        than with PCA.
     7. *no difference*: none of these.
