@@ -25,11 +25,13 @@ from fairpca.problem import Problem
 from fairpca.solvers import ExactSolver
 from fairpca.text import (
     TextTable,
+    formatted,
     html_table,
     label_text,
     laid_out,
     listed,
     most_of,
+    number_format,
     short_text,
     short_texts,
 )
@@ -114,8 +116,8 @@ class Verdict:
         `helped` and `hurt`, the groups that fair PCA clearly helps and costs, each with its shares
         lost with PCA and with fair PCA; `possible_gain`, a group and by how much fair PCA could
         lower its share lost, by the intervals, or None where fewer than two groups have one;
-        `largest_disparity` and `total_lost`, shares with PCA and with fair PCA; `not_judged`, the
-        groups without an interval.
+        `largest_disparity` and `total_lost`, as in `Comparison`, with PCA and with fair PCA;
+        `not_judged`, the groups without an interval.
 
     See Also
     --------
@@ -138,33 +140,33 @@ class Verdict:
 
     def __str__(self) -> str:
         numbers = self.numbers
-        costs = _named(numbers["hurt"])
-        words = {
-            "r": numbers["n_components"],
-            "more": numbers["more_components"],
-            "helps": _named(numbers["helped"]),
-            "costs": costs or "no group significantly",
-            "and_costs": f" and costs {costs}" if costs else "",
-            "perhaps": "",
-            "largest_disparity": _arrow(*numbers["largest_disparity"]),
-            "total_lost": _arrow(*numbers["total_lost"]),
-        }
+        more, costs = numbers["more_components"], _named(numbers["hurt"])
+        perhaps = ""
         if numbers["possible_gain"] is not None:
             group, gain = numbers["possible_gain"]
-            words["perhaps"] = (
+            perhaps = (
                 f": it could lower the loss of {_name(group)} by up to {100.0 * gain:.2g} % of its "
                 f"variance ({100 * _CONFIDENCE:.0f} % interval)"
             )
-        text = _VERDICTS[self.kind].format(**words)
+            if more is not None:
+                perhaps += f". PCA with {more} components serves every group at least as well"
+        text = _VERDICTS[self.kind].format(
+            r=numbers["n_components"],
+            more=more,
+            helps=_named(numbers["helped"]),
+            costs=costs or "no group significantly",
+            and_costs=f" and costs {costs}" if costs else "",
+            perhaps=perhaps,
+            largest_disparity=_moves(*numbers["largest_disparity"]),
+            total_lost=_moves(*numbers["total_lost"]),
+        )
         few = numbers["not_judged"]
-        if few:
-            text += f" Too few rows to be judged: {listed(few, _MOST_NAMES)}."
-        return text
+        return f"{text} Too few rows to be judged: {listed(few, _MOST_NAMES)}." if few else text
 
 
 _TRADE = (
-    "helps {helps} and costs {costs}; largest disparity {largest_disparity} %, total loss "
-    "{total_lost} %."
+    "helps {helps} and costs {costs}; the largest disparity {largest_disparity}, the total loss "
+    "{total_lost}."
 )
 
 _VERDICTS = {
@@ -172,7 +174,7 @@ _VERDICTS = {
     "no difference": "No significant difference between the groups: use PCA.",
     "no gain": "The groups differ, but fair PCA with {r} components helps none significantly"
     "{and_costs}: use PCA.",
-    "unclear": "The rows are too few to say whether fair PCA with {r} components helps{perhaps}.",
+    "unclear": "The rows do not show whether fair PCA with {r} components helps{perhaps}.",
     "more components": "PCA with {more} components serves every group at least as well as fair PCA "
     f"with {{r}}. If it has to be {{r}}: fair PCA {_TRADE}",
     "gain": f"Use fair PCA: it {_TRADE}",
@@ -206,6 +208,8 @@ class Comparison:
         variance; about 0 where its own PCA would do no better.
     total_lost : array of shape (m,)
         The share of the variance of all rows that is lost.
+    variance : array of shape (k,)
+        The variance of each group's held-out rows, of which those are shares.
     group_names : tuple of str or None
         Names of the sensitive columns, if they are known.
 
@@ -232,6 +236,7 @@ class Comparison:
     change: HeldOutEstimate
     disparity: HeldOutEstimate
     total_lost: Array
+    variance: Array
     group_names: tuple[str, ...] | None = None
 
     @property
@@ -260,8 +265,13 @@ class Comparison:
 
     @property
     def largest_disparity(self) -> Array:
-        """The largest disparity, as a share of the variance of the group that has it; (m,)."""
-        return np.asarray(self.disparity.value.max(axis=1))
+        """The largest disparity of a group, in squared units of the columns; (m,)."""
+        return np.asarray((self.disparity.value * self.variance).max(axis=1))
+
+    @property
+    def largest_disparity_group(self) -> NDArray[np.intp]:
+        """Position of the group that has it; (m,)."""
+        return np.asarray((self.disparity.value * self.variance).argmax(axis=1))
 
     def better_off(self, method: int) -> tuple[Hashable, ...]:
         """The groups that clearly lose less than with PCA: their interval is below 0."""
@@ -325,7 +335,7 @@ class Comparison:
         """The first table: columns by name, as lists with one entry for each method."""
         low, high = self.worst_interval
         texts, every = self.groups, range(len(self))
-        unfair = self.disparity.value.argmax(axis=1)
+        unfair = self.largest_disparity_group
         return {
             "method": list(self.methods),
             "components": list(self.dimensions),
@@ -334,6 +344,7 @@ class Comparison:
             "worst low": low.tolist(),
             "worst high": high.tolist(),
             "largest disparity": self.largest_disparity.tolist(),
+            "share of variance": self.disparity.value[every, unfair].tolist(),
             "group with largest disparity": [texts[i] for i in unfair],
             "total share lost": self.total_lost.tolist(),
             "better off": [self._texts(self.better_off(i)) for i in every],
@@ -393,7 +404,7 @@ class Comparison:
             f"{N_FOLDS} rows at a time and judged on the others, so all lose slightly more than if "
             f"fitted to all rows. Intervals ({100 * _CONFIDENCE:.0f} %) hold for all groups of a "
             "method together. * is a clear difference from PCA. A disparity is what a group loses "
-            f"beyond its own PCA with {self.dimensions[0]} components, in % of its variance.",
+            f"beyond its own PCA with {self.dimensions[0]} components.",
         ]
 
     def _percent(self, share: float) -> str:
@@ -409,8 +420,9 @@ class Comparison:
 
     def _method_cells(self) -> tuple[list[str], list[list[str]]]:
         interval = f"{100 * _CONFIDENCE:.0f} %\ninterval"
-        head = ["method,\ncomponents", "worst-off\n% lost", interval, "largest\ndisparity %"]
-        head += ["total\n% lost", "groups\nbetter", "groups\nworse"]
+        head = ["method,\ncomponents", "worst-off\n% lost", interval, "largest\ndisparity"]
+        head += ["% of its\nvariance", "total\n% lost", "better/\nworse off"]
+        form, unfair = number_format([self.largest_disparity]), self.largest_disparity_group
         percent, (low, high) = self._percent, self.worst_interval
         body = []
         for i, (name, r) in enumerate(zip(self.methods, self.dimensions, strict=True)):
@@ -419,11 +431,12 @@ class Comparison:
                 f"{name}, {r}",
                 percent(self.worst_lost[i]),
                 f"{percent(low[i])} to {percent(high[i])}" if known else "",
-                percent(self.largest_disparity[i]),
+                formatted(self.largest_disparity[i], form),
+                percent(self.disparity.value[i, unfair[i]]),
                 percent(self.total_lost[i]),
+                f"{len(self.better_off(i))}/{len(self.worse_off(i))}" if i else "",
             ]
-            groups = (self.better_off(i), self.worse_off(i))
-            body.append(row + [str(len(labels)) if i else "" for labels in groups])
+            body.append(row)
         return head, body
 
     def _group_cells(self) -> tuple[tuple[list[str], list[list[str]]], str]:
@@ -533,8 +546,8 @@ def compare(
     min-max PCA, 2 components: 75.2% lost
     >>> print(found.verdict)
     PCA with 3 components serves every group at least as well as fair PCA with 2. If it has to be 2:
-    fair PCA helps Female (71.9 → 70.1 % lost) and costs Male (76.5 → 78.1 % lost); largest
-    disparity 4.5 → 2.8 %, total loss 74.8 → 75.1 %.
+    fair PCA helps Female (71.9 → 70.1 % lost) and costs Male (76.5 → 78.1 % lost); the largest
+    disparity falls by 39 %, the total loss rises by 0.4 %.
     """
     check_whole_number("n_components", n_components)
     check_choice("groups", groups, GROUPINGS[:-1])
@@ -595,6 +608,7 @@ def comparison_of(
         change=sums.estimate(sums.losses - sums.losses[0]),
         disparity=sums.estimate(sums.losses - sums.own),
         total_lost=sums.total_lost,
+        variance=sums.variance.sum(axis=0),
         group_names=problem.moments.group_names,
     )
 
@@ -726,6 +740,14 @@ def _arrow(before: float, after: float) -> str:
     apart = 100.0 * abs(after - before)
     decimals = 1 if apart >= 0.2 else 2 if apart >= 0.02 else 3
     return f"{100.0 * before:.{decimals}f} → {100.0 * after:.{decimals}f}"
+
+
+def _moves(before: float, after: float) -> str:
+    """How a number changes, in per cent of it."""
+    if not before > 0.0:
+        return "is not above 0 with PCA"
+    change = 100.0 * (after / before - 1.0)
+    return f"{'falls' if change < 0.0 else 'rises'} by {abs(change):.2g} %"
 
 
 def _name(group: str) -> str:
