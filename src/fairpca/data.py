@@ -205,7 +205,8 @@ def prepare_data(
             moments = _cluster_moments(X, sensitive_features=sensitive_features, **choices)
         check_moments(moments, n_components)
         grouped_data = GroupedData.from_moments(moments, groups)
-        record_columns(estimator, grouped_data)
+        if estimator is not None:
+            record_columns(estimator, grouped_data)
         return grouped_data
     X = to_host(X) if on_device else X
     rows = check_rows(X, estimator, reset=reset, ensure_min_samples=least_rows)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from pyarrow import feather
 
-from fairpca import AtMost, Balanced, Equal, FairPCA, MinMax, pareto_front
+from fairpca import AtMost, Balanced, Equal, FairPCA, MinMax, compare, pareto_front
 from fairpca.cli import _options, _terminal, main
 from fairpca.datasets import load_adult
 from fairpca.model_file import load_model
@@ -89,6 +89,28 @@ def test_a_report_is_what_python_gives(folder, capsys):
     )
 
 
+@pytest.mark.parametrize("batches", [[], ["--stream"]])
+def test_a_comparison_is_what_python_gives(folder, batches, capsys):
+    arguments = ["compare", "people.csv", *FIT, *batches]
+    out = run(capsys, *arguments)
+    rows, _ = prepared_by_hand(people(), people())
+    made = compare(rows, sensitive_features=people()["sex"], n_components=2)
+    assert str(made.verdict) in out
+    found = json.loads(run(capsys, *arguments, "--json"))
+    assert found["command"] == "compare"
+    assert found["verdict"]["kind"] == made.verdict.kind
+    assert found["verdict"]["text"] == str(made.verdict)
+    lost = [entry["share_lost"] for entry in found["groups"]]
+    np.testing.assert_allclose(lost, made.share_lost.value.ravel(), atol=1e-6)
+    worst = [entry["worst_share_lost"] for entry in found["methods"]]
+    np.testing.assert_allclose(worst, made.worst_lost, atol=1e-6)
+    other = [*arguments, "--criterion", "balanced", "--json"]
+    names = [entry["method"] for entry in json.loads(run(capsys, *other))["methods"]]
+    assert names[-2:] == ["fair PCA", "min-max PCA"]
+    assert main(["compare", "people.csv", "--sensitive", "sex", "--n-components", "99"]) == 2
+    assert "--n-components 99 is more than the" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
 def test_every_command_reads_and_writes_every_format(folder, suffix, capsys):
     table, model = f"people.{suffix}", ["--model", "m.fairpca"]
@@ -96,6 +118,7 @@ def test_every_command_reads_and_writes_every_format(folder, suffix, capsys):
         ["fit", table, *FIT, *model, "--output", f"r.{suffix}"],
         ["transform", table, *model, "--output", f"again.{suffix}"],
         ["audit", table, *model],
+        ["compare", table, *FIT],
         ["front", table, *FIT, "--points", "3", "--output", f"fairest.{suffix}"],
         ["report", table, *FIT, "--report", "r.html"],
     ]

@@ -26,6 +26,7 @@ COMMANDS = (
     ["fit", "two.csv", *FIT, "--model", "m.fairpca", "--nested"],
     ["transform", "two.csv", "--model", "m.fairpca", "--output", "r.csv"],
     ["audit", "two.csv", "--model", "m.fairpca", "--resamples", "20"],
+    ["compare", "two.csv", *FIT],
     ["front", "two.csv", *FIT, "--points", "12", "--index", "3"],
     ["report", "two.csv", *FIT, "--report", "r.html"],
     ["audit", "many.csv", *FIT, "--solver", "lagrangian"],

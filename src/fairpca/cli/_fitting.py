@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas
 
-from fairpca import FairPCA, GroupTable, ParetoFront
+from fairpca import Comparison, FairPCA, GroupTable, ParetoFront
 from fairpca.cli._options import FitOptions, arguments
 from fairpca.cli._prepared import PreparedTable, without_repeating
 from fairpca.cli._terminal import (
@@ -26,10 +26,12 @@ from fairpca.cli._terminal import (
 )
 from fairpca.fair_pca import listening
 from fairpca.inspection.audit import Auditor, squared_errors
+from fairpca.inspection.compare import comparison_of
 from fairpca.inspection.front import front_of
 from fairpca.report import Report, import_jinja2
 from fairpca.report import report as make_report
 from fairpca.tables.columns import label_groups
+from fairpca.validation import check_whole_number
 
 _STANDARD_INPUT = Path("-")
 """How the program is told to read a table from there; it has no name of its own."""
@@ -63,6 +65,17 @@ def find_front(
             gap=options.gap,
             time_limit=options.time_limit,
         )
+
+
+@refusing()
+def compare_methods(prepared: PreparedTable, n_components: int, options: FitOptions) -> Comparison:
+    """Compare methods on held-out rows; of the options the criterion and the measure count."""
+    check_whole_number("--n-components", n_components)
+    _check_shape(prepared, n_components)
+    criterion, groups = options.criterion_for(), prepared.options.groups
+    with stage("comparing methods on held-out rows"):
+        grouped_data = prepared.grouped_data(reduce_wide=True)
+        return comparison_of(grouped_data, n_components, criterion, groups)
 
 
 @refusing()

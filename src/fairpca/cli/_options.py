@@ -263,9 +263,10 @@ class FitOptions:
         return self.gap is not None or self.time_limit is not None
 
     @property
-    def needs_folds(self) -> bool:
-        """Whether rows are to be held out."""
-        return self.criterion == "soft" and self.is_exact and not self.bound
+    def folds(self) -> str | None:
+        """Whether rows are to be held out: as for `prepare_data`."""
+        needed = self.criterion == "soft" and self.is_exact and not self.bound
+        return "needed" if needed else None
 
     def criterion_for(self, moments: GroupMoments | None = None) -> FairnessCriterion:
         """The criterion, for these groups where bounds name some."""

@@ -132,7 +132,7 @@ class PreparedTable:
     rows: Array | None = None
     groups: dict[str, Any] | None = None
     moments: GroupMoments | None = None
-    folds: bool = False
+    folds: str | None = None
     regrouping: Regrouping | None = None
     learned: tuple[ColumnOutcome, ...] = ()
     tally: Tally = field(default_factory=Tally)
@@ -178,7 +178,7 @@ class PreparedTable:
                 missing_labels=self.options.missing_labels,
                 groups=groups,
                 reduce_wide=reduce_wide,
-                folds="needed" if self.folds else None,
+                folds=self.folds,
             )
 
     def batches(self, doing: str, columns: Sequence[str] = ()) -> Iterator[tuple[Any, Array]]:
@@ -201,7 +201,7 @@ def prepare_table(
     *,
     carry: Sequence[str] = (),
     whole: bool = False,
-    folds: bool = False,
+    folds: str | None = None,
     kept: bool = False,
 ) -> PreparedTable:
     """Learn how to prepare a table, and do it.

@@ -20,9 +20,20 @@ from fairpca.problem import NO_VARIANCE, Problem
 
 
 class FoldProblems:
-    """The parts of groups that lie in one fold each, and problems of all folds but one."""
+    """The parts of groups that lie in one fold each, and problems of all folds but one.
 
-    def __init__(self, cells: GroupMoments, groups: str | None, problem: Problem) -> None:
+    Large groups are in all training problems and judged by all their rows, as their in-sample
+    losses are nearly right, unless `hold_out_large` is set.
+    """
+
+    def __init__(
+        self,
+        cells: GroupMoments,
+        groups: str | None,
+        problem: Problem,
+        *,
+        hold_out_large: bool = False,
+    ) -> None:
         self._cells, self._problem = cells, problem
         plain = labels_without_folds(cells.labels)
         orders = of_groups(cells.group_names, cells.group_orders)["group_orders"]
@@ -31,6 +42,8 @@ class FoldProblems:
         parts = np.eye(len(plain), dtype=bool) if parts is None else parts
         self._members = parts[:, self._group_of]
         self._fold = np.array([int(label[-1]) for label in cells.labels])  # type: ignore[index]
+        if hold_out_large:
+            return
         # Groups that are large are not held out, whether they were divided or not.
         squares = cells.weight**2 / cells.effective_count
         weight = np.bincount(self._group_of, cells.weight)
@@ -82,6 +95,12 @@ class FoldProblems:
         )
         criterion = problem.criterion.for_groups(problem, some)
         return replace(problem, moments=moments, criterion=criterion)
+
+    def training_cells(self, fold: int) -> GroupMoments:
+        """The moments by group and fold of all rows but those of a fold."""
+        kept = np.flatnonzero(self._fold != fold)
+        labels = [self._cells.labels[i] for i in kept]
+        return self._cells.united(labels, np.eye(len(self._fold), dtype=bool)[kept])
 
     def centers(self, training: Problem) -> Array:
         """From where each group's held-out rows are measured; (k, d).

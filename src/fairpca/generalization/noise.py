@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from fairpca._linalg.types import Array
 from fairpca.criteria import Criterion, SoftMinMax
-from fairpca.folds import N_FOLDS, are_large
+from fairpca.folds import are_large
 from fairpca.generalization.cross_fit import FoldProblems, known_basis
 from fairpca.group_table import HeldOut
 from fairpca.measures import Measure
@@ -25,7 +25,8 @@ from fairpca.solution import Solution
 
 _ENOUGH = 5
 """Rows for each column from which the bias falls as one over the number of rows, so that the biases
-of n rows in sample and of 4/5 n rows held out cancel with weights of 5/9 and 4/9."""
+of n rows in sample and of 4/5 n rows held out cancel with weights of 5/9 and 4/9 (there are five
+folds, unless some of them are held out already)."""
 
 _LEAST_TEMPERATURE = 0.02
 """Share of the worst-off group's excess over the mean that the temperature has at least."""
@@ -110,14 +111,14 @@ class SamplingNoise:
             shares.append(folds.share(fold))
         measures, share = np.array(per_fold) / unit, np.array(shares)
         deviations = measures - share * measures.sum(axis=0)
-        variances = N_FOLDS / (N_FOLDS - 1) * np.square(deviations).sum(axis=0)
+        n_folds = len(folds.numbers)
+        variances = n_folds / max(n_folds - 1, 1) * np.square(deviations).sum(axis=0)
         n = moments.effective_count
         folded = ~folds.not_held_out
         # Few folds know a variance badly: all groups' together, by the number of rows, better.
         pooled = float((n * variances)[folded].mean()) / n if folded.any() else np.zeros(len(n))
         variances = np.maximum.reduce([variances, np.where(folded, pooled, 0.0), normal])
-        most = N_FOLDS / (2 * N_FOLDS - 1)
-        part = np.where(n >= _ENOUGH * moments.n_features, most, 0.5)
+        part = in_sample_part(moments, n_folds)
         own_losses = part * in_sample + (1.0 - part) * np.maximum(own_held_out, in_sample)
         return cls(problem, folds, own_losses, unit * np.sqrt(variances), pca_losses)
 
@@ -161,6 +162,15 @@ class SamplingNoise:
             basis = known_basis(training, basis)
             losses += folds.traces(fold, centers) - folds.kept(fold, basis, centers)
         return HeldOut(self.pca_losses, losses, self.own_losses)
+
+
+def in_sample_part(moments: GroupMoments, n_folds: int) -> Array:
+    """The weight of what groups lose in sample with their own PCA, beside held out; (k,).
+
+    The weighted mean is nearly without bias.
+    """
+    many = moments.effective_count >= _ENOUGH * moments.n_features
+    return np.where(many, n_folds / (2 * n_folds - 1), 0.5)
 
 
 def _normal_variances(problem: Problem, unit: float) -> Array:

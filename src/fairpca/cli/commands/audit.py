@@ -151,7 +151,7 @@ def audit(
         dimension = parse_dimension(n_components)
         check_report(report, choices, table, force=force)
         whole = report is not None
-        prepared = prepare_table(table, how, whole=whole, kept=whole, folds=choices.needs_folds)
+        prepared = prepare_table(table, how, whole=whole, kept=whole, folds=choices.folds)
         fair = fit_fair(prepared, dimension, choices)
         if report is not None:
             with saying_nothing():  # its warnings are those of the fit

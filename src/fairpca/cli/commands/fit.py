@@ -86,7 +86,7 @@ def fit(
         how,
         carry=carry,
         whole=report is not None,
-        folds=choices.needs_folds,
+        folds=choices.folds,
         kept=model is not None or report is not None,
     )
     preparation = prepared.preparation
