@@ -23,7 +23,7 @@ from fairpca._linalg.krylov import Pairs, all_pairs, confirmed_pairs, found_pair
 from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
 from fairpca.criteria import CLOSED_GAP
-from fairpca.problem import Problem, group_matrices
+from fairpca.problem import Problem
 
 EXPENSIVE = 120
 """Columns beyond which eigenproblems, and so every start, are expensive."""
@@ -133,7 +133,7 @@ class Forms:
     @classmethod
     def restricted(cls, problem: Problem, matrices: Sequence[Any]) -> Forms:
         """The forms of a problem with other matrices, in the library that its own are in."""
-        backend, affine = group_matrices(problem).backend, problem.affine
+        backend, affine = problem.group_matrices.backend, problem.affine
         parts = zip(matrices, affine.units, strict=True)
         stack = backend.xp.stack([m if unit == 1.0 else m / float(unit) for m, unit in parts])
         return cls(stack, affine.constants, affine.loss_weights, problem.n_components, backend)
@@ -311,7 +311,7 @@ class SearchSpace(WholeSpace):
     is_wide = False
 
     def __init__(self, problem: Problem) -> None:
-        self._problem, self._matrices = problem, group_matrices(problem)
+        self._problem, self._matrices = problem, problem.group_matrices
         self.n_eigen, self.effort = problem.n_groups + 1, Effort()
         self._backend = self._matrices.backend
         self._basis = self._backend.put(problem.least_loss_basis)
