@@ -112,9 +112,7 @@ class Problem:
         check_choice("centering", self.centering, CENTERINGS)
         r, d, n_groups = self.n_components, moments.n_features, len(moments.labels)
         if not (isinstance(r, Integral) and 1 <= r <= d):
-            raise ValueError(
-                f"n_components must be from 1 to the number of columns, {d}, got {r}."
-            )
+            raise ValueError(f"n_components must be from 1 to the number of columns, {d}, got {r}.")
         if self.centering == "group" and moments.n_partitions > 1:
             raise ValueError(
                 "Groups that overlap have no total loss with centering='group', as a row has no "
@@ -130,7 +128,7 @@ class Problem:
             criterion=criterion,
             own_bases=None if own is None else checked_bases(own, (n_groups, d, r)),
             n_groups=n_groups,
-            is_large=krylov.is_large(d, r),
+            is_large=d > krylov.FEW_COLUMNS and krylov.is_large(d, r),
             weights=weights,
         )
 
