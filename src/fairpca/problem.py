@@ -158,12 +158,12 @@ class Problem:
         # 1. All rows: ordinary PCA, unless losses are measured from the groups' own means.
         values, vectors = matrices.leading(self.weights, r)
         graded = None
-        given = self.own_bases is not None or self.measured_by is not None
-        if not given and r < moments.n_features <= _MOST_GRADED:
-            if float(values[r:].sum()) < _GRADED * float(values.sum()):
-                sums = np.asarray(moments.scatter), offsets, moments.weight
-                graded = GradedLosses.of_scatters(*sums, r, self.aggregation, self.centering)
-                values, vectors = graded.eigenpairs(self.weights, vectors)
+        lost, all_of_it = float(values[r:].sum()), float(values.sum())
+        is_graded = r < moments.n_features <= _MOST_GRADED and lost < _GRADED * all_of_it
+        if is_graded and self.own_bases is None and self.measured_by is None:
+            sums = np.asarray(moments.scatter), offsets, moments.weight
+            graded = GradedLosses.of_scatters(*sums, r, self.aggregation, self.centering)
+            values, vectors = graded.eigenpairs(self.weights, vectors)
         basis = pca = vectors[:, :r]
         if self.centering != "global":
             pca = replace(self, centering="global", own_bases=None).least_loss_basis
@@ -329,7 +329,7 @@ class Problem:
         return float(most) - kept
 
     def remember_bound(self, inner: Array, bound: float) -> None:
-        """Remember the most that ``sum_i inner_i * A_i`` keeps: with many columns a proof is dear."""
+        """Remember the most that ``sum_i inner_i * A_i`` keeps, where a proof is dear."""
         self._proven.append((inner.copy(), bound))
 
     def dual_bound(

@@ -120,6 +120,8 @@ class Forms:
     backend: Backend = NUMPY
     size: float | None = None
     """What rounding errors and steps are relative to, if not the largest trace."""
+    seen: list[Any] = field(default_factory=list, init=False)
+    """What a root-find for two groups has seen, by weight."""
     _spectra: dict[bytes, Spectrum] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -257,6 +259,9 @@ class WholeSpace:
 
     is_whole = True
 
+    minmax_measures: Array | None = None
+    """Measures of the best subspace found for "minmax", which knows no tolerance."""
+
     def __init__(self, problem: Problem) -> None:
         self.n_eigen = problem.n_groups + 1
         self.forms = Forms.from_problem(problem)
@@ -290,8 +295,7 @@ class WholeSpace:
 
         Or, in a part of it, so that it `suffices`.
         """
-        with threads_for(self.forms.d):
-            dual = solve_in(self.forms)
+        dual = solve_in(self.forms)
         self.n_eigen += dual.n_eigen
         return dual
 
@@ -338,7 +342,8 @@ class SearchSpace(WholeSpace):
         """Solve a dual problem so that its solution is exact in the whole space, or `suffices`."""
         polishing = _POLISHING_ROUNDS
         for left in reversed(range(_MAX_ROUNDS)):
-            dual = super().solve(solve_in)
+            with threads_for(self.forms.d):
+                dual = super().solve(solve_in)
             if self.effort.is_over() or (suffices is not None and suffices(dual)):
                 break
             polished = self._grow(dual, may_polish=polishing > 0) if left else None

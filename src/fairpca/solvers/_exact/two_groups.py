@@ -11,7 +11,7 @@ docs/exact_solver.md, section 12.
 """
 
 from bisect import insort
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +20,7 @@ from scipy.optimize import brentq
 
 from fairpca._linalg.dense import Geodesic
 from fairpca._linalg.types import Array
+from fairpca.measures import EPS
 from fairpca.problem import Problem
 from fairpca.solvers._exact.dual import VALUE_ROUNDING
 from fairpca.solvers._exact.space import Forms, WholeSpace
@@ -57,39 +58,6 @@ class _Point:
     curvature: float
     """Derivative of the slope; zero when it is not known."""
 
-    def above(self, target: float) -> tuple[float, float]:
-        """Value and slope of the dual minus ``target * w``, of which the maximum is wanted."""
-        return self.dual - target * self.w, self.slope - target
-
-
-@dataclass(eq=False)
-class SeenWeights:
-    """Weights that were tried for one tolerance, to bracket the root for the next.
-
-    What was found holds for the forms that it was found with, and is forgotten with others.
-    """
-
-    _forms: Forms | None = None
-    middle: _Point | None = None
-    _points: list[_Point] = field(default_factory=list)
-
-    def look_at(self, forms: Forms) -> None:
-        """Forget what was found with other forms."""
-        if self._forms is not forms:
-            self._forms, self.middle, self._points = forms, None, []
-
-    def add(self, point: _Point) -> None:
-        """Remember a point, by its weight."""
-        insort(self._points, point, key=lambda known: known.w)
-
-    def bracket(self, target: float) -> tuple[_Point, _Point] | None:
-        """Neighbours between which the slope falls to the target, if any."""
-        # In this order the slopes fall, up to rounding where eigenvalues cross.
-        for low, high in pairwise(self._points):
-            if low.slope > target >= high.slope:
-                return low, high
-        return None
-
 
 def has_root(problem: Problem) -> bool:
     """Whether this is solved by a root-find: two groups, each with a disparity of 0 of its own."""
@@ -98,80 +66,79 @@ def has_root(problem: Problem) -> bool:
     return problem.n_groups == 2 and plain and goal.has_root
 
 
-def solve_two_groups(
-    problem: Problem, space: WholeSpace, seen: SeenWeights | None = None
-) -> TwoGroupResult:
+def solve_two_groups(problem: Problem, space: WholeSpace) -> TwoGroupResult:
     """Find the least total loss with ``|E_1 - E_2| <= tolerance``; min-max has the same optimum.
 
-    What was `seen` on the way to other tolerances is used again. Returns weights of the dual, which
-    sum to 1 for min-max and otherwise to the sum of the problem's.
+    Returns weights of the dual, which sum to 1 for min-max and otherwise to the sum of the
+    problem's.
     """
     values, vectors = problem.total_eigenpairs
-    # The eigenpairs of the total matrix, if all are known, save a computation.
-    all_known = space.is_whole and len(values) == problem.moments.n_features
-    total = None
-    if all_known and problem.graded_losses is None:
-        total = values / problem.affine.loss_unit, vectors
-    seen = SeenWeights() if seen is None else seen
+    known = None
+    if space.is_whole and vectors.shape[1] == len(vectors) and problem.graded_losses is None:
+        # The eigenpairs of the total matrix save a computation.
+        known = values / float(problem.affine.weights.sum()), vectors
+    first, second = problem.own_subspaces
 
     def solve_in(forms: Forms) -> TwoGroupResult:
-        first, second = problem.own_subspaces
         own = (space.lower(first), space.lower(second))
-        return _find_root(forms, problem.goal.tolerance, own, total, seen)
+        return _find_root(forms, problem.goal.tolerance, own, known)
 
     found = space.solve(solve_in)
-    loss_weights = problem.goal.minimises_loss
-    return found if loss_weights else replace(found, weights=found.weights / found.weights.sum())
+    if problem.goal.minimises_loss:
+        return found
+    return replace(found, weights=found.weights / found.weights.sum())
 
 
 def _find_root(
     forms: Forms,
     tolerance: float,
     own_bases: tuple[Array, Array],
-    total: tuple[Array, Array] | None,
-    seen: SeenWeights,
+    known: tuple[Array, Array] | None,
 ) -> TwoGroupResult:
-    size = float(forms.weights.sum())
-    known = None if total is None else (total[0] / size, total[1])
-    seen.look_at(forms)
-    middle, n_eigen = seen.middle, 0
-    if middle is None:
-        middle = seen.middle = _evaluate(forms, float(forms.weights[0]) / size, known)
-        n_eigen = 1 if known is None else 0
+    """The weight at which the slope is within the tolerance, and a subspace that it is optimal for.
+
+    What was found for other tolerances, with the same forms, brackets the root for this one.
+    """
+    size, n_eigen = float(forms.weights.sum()), 0
+    if not forms.seen:
+        # At 0 and 1 a group's own subspace is optimal, which is known already.
+        for w, basis in ((0.0, own_bases[1]), (1.0, own_bases[0])):
+            measures = forms.measures(basis)
+            dual, slope = float(measures[int(w == 0.0)]), float(measures[0] - measures[1])
+            forms.seen.append(_Point(w, basis, dual, slope, 0.0))
+        forms.seen.insert(1, _evaluate(forms, float(forms.weights[0]) / size, known))
+        n_eigen = int(known is None)
+    middle = next(point for point in forms.seen if point.w == float(forms.weights[0]) / size)
     if abs(middle.slope) <= tolerance:
         return TwoGroupResult(middle.basis, forms.weights, n_eigen)
     target = tolerance if middle.slope > 0 else -tolerance
-    bracket = seen.bracket(target)
-    if bracket is None:
-        if middle.slope > 0:
-            bracket = middle, _at_end(forms, 1.0, own_bases[0])
-        else:
-            bracket = _at_end(forms, 0.0, own_bases[1]), middle
-        for point in bracket:
-            seen.add(point)
-    low, high = bracket
+    # In this order the slopes fall, up to rounding where eigenvalues cross.
+    brackets = (ends for ends in pairwise(forms.seen) if ends[0].slope > target >= ends[1].slope)
+    ends = (middle, forms.seen[-1]) if middle.slope > 0 else (forms.seen[0], middle)
+    low, high = next(brackets, ends)
+    tried, last_width = [low, high], 2.0
     small = _SLOPE_TOLERANCE * forms.scale
-    last_width = 2.0
-    tried = [low, high]
     for step in range(_MAX_STEPS):
         best = min((low, high), key=lambda point: abs(point.slope - target))
-        if abs(best.slope - target) <= small or _is_kink(low, high, target, forms.scale):
+        crossing, room = _tangents(low, high, target)
+        is_kink = high.w - low.w <= 4 * EPS or room <= VALUE_ROUNDING * forms.scale
+        if abs(best.slope - target) <= small or is_kink:
             break
         other = next(point for point in reversed(tried) if point is not best)
-        w = _next_weight(low, high, best, other, target)
+        w = _next_weight(low, high, best, other, target, crossing)
         if step % _CHECKED_STEPS == _CHECKED_STEPS - 1:
             if high.w - low.w > last_width / 2:
                 w = (low.w + high.w) / 2
             last_width = high.w - low.w
         point = _evaluate(forms, w)
         tried.append(point)
-        seen.add(point)
+        insort(forms.seen, point, key=lambda seen: seen.w)
         n_eigen += 1
         low, high = (point, high) if point.slope > target else (low, point)
     basis = best.basis
     if abs(best.slope - target) > small:
         basis = _cross(forms, low.basis, high.basis, target)
-    top = max((low, high), key=lambda point: point.above(target)[0])
+    top = max((low, high), key=lambda point: point.dual - target * point.w)
     return TwoGroupResult(basis, size * np.array([top.w, 1.0 - top.w]), n_eigen)
 
 
@@ -198,52 +165,39 @@ def _evaluate(forms: Forms, w: float, known: tuple[Array, Array] | None = None) 
     )
 
 
-def _at_end(forms: Forms, w: float, basis: Array) -> _Point:
-    """The point w = 0 or 1, where a group's own subspace is optimal and known already."""
-    first, second = forms.measures(basis)
-    dual = float(first) if w == 1.0 else float(second)  # zero up to rounding
-    return _Point(w, basis, dual, float(first - second), 0.0)
+def _tangents(low: _Point, high: _Point, target: float) -> tuple[float, float]:
+    """Where the tangents at both ends meet, and how much larger than there the dual can be inside.
+
+    Of the dual minus ``target * w``, of which the maximum is wanted.
+    """
+    at_low, at_high = low.dual - target * low.w, high.dual - target * high.w
+    rise, fall, width = low.slope - target, high.slope - target, high.w - low.w
+    w = low.w + width / 2
+    if rise > fall:  # else both ends lie within rounding of the target
+        w = low.w + (at_high - at_low - fall * width) / (rise - fall)
+    inside = min(max(w, low.w), high.w)
+    return w, at_low + rise * (inside - low.w) - max(at_low, at_high)
 
 
-def _next_weight(low: _Point, high: _Point, best: _Point, other: _Point, target: float) -> float:
+def _next_weight(
+    low: _Point, high: _Point, best: _Point, other: _Point, target: float, crossing: float
+) -> float:
     """The first of these that stays inside the bracket.
 
     From the best and the last other point, the weight as a cubic polynomial of the slope; Newton's
     step; where the tangents of the bracket's ends meet; its middle.
     """
+    steps = [crossing]
     if best.curvature < 0:
-        steps = [best.w - (best.slope - target) / best.curvature]
+        steps.insert(0, best.w - (best.slope - target) / best.curvature)
         if other.curvature < 0 and other.slope != best.slope:
-            steps.insert(0, _cubic(best, other, target))
-        for w in steps:
-            if low.w < w < high.w:
-                return w
-    w = _tangents_meet(low, high, target)
-    return w if low.w < w < high.w else (low.w + high.w) / 2
-
-
-def _cubic(best: _Point, other: _Point, target: float) -> float:
-    """The weight for a slope, by the polynomial with the weights and derivatives of two points."""
-    width, secant = other.slope - best.slope, other.w - best.w
-    t = (target - best.slope) / width
-    here, there = width / best.curvature - secant, width / other.curvature - secant
-    return best.w + t * secant + t * (1.0 - t) * ((1.0 - t) * here - t * there)
-
-
-def _tangents_meet(low: _Point, high: _Point, target: float) -> float:
-    (at_low, rise), (at_high, fall) = low.above(target), high.above(target)
-    if not rise > fall:  # both ends lie within rounding of the target
-        return (low.w + high.w) / 2
-    return low.w + (at_high - at_low - fall * (high.w - low.w)) / (rise - fall)
-
-
-def _is_kink(low: _Point, high: _Point, target: float, scale: float) -> bool:
-    """Whether the tangents at both ends leave no room for a larger dual value at either end."""
-    if high.w - low.w <= 4 * np.finfo(float).eps:
-        return True
-    w = min(max(_tangents_meet(low, high, target), low.w), high.w)
-    (at_low, rise), (at_high, _) = low.above(target), high.above(target)
-    return at_low + rise * (w - low.w) - max(at_low, at_high) <= VALUE_ROUNDING * scale
+            # By the polynomial with the weights and derivatives of both points.
+            width, secant = other.slope - best.slope, other.w - best.w
+            t = (target - best.slope) / width
+            here, there = width / best.curvature - secant, width / other.curvature - secant
+            bend = (1.0 - t) * ((1.0 - t) * here - t * there)
+            steps.insert(0, best.w + t * secant + t * bend)
+    return next((w for w in steps if low.w < w < high.w), (low.w + high.w) / 2)
 
 
 def _cross(forms: Forms, low: Array, high: Array, target: float) -> Array:
