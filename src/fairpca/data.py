@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _get_feature_names
 
-from fairpca._linalg.backends import cluster_library, device_library, to_host
-from fairpca._linalg.dense import eigh_descending
+from fairpca._linalg.backends import NUMPY, cluster_library, device_library, to_host
 from fairpca._linalg.types import Array
 from fairpca.exceptions import warn_user
 from fairpca.folds import in_folds, in_needed_folds
@@ -118,7 +117,7 @@ class GroupedData:
 
     def numerical_rank(self) -> int:
         """Dimensions along which the rows vary by more than rounding, but at least 1."""
-        values, _ = eigh_descending(self.moments.total_covariance())
+        values, _ = NUMPY.eigh(self.moments.total_covariance())
         level = values[0] * self.n_features * np.finfo(float).eps
         return max(int((values > level).sum()), 1)
 

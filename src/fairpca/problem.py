@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairpca._linalg import krylov
-from fairpca._linalg.dense import DenseMatrices, checked_bases, complement, completed
+from fairpca._linalg.backends import NUMPY
+from fairpca._linalg.dense import DenseMatrices, checked_bases, completed
 from fairpca._linalg.device import scatter_matrices
 from fairpca._linalg.graded import GradedLosses
 from fairpca._linalg.types import Array, GroupMatrices
@@ -223,7 +224,7 @@ class Problem:
         """Reconstruction loss of each group, with the digits that it has; (k,)."""
         if self.graded_losses is None or retention is not None:
             return np.maximum(self.traces - self.kept(basis, retention), 0.0)
-        return self.graded_losses.losses(complement(basis)[1])
+        return self.graded_losses.losses(NUMPY.complement(basis)[1])
 
     def with_criterion(self, criterion: str | Criterion) -> Problem:
         """The same problem with another criterion; what was computed is shared."""
@@ -300,7 +301,7 @@ class Problem:
         """How far rounding can move the measures."""
         if self.graded_losses is None:
             return 16 * EPS * float(self.affine.sizes.max())
-        errors = self.graded_losses.rounding(complement(self.least_loss_basis)[1])
+        errors = self.graded_losses.rounding(NUMPY.complement(self.least_loss_basis)[1])
         return float((errors / self.affine.units).max())
 
     def least_weighted(self, weights: Array, start: Array | None = None) -> float:

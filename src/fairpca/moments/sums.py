@@ -21,8 +21,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from fairpca._linalg.backends import device_library, namespace, to_host
+from fairpca._linalg.dense import QUICK_COLUMNS, column_products
 from fairpca._linalg.device import DeviceStack, diagonals
-from fairpca._linalg.products import FEW_COLUMNS, column_products
 from fairpca._linalg.threads import blas_threads, one_blas_thread
 from fairpca._linalg.types import Array
 from fairpca.folds import in_folds, in_needed_folds
@@ -119,7 +119,7 @@ class _Sums:
 
 def _largest(X: Any, codes: Codes, k: int) -> int | None:
     """The group that has most rows, if it pays to subtract and every row is in a group."""
-    if k == 1 or X.shape[1] > FEW_COLUMNS or X.shape[0] == 0:
+    if k == 1 or X.shape[1] > QUICK_COLUMNS or X.shape[0] == 0:
         return None
     if k <= _FEW_GROUPS:
         counts = [np.count_nonzero(codes == group) for group in range(k)]
@@ -177,7 +177,7 @@ def _pass(
     n_threads = worker_threads(d) if n * d >= _THREADED_VALUES else 1
     summed = partial(_sum_rows, X, codes, weights, shift, largest)
     if n_threads == 1:
-        with one_blas_thread() if d <= FEW_COLUMNS else nullcontext():
+        with one_blas_thread() if d <= QUICK_COLUMNS else nullcontext():
             sums = summed(0, n)
     else:
         ends = np.linspace(0, n, n_threads + 1).astype(int).tolist()
@@ -208,11 +208,11 @@ def _sum_rows(
     k, d = shift.shape
     count, weight, second = np.zeros(k, np.int64), np.zeros(k), np.zeros((k, d, d))
     sums = _Sums(shift, count, weight, np.zeros((k, d)), second, np.zeros((k, d)))
-    step = max((_FEW_COLUMNS_BYTES if d <= FEW_COLUMNS else _BLOCK_BYTES) // (8 * d), 3 * d)
+    step = max((_FEW_COLUMNS_BYTES if d <= QUICK_COLUMNS else _BLOCK_BYTES) // (8 * d), 3 * d)
     shifted, sparse = bool(shift.any()), scipy.sparse.issparse(X)
     product = np.empty((d, d))
     # Columns that lie together are summed as they are.
-    by_columns = not sparse and d <= FEW_COLUMNS and X.size >= _BY_COLUMNS
+    by_columns = not sparse and d <= QUICK_COLUMNS and X.size >= _BY_COLUMNS
     by_columns = by_columns and X.flags.fnc and X.dtype == np.float64
     buffer = np.empty((min(step, stop - start), d), order="F" if by_columns else "C")
     ordered, ones = buffer if k == 1 or by_columns else np.empty_like(buffer), np.ones(len(buffer))

@@ -17,7 +17,6 @@ import numpy as np
 import scipy.linalg
 
 from fairpca._linalg.backends import NUMPY, Backend
-from fairpca._linalg.dense import complement
 from fairpca._linalg.graded import GradedBackend, GradedLosses
 from fairpca._linalg.krylov import Pairs, all_pairs, confirmed_pairs, found_pairs, proven_pairs
 from fairpca._linalg.threads import threads_for
@@ -127,7 +126,7 @@ class Forms:
     @classmethod
     def from_problem(cls, problem: Problem) -> Forms:
         """The forms of a problem; nothing is copied unless the measure has units."""
-        affine, matrices = problem.affine, problem.matrices
+        affine, matrices = problem.affine, problem.group_matrices.stack
         if (affine.units != 1.0).any():
             matrices = matrices / affine.units[:, None, None]
         return cls(matrices, affine.constants, affine.loss_weights, problem.n_components)
@@ -467,11 +466,11 @@ class LeftOutSpace(WholeSpace):
 
     def lift(self, basis: Array) -> Array:
         """What is kept where this is left out, in the coordinates of the whole space."""
-        return np.asarray(self._turn @ complement(basis)[1])
+        return np.asarray(self._turn @ NUMPY.complement(basis)[1])
 
     def lower(self, basis: Array) -> Array:
         """What is left out where this is kept, in the coordinates of the search."""
-        return complement(self._turn.T @ basis)[1]
+        return NUMPY.complement(self._turn.T @ basis)[1]
 
 
 def search_space(problem: Problem) -> WholeSpace:

@@ -12,6 +12,7 @@ docs/exact_solver.md, section 12.
 
 from bisect import insort
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -72,40 +73,29 @@ def solve_two_groups(problem: Problem, space: WholeSpace) -> TwoGroupResult:
     Returns weights of the dual, which sum to 1 for min-max and otherwise to the sum of the
     problem's.
     """
-    values, vectors = problem.total_eigenpairs
-    known = None
-    if space.is_whole and vectors.shape[1] == len(vectors) and problem.graded_losses is None:
-        # The eigenpairs of the total matrix save a computation.
-        known = values / float(problem.affine.weights.sum()), vectors
-    first, second = problem.own_subspaces
-
-    def solve_in(forms: Forms) -> TwoGroupResult:
-        own = (space.lower(first), space.lower(second))
-        return _find_root(forms, problem.goal.tolerance, own, known)
-
-    found = space.solve(solve_in)
+    found = space.solve(partial(_find_root, problem, space))
     if problem.goal.minimises_loss:
         return found
     return replace(found, weights=found.weights / found.weights.sum())
 
 
-def _find_root(
-    forms: Forms,
-    tolerance: float,
-    own_bases: tuple[Array, Array],
-    known: tuple[Array, Array] | None,
-) -> TwoGroupResult:
+def _find_root(problem: Problem, space: WholeSpace, forms: Forms) -> TwoGroupResult:
     """The weight at which the slope is within the tolerance, and a subspace that it is optimal for.
 
     What was found for other tolerances, with the same forms, brackets the root for this one.
     """
-    size, n_eigen = float(forms.weights.sum()), 0
+    tolerance, size, n_eigen = problem.goal.tolerance, float(forms.weights.sum()), 0
     if not forms.seen:
         # At 0 and 1 a group's own subspace is optimal, which is known already.
-        for w, basis in ((0.0, own_bases[1]), (1.0, own_bases[0])):
+        first, second = map(space.lower, problem.own_subspaces)
+        for w, basis in ((0.0, second), (1.0, first)):
             measures = forms.measures(basis)
             dual, slope = float(measures[int(w == 0.0)]), float(measures[0] - measures[1])
             forms.seen.append(_Point(w, basis, dual, slope, 0.0))
+        known, (values, vectors) = None, problem.total_eigenpairs
+        if space.is_whole and vectors.shape[1] == len(vectors) and problem.graded_losses is None:
+            # The eigenpairs of the total matrix save a computation.
+            known = values / float(problem.affine.weights.sum()), vectors
         forms.seen.insert(1, _evaluate(forms, float(forms.weights[0]) / size, known))
         n_eigen = int(known is None)
     middle = next(point for point in forms.seen if point.w == float(forms.weights[0]) / size)
@@ -203,10 +193,16 @@ def _next_weight(
 def _cross(forms: Forms, low: Array, high: Array, target: float) -> Array:
     """The point on the geodesic between two subspaces where the slope has its wanted value."""
     path = Geodesic(low, high)
+    turned, normal = forms.images(path.start), forms.images(path.normal)
+    turned, normal = (forms.backend.host(part[0] - part[1]) for part in (turned, normal))
+    # What the first group keeps more than the second, as each column turns towards its normal.
+    sides = (path.start, turned), (path.start, normal), (path.normal, normal)
+    here, between, there = (np.einsum("ia,ia->a", one, other) for one, other in sides)
+    apart = float(forms.constants[0] - forms.constants[1]) - target
 
     def excess(t: float) -> float:
-        first, second = forms.measures(path(t))
-        return float(first - second) - target
+        c, s = np.cos(t * path.angles), np.sin(t * path.angles)
+        return apart - float((c * c * here + 2.0 * c * s * between + s * s * there).sum())
 
     start, end = excess(0.0), excess(1.0)
     if start <= 0 or end >= 0:  # both ends lie within rounding of the target
