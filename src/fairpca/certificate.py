@@ -448,7 +448,7 @@ def certify(
             problem.graded_losses is None and max(spread, size) <= _NOTHING * rounding_of_measures
         )
         stated_spread = 0.0 if zero else spread
-    plain = goal.measured.baseline == "own" and problem.measured_by is None
+    plain = goal.measured.is_disparity and problem.measured_by is None
     means = problem.aggregation == "mean" and problem.centering == "global"
     return Certificate(
         status=status,

@@ -587,7 +587,7 @@ class SoftMinMax(Criterion):
     """
 
     name = "soft"
-    resumes = True
+    resumes = has_root = True
     findings: ClassVar[dict[str, str]] = {
         "optimal": "Proven optimal: the soft maximum of the groups' {plural} is {at_most}, and no "
         "subspace of this dimension has a smaller one.",

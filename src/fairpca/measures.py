@@ -40,6 +40,11 @@ class Measure:
     relative: bool
 
     @property
+    def is_disparity(self) -> bool:
+        """Whether it is measured from the group's own best subspace."""
+        return self.baseline == "own"
+
+    @property
     def is_kept(self) -> bool:
         """Whether more of it is better; it then has a minus sign."""
         return self.baseline == "none"
@@ -135,7 +140,7 @@ class AffineMeasure:
         constants = {"own": own_gains, "all": traces, "none": nothing}[measure.baseline]
         if given is not None:
             constants, units = given
-        plain = measure.baseline == "own" and given is None
+        plain = measure.is_disparity and given is None
         offsets = traces - constants
         scale = float(weights @ (traces / units))
         if lost is not None:

@@ -516,7 +516,7 @@ class ExactRun:
     def _compared(self, found: CertifiedBasis) -> CertifiedBasis:
         """Add a subspace in which nobody is worse off, if minimising the largest finds one."""
         certificate = found.certificate
-        if certificate.goal != "equal":
+        if not isinstance(self.problem.goal, Equal):
             return found
         positive = (self.problem.affine.weights + certificate.multipliers > 0).all()
         if certificate.status == "optimal" and positive:
@@ -627,7 +627,7 @@ def _solve_in_safe_unit(
 
 def with_minmax(problem: Problem, certificate: Certificate, better: Array | None) -> Certificate:
     """The certificate, with measures in which nobody is worse off and some are better off."""
-    if better is None or certificate.goal != "equal":
+    if better is None or not isinstance(problem.goal, Equal):
         return certificate
     gains, level = certificate.measures - better, problem.negligible_spread
     if gains.min() < -level or gains.max() <= _CLEAR_GAIN * level:

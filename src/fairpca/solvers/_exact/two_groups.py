@@ -6,8 +6,9 @@ function ``g(w) = w c_1 + (1 - w) c_2 - sum of the r largest eigenvalues`` is co
 optimal for its w, is globally optimal. At w = 0 the slope is not negative (the second group has
 its own best subspace), at w = 1 not positive: a root is always bracketed. Where an eigenvalue
 crossing makes the slope jump across the wanted value, the subspaces on both sides are optimal for
-the same w, and so is every point of the geodesic between them; one of them has the wanted value:
-docs/exact_solver.md, section 12.
+the same w, and so is every point of the geodesic between them; one of them has the wanted value.
+A soft maximum adds a cost to the dual, temperature times the divergence of w from the first group's
+share of the total loss, so that the wanted value depends on w: docs/exact_solver.md, section 12.
 """
 
 from bisect import insort
@@ -18,9 +19,11 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import expit
 
 from fairpca._linalg.dense import Geodesic
 from fairpca._linalg.types import Array
+from fairpca.criteria import SoftMinMax
 from fairpca.measures import EPS
 from fairpca.problem import Problem
 from fairpca.solvers._exact.dual import VALUE_ROUNDING
@@ -61,17 +64,17 @@ class _Point:
 
 
 def has_root(problem: Problem) -> bool:
-    """Whether this is solved by a root-find: two groups, each with a disparity of 0 of its own."""
+    """Whether this is solved by a root-find: two groups, and a root that is surely bracketed."""
     goal = problem.goal
-    plain = goal.measure == "disparity" and problem.measured_by is None
-    return problem.n_groups == 2 and plain and goal.has_root
+    plain = goal.measured.is_disparity and problem.measured_by is None
+    return problem.n_groups == 2 and goal.has_root and (plain or isinstance(goal, SoftMinMax))
 
 
 def solve_two_groups(problem: Problem, space: WholeSpace) -> TwoGroupResult:
     """Find the least total loss with ``|E_1 - E_2| <= tolerance``; min-max has the same optimum.
 
-    Returns weights of the dual, which sum to 1 for min-max and otherwise to the sum of the
-    problem's.
+    Of a soft maximum the optimum. Returns weights of the dual, which for these two sum to 1 and
+    otherwise to the sum of the problem's.
     """
     found = space.solve(partial(_find_root, problem, space))
     if problem.goal.minimises_loss:
@@ -84,21 +87,30 @@ def _find_root(problem: Problem, space: WholeSpace, forms: Forms) -> TwoGroupRes
 
     What was found for other tolerances, with the same forms, brackets the root for this one.
     """
-    tolerance, size, n_eigen = problem.goal.tolerance, float(forms.weights.sum()), 0
+    goal, size, n_eigen = problem.goal, float(forms.weights.sum()), 0
+    tolerance, share = goal.tolerance, float(forms.weights[0]) / size
+    soft = float(goal.temperature or 0.0) if isinstance(goal, SoftMinMax) else 0.0
     if not forms.seen:
-        # At 0 and 1 a group's own subspace is optimal, which is known already.
-        first, second = map(space.lower, problem.own_subspaces)
-        for w, basis in ((0.0, second), (1.0, first)):
-            measures = forms.measures(basis)
-            dual, slope = float(measures[int(w == 0.0)]), float(measures[0] - measures[1])
-            forms.seen.append(_Point(w, basis, dual, slope, 0.0))
         known, (values, vectors) = None, problem.total_eigenpairs
         if space.is_whole and vectors.shape[1] == len(vectors) and problem.graded_losses is None:
             # The eigenpairs of the total matrix save a computation.
             known = values / float(problem.affine.weights.sum()), vectors
-        forms.seen.insert(1, _evaluate(forms, float(forms.weights[0]) / size, known))
+        forms.seen.append(_evaluate(forms, share, soft, known))
         n_eigen = int(known is None)
-    middle = next(point for point in forms.seen if point.w == float(forms.weights[0]) / size)
+        if soft > 0.0:
+            # The root is between the share and the weight that the measures there have.
+            far = expit(np.log(share / (1.0 - share)) + forms.seen[0].slope / soft)
+            far = min(max(float(far), np.finfo(float).tiny), 1.0 - EPS)
+            insort(forms.seen, _evaluate(forms, far, soft), key=lambda seen: seen.w)
+            n_eigen += 1
+        else:
+            # At 0 and 1 a group's own subspace is optimal, which is known already.
+            first, second = map(space.lower, problem.own_subspaces)
+            for w, basis in ((0.0, second), (1.0, first)):
+                measures = forms.measures(basis)
+                dual, slope = float(measures[int(w == 0.0)]), float(measures[0] - measures[1])
+                forms.seen.insert(2 * int(w), _Point(w, basis, dual, slope, 0.0))
+    middle = next(point for point in forms.seen if point.w == share)
     if abs(middle.slope) <= tolerance:
         return TwoGroupResult(middle.basis, forms.weights, n_eigen)
     target = tolerance if middle.slope > 0 else -tolerance
@@ -107,11 +119,12 @@ def _find_root(problem: Problem, space: WholeSpace, forms: Forms) -> TwoGroupRes
     ends = (middle, forms.seen[-1]) if middle.slope > 0 else (forms.seen[0], middle)
     low, high = next(brackets, ends)
     tried, last_width = [low, high], 2.0
-    small = _SLOPE_TOLERANCE * forms.scale
+    scale = max(forms.scale, soft)
+    small = _SLOPE_TOLERANCE * scale
     for step in range(_MAX_STEPS):
         best = min((low, high), key=lambda point: abs(point.slope - target))
         crossing, room = _tangents(low, high, target)
-        is_kink = high.w - low.w <= 4 * EPS or room <= VALUE_ROUNDING * forms.scale
+        is_kink = high.w - low.w <= 4 * EPS or room <= VALUE_ROUNDING * scale
         if abs(best.slope - target) <= small or is_kink:
             break
         other = next(point for point in reversed(tried) if point is not best)
@@ -120,19 +133,20 @@ def _find_root(problem: Problem, space: WholeSpace, forms: Forms) -> TwoGroupRes
             if high.w - low.w > last_width / 2:
                 w = (low.w + high.w) / 2
             last_width = high.w - low.w
-        point = _evaluate(forms, w)
+        point = _evaluate(forms, w, soft)
         tried.append(point)
         insort(forms.seen, point, key=lambda seen: seen.w)
         n_eigen += 1
         low, high = (point, high) if point.slope > target else (low, point)
-    basis = best.basis
+    basis, top = best.basis, max((low, high), key=lambda point: point.dual - target * point.w)
     if abs(best.slope - target) > small:
-        basis = _cross(forms, low.basis, high.basis, target)
-    top = max((low, high), key=lambda point: point.dual - target * point.w)
+        basis = _cross(forms, low.basis, high.basis, target + _cost(top.w, share, soft)[1])
     return TwoGroupResult(basis, size * np.array([top.w, 1.0 - top.w]), n_eigen)
 
 
-def _evaluate(forms: Forms, w: float, known: tuple[Array, Array] | None = None) -> _Point:
+def _evaluate(
+    forms: Forms, w: float, soft: float, known: tuple[Array, Array] | None = None
+) -> _Point:
     weights = np.array([w, 1.0 - w])
     if known is None:
         spectrum = forms.spectrum(weights)
@@ -146,13 +160,23 @@ def _evaluate(forms: Forms, w: float, known: tuple[Array, Array] | None = None) 
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         terms = difference**2 / gaps
     curvature = -2.0 * float(np.where(difference == 0, 0.0, terms).sum())
+    cost, cost_slope, bend = _cost(w, float(forms.weights[0] / forms.weights.sum()), soft)
     return _Point(
         w,
         basis,
-        float(weights @ forms.constants - values[: forms.r].sum()),
-        float(first - second),
-        curvature if np.isfinite(curvature) else 0.0,
+        float(weights @ forms.constants - values[: forms.r].sum()) - cost,
+        float(first - second) - cost_slope,
+        curvature - bend if np.isfinite(curvature) else 0.0,
     )
+
+
+def _cost(w: float, share: float, soft: float) -> tuple[float, float, float]:
+    """What a weight costs in the dual of a soft maximum, and its derivatives; else nothing."""
+    if soft == 0.0:
+        return 0.0, 0.0, 0.0
+    first, second = np.log(w / share), np.log((1.0 - w) / (1.0 - share))
+    divergence = w * first + (1.0 - w) * second
+    return soft * divergence, soft * (first - second), soft / (w * (1.0 - w))
 
 
 def _tangents(low: _Point, high: _Point, target: float) -> tuple[float, float]:
