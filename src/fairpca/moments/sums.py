@@ -178,11 +178,11 @@ def _pass(
     summed = partial(_sum_rows, X, codes, weights, shift, largest)
     if n_threads == 1:
         with one_blas_thread() if d <= QUICK_COLUMNS else nullcontext():
-            sums = summed(0, n)
+            sums = summed(slice(0, n))
     else:
         ends = np.linspace(0, n, n_threads + 1).astype(int).tolist()
         with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
-            sums, *others = pool.map(summed, ends[:-1], ends[1:])
+            sums, *others = pool.map(summed, map(slice, ends[:-1], ends[1:]))
         for other in others:
             for total, part in zip(sums.parts, other.parts, strict=True):
                 total += part
@@ -201,10 +201,10 @@ def _sum_rows(
     weights: Array | None,
     shift: Array,
     everyone: int | None,
-    start: int,
-    stop: int,
+    chosen: slice,
 ) -> _Sums:
-    """Sum the rows from start to stop; those of all groups in the place of one, if it is given."""
+    """Sum the chosen rows; those of all groups in the place of one, if it is given."""
+    start, stop = chosen.start, chosen.stop
     k, d = shift.shape
     count, weight, second = np.zeros(k, np.int64), np.zeros(k), np.zeros((k, d, d))
     sums = _Sums(shift, count, weight, np.zeros((k, d)), second, np.zeros((k, d)))

@@ -145,7 +145,7 @@ def _find_root(problem: Problem, space: WholeSpace, forms: Forms) -> TwoGroupRes
 
 
 def _evaluate(
-    forms: Forms, w: float, soft: float, known: tuple[Array, Array] | None = None
+    forms: Forms, w: float, soft: float = 0.0, known: tuple[Array, Array] | None = None
 ) -> _Point:
     weights = np.array([w, 1.0 - w])
     if known is None:
