@@ -433,7 +433,7 @@ def test_sentences_say_who_and_than_what():
     )
     alone = table(labels=["a"], own=[1.0], pca=[1.0], loss=[1.0], count=[3])
     assert alone.sentences() == ""
-    assert str(alone).splitlines()[-1].startswith("largest difference")
+    assert str(alone.summary()).splitlines()[-1].startswith("largest difference")
 
 
 @pytest.mark.parametrize("centering", ["global", "group"])

@@ -611,7 +611,7 @@ class SoftMinMax(Criterion):
     """
 
     name = "soft"
-    resumes = is_smooth = True
+    resumes = has_root = is_smooth = True
     findings: ClassVar[dict[str, str]] = {
         "optimal": "Proven optimal: the soft maximum of the groups' {plural} is {at_most}, and no "
         "subspace of this dimension has a smaller one.",

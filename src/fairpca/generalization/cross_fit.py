@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fairpca._linalg.device import chosen_scatters, scatter_matrices
 from fairpca._linalg.types import Array
+from fairpca.data import padded
 from fairpca.folds import are_large, labels_without_folds, of_groups, without_fold
 from fairpca.groups import overlapping
 from fairpca.moments import GroupMoments
@@ -34,6 +35,8 @@ class FoldProblems:
         *,
         hold_out_large: bool = False,
     ) -> None:
+        # Wide rows may have columns of zeros added to the space that they span.
+        cells = padded(cells, problem.moments.n_features)
         self._cells, self._problem = cells, problem
         plain = labels_without_folds(cells.labels)
         orders = of_groups(cells.group_names, cells.group_orders)["group_orders"]
