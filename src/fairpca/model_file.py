@@ -189,8 +189,6 @@ def _check_preparation(preparation: dict[str, Any]) -> None:
         checked_type(pool, f"pool of the column {name}", str, "text")
         if fill is not None and not isinstance(fill, str):
             checked_number(fill, f"fill of the column {name}", finite=True)
-        fits = InputColumn(column["name"], kind, tuple(categories), pool, fill).is_consistent
-        require(fits, f"what its column {name} is filled in with is none of its values")
     checked_texts(preparation["ignored"], "columns that are left out")
     checked_texts(preparation["sensitive"], "sensitive columns")
 

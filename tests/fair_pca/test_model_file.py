@@ -92,6 +92,19 @@ def test_a_preparation_does_what_scikit_learn_does(encode):
     )
 
 
+def test_a_pipeline_of_scikit_learn_does_the_work():
+    """What `apply` adds to it are checks: the same numbers come out of the pipeline alone."""
+    frame = people().drop(columns="sex")
+    frame.loc[:5, "age"] = frame.loc[3:9, "job"] = None
+    preparation = Preparation.learn(frame, impute="mean", encode="codes")
+    ready = frame.astype({"age": float, "job": object, "height": float, "member": float})
+    ready["job"] = ready["job"].where(ready["job"].notna(), None)
+    found = preparation.transformer.transform(ready)
+    np.testing.assert_array_equal(found, preparation.apply(frame))
+    assert isinstance(preparation.transformer[0], ColumnTransformer)
+    assert preparation.transformer[-1].mean_ is preparation.means
+
+
 def test_constant_columns_become_exactly_zero():
     frame = people().assign(age=1e200)
     preparation = Preparation.learn(frame, sensitive=["sex"])

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import warnings
 import weakref
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -42,9 +42,8 @@ from fairpca.tables.preparation import (
     Preparation,
     PreparationLearner,
     Tally,
-    missing_error,
-    outcomes_of,
-    with_label_notes,
+    notes_on,
+    refuse_missing,
 )
 from fairpca.tables.reading import CsvRules, Table
 from fairpca.tables.small_groups import Regrouping, RowChoice
@@ -134,17 +133,16 @@ class PreparedTable:
     moments: GroupMoments | None = None
     folds: bool = False
     regrouping: Regrouping | None = None
-    learned: tuple[ColumnOutcome, ...] = ()
+    notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
 
     @property
     def outcomes(self) -> tuple[ColumnOutcome, ...]:
         """What became of each column of the table."""
-        known = self.preparation
-        found = self.learned or outcomes_of(
-            known.columns, known.ignored, known.sensitive, self.tally
-        )
-        return with_label_notes(found, self.labels())
+        enter = {column.name for column in self.preparation.columns}
+        labels = {name: texts for name, texts in self.labels().items() if name not in enter}
+        notes = {name: notes_on(texts, texts, "group") for name, texts in labels.items()}
+        return self.preparation.outcomes(self.tally, {**notes, **self.notes})
 
     def labels(self) -> dict[str, set[str]]:
         """The texts that make the groups, for each of the sensitive columns."""
@@ -184,7 +182,6 @@ class PreparedTable:
     def batches(self, doing: str, columns: Sequence[str] = ()) -> Iterator[tuple[Any, Array]]:
         """Batches of some columns, each with the prepared rows."""
         if self.rows is None:
-            self.tally.clear()
             for batch, rows, _ in _prepared(self, doing, columns):
                 yield batch, rows
             return
@@ -241,7 +238,7 @@ def prepare_table(
             options,
             folds=folds,
             regrouping=rows.regrouping(),
-            learned=learning.outcomes(found),
+            notes=learning.notes(found),
         )
         return _gathered(prepared)
 
@@ -261,7 +258,7 @@ def prepare_with_model(
         if rows.counts:
             for batch in table.batches(options.sensitive):
                 rows.see(batch)
-        return _gathered(replace(opened, regrouping=rows.regrouping(), tally=Tally()))
+        return _gathered(replace(opened, regrouping=rows.regrouping()))
 
     return _checked_labels(table.settled(prepare))
 
@@ -400,6 +397,7 @@ def _prepared(
     and then refused.
     """
     preparation, tally = prepared.preparation, prepared.tally
+    tally.clear()
     names = [column.name for column in preparation.columns]
     n_rows = unlabelled = 0
     with stage(doing) as progress:
@@ -408,14 +406,14 @@ def _prepared(
             len(preparation.means),
             partial(_tell, progress, doing),
         ):
-            rows = preparation.apply_counting(
+            rows = preparation.apply(
                 batch.select(names), tally, prepared.options.unknown_categories
             )
             encoded = encode_labels(batch, sensitive)
             n_rows += len(rows)
             if prepared.options.missing_labels == "error" and encoded:
                 unlabelled += int(np.any([codes < 0 for _, codes in encoded], axis=0).sum())
-            if not tally.missing and not unlabelled:
+            if not unlabelled and not any(what == "missing" for what, _ in tally):
                 if sensitive and prepared.regrouping is not None:
                     batch = prepared.labelled(batch)
                     encoded = encode_labels(batch, sensitive)
@@ -427,8 +425,7 @@ def _prepared(
             "those rows out with --missing-labels drop, or make them a group with "
             "--missing-labels group."
         )
-    if tally.missing:
-        raise missing_error({name: tally.missing[name] for name in names if tally.missing[name]})
+    refuse_missing(Tally({("missing", name): tally["missing", name] for name in names}))
 
 
 @contextmanager

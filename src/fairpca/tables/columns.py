@@ -222,12 +222,25 @@ class Columns:
                 )
 
 
-def table_columns(table: Any) -> list[str]:
-    """Names of a table's columns, which must be texts and differ."""
-    for attribute in ("column_names", "columns"):  # pyarrow has arrays under the second
-        if hasattr(table, attribute):
-            return check_column_names(list(getattr(table, attribute)))
-    return check_column_names(list(table))
+def table_columns(table: Any) -> dict[str, Any]:
+    """The columns of a table by their names, which must be texts and differ.
+
+    Each is an array of pyarrow, a pandas Series (for its quick factorize), or an array.
+    """
+    if hasattr(table, "schema") and hasattr(table, "num_rows"):  # of pyarrow
+        names, columns = table.schema.names, table.columns
+        columns = [c.combine_chunks() if hasattr(c, "combine_chunks") else c for c in columns]
+    else:
+        names = list(table.columns if hasattr(table, "columns") else table)
+        columns = []
+    check_column_names(names)
+    return dict(zip(names, columns or map(_values, (table[name] for name in names)), strict=True))
+
+
+def _values(column: Any) -> Any:
+    if hasattr(column, "factorize"):
+        return column
+    return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
 
 
 def check_column_names(names: list[Any]) -> list[str]:
@@ -245,7 +258,8 @@ def check_column_names(names: list[Any]) -> list[str]:
 
 def require_columns(names: Sequence[str], wanted: Iterable[str]) -> None:
     """Raise ValueError unless all that is wanted is among the names."""
-    absent = [name for name in dict.fromkeys(wanted) if name not in names]
+    there = {*names}
+    absent = [name for name in dict.fromkeys(wanted) if name not in there]
     if not absent:
         return
     parts = [part.strip() for part in absent[0].split(",")]
@@ -281,17 +295,6 @@ def unique(names: Iterable[str]) -> list[str]:
 def quoted(names: Sequence[str]) -> str:
     """Names for a message: short ones, and not too many."""
     return listed([short_text(name) for name in names], MOST_NAMES)
-
-
-def column_values(table: Any, name: str) -> Any:
-    """A column as an array of pyarrow, a pandas Series (for its quick factorize), or an array."""
-    if hasattr(table, "column_names"):
-        column = table.column(name)
-        return column.combine_chunks() if hasattr(column, "combine_chunks") else column
-    column = table[name]
-    if hasattr(column, "factorize"):
-        return column
-    return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
 
 
 def encoded_text(source: Any, name: str) -> Encoded | None:
