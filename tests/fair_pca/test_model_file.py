@@ -4,6 +4,7 @@ import json
 import os
 import zipfile
 from dataclasses import replace
+from datetime import date
 from decimal import Decimal
 
 import numpy as np
@@ -293,7 +294,11 @@ def test_labels_of_all_kinds_and_parameters_that_are_objects(tmp_path):
     dates = np.array(["2020-01-01", "2021-01-01"] * 60, dtype="datetime64[D]")
     save_model(FairPCA(2).fit(X, sensitive_features=dates), tmp_path / "m.fairpca")
     back = load_model(tmp_path / "m.fairpca").group_table
-    assert back.labels == ("2020-01-01", "2021-01-01")
+    assert back.labels == (date(2020, 1, 1), date(2021, 1, 1))
+    ages = pd.cut(np.arange(120), 2)
+    save_model(FairPCA(2).fit(X, sensitive_features=ages), tmp_path / "m.fairpca")
+    back = load_model(tmp_path / "m.fairpca").group_table
+    assert back.labels == tuple(map(str, ages.categories))  # as no file has intervals
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ def _restored(header: dict[str, Any], arrays: dict[str, Any]) -> StoredMoments:
         array = arrays[name]
         fits = array is None or array.shape == shape
         require(fits, f"its array {name} is of another shape than the means of its groups")
-    labels = _checked_labels(header["labels"], "groups")
+    labels = checked_labels(header["labels"], "groups")
     n = len(labels)
     require(n == k, f"the number of its groups is {n}, and that of their means {k}")
     widths = {len(label) if isinstance(label, tuple) else 1 for label in labels}
@@ -186,7 +186,7 @@ def _restored(header: dict[str, Any], arrays: dict[str, Any]) -> StoredMoments:
         fits = n_columns is None or len(orders) == n_columns
         require(fits, "its orders of categories are not one for each sensitive column")
         orders = tuple(
-            None if order is None else _checked_labels(order, "categories") for order in orders
+            None if order is None else checked_labels(order, "categories") for order in orders
         )
     return StoredMoments(
         labels=labels,
@@ -217,7 +217,7 @@ def _check_values(stored: StoredMoments) -> None:
     check_scatters(stored.scatter, stored.mean, stored.weight, called)
 
 
-def _checked_labels(stored: Any, what: str) -> tuple[Hashable, ...]:
+def checked_labels(stored: Any, what: str) -> tuple[Hashable, ...]:
     """The labels of a list, if they are what a file has and no two are the same."""
     require(isinstance(stored, list), f"its {what} are no list")
     labels = tuple(map(_checked_label, stored))
