@@ -46,7 +46,7 @@ from fairpca.tables.preparation import (
     refuse_missing,
 )
 from fairpca.tables.reading import CsvRules, Table
-from fairpca.tables.small_groups import Regrouping, RowChoice
+from fairpca.tables.small_groups import Regrouping, regroup
 from fairpca.tables.writing import write_batches
 
 STDIN = "-"
@@ -132,7 +132,7 @@ class PreparedTable:
     groups: dict[str, Any] | None = None
     moments: GroupMoments | None = None
     folds: bool = False
-    regrouping: Regrouping | None = None
+    regrouping: Regrouping = field(default_factory=lambda: Regrouping(()))
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
 
@@ -158,11 +158,7 @@ class PreparedTable:
     def n_unlabelled(self) -> int:
         """How many rows are left out because they have no label."""
         small = self.regrouping
-        return self.table.n_unkept - (small.n_rows if small and small.drops else 0)
-
-    def labelled(self, batch: Any) -> Any:
-        """The batch with the labels by which its rows are grouped."""
-        return batch if self.regrouping is None else self.regrouping.apply(batch)
+        return self.table.n_unkept - (small.n_rows if small.drops else 0)
 
     def grouped_data(self, groups: str = "", *, reduce_wide: bool = False) -> GroupedData:
         """The table as it is fitted to; `groups` and `reduce_wide` are as for `prepare_data`."""
@@ -223,21 +219,18 @@ def prepare_table(
     small = options.small_groups or ("error" if kept else "keep")
 
     def prepare() -> PreparedTable:
-        learning = learner()
-        rows = _row_choice(table, options, small)
-        doing = "learning the columns"
-        needed = unique([*used, *(options.sensitive if rows.counts else ())])
+        learning, doing = learner(), "learning the columns"
+        regrouping = _regrouping(table, options, small)
         with stage(doing) as progress:
-            for batch in table.batches(needed, tell=partial(_tell, progress, doing)):
+            for batch in table.batches(used, tell=partial(_tell, progress, doing)):
                 learning.see(batch)
-                rows.see(batch)
         found = learning.preparation()
         prepared = PreparedTable(
             table,
             found,
             options,
             folds=folds,
-            regrouping=rows.regrouping(),
+            regrouping=regrouping,
             notes=learning.notes(found),
         )
         return _gathered(prepared)
@@ -254,11 +247,8 @@ def prepare_with_model(
     table = opened.table
 
     def prepare() -> PreparedTable:
-        rows = _row_choice(table, options, options.small_groups or "keep")
-        if rows.counts:
-            for batch in table.batches(options.sensitive):
-                rows.see(batch)
-        return _gathered(replace(opened, regrouping=rows.regrouping()))
+        regrouping = _regrouping(table, options, options.small_groups or "keep")
+        return _gathered(replace(opened, regrouping=regrouping))
 
     return _checked_labels(table.settled(prepare))
 
@@ -282,9 +272,9 @@ def open_with_model(
     return PreparedTable(table, preparation, options)
 
 
-def _row_choice(table: Table, options: TableOptions, small: str) -> RowChoice:
+def _regrouping(table: Table, options: TableOptions, small: str) -> Regrouping:
     names, missing = options.sensitive, options.missing_labels
-    return RowChoice(table, names, missing, small, options.min_rows, options.groups)
+    return regroup(table, names, missing, small, options.min_rows, options.groups)
 
 
 def read_model(path: Path) -> tuple[FairModel, Preparation]:
@@ -349,7 +339,7 @@ def _gathered(prepared: PreparedTable) -> PreparedTable:
             total.add(GroupMoments.from_groups(rows, parted))
         check_number_of_groups(total.n_groups)
     prepared = replace(prepared, n_rows=n_rows)
-    if regrouping is not None:
+    if regrouping.said:
         warn_user(regrouping.said)
     warn_of_dropped(prepared.n_unlabelled, n_rows + table.n_unkept)
     if not table.in_memory:
@@ -414,10 +404,9 @@ def _prepared(
             if prepared.options.missing_labels == "error" and encoded:
                 unlabelled += int(np.any([codes < 0 for _, codes in encoded], axis=0).sum())
             if not unlabelled and not any(what == "missing" for what, _ in tally):
-                if sensitive and prepared.regrouping is not None:
-                    batch = prepared.labelled(batch)
-                    encoded = encode_labels(batch, sensitive)
-                yield batch, rows, encoded
+                labelled = prepared.regrouping.labelled(batch) if sensitive else batch
+                encoded = encoded if labelled is batch else encode_labels(labelled, sensitive)
+                yield labelled, rows, encoded
     if unlabelled:
         n_rows += prepared.table.n_unkept
         raise BadInputError(

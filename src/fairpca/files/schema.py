@@ -8,7 +8,7 @@ refuses it with a clause. Arrays inside of records have dots in their names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -149,8 +149,7 @@ def written(schema: Schema, source: Any, prefix: str = "") -> tuple[dict[str, An
         elif isinstance(inner, Values):
             arrays[prefix + name] = np.asarray(value)
         elif isinstance(inner, Each):
-            parts: Sequence[Any] = value
-            header[name] = [written(inner.schema, part)[0] for part in parts]
+            header[name] = [written(inner.schema, part)[0] for part in value]
         elif isinstance(inner, dict):
             header[name], more = written(inner, value, f"{prefix}{name}.")
             arrays |= more
@@ -178,7 +177,7 @@ def read(
     found: dict[str, Any] = {}
     for name, kind in schema.items():
         inner, what = _inner(kind), prefix + name
-        stored = arrays.get(what) if isinstance(inner, Values) else header[name]
+        stored: Any = arrays.get(what) if isinstance(inner, Values) else header[name]
         if stored is None and inner is not kind:
             alone = next((name for name in arrays if name.startswith(f"{what}.")), None)
             require(alone is None, f"its array {alone} belongs to nothing")
