@@ -228,13 +228,12 @@ def table_columns(table: Any) -> dict[str, Any]:
     Each is an array of pyarrow, a pandas Series (for its quick factorize), or an array.
     """
     if hasattr(table, "schema") and hasattr(table, "num_rows"):  # of pyarrow
-        names, columns = table.schema.names, table.columns
-        columns = [c.combine_chunks() if hasattr(c, "combine_chunks") else c for c in columns]
-    else:
-        names = list(table.columns if hasattr(table, "columns") else table)
-        columns = []
-    check_column_names(names)
-    return dict(zip(names, columns or map(_values, (table[name] for name in names)), strict=True))
+        names = check_column_names(table.schema.names)
+        arrays = [c.combine_chunks() if hasattr(c, "combine_chunks") else c for c in table.columns]
+        return dict(zip(names, arrays, strict=True))
+    names = getattr(table, "columns", None)
+    names = check_column_names(list(table if names is None else names))
+    return {name: _values(table[name]) for name in names}
 
 
 def _values(column: Any) -> Any:
