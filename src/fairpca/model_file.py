@@ -96,16 +96,13 @@ def _kept(value: Any) -> Any:
     if isinstance(value, Criterion):
         if _CRITERIA.get(type(value).__name__) is not type(value):
             raise TypeError
-        return {"criterion": type(value).__name__, "parameters": _kept_all(value.get_params())}
+        parameters = {name: _kept(part) for name, part in value.get_params().items()}
+        return {"criterion": type(value).__name__, "parameters": parameters}
     if isinstance(value, dict):
         return {"items": [[label_as_data(key), _kept(part)] for key, part in value.items()]}
     if isinstance(value, list | tuple | np.ndarray):
         return [_kept(part) for part in value]
     return label_as_data(value)
-
-
-def _kept_all(parameters: dict[str, Any]) -> dict[str, Any]:
-    return {name: _kept(value) for name, value in parameters.items()}
 
 
 def _given(stored: Any) -> Any:

@@ -303,8 +303,8 @@ CHECKPOINTS = [
     (lambda p: p["files"][0].pop(), "is no name, size and date of a file that was read"),
     (lambda p: p["files"][0].__setitem__(1, -1), "is no name, size and date of a file"),
     (lambda p: p["files"].append(p["files"][0]), "'a.parquet' is there twice"),
-    (lambda p: p["columns"].update(weight=3), "the name of its weights is no text"),
-    (lambda p: p["columns"]["features"].pop(), "columns that were read is 4, not 5"),
+    (lambda p: p["columns"].update(weight=3), "columns.weight is 3, which is no text"),
+    (lambda p: p["columns"]["features"].pop(), "columns.features is 4, not 5"),
     (
         lambda p: p["columns"].update(all_numeric="x"),
         "all_numeric is 'x', which is no true or false",

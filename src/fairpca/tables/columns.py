@@ -231,8 +231,8 @@ def table_columns(table: Any) -> dict[str, Any]:
         names = check_column_names(table.schema.names)
         arrays = [c.combine_chunks() if hasattr(c, "combine_chunks") else c for c in table.columns]
         return dict(zip(names, arrays, strict=True))
-    names = getattr(table, "columns", None)
-    names = check_column_names(list(table if names is None else names))
+    given: Any = getattr(table, "columns", None)
+    names = check_column_names(list(table if given is None else given))
     return {name: _values(table[name]) for name in names}
 
 
@@ -268,7 +268,8 @@ def require_columns(names: Sequence[str], wanted: Iterable[str]) -> None:
             f"name {quoted(parts)} one by one",
             f"repeat the option for each of {quoted(parts)}",
         )
-    close = unique(other for name in absent if (other := meant(name, names)) is not None)
+    found = (meant(name, names) for name in absent)
+    close = list(dict.fromkeys(other for other in found if other is not None))
     hint = f" (did you mean {quoted(close)}?)" if close else ""
     if not close and sum(map(_is_number, names)) > len(names) / 2:
         hint = " (has its first line values, not names?)"
@@ -284,11 +285,6 @@ def _is_number(text: str) -> bool:
         return bool(np.isfinite(float(text)))
     except ValueError:
         return False
-
-
-def unique(names: Iterable[str]) -> list[str]:
-    """The names, each once."""
-    return list(dict.fromkeys(names))
 
 
 def quoted(names: Sequence[str]) -> str:
