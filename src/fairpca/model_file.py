@@ -36,8 +36,18 @@ from fairpca.files.checks import (
     require,
     taking_for_damage,
 )
-from fairpca.files.moments_file import label_as_data, label_from_data
-from fairpca.files.schema import Each, Optional, Values, flag, number, text, texts, whole
+from fairpca.files.schema import (
+    Each,
+    Optional,
+    Values,
+    flag,
+    label_as_data,
+    label_from_data,
+    number,
+    text,
+    texts,
+    whole,
+)
 from fairpca.group_table import GroupTable
 from fairpca.groups import warn_of_small_groups
 from fairpca.measures import BY_NOUN

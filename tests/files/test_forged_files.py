@@ -77,24 +77,24 @@ MOMENTS = [
     (header_with(lambda h: h.update(version=True)), "its version of the format is True, which is"),
     (header_with(lambda h: h.update(version=1.5)), "its version of the format is 1.5, which is no"),
     (header_with(lambda h: h.update(version="1")), "its version of the format is '1', which is no"),
-    (header_with(lambda h: h.update(n_dropped=-1)), "its number of rows left out is -1, which is"),
+    (header_with(lambda h: h.update(n_dropped=-1)), "its n_dropped is -1, which is"),
     (
         header_with(lambda h: h["feature_names"].__setitem__(0, 7)),
-        "of its column names, 7 is no text",
+        "of its feature_names, 7 is no text",
     ),
-    (header_with(lambda h: h.update(feature_names="abcde")), "its column names are no list"),
+    (header_with(lambda h: h.update(feature_names="abcde")), "its feature_names are no list"),
     (
         header_with(lambda h: h.update(group_names=["sex", None])),
-        "sensitive columns, None is no text",
+        "group_names, None is no text",
     ),
     (
         header_with(lambda h: h.update(group_names=["a", "a"])),
-        "sensitive columns, 'a' is there twice",
+        "group_names, 'a' is there twice",
     ),
-    (header_with(lambda h: h.update(group_names=["a"])), "sensitive columns is 1, not 2"),
+    (header_with(lambda h: h.update(group_names=["a"])), "group_names are not one for each"),
     (
         header_with(lambda h: h.update(group_orders=[None])),
-        "orders of categories are not one for each",
+        "group_orders are not one for each",
     ),
     (header_with(lambda h: h["labels"].__setitem__(0, ["f", {}])), "its parts do not fit together"),
     (
@@ -117,20 +117,23 @@ MOMENTS = [
     (array_with("count", lambda a: a.astype(float)), "its array count is of another type"),
     (
         array_with("weight", put(0, np.inf)),
-        "its sums of weights are not all positive finite numbers",
+        "its numbers of weight are not all positive finite numbers",
     ),
-    (array_with("weight", put(0, 0.0)), "its sums of weights are not all positive finite numbers"),
+    (
+        array_with("weight", put(0, 0.0)),
+        "its numbers of weight are not all positive finite numbers",
+    ),
     (
         array_with("weight_squares", put(1, -1.0)),
-        "its sums of squared weights are not all positive",
+        "its numbers of weight_squares are not all positive",
     ),
-    (array_with("mean", put((0, 0), np.nan)), "its means of groups are not all finite numbers"),
+    (array_with("mean", put((0, 0), np.nan)), "its numbers of mean are not all finite numbers"),
     (
         array_with("mean", lambda a: a[:, :4]),
         "its array weight_squares|its array scatter is of another",
     ),
-    (array_with("mean", lambda a: a.T.copy()), "is of another shape than the means of its groups"),
-    (array_with("scatter", put((0, 0, 0), np.inf)), "its scatters of groups are not all finite"),
+    (array_with("mean", lambda a: a.T.copy()), "is of another shape than the rest of it"),
+    (array_with("scatter", put((0, 0, 0), np.inf)), "its numbers of scatter are not all finite"),
     (
         array_with("scatter", put((0, 0, 0), -1.0)),
         r"group \('f', 1\) has a negative sum of squares",

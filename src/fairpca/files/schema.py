@@ -8,8 +8,11 @@ refuses it with a clause. Arrays inside of records have dots in their names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -24,7 +27,8 @@ from fairpca.files.checks import (
     quoted,
     require,
 )
-from fairpca.files.moments_file import checked_labels, label_as_data
+from fairpca.folds import N_FOLDS
+from fairpca.groups import Fold
 
 Schema = Mapping[str, Any]
 Sizes = dict[str, int]
@@ -116,8 +120,8 @@ def labels(axis: str) -> Kind:
     """A list of labels of groups, as many as an axis is long."""
 
     def check(value: Any, what: str, sizes: Sizes) -> Any:
-        found = checked_labels(value, what)
-        require(len(found) == sizes[axis], f"it has no {what} for its {sizes[axis]} groups")
+        found = checked_labels(value, "groups")
+        require(len(found) == sizes[axis], f"it has no labels for its {sizes[axis]} groups")
         return found
 
     return check
@@ -192,3 +196,66 @@ def read(
         else:
             found[name] = inner(stored, what, sizes)
     return found
+
+
+_KINDS: tuple[tuple[str, type, Any], ...] = (
+    ("datetime", datetime, datetime.fromisoformat),  # before date, as each of them is one
+    ("date", date, date.fromisoformat),
+    ("time", time, time.fromisoformat),
+    ("decimal", Decimal, Decimal),
+    ("float", float, float),
+    ("fold", Fold, Fold),
+)
+"""Labels that JSON does not have: what they are called, their type, and how text becomes one."""
+
+
+def checked_labels(stored: Any, what: str) -> tuple[Hashable, ...]:
+    """The labels of a list, if they are what a file has and no two are the same."""
+    require(isinstance(stored, list), f"its {what} are no list")
+    labels = tuple(map(_checked_label, stored))
+    require(len(set(labels)) == len(labels), f"two of its {what} have the same label")
+    return labels
+
+
+def _checked_label(stored: Any) -> Hashable:
+    parts = stored if isinstance(stored, list) else [stored]
+    inside = any(isinstance(part, list) for part in parts) or not parts
+    label = None if inside else label_from_data(stored)
+    # Only what would be written so: no other spelling, and nothing that is unlike itself.
+    good = not inside and label == label and label_as_data(label) == stored
+    made = label if isinstance(label, tuple) else (label,)
+    folds = [part for part in made if isinstance(part, Fold)]
+    good = good and all(-1 <= fold < N_FOLDS for fold in folds)
+    good = good and all(part is made[-1] and len(made) > 1 for part in folds)
+    require(good, f"{quoted(stored)} can be no label of a group")
+    return label
+
+
+def label_as_data(label: Hashable) -> Any:
+    """A label as JSON has it, from which it can be had back."""
+    if isinstance(label, tuple):
+        return [label_as_data(part) for part in label]
+    value = label.item() if isinstance(label, np.generic) else label
+    if value is None or (isinstance(value, str | bool | int) and not isinstance(value, Fold)):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    for kind, type_, _ in _KINDS:
+        if isinstance(value, type_):
+            return {kind: value.isoformat() if hasattr(value, "isoformat") else str(value)}
+    raise TypeError(
+        f"A group's label of the type {type(label).__name__} cannot be written to a file: make "
+        "texts or numbers of the sensitive features."
+    )
+
+
+def label_from_data(stored: Any) -> Hashable:
+    """The label that `label_as_data` made this of."""
+    if isinstance(stored, list):
+        return tuple(map(label_from_data, stored))
+    if isinstance(stored, dict):
+        ((found, text),) = stored.items()
+        made: Hashable = {kind: make for kind, _, make in _KINDS}[found](text)
+        return made
+    label: Hashable = stored
+    return label
