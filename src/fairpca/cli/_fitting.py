@@ -87,7 +87,7 @@ def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -
     auditor = Auditor(reduction, grouped_data.moments, reduction.n_components_, **chosen)
     every, start = range(len(grouped_data.moments.labels)), 0
     for batch, rows in prepared.batches("auditing the model", prepared.options.sensitive):
-        labelled = prepared.labelled(batch)
+        labelled = prepared.regrouping.labelled(batch)
         groups = label_groups(labelled, prepared.options.sensitive, prepared.options.missing_labels)
         errors, _ = squared_errors(reduction, rows, rows)
         # Of a batch without any label there are codes, but no groups.
@@ -167,7 +167,7 @@ def _left_out(prepared: PreparedTable) -> dict[str, int]:
     """How many rows of a table in memory the report is not about, by which they are."""
     regrouping = prepared.regrouping
     small, which = 0, ""
-    if regrouping is not None and regrouping.drops:
+    if regrouping.drops:
         small, n = regrouping.n_rows, len(regrouping.changes)
         # What small margins have in common are not groups that can be counted.
         one = "in a group" if n == 1 else f"in {n:,} groups"
