@@ -929,10 +929,6 @@ class Equal(LeastLoss):
     def relaxed_by(self, amount: float) -> LeastLoss:
         return self._other(self.tolerance + amount)
 
-    def strictest(self) -> Equal:
-        """The same without a tolerance."""
-        return self._other(0.0)
-
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
         weights = self.affine.loss_weights
         k = len(weights)

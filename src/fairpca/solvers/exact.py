@@ -348,25 +348,9 @@ class ExactRun:
         if not dual.above_limit:
             known = [neighbour.basis for neighbour in neighbours]
             local = self.search.best(self.space, goal, dual, first=known)
-            if not neighbours and goal.value(local.measures) > goal.enough(dual.value):
-                local = self._from_stricter(goal, local)
             if goal.is_met(local.measures):
                 return self._compared(self._proven(goal, local, dual))
         return self._fall_back(goal, proof)
-
-    def _from_stricter(self, goal: LeastLoss, found: LocalResult) -> LocalResult:
-        """The best of what was found, of equal measures, and of a search that begins there."""
-        if not isinstance(goal, Equal) or goal.tolerance == 0.0:
-            return found
-        strict = goal.strictest()
-        dual = solve_dual(self.space, strict, strict.limit)
-        if dual.above_limit:
-            return found
-        equal = self.search.best(self.space, strict, dual)
-        start = strict.weights_at(equal.measures, dual.weights)
-        freer = refine_in(self.space, goal, equal.basis, start)
-        self.search.record(goal, freer)
-        return min(found, equal, freer, key=lambda local: goal.value(local.measures))
 
     def _weights_of(self, goal: LeastLoss, neighbour: Solution) -> Array:
         """The weights of a neighbour; those of the total loss where it was after another goal."""
