@@ -869,7 +869,7 @@ def page(data: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-_PICTURE_TEXT = """Each point is a cell: the change of the largest disparity in sample, which is what a fit reports, against that on the other half (mid), in per cent of PCA's. On the diagonal the promise holds."""
+_PICTURE_TEXT = """Each point is a cell: the change of the largest disparity in sample, which is what a fit reports, against that on the other half (mid), in per cent of PCA's. On the diagonal the promise holds. Triangles are beyond the frame."""
 
 _POPULATION_TEXT = f"""The *true* largest disparity over that of PCA, and in brackets the change of the true total loss; means of {N_DRAWS} draws. 20 columns, r = 5, groups of 3,000, 1,000 and 300 or 20 rows; covariances are (1 - s) C + s C_i, where C and the C_i have the eigenvalues 5/j in random directions; s is 0 (alike), 0.3 (moderate) or 0.7 (strong). Heavy tails are Student's t with 5 degrees of freedom.
 """
