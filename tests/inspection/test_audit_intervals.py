@@ -129,7 +129,9 @@ def test_the_largest_difference_has_no_interval_of_another_pair():
     assert table.disparity.argmax() == few
     assert few not in table.intervals.extremes
     assert table.difference_interval is None
-    (foot,) = [line for line in str(table.summary()).splitlines() if line.startswith("largest difference")]
+    (foot,) = [
+        line for line in str(table.summary()).splitlines() if line.startswith("largest difference")
+    ]
     assert foot.endswith("unknown")
     assert "The rows tell the disparities of a and b apart" in table.sentences()
 
@@ -201,7 +203,9 @@ def training_losses(fitted_rows, fitted_groups, rows, r):
     return own, errors(fitted_rows), np.square(rows - mean).sum(axis=1)
 
 
-@pytest.mark.parametrize("choices", [{}, {"criterion": "balanced"}, {"criterion": "minmax", "nested": True}])
+@pytest.mark.parametrize(
+    "choices", [{}, {"criterion": "balanced"}, {"criterion": "minmax", "nested": True}]
+)
 @pytest.mark.parametrize("kind", ["array", "csr", "frame", "weights"])
 def test_losses_against_the_subspaces_of_the_training_rows(choices, kind):
     X, groups = people()

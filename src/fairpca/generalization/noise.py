@@ -31,6 +31,10 @@ folds, unless some of them are held out already)."""
 _LEAST_TEMPERATURE = 0.02
 """Share of the worst-off group's excess over the mean that the temperature has at least."""
 
+_WHOLE_WEIGHT = 2.0
+"""An excess of so many times `standard_errors` gives the worst-off group the weight that all groups
+have together at none."""
+
 _NO_EXCESS = 1e-12
 """Such an excess, relative to the scale of the measures, is rounding."""
 
@@ -136,12 +140,16 @@ class SamplingNoise:
         if criterion.standard_errors == 0.0:
             return _at(problem, 0.0)
         measures = affine.values(problem.kept(problem.pca_basis))
-        worst = int(measures.argmax())
-        excess = float(measures[worst] - affine.weights @ measures / affine.weights.sum())
+        worst, shares = int(measures.argmax()), affine.weights / affine.weights.sum()
+        excess = float(measures[worst] - shares @ measures)
         if not excess > _NO_EXCESS * affine.scale:
             return _at(problem, np.inf)
         error = float(self.standard_errors[worst] / affine.units[worst])
-        return _at(problem, max(criterion.standard_errors * error, _LEAST_TEMPERATURE * excess))
+        # A group with the share p weighs p exp(E / T), which is 1 at an excess E of T log(1 / p):
+        # the same evidence then counts as much for a small group as for a large one.
+        enough = _WHOLE_WEIGHT * criterion.standard_errors * error
+        temperature = enough / max(-float(np.log(shares[worst])), np.finfo(float).tiny)
+        return _at(problem, max(temperature, _LEAST_TEMPERATURE * excess))
 
     def held_out(self, solution: Solution) -> HeldOut | None:
         """What the groups lose on held-out rows, with PCA of rows weighted as in a solution.
