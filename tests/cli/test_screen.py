@@ -23,7 +23,7 @@ FIT = ["--sensitive", "group", "--n-components", "2"]
 WORLD = ["world.csv", *FIT, "--solver", "lagrangian"]
 COMMANDS = (
     ["audit", *WORLD],
-    ["fit", "two.csv", *FIT, "--model", "m.fairpca", "--nested"],
+    ["fit", "two.csv", *FIT, "--model", "m.fairpca", "--criterion", "minmax", "--nested"],
     ["transform", "two.csv", "--model", "m.fairpca", "--output", "r.csv"],
     ["audit", "two.csv", "--model", "m.fairpca", "--resamples", "20"],
     ["compare", "two.csv", *FIT],

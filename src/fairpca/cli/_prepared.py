@@ -240,7 +240,7 @@ def prepare_table(
 
 @refusing()
 def prepare_with_model(
-    path: Path, preparation: Preparation, options: TableOptions
+    path: Path, preparation: Preparation, options: TableOptions, folds: str | None = None
 ) -> PreparedTable:
     """Prepare a new table as that of a model was."""
     opened = open_with_model(path, preparation, options, options.sensitive)
@@ -248,7 +248,7 @@ def prepare_with_model(
 
     def prepare() -> PreparedTable:
         regrouping = _regrouping(table, options, options.small_groups or "keep")
-        return _gathered(replace(opened, regrouping=regrouping))
+        return _gathered(replace(opened, regrouping=regrouping, folds=folds))
 
     return _checked_labels(table.settled(prepare))
 

@@ -110,7 +110,7 @@ def audit(
         if baseline == "training":
             with refusing():
                 baselines_of(loaded.fair_pca)
-        prepared = prepare_with_model(table, preparation, how)
+        prepared = prepare_with_model(table, preparation, how, choices.folds)
         audited = audit_prepared(
             prepared, loaded.reduction, baseline=baseline, n_resamples=n_resamples
         )
