@@ -175,7 +175,7 @@ def test_bash_completes_commands_options_and_choices(folder, tmp_path):
     typed = {
         "fairpca f": "fit front",
         "fairpca fit --crit": "--criterion",
-        "fairpca fit people.csv --criterion ": "minmax soft equal balanced",
+        "fairpca fit people.csv --criterion ": "soft minmax equal balanced",
         "fairpca audit people.csv --baseline t": "training",
         "fairpca fit --solver p": "pareto",
         "fairpca front people.csv --criterion ": "minmax equal",

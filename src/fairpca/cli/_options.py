@@ -180,7 +180,10 @@ class FitOptions:
                 check_number(name, limit, least=0.0)
         for text in self.bound:
             _parse_bound(text)
-        check_number("--standard-errors", self.standard_errors, least=0.0)
+        if not self.standard_errors >= 0.0:
+            raise BadInputError(
+                f"--standard-errors must be a number of at least 0, got {self.standard_errors}."
+            )
         if self.criterion != "equal" and self.tolerance != 0.0:
             raise BadInputError(
                 "--tolerance is how far from equal groups may be: it needs --criterion equal."
