@@ -136,16 +136,20 @@ class Problem:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Solve the eigenproblems when the first of what they give is asked for."""
+            """Take the step that gives it, when the first of what that gives is asked for."""
             if name not in type(self).__dataclass_fields__ or "moments" not in self.__dict__:
                 raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
-            self._solve_eigenproblems()
+            if name in ("group_matrices", "traces", "scale"):
+                self._sum_up()
+            elif name.startswith("own_"):
+                self._solve_groups()
+            else:
+                self._solve_total()
             return self.__dict__[name]
 
-    def _solve_eigenproblems(self) -> None:
-        """Set all that follows from the groups' matrices and eigenpairs, whatever the criterion."""
-        moments, r, k, found = self.moments, self.n_components, self.n_groups, self.__dict__
-        offsets = moments.offsets
+    def _sum_up(self) -> None:
+        """Set the groups' matrices and what they would lose if nothing was kept."""
+        moments, offsets = self.moments, self.moments.offsets
         if self.is_large:
             sums = moments.scatter, offsets, moments.weight
             matrices: GroupMatrices = scatter_matrices(*sums, self.aggregation, self.centering)
@@ -155,9 +159,15 @@ class Problem:
                 stack *= moments.weight[:, None, None]
             matrices = DenseMatrices(stack)
         traces = matrices.traces
-        found.update(group_matrices=matrices, traces=traces, scale=float(self.weights @ traces))
-        # 1. All rows: ordinary PCA, unless losses are measured from the groups' own means.
-        values, vectors = matrices.leading(self.weights, r)
+        self.__dict__.update(
+            group_matrices=matrices, traces=traces, scale=float(self.weights @ traces)
+        )
+
+    def _solve_total(self) -> None:
+        """Set what all rows keep: ordinary PCA, unless losses are from the groups' own means."""
+        moments, r, found = self.moments, self.n_components, self.__dict__
+        offsets = moments.offsets
+        values, vectors = self.group_matrices.leading(self.weights, r)
         graded = None
         lost, all_of_it = float(values[r:].sum()), float(values.sum())
         is_graded = r < moments.n_features <= _MOST_GRADED and lost < _GRADED * all_of_it
@@ -170,13 +180,18 @@ class Problem:
             pca = replace(self, centering="global", own_bases=None).least_loss_basis
         found.update(total_eigenpairs=(values, vectors), least_loss_basis=basis, pca_basis=pca)
         found["graded_losses"] = graded
-        # 2. Each group: what it keeps and loses in its own subspace, given or found.
+
+    def _solve_groups(self) -> None:
+        """Set what each group keeps and loses in its own subspace, given or found."""
+        moments, r, k, found = self.moments, self.n_components, self.n_groups, self.__dict__
+        matrices, traces, graded = self.group_matrices, self.traces, self.graded_losses
         if (own := self.own_bases) is not None:
             gains = np.array([self.kept(one)[i] for i, one in enumerate(own)])
             pairs = zip(np.eye(k), own, strict=True)
             bounds = [matrices.leading_sum_bound(unit, r, one) for unit, one in pairs]
             found.update(own_subspaces=own, own_errors=np.maximum(bounds - gains, 0.0))
         else:
+            basis, values = self.least_loss_basis, self.total_eigenpairs[0]
             leading = matrices.own_pairs(r, basis)
             gains = np.array([sums.sum() for sums, _ in leading])
             # A group that varies in fewer dimensions, as one of fewer rows does, keeps everything
@@ -236,6 +251,16 @@ class Problem:
         if wanted.measure != own.measure:
             for name in ("affine", "rounding"):
                 other.__dict__.pop(name, None)
+        return other
+
+    def measured_from(self, constants: Array, units: Array) -> Problem:
+        """The same problem with other constants c_i and units s_i of the measure."""
+        if self.graded_losses is not None:  # which are not computed for given ones
+            return replace(self, measured_by=(constants, units))
+        other = copy(self)
+        object.__setattr__(other, "measured_by", (constants, units))
+        for name in ("goal", "affine", "rounding"):
+            other.__dict__.pop(name, None)
         return other
 
     def weighted_basis(self, weights: Array) -> Array:

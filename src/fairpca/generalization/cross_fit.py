@@ -20,6 +20,10 @@ from fairpca.moments import GroupMoments
 from fairpca.problem import NO_VARIANCE, Problem
 
 
+_KEPT_BYTES = 2**24
+"""Problems of training rows are kept for further questions if moments by fold take no more."""
+
+
 class FoldProblems:
     """The parts of groups that lie in one fold each, and problems of all folds but one.
 
@@ -38,6 +42,7 @@ class FoldProblems:
         # Wide rows may have columns of zeros added to the space that they span.
         cells = padded(cells, problem.moments.n_features)
         self._cells, self._problem = cells, problem
+        self._trainings: dict[int, Problem] = {}
         plain = labels_without_folds(cells.labels)
         orders = of_groups(cells.group_names, cells.group_orders)["group_orders"]
         _, parts = overlapping(plain, groups, orders)
@@ -88,6 +93,14 @@ class FoldProblems:
 
     def training(self, fold: int) -> Problem:
         """The problem of all rows but those of a fold; groups without a row are not in it."""
+        known = self._trainings.get(fold)
+        if known is None:
+            known = self._training(fold)
+            if self._cells.scatter.nbytes <= _KEPT_BYTES:
+                self._trainings[fold] = known
+        return known
+
+    def _training(self, fold: int) -> Problem:
         problem, here = self._problem, self._members & (self._fold != fold)
         some = here.any(axis=1)
         labels = [label for label, x in zip(problem.moments.labels, some, strict=True) if x]

@@ -8,7 +8,7 @@ seen from folds, and follows from the covariances where the rows are normal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import clone
@@ -134,8 +134,7 @@ class SamplingNoise:
         # The numbers of the measure; the temperature matters to none of them.
         affine = _at(problem, np.inf).affine
         if criterion.measured.baseline == "own":
-            given = (problem.traces - self.own_losses, affine.units)
-            problem = replace(problem, measured_by=given)
+            problem = problem.measured_from(problem.traces - self.own_losses, affine.units)
             affine = _at(problem, np.inf).affine
         if criterion.standard_errors == 0.0:
             return _at(problem, 0.0)
@@ -207,6 +206,4 @@ def _is_kept(measured: Measure) -> bool:
 
 
 def _at(problem: Problem, temperature: float) -> Problem:
-    criterion = problem.criterion
-    chosen = clone(criterion).set_params(temperature=temperature)
-    return replace(problem, criterion=chosen)
+    return problem.with_criterion(clone(problem.criterion).set_params(temperature=temperature))
