@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -51,6 +52,16 @@ class ScatterMatrices:
         groups = (self.weighted_sum(unit) for unit in np.eye(self.k))
         pairs = (krylov.proven_pairs(group, r, start) for group in groups)
         return [(found.values, host(found.vectors)) for found in pairs]
+
+    def own_pairs_near(self, r: int, starts: Sequence[Array]) -> list[tuple[Array, Array]]:
+        """The same from a start for each group, without a proof that they are the best."""
+        found = []
+        for unit, start in zip(np.eye(self.k), starts, strict=True):
+            group, near = self.weighted_sum(unit), self.backend.put(start)
+            pairs = krylov.leading_pairs(group, r, near, exact_vectors=True)
+            pairs = krylov.proven_pairs(group, r, near) if pairs is None else pairs
+            found.append((pairs.values, self.backend.host(pairs.vectors)))
+        return found
 
     def leading(self, weights: Array, r: int) -> tuple[Array, Array]:
         values, vectors = krylov.leading_eigenpairs(self.weighted_sum(weights), r)

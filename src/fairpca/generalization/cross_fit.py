@@ -5,20 +5,20 @@ Moments of folds add up, so this takes no further pass over the rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._linalg.device import chosen_scatters, scatter_matrices
+from fairpca._linalg.device import ScatterMatrices, chosen_scatters, scatter_matrices
 from fairpca._linalg.types import Array
 from fairpca.data import padded
 from fairpca.folds import are_large, labels_without_folds, of_groups, without_fold
 from fairpca.groups import overlapping
 from fairpca.moments import GroupMoments
 from fairpca.problem import NO_VARIANCE, Problem
-
 
 _KEPT_BYTES = 2**24
 """Problems of training rows are kept for further questions if moments by fold take no more."""
@@ -145,12 +145,26 @@ class FoldProblems:
 
     def own_kept(self, fold: int, training: Problem, centers: Array) -> Array:
         """The same, each group in its own subspace; without one, in that of ordinary PCA."""
-        own = dict(zip(training.moments.labels, training.own_subspaces, strict=True))
+        own = dict(zip(training.moments.labels, self._own_bases(training), strict=True))
         kept = np.zeros(self._problem.n_groups)
         for i, label in enumerate(self._problem.moments.labels):
             basis = known_basis(training, own.get(label, training.pca_basis))
             kept[i] = self._kept_by(i, fold, basis, centers[i])
         return self._shares(kept)
+
+    def _own_bases(self, training: Problem) -> Sequence[Array]:
+        """The groups' own subspaces; with many columns those near the ones of all rows."""
+        matrices = training.group_matrices
+        if not isinstance(matrices, ScatterMatrices):
+            return training.own_subspaces
+        problem = self._problem
+        known = dict(zip(problem.moments.labels, problem.own_subspaces, strict=True))
+        starts = [known[label] for label in training.moments.labels]
+        found = matrices.own_pairs_near(training.n_components, starts)
+        pairs = zip(found, NO_VARIANCE * training.traces, strict=True)
+        # Groups that vary in fewer dimensions are completed by what all rows have.
+        whole = all(values[-1] > low for (values, _), low in pairs)
+        return [vectors for _, vectors in found] if whole else training.own_subspaces
 
     def _kept_by(self, group: int, fold: int, basis: Array | None, center: Array) -> float:
         return float(self._sums(fold, basis, center, self._members[group]).sum())
