@@ -2,7 +2,7 @@
 Credit, judged by held-out rows
 ===============================
 
-What is proven for the rows of a fit is no promise for others. 30,000 credit card clients by
+A proof about the rows of a fit says nothing about others. 30,000 credit card clients by
 education, three tenths of whom are kept aside, show how much of it can be lost.
 """
 

@@ -4,8 +4,8 @@ One population dominates: balanced, subsampled or min-max PCA?
 
 Expression data often hold many cells or people of one population and few of others, and the first
 components then describe the large one. Two common remedies are to let each population weigh the
-same and to draw as many rows of each as the smallest has. Synthetic data of a gene-like kind
-compare them with the default criterion, min-max, on rows that were not used.
+same and to sample as many rows of each as the smallest has. Synthetic data of a gene-like kind
+compare them with min-max on rows that were not used.
 """
 
 # %%
@@ -80,6 +80,6 @@ for name, table in found.items():
 # Ordinary PCA serves the large population alone. Balancing and subsampling serve the two others
 # much better, and now the large population has the largest disparity: neither looks at who is worst
 # off, and what equal weights lead to depends on the spectra. Subsampling also discards most of what
-# is known of the large population. Min-max makes the largest disparity of the fitted rows as small
-# as can be; on unseen rows the three are nearly equal, and the mean loss over the populations is
+# is known of the large population. Min-max minimises the largest disparity of the fitted
+# rows; on unseen rows the three are nearly equal, and the mean loss over the populations is
 # not larger than with the two others.

@@ -24,8 +24,8 @@ hospital = np.repeat(names, sizes)
 # %%
 # Four dimensions, three answers
 # ------------------------------
-# ``minmax``, the default, makes the largest disparity as small as can be. ``equal`` makes all
-# disparities the same, at the least total loss.
+# ``minmax`` minimises the largest disparity of these patients. ``equal`` makes all disparities the
+# same, at the least total loss.
 fits = {
     criterion: FairPCA(4, criterion=criterion).fit(X, sensitive_features=hospital)
     for criterion in ("minmax", "equal")
@@ -59,10 +59,11 @@ figure.tight_layout()
 plt.show()
 
 # %%
-# Take min-max
-# ------------
+# Rather min-max than equal
+# -------------------------
 # Ordinary PCA serves the north. Equality makes the three disparities the same, and each of them
 # larger than it is with min-max: nobody gains by it. That is called levelling down. The number of
-# patients does not enter either criterion, as losses are means over a hospital's patients; it
-# decides how far the figures of a small hospital can be trusted. For two groups the two criteria
-# have the same subspace.
+# patients does not enter either criterion, as losses are means over a hospital's patients. It
+# decides how far the figures of a small hospital can be trusted, and the default criterion, which
+# is made for new patients, acts only on significant differences. For two groups ``minmax`` and
+# ``equal`` have the same subspace.

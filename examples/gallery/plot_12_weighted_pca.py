@@ -61,11 +61,11 @@ plt.show()
 # %%
 # Equal weights are not equal losses
 # ----------------------------------
-# Both kinds weigh the same with ``criterion="balanced"``, which needs no weights. It does not look
+# Both kinds count the same with ``criterion="balanced"``, which needs no weights. It does not look
 # at who is worst off: what it leads to depends on the spectra, and here it favours the kind that
-# varies more. The default, min-max, makes the largest disparity as small as can be.
+# varies more. Min-max minimises the largest disparity.
 labels = np.where(second, "second", "first")
-fair = FairPCA(1).fit(sample, sensitive_features=labels)
+fair = FairPCA(1, criterion="minmax").fit(sample, sensitive_features=labels)
 for name, model in (
     ("balanced", FairPCA(1, criterion="balanced").fit(sample, sensitive_features=labels)),
     ("min-max", fair),

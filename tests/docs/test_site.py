@@ -154,7 +154,7 @@ def test_pages_are_quiet_fit_and_are_accessible(browser, site, address, width, s
 
 @pytest.mark.parametrize(
     ("words", "page"),
-    [("shrinkage beyond the sample", "beyond_the_sample.html"), ("audit", "fairpca.audit.html")],
+    [("soft maximum temperature", "beyond_the_sample.html"), ("audit", "fairpca.audit.html")],
 )
 def test_search_finds_pages(browser, address, words, page):
     visit = Visit(browser, f"{address}index.html")

@@ -245,7 +245,7 @@ def held_out_losses(
     >>> from fairpca.datasets import load_adult
     >>> from fairpca.metrics import held_out_losses
     >>> adult = load_adult(sensitive="race", as_frame=False)
-    >>> pipe = make_pipeline(StandardScaler(), FairPCA())
+    >>> pipe = make_pipeline(StandardScaler(), FairPCA(criterion="minmax"))
     >>> losses = held_out_losses(
     ...     pipe, adult.data, sensitive_features=adult.sensitive_features, dimensions=[2, 5]
     ... )

@@ -423,7 +423,7 @@ class HeldOutLossDisplay(Display):
     >>> X[:100] = X[:100, ::-1]
     >>> groups = ["a"] * 100 + ["b"] * 200
     >>> display = HeldOutLossDisplay.from_estimator(
-    ...     FairPCA(), X, sensitive_features=groups, dimensions=range(1, 4)
+    ...     FairPCA(criterion="minmax"), X, sensitive_features=groups, dimensions=range(1, 4)
     ... )
     >>> display.losses.reduction.worst.round(2)
     array([4.11, 2.52, 1.55])

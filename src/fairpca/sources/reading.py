@@ -66,7 +66,8 @@ def read_moments(
         Whether missing sensitive features are an error or a group of their own, or their rows are
         left out, with a warning.
     folds : bool, default=False
-        Whether each group is kept in five parts, as ``FairPCA(shrinkage="auto")`` needs it.
+        Whether each group is kept in five parts, which the default criterion of `FairPCA`
+        needs where groups are small.
     checkpoint : str or Path, default=None
         A file of moments to keep what has been read of several files, written at least every few
         seconds between files and whenever the pass ends, by an error or Ctrl-C too. A pass that
