@@ -259,7 +259,8 @@ class GroupMoments:
         folds : bool or "needed", default=False
             Whether each group is kept in five parts, which the default criterion of `FairPCA`
             needs where groups are small: a row's part depends on its values alone, and is the last
-            in a label. "needed" leaves large groups whole, which is not for moments that are to be added.
+            in a label. "needed" leaves large groups whole, which is not for moments that are to be
+            added.
 
         Returns
         -------
