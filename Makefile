@@ -45,6 +45,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/against_pca.py
 	$(BIN)/python benchmarks/pareto_iteration.py
 	$(BIN)/python benchmarks/front_against_fit.py
+	$(BIN)/python benchmarks/soft_against_minmax.py
 	$(BIN)/python benchmarks/hard_solves.py
 
 bench-large: $(READY)

@@ -145,7 +145,7 @@ def content(data: bytes, words: str | None = None) -> dict[str, Any]:
         said |= {"columns": reading.get("columns"), "files": reading.get("files")}
         return said
     if words is not None:
-        said["certificate"] = {**said["certificate"], "text": words}
+        said["certificate_text"] = words
     return said | {name: array.tolist() for name, array in arrays.items()}
 
 

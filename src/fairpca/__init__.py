@@ -2,7 +2,8 @@
 
 `FairPCA` is the estimator, `KernelFairPCA` does the same in the feature space of a kernel, and
 `StochasticFairPCA` takes mini-batches where covariances do not fit into memory. `audit`
-judges a reduction that is already in use, and `pareto_front` gives every trade-off between total
+judges a reduction that is already in use, `compare` says whether fair PCA is needed at all, and
+`pareto_front` gives every trade-off between total
 loss and equality. Underneath,
 `GroupMoments` is what is kept of the data, `Problem` poses the question by a criterion
 (`SoftMinMax`, `MinMax`, `Equal`, `AtMost`, `Balanced`), `ExactSolver` answers it
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from fairpca.fair_pca import FairPCA
     from fairpca.group_table import GroupTable
     from fairpca.inspection.audit import audit
+    from fairpca.inspection.compare import Comparison, compare
     from fairpca.inspection.front import ParetoFront, pareto_front
     from fairpca.kernel import KernelFairPCA
     from fairpca.moments import GroupMoments
@@ -44,6 +46,7 @@ __all__ = [
     "AtMost",
     "Balanced",
     "Certificate",
+    "Comparison",
     "Equal",
     "ExactSolver",
     "FairPCA",
@@ -59,6 +62,7 @@ __all__ = [
     "Solution",
     "StochasticFairPCA",
     "audit",
+    "compare",
     "pareto_front",
 ]
 
@@ -66,6 +70,7 @@ _HOMES = {
     "AtMost": "criteria",
     "Balanced": "criteria",
     "Certificate": "certificate",
+    "Comparison": "inspection.compare",
     "Equal": "criteria",
     "ExactSolver": "solvers",
     "FairPCA": "fair_pca",
@@ -81,6 +86,7 @@ _HOMES = {
     "Solution": "solution",
     "StochasticFairPCA": "stochastic.estimator",
     "audit": "inspection.audit",
+    "compare": "inspection.compare",
     "pareto_front": "inspection.front",
 }
 """Where the public names are: they are loaded when they are asked for, so that the program's help

@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import assert_all_finite, check_array, check_is_fitted
 
-from fairpca._linalg.backends import device_library, to_device
-from fairpca._linalg.dense import eigh_descending, fix_signs
+from fairpca._linalg.backends import NUMPY, device_library, to_device
+from fairpca._linalg.dense import fix_signs
 from fairpca._linalg.device import scatter_matrices
 from fairpca._linalg.projection import Projection
 from fairpca._linalg.threads import threads_for
@@ -362,7 +362,7 @@ def axes_of_products(
         factors = None
     elif retention is None:
         with threads_for(len(inner)):
-            variances, turn = eigh_descending((inner + inner.T) / 2)
+            variances, turn = NUMPY.eigh((inner + inner.T) / 2)
         along = variances = np.maximum(variances, 0.0)
         basis, factors = basis @ turn, None
     else:

@@ -406,14 +406,15 @@ def certify(
     spread = float(at_most.max() - measures.min())
     judged = goal.judge(measures, at_most, problem.total_loss(basis, retention))
     # The bound speaks of subspaces that violate the condition as much as this one, or less.
-    bound = problem.dual_bound(multipliers, judged.slack, start=basis)
+    bound = goal.bound(np.asarray(multipliers, dtype=np.float64), judged.slack, basis)
     if goal.minimises_loss and bound < problem.total_loss(problem.least_loss_basis):
         # No subspace loses less than this, whatever the condition.
         none = np.zeros(problem.n_groups)
-        least = problem.dual_bound(none, judged.slack)
+        least = goal.bound(none, judged.slack, None)
         bound, multipliers = (least, none) if least > bound else (bound, multipliers)
     value = judged.value
-    rounding = problem.rounding * (affine.loss_unit if goal.minimises_loss else 1.0)
+    rounding_of_measures = problem.rounding
+    rounding = rounding_of_measures * (affine.loss_unit if goal.minimises_loss else 1.0)
     gap, violation_bound = max(value - bound, 0.0), 0.0
     if violation_multipliers is not None:
         violation_bound = max(problem.violation_bound(violation_multipliers), 0.0)
@@ -426,7 +427,15 @@ def certify(
         status = "infeasible" if violation_bound > judged.allowed else "unresolved"
     sizes = affine.traces if problem.graded_losses is None else affine.scale
     change = measures - problem.measures(problem.pca_basis)
-    plain = goal.measured.baseline == "own" and problem.measured_by is None
+    # The spread beyond what was asked for, if the measures may not be called equal.
+    size, stated_spread = float(np.abs(measures).max()), 0.0
+    if spread - goal.tolerance > EQUAL_WORD * size:
+        # All may be nothing but rounding, unless columns are so different that nobody can tell.
+        zero = (
+            problem.graded_losses is None and max(spread, size) <= _NOTHING * rounding_of_measures
+        )
+        stated_spread = 0.0 if zero else spread
+    plain = goal.measured.is_disparity and problem.measured_by is None
     means = problem.aggregation == "mean" and problem.centering == "global"
     return Certificate(
         status=status,
@@ -436,7 +445,7 @@ def certify(
         gap=gap,
         relative_gap=gap / abs(value) if abs(value) > rounding else 0.0,
         rounding=rounding,
-        stated_spread=_stated_spread(problem, measures, spread),
+        stated_spread=stated_spread,
         spread=spread,
         violation=judged.violation,
         violation_bound=violation_bound,
@@ -453,16 +462,6 @@ def certify(
         extra_loss=goal.extra_loss,
         violation_multipliers=violation_multipliers,
     )
-
-
-def _stated_spread(problem: Problem, measures: Array, spread: float) -> float:
-    """The spread beyond what was asked for, if the measures may not be called equal; else 0."""
-    size = float(np.abs(measures).max())
-    if spread - problem.goal.tolerance <= EQUAL_WORD * size:
-        return 0.0
-    # All are nothing but rounding, unless columns are so different that nobody can tell.
-    zero = problem.graded_losses is None and max(spread, size) <= _NOTHING * problem.rounding
-    return 0.0 if zero else spread
 
 
 def warn_of_certificate(certificate: Certificate) -> None:

@@ -583,10 +583,11 @@ class SoftMinMax(Criterion):
     measure : str, default="disparity"
         The quantity that fairness is judged on: see `MinMax`.
     standard_errors : float, default=2.0
-        How many standard errors a difference between groups must exceed to be acted on: the
-        temperature, in standard errors of the worst-off group's measure. `FairPCA` estimates them
-        from five folds of the rows. 0 acts on every difference, which is `MinMax` from baselines
-        with less bias; infinity gives ordinary PCA.
+        How many standard errors a difference between groups must exceed to be acted on. If the
+        worst-off group exceeds the others by twice as many, its rows count as much as all rows
+        together do without a difference. `FairPCA` estimates the standard errors from five folds
+        of the rows. 0 acts on every difference, which is `MinMax` from baselines with less bias;
+        infinity gives ordinary PCA.
     max_extra_loss : float or None, default=None
         Choose among subspaces whose total loss exceeds ordinary PCA's, the least of all, by at
         most this share: 0.01 is one per cent more, 0 leaves PCA itself.
@@ -611,7 +612,7 @@ class SoftMinMax(Criterion):
     """
 
     name = "soft"
-    resumes = is_smooth = True
+    resumes = has_root = is_smooth = True
     findings: ClassVar[dict[str, str]] = {
         "optimal": "Proven optimal: the soft maximum of the groups' {plural} is {at_most}, and no "
         "subspace of this dimension has a smaller one.",
@@ -928,10 +929,6 @@ class Equal(LeastLoss):
 
     def relaxed_by(self, amount: float) -> LeastLoss:
         return self._other(self.tolerance + amount)
-
-    def strictest(self) -> Equal:
-        """The same without a tolerance."""
-        return self._other(0.0)
 
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
         weights = self.affine.loss_weights

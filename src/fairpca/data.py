@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _get_feature_names
 
-from fairpca._linalg.backends import cluster_library, device_library, to_host
-from fairpca._linalg.dense import eigh_descending
+from fairpca._linalg.backends import NUMPY, cluster_library, device_library, to_host
 from fairpca._linalg.types import Array
 from fairpca.exceptions import warn_user
 from fairpca.folds import in_folds, in_needed_folds
@@ -118,7 +117,7 @@ class GroupedData:
 
     def numerical_rank(self) -> int:
         """Dimensions along which the rows vary by more than rounding, but at least 1."""
-        values, _ = eigh_descending(self.moments.total_covariance())
+        values, _ = NUMPY.eigh(self.moments.total_covariance())
         level = values[0] * self.n_features * np.finfo(float).eps
         return max(int((values > level).sum()), 1)
 
@@ -137,7 +136,7 @@ class GroupedData:
         """The problem of these rows; choices are as for `Problem`."""
         moments = self.moments
         if self.space is not None:
-            moments = _padded(moments, min(moments.n_features + n_components, self.n_features))
+            moments = padded(moments, min(moments.n_features + n_components, self.n_features))
         return Problem(moments, n_components, **choices)
 
 
@@ -186,11 +185,14 @@ def prepare_data(
     on_device, on_cluster = device_library(X) is not None, cluster_library(X) is not None
     if not on_cluster:
         check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
-    names = named_columns(X, sensitive_features)
+    names: tuple[str, ...] = ()
+    if isinstance(sensitive_features, str | list | tuple):
+        names = named_columns(X, sensitive_features)
     if names and not on_cluster:
         sensitive_features = chosen_columns(X, names)
-    if not keep_sensitive and not on_cluster:
-        X = without_columns(X, names if reset else getattr(estimator, "sensitive_names_", names))
+    left_out = names if reset else getattr(estimator, "sensitive_names_", names)
+    if left_out and not (keep_sensitive or on_cluster):
+        X = without_columns(X, left_out)
     if in_place and (on_device or on_cluster):
         choices: dict[str, Any] = {"sample_weight": sample_weight, "missing_labels": missing_labels}
         choices["folds"] = folds is not None
@@ -205,25 +207,28 @@ def prepare_data(
             moments = _cluster_moments(X, sensitive_features=sensitive_features, **choices)
         check_moments(moments, n_components)
         grouped_data = GroupedData.from_moments(moments, groups)
-        record_columns(estimator, grouped_data)
+        if estimator is not None:
+            record_columns(estimator, grouped_data)
         return grouped_data
     X = to_host(X) if on_device else X
     rows = check_rows(X, estimator, reset=reset, ensure_min_samples=least_rows)
     check_dimension(n_components, rows.shape[1])
     found = encode_groups(sensitive_features, rows.shape[0], missing_labels)
-    weights = found.weights(check_weights(sample_weight, rows.shape[0]))
-    if found.n_dropped:
+    weights = check_weights(sample_weight, rows.shape[0])
+    if found.kept is not None:
+        weights = found.weights(weights)
         warn_of_dropped(found.n_dropped, rows.shape[0])
         _check_left(rows.shape[0] - found.n_dropped, least_rows)
     wide = reduce_wide and rows.shape[1] > rows.shape[0]
     space = spanned_space(rows, weights, estimator) if wide else None
     at = rows if space is None else space.rows
-    parted = found
+    parted, cells = found, None
     if folds is not None:
         whole = folds == "all"
         parted = in_folds(found, rows) if whole else in_needed_folds(found, rows, weights)
-    moments = GroupMoments.from_groups(at, parted, weights)
-    cells, moments = moments if moments.has_folds else None, moments.without_folds()
+    moments = GroupMoments.from_codes(at, parted.codes, parted.labels, weights, **parted.about)
+    if folds is not None and moments.has_folds:
+        cells, moments = moments, moments.without_folds()
     if not moments.is_finite:
         explain_not_finite(rows, estimator)
     codes = found.codes
@@ -271,9 +276,11 @@ def warn_of_no_groups(y: Any, way_out: str) -> None:
     )
 
 
-def _padded(moments: GroupMoments, n_columns: int) -> GroupMoments:
+def padded(moments: GroupMoments, n_columns: int) -> GroupMoments:
     """The same moments with columns of zeros added, n_columns in all."""
     more = n_columns - moments.n_features
+    if more == 0:
+        return moments
     scatter = np.pad(moments.scatter, ((0, 0), (0, more), (0, more)))
     return replace(moments, mean=np.pad(moments.mean, ((0, 0), (0, more))), scatter=scatter)
 

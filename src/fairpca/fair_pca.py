@@ -790,7 +790,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         if task is not None:
             task.end()
         if noise is not None:
-            problem = replace(problem, criterion=solved.criterion)
+            problem = problem.with_criterion(solved.criterion)
         return problem, solution, None if noise is None else noise.held_out(solution)
 
     def _needs_folds(self, solver: Solver) -> bool:

@@ -109,11 +109,6 @@ def are_large(effective_count: NDArray[np.float64], d: int) -> NDArray[np.bool_]
     return np.asarray(effective_count >= _LARGE * d)
 
 
-def has_folds(labels: Labels) -> bool:
-    """Whether these are parts of groups that lie in one fold each."""
-    return bool(labels) and isinstance(labels[0], tuple) and isinstance(labels[0][-1], Fold)
-
-
 def without_fold(label: Hashable) -> Hashable:
     """The label of the group that a part with this label is of; any other label as it is."""
     if not isinstance(label, tuple) or not isinstance(label[-1], Fold):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -465,7 +465,8 @@ class GroupTable:
             for row, i in zip(rows, groups, strict=True):
                 low, high = (formatted(100.0 * end, _PERCENT) for end in ends[i])
                 row.insert(4, f"{low} to {high}" if np.isfinite(ends[i][0]) else _UNKNOWN)
-        return TextTable(head, rows, units=(len(head) - 1,))
+        worst = _worst(groups, (self.pca_disparity, self.disparity), 2)
+        return TextTable(head, rows, units=(len(head) - 1,), worst=worst)
 
     def _full_table(self, groups: Sequence[int]) -> TextTable:
         """A row for each of these groups, and a last one with the largest differences."""
@@ -496,12 +497,7 @@ class GroupTable:
         spreads = [_cell(_spread(values), form, least) for values in disparities.values()]
         foot = ["largest difference", *[""] * (len(columns) - len(spreads)), *spreads]
         head, units = ["group", *columns], [2, 3, 2] + [2] * (len(disparities) // 2)
-        worst: set[tuple[int, int]] = set()
-        for column, values in enumerate(disparities.values(), len(head) - len(disparities)):
-            most = np.nanmax(values, initial=0.0)
-            largest = values >= most - _TIED * abs(most)
-            if 2 * largest.sum() <= len(values):  # otherwise most are, which is what is wanted
-                worst |= {(row, column) for row, i in enumerate(groups) if largest[i]}
+        worst = _worst(groups, disparities.values(), len(head) - len(disparities))
         if self.intervals is not None:
             head.append(f"{self.name} disparity\n95 % interval")
             units.append(1)
@@ -510,13 +506,29 @@ class GroupTable:
             for cells, (low, high) in zip([*rows, foot], ends, strict=True):
                 interval = f"{formatted(low, form, least)} to {formatted(high, form, least)}"
                 cells.append(interval if np.isfinite(low) else _UNKNOWN)
-        return TextTable(head, rows, foot, units, frozenset(worst))
+        return TextTable(head, rows, foot, units, worst)
 
     def _rounding(self) -> tuple[str, float]:
         """The format of losses, and the size from which on none is shown as zero."""
         numbers = np.array([self.variance, self.own_loss, self.pca_loss, self.loss])
         least = _NO_CHANGE * float(np.nan_to_num(numbers).max())
         return number_format([numbers[np.isfinite(numbers)]]), least
+
+
+def _worst(
+    groups: Sequence[int], columns: Iterable[Array], first: int
+) -> frozenset[tuple[int, int]]:
+    """The cells of groups with the largest disparity, in columns from the first on.
+
+    None where most groups have it, which is what is wanted.
+    """
+    worst: set[tuple[int, int]] = set()
+    for column, values in enumerate(columns, first):
+        most = np.nanmax(values, initial=0.0)
+        largest = values >= most - _TIED * abs(most)
+        if 2 * largest.sum() <= len(values):
+            worst |= {(row, column) for row, i in enumerate(groups) if largest[i]}
+    return frozenset(worst)
 
 
 def _spread(values: Array) -> float:

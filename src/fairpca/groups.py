@@ -98,7 +98,8 @@ def alike(labels: Iterable[Hashable]) -> list[list[str]]:
     """Text labels that differ only in upper and lower case, spaces or accents' encoding."""
     found: dict[str, list[str]] = {}
     for text in sorted({label for label in labels if isinstance(label, str)}):
-        found.setdefault(" ".join(str(canonical(text)).split()).casefold(), []).append(text)
+        composed = unicodedata.normalize("NFC", text)
+        found.setdefault(" ".join(composed.split()).casefold(), []).append(text)
     return [texts for texts in found.values() if len(texts) > 1]
 
 
@@ -111,11 +112,11 @@ def sorted_labels(labels: Iterable[Hashable], orders: Orders | None = None) -> L
     labels = list(labels)
     tuples = [label for label in labels if isinstance(label, tuple)]
     if len(tuples) < len(labels) or len({len(label) for label in tuples}) != 1:
-        return _sorted_values(labels, orders[0] if orders else None)
+        return sorted_values(labels, orders[0] if orders else None)
     columns = list(zip(*tuples, strict=True))
     known = orders or (None,) * len(columns)
     ranks = [
-        {value: i for i, value in enumerate(_sorted_values(list(set(column)), order))}
+        {value: i for i, value in enumerate(sorted_values(list(set(column)), order))}
         for column, order in zip(columns, known, strict=True)
     ]
 
@@ -135,6 +136,9 @@ def merged_orders(first: Orders | None, second: Orders | None) -> Orders | None:
 
 def n_partitions(labels: Iterable[Hashable]) -> int:
     """How many of the groups each row is in: more than one where groups overlap."""
+    labels = list(labels)
+    if not labels or not isinstance(labels[0], tuple):
+        return 1
     return max(len({_others(label) for label in labels}), 1)
 
 
@@ -191,10 +195,11 @@ def _others(label: Hashable) -> tuple[bool, ...]:
     return tuple(part == ALL for part in label) if isinstance(label, tuple) else ()
 
 
-def _sorted_values(values: list[Hashable], order: Labels | None) -> Labels:
+def sorted_values(values: list[Hashable], order: Labels | None) -> Labels:
+    """The labels of one column in their order; the group of missing values comes last."""
     if order is not None:
         there, known = set(values), set(order)
-        rest = _sorted_values([value for value in values if value not in known], None)
+        rest = sorted_values([value for value in values if value not in known], None)
         return (*(value for value in order if value in there), *rest)
     present = [value for value in values if value != MISSING]
     try:
@@ -240,27 +245,30 @@ _TEXT_OF_POLARS = ("String", "Categorical", "Enum")
 
 def encode_column(column: Any) -> Encoded:
     """Return the sorted labels of one column and the codes, -1 where the label is missing."""
-    if hasattr(column, "factorize"):  # pandas
-        codes, uniques = column.factorize()
-        if column.dtype == object:
-            refuse_mixed_types(column, uniques)
-        return in_order([_plain(label) for label in uniques.tolist()], codes, column_order(column))
-    if is_quick(column):  # text of Polars
-        texts = column.cast(str)
-        found = texts.drop_nulls().unique().to_list()
-        places = texts.replace_strict(found, list(range(len(found))), default=None)
-        return in_order(found, places.fill_null(-1).to_numpy())
-    array = column if isinstance(column, np.ndarray) else column.to_numpy()
+    if not isinstance(column, np.ndarray):
+        if hasattr(column, "factorize"):  # pandas
+            codes, uniques = column.factorize()
+            if column.dtype == object:
+                refuse_mixed_types(column, uniques)
+            found = [_plain(label) for label in uniques.tolist()]
+            return in_order(found, codes, column_order(column))
+        if is_quick(column):  # text of Polars
+            texts = column.cast(str)
+            found = texts.drop_nulls().unique().to_list()
+            places = texts.replace_strict(found, list(range(len(found))), default=None)
+            return in_order(found, places.fill_null(-1).to_numpy())
+        column = column.to_numpy()
+    array: NDArray[Any] = column
     if array.dtype.kind in "biu":
         return _encode_integers(array)
     peeled = _encode_few_strings(array)
     if peeled is not None:
         return in_order(*peeled)
     values = array.tolist()
-    found = set(values)
-    refuse_mixed_types(values, found)
-    distinct = [v for v in found if not _is_missing(v)]
-    lookup = dict.fromkeys(found, -1) | {v: i for i, v in enumerate(distinct)}
+    different = set(values)
+    refuse_mixed_types(values, different)
+    distinct = [v for v in different if not _is_missing(v)]
+    lookup = dict.fromkeys(different, -1) | {v: i for i, v in enumerate(distinct)}
     codes = np.fromiter(map(lookup.__getitem__, values), dtype=np.int32, count=len(values))
     return in_order(distinct, codes)
 
@@ -339,7 +347,7 @@ def in_order(values: list[Any], codes: Codes, order: Labels | None = None) -> En
     """Renumber codes so that the labels are sorted; -1 stays. Spellings of one text are merged."""
     if not all(isinstance(value, str) and value.isascii() for value in values):
         values = [canonical(value) for value in values]
-    labels = sorted_labels(dict.fromkeys(values), None if order is None else (order,))
+    labels = sorted_values(list(dict.fromkeys(values)), order)
     if list(labels) == values:
         return labels, codes
     rank = {label: i for i, label in enumerate(labels)}
@@ -509,17 +517,21 @@ def combine_encoded(
     """Groups from one or several columns as `encode_column` gives them."""
     for column, _ in encoded:
         refuse_ambiguous(column)
-    kept = _check_missing(encoded, n_rows, missing_labels)
+    kept = None
+    if any(codes.min(initial=0) < 0 for _, codes in encoded):
+        kept = _check_missing(encoded, n_rows, missing_labels)
+        if kept is None:
+            encoded = [_name_missing(*column) for column in encoded]
     # Of rows that are left out the labels do not count, even if other columns have some.
     dense = encoded if kept is None else [(labels, codes[kept]) for labels, codes in encoded]
     if kept is not None and not kept.any():
         return Groups((), np.zeros(n_rows, dtype=np.int8), kept=kept)
     if len(encoded) == 1:
-        labels, codes = _name_missing(*dense[0])
+        labels, codes = dense[0]
     else:
         for column, _ in encoded:
             refuse_all_label(column)
-        labels, codes = _cross([_name_missing(*column) for column in dense])
+        labels, codes = _cross(dense)
     check_number_of_groups(len(labels))
     if kept is not None:
         every = np.zeros(n_rows, dtype=codes.dtype)
@@ -629,7 +641,7 @@ def _as_array(values: Any) -> NDArray[Any]:
 
 def _name_missing(labels: tuple[Hashable, ...], codes: Codes) -> Encoded:
     """Give the codes -1 a label; one of that name in the data is the same group."""
-    if not _some_missing(codes):
+    if codes.min(initial=0) >= 0:
         return labels, codes
     if MISSING not in labels:
         labels = (*labels, MISSING)
@@ -653,7 +665,7 @@ def _check_missing(
     encoded: list[Encoded], n_rows: int, missing_labels: str
 ) -> NDArray[np.bool_] | None:
     """Which rows are kept, where some are left out; raises ValueError if they must not be."""
-    if missing_labels == "group" or not any(_some_missing(codes) for _, codes in encoded):
+    if missing_labels == "group":
         return None
     missing: NDArray[np.bool_] = np.any([codes < 0 for _, codes in encoded], axis=0)
     n_missing = np.count_nonzero(missing)
@@ -664,10 +676,6 @@ def _check_missing(
             "missing_labels='group'."
         )
     return ~missing
-
-
-def _some_missing(codes: Codes) -> bool:
-    return bool(codes.min(initial=0) < 0)
 
 
 # Columns of a table by their names: those that make the groups, and those that are reduced.

@@ -29,7 +29,7 @@ from sklearn.preprocessing import KernelCenterer
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import assert_all_finite, check_array, check_is_fitted
 
-from fairpca._linalg.dense import eigh_descending
+from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.types import Array
 from fairpca.base import Reduction, solution_axes
 from fairpca.certificate import Certificate, warn_of_certificate
@@ -289,7 +289,7 @@ def draw_landmarks(codes: Codes, n: int, least: int, seed: int) -> NDArray[np.in
 
 def _numerical_range(kernel: Array, rounding: float) -> tuple[Array, Array]:
     """Eigenvalues of a positive semidefinite matrix that are not zero, and their eigenvectors."""
-    values, vectors = eigh_descending(kernel)
+    values, vectors = NUMPY.eigh(kernel)
     if values[-1] < -max(_INDEFINITE * values[0], rounding):
         raise ValueError(
             "The centred kernel matrix is not positive semidefinite: its smallest eigenvalue is "

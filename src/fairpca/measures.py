@@ -1,7 +1,6 @@
 """What fairness is judged on: a measure of each group, affine in what the group keeps."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,6 +40,11 @@ class Measure:
     relative: bool
 
     @property
+    def is_disparity(self) -> bool:
+        """Whether it is measured from the group's own best subspace."""
+        return self.baseline == "own"
+
+    @property
     def is_kept(self) -> bool:
         """Whether more of it is better; it then has a minus sign."""
         return self.baseline == "none"
@@ -76,8 +80,14 @@ class AffineMeasure:
         c_i / s_i and s_i.
     weights : array of shape (k,)
         What the measures are multiplied with in the total loss, ``base + weights . e``.
+    loss_unit : float
+        What searches divide the total loss by, so that it has the unit of the measures.
+    loss_weights : array of shape (k,)
+        The weights in those units: of the size of 1, whatever the unit of the rows.
     traces : array of shape (k,)
         Traces of the matrices ``A_i / s_i``.
+    sizes : array of shape (k,)
+        What rounding errors of the measures are relative to.
     base : float
         See `weights`.
     offsets : array of shape (k,)
@@ -88,16 +98,22 @@ class AffineMeasure:
         How much larger the constants can be.
     floor : array of shape (k,)
         No subspace has a smaller measure of each group.
+    least : float
+        In every subspace some measure is at least this large.
     """
 
     constants: Array
     units: Array
     weights: Array
+    loss_unit: float
+    loss_weights: Array
     traces: Array
+    sizes: Array
     base: float
     scale: float
     errors: Array
     floor: Array
+    least: float
     offsets: Array
 
     @classmethod
@@ -124,7 +140,7 @@ class AffineMeasure:
         constants = {"own": own_gains, "all": traces, "none": nothing}[measure.baseline]
         if given is not None:
             constants, units = given
-        plain = measure.baseline == "own" and given is None
+        plain = measure.is_disparity and given is None
         offsets = traces - constants
         scale = float(weights @ (traces / units))
         if lost is not None:
@@ -132,21 +148,23 @@ class AffineMeasure:
             # Where nobody loses anything, what rounding makes of the variance is left.
             scale = max(float((lost[1] / units).max()), EPS * scale)
         floor = (constants - own_gains - own_errors - _ROUNDING * traces) / units
+        loss_unit = float((weights * units).sum() / weights.sum())
+        floor = np.zeros(k) if plain else floor
         return cls(
             constants=constants / units,
             units=units,
             weights=weights * units,
+            loss_unit=loss_unit,
+            loss_weights=weights * units / loss_unit,
             traces=traces / units,
+            sizes=np.maximum(traces, np.abs(constants)) / units,
             base=float(weights @ offsets),
             scale=scale,
             errors=own_errors / units if plain else np.zeros(k),
-            floor=np.zeros(k) if plain else floor,
+            floor=floor,
+            least=float(floor.max()),
             offsets=offsets / units,
         )
-
-    def of_losses(self, losses: Array) -> Array:
-        """The measures of groups with these losses."""
-        return losses / self.units - self.offsets
 
     def values(self, kept: Array) -> Array:
         """The measures of groups that keep this much."""
@@ -155,26 +173,6 @@ class AffineMeasure:
     def doubt(self, coefficients: Array) -> float:
         """How far ``coefficients . e`` can be below its value with these constants."""
         return float(np.maximum(-coefficients, 0.0) @ self.errors)
-
-    @cached_property
-    def loss_unit(self) -> float:
-        """What searches divide the total loss by, so that it has the unit of the measures."""
-        return float(self.weights.sum() / (self.weights / self.units).sum())
-
-    @cached_property
-    def loss_weights(self) -> Array:
-        """The weights in those units: of the size of 1, whatever the unit of the rows."""
-        return np.asarray(self.weights / self.loss_unit)
-
-    @cached_property
-    def sizes(self) -> Array:
-        """What rounding errors of the measures are relative to; (k,)."""
-        return np.maximum(self.traces, np.abs(self.constants))
-
-    @cached_property
-    def least(self) -> float:
-        """In every subspace some measure is at least this large."""
-        return float(self.floor.max())
 
 
 def check_measure(measure: Any) -> Measure:

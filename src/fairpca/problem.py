@@ -6,13 +6,14 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fairpca._linalg import krylov
-from fairpca._linalg.dense import DenseMatrices, checked_bases, complement, completed
+from fairpca._linalg.backends import NUMPY
+from fairpca._linalg.dense import DenseMatrices, checked_bases, completed
 from fairpca._linalg.device import scatter_matrices
 from fairpca._linalg.graded import GradedLosses
 from fairpca._linalg.types import Array, GroupMatrices
@@ -30,7 +31,7 @@ _NO_SPREAD, _NO_GROUP_SPREAD = 1e-10, 1e-13
 _SAME_WEIGHTS = 1e-14
 """Difference between weights, relative to what they weigh, at which they share a proof."""
 
-_NO_VARIANCE = 1e-13
+NO_VARIANCE = 1e-13
 """Share of a group's trace that an eigenvalue may have by rounding alone."""
 
 _GRADED, _MOST_GRADED = 1e-3, 120
@@ -88,37 +89,127 @@ class Problem:
     own_bases: tuple[Array, ...] | None = None
     measured_by: tuple[Array, Array] | None = None
 
+    n_groups: int = field(init=False, repr=False)
+    is_large: bool = field(init=False, repr=False)
+    weights: Array = field(init=False, repr=False)
+    traces: Array = field(init=False, repr=False)
+    scale: float = field(init=False, repr=False)
+    total_eigenpairs: tuple[Array, Array] = field(init=False, repr=False)
+    least_loss_basis: Array = field(init=False, repr=False)
+    pca_basis: Array = field(init=False, repr=False)
+    own_subspaces: tuple[Array, ...] = field(init=False, repr=False)
+    own_gains: Array = field(init=False, repr=False)
+    own_errors: Array = field(init=False, repr=False)
+    own_losses: Array = field(init=False, repr=False)
+    group_matrices: GroupMatrices = field(init=False, repr=False)
+    graded_losses: GradedLosses | None = field(init=False, repr=False)
     _proven: list[tuple[Array, float]] = field(default_factory=list, init=False, repr=False)
     """Weights of sums of matrices, and the most that these keep, as far as it has been proven."""
-    _last_kept: list[tuple[Array, Array]] = field(default_factory=list, init=False, repr=False)
-    """The last subspaces that were asked for, and what each group keeps in them."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "moments", self.moments.without_folds())
-        criterion = as_criterion(self.criterion)
-        criterion.validate_groups(self.moments.labels, self.moments.group_names)
-        object.__setattr__(self, "criterion", criterion)
+        moments, criterion = self.moments.without_folds(), as_criterion(self.criterion)
+        criterion.validate_groups(moments.labels, moments.group_names)
         check_choice("aggregation", self.aggregation, AGGREGATIONS)
         check_choice("centering", self.centering, CENTERINGS)
-        whole = isinstance(self.n_components, Integral)
-        if not (whole and 1 <= self.n_components <= self.moments.n_features):
-            raise ValueError(
-                f"n_components must be from 1 to the number of columns, "
-                f"{self.moments.n_features}, got {self.n_components}."
-            )
-        if self.centering == "group" and self.moments.n_partitions > 1:
+        r, d, n_groups = self.n_components, moments.n_features, len(moments.labels)
+        if not (isinstance(r, Integral) and 1 <= r <= d):
+            raise ValueError(f"n_components must be from 1 to the number of columns, {d}, got {r}.")
+        if self.centering == "group" and moments.n_partitions > 1:
             raise ValueError(
                 "Groups that overlap have no total loss with centering='group', as a row has no "
                 "mean of its own to be measured from: use centering='global'."
             )
-        if self.own_bases is not None:
-            shape = (self.n_groups, self.moments.n_features, self.n_components)
-            object.__setattr__(self, "own_bases", checked_bases(self.own_bases, shape))
+        weights = moments.weight / moments.weight.sum()
+        if self.aggregation == "sum":
+            # Of rows that are in several groups each loss is there as often.
+            weights = np.full(n_groups, 1.0 / moments.n_partitions)
+        own = self.own_bases
+        self.__dict__.update(
+            moments=moments,
+            criterion=criterion,
+            own_bases=None if own is None else checked_bases(own, (n_groups, d, r)),
+            n_groups=n_groups,
+            is_large=d > krylov.FEW_COLUMNS and krylov.is_large(d, r),
+            weights=weights,
+        )
 
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return len(self.moments.labels)
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Take the step that gives it, when the first of what that gives is asked for."""
+            if name not in type(self).__dataclass_fields__ or "moments" not in self.__dict__:
+                raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+            if name in ("group_matrices", "traces", "scale"):
+                self._sum_up()
+            elif name.startswith("own_"):
+                self._solve_groups()
+            else:
+                self._solve_total()
+            return self.__dict__[name]
+
+    def _sum_up(self) -> None:
+        """Set the groups' matrices and what they would lose if nothing was kept."""
+        moments, offsets = self.moments, self.moments.offsets
+        if self.is_large:
+            sums = moments.scatter, offsets, moments.weight
+            matrices: GroupMatrices = scatter_matrices(*sums, self.aggregation, self.centering)
+        else:
+            stack = moments.second_moments(self.centering)
+            if self.aggregation == "sum":
+                stack *= moments.weight[:, None, None]
+            matrices = DenseMatrices(stack)
+        traces = matrices.traces
+        self.__dict__.update(
+            group_matrices=matrices, traces=traces, scale=float(self.weights @ traces)
+        )
+
+    def _solve_total(self) -> None:
+        """Set what all rows keep: ordinary PCA, unless losses are from the groups' own means."""
+        moments, r, found = self.moments, self.n_components, self.__dict__
+        offsets = moments.offsets
+        values, vectors = self.group_matrices.leading(self.weights, r)
+        graded = None
+        lost, all_of_it = float(values[r:].sum()), float(values.sum())
+        is_graded = r < moments.n_features <= _MOST_GRADED and lost < _GRADED * all_of_it
+        if is_graded and self.own_bases is None and self.measured_by is None:
+            sums = np.asarray(moments.scatter), offsets, moments.weight
+            graded = GradedLosses.of_scatters(*sums, r, self.aggregation, self.centering)
+            values, vectors = graded.eigenpairs(self.weights, vectors)
+        basis = pca = vectors[:, :r]
+        if self.centering != "global":
+            pca = replace(self, centering="global", own_bases=None).least_loss_basis
+        found.update(total_eigenpairs=(values, vectors), least_loss_basis=basis, pca_basis=pca)
+        found["graded_losses"] = graded
+
+    def _solve_groups(self) -> None:
+        """Set what each group keeps and loses in its own subspace, given or found."""
+        moments, r, k, found = self.moments, self.n_components, self.n_groups, self.__dict__
+        matrices, traces, graded = self.group_matrices, self.traces, self.graded_losses
+        if (own := self.own_bases) is not None:
+            gains = np.array([self.kept(one)[i] for i, one in enumerate(own)])
+            pairs = zip(np.eye(k), own, strict=True)
+            bounds = [matrices.leading_sum_bound(unit, r, one) for unit, one in pairs]
+            found.update(own_subspaces=own, own_errors=np.maximum(bounds - gains, 0.0))
+        else:
+            basis, values = self.least_loss_basis, self.total_eigenpairs[0]
+            leading = matrices.own_pairs(r, basis)
+            gains = np.array([sums.sum() for sums, _ in leading])
+            # A group that varies in fewer dimensions, as one of fewer rows does, keeps everything
+            # in many subspaces: its own is the one that has most of the total matrix.
+            ranks = np.minimum(moments.count, r)
+            if graded is None:
+                own = tuple(vectors for _, vectors in leading)
+                some = zip(leading, NO_VARIANCE * traces, strict=True)
+                ranks = np.minimum(ranks, [int((sums > low).sum()) for (sums, _), low in some])
+            else:
+                own = graded.own[1]
+            if (ranks < r).any():
+                total = basis * np.sqrt(np.maximum(values[:r], 0.0))
+                each = zip(own, ranks, strict=True)
+                own = tuple(b if n == r else completed(b[:, :n], total) for b, n in each)
+            found.update(own_subspaces=own, own_errors=np.zeros(k))
+        found["own_gains"] = gains
+        found["own_losses"] = np.maximum(traces - gains, 0.0) if graded is None else graded.own[0]
 
     @cached_property
     def goal(self) -> Criterion:
@@ -127,69 +218,17 @@ class Problem:
         return criterion.applied_to(self)
 
     @property
-    def is_large(self) -> bool:
-        """Whether there are so many columns that eigenpairs come from an iteration and a proof."""
-        d = self.moments.n_features
-        return d > krylov.FEW_COLUMNS and krylov.is_large(d, self.n_components)
-
-    @cached_property
-    def _matrices(self) -> GroupMatrices:
-        """The one object that is asked for the matrices."""
-        moments = self.moments
-        if self.is_large:
-            return scatter_matrices(
-                moments.scatter, moments.offsets, moments.weight, self.aggregation, self.centering
-            )
-        stack = moments.second_moments(self.centering)
-        if self.aggregation == "sum":
-            stack *= moments.weight[:, None, None]
-        return DenseMatrices(stack)
-
-    @property
     def matrices(self) -> Array:
         """Second moment of each group, times its weight when losses are sums; (k, d, d).
 
         With many columns this makes a copy of all scatters, which solving does without.
         """
-        return self._matrices.stack
+        return self.group_matrices.stack
 
-    @cached_property
-    def weights(self) -> Array:
-        """What the groups' losses are multiplied with in the total loss; (k,)."""
-        weight = self.moments.weight
-        if (
-            self.aggregation == "sum"
-        ):  # of rows that are in several groups each loss is there as often
-            return np.full(self.n_groups, 1.0 / self.moments.n_partitions)
-        return np.asarray(weight / weight.sum())
-
-    @cached_property
+    @property
     def total_matrix(self) -> Array:
         """The matrix A with total loss ``tr(A) - tr(A P)``; (d, d)."""
-        return self.weighted_sum(self.weights)
-
-    @cached_property
-    def traces(self) -> Array:
-        """Trace of each group's matrix: its loss when nothing is kept; (k,)."""
-        return self._matrices.traces
-
-    @cached_property
-    def scale(self) -> float:
-        """The total loss when nothing is kept, tr(A): tolerances are relative to it."""
-        return float(self.weights @ self.traces)
-
-    @cached_property
-    def graded_losses(self) -> GradedLosses | None:
-        """What computes losses by themselves, where they are far smaller than traces; or None."""
-        moments, r = self.moments, self.n_components
-        given = self.own_bases is not None or self.measured_by is not None
-        if given or r == moments.n_features or moments.n_features > _MOST_GRADED:
-            return None
-        values = self._total_pairs[0]
-        if not float(values[r:].sum()) < _GRADED * float(values.sum()):
-            return None
-        sums = np.asarray(moments.scatter), moments.offsets, moments.weight
-        return GradedLosses.of_scatters(*sums, r, self.aggregation, self.centering)
+        return self.group_matrices.dense(self.weights)
 
     @cached_property
     def loss_scale(self) -> float:
@@ -200,90 +239,7 @@ class Problem:
         """Reconstruction loss of each group, with the digits that it has; (k,)."""
         if self.graded_losses is None or retention is not None:
             return np.maximum(self.traces - self.kept(basis, retention), 0.0)
-        return self.graded_losses.losses(complement(basis)[1])
-
-    @cached_property
-    def own_subspaces(self) -> tuple[Array, ...]:
-        """Each group's own best basis, (d, r).
-
-        A group that varies in fewer than r dimensions, as one of fewer rows does, keeps everything
-        in many subspaces: of these, its own is the one that has most of the total matrix, as far as
-        r dimensions have it.
-        """
-        if self.own_bases is not None:
-            return self.own_bases
-        r = self.n_components
-        ranks = np.minimum(self.moments.count, r)
-        if self.graded_losses is not None:
-            own: tuple[Array, ...] = self.graded_losses.own[1]
-        else:
-            own = tuple(vectors for _, vectors in self._own_pairs)
-            least = _NO_VARIANCE * self.traces
-            pairs = zip(self._own_pairs, least, strict=True)
-            ranks = np.minimum(ranks, [int((values > low).sum()) for (values, _), low in pairs])
-        if (ranks == r).all():
-            return own
-        values, vectors = self.total_eigenpairs
-        leading = vectors[:, :r] * np.sqrt(np.maximum(values[:r], 0.0))
-        found = zip(own, ranks, strict=True)
-        return tuple(b if rank == r else completed(b[:, :rank], leading) for b, rank in found)
-
-    @cached_property
-    def own_gains(self) -> Array:
-        """Sum of the r largest eigenvalues of each group's matrix, c_i of the disparity; (k,).
-
-        With `own_bases`, what each group keeps in its basis.
-        """
-        if self.own_bases is None:
-            return np.array([values.sum() for values, _ in self._own_pairs])
-        return np.array([self.kept(basis)[i] for i, basis in enumerate(self.own_bases)])
-
-    @cached_property
-    def own_errors(self) -> Array:
-        """How much more each group could keep than `own_gains`, at the most; (k,)."""
-        if self.own_bases is None:
-            return np.zeros(self.n_groups)
-        most, units = self._matrices.leading_sum_bound, np.eye(self.n_groups)
-        pairs = zip(units, self.own_bases, strict=True)
-        bounds = np.array([most(unit, self.n_components, basis) for unit, basis in pairs])
-        return np.maximum(bounds - self.own_gains, 0.0)
-
-    @cached_property
-    def _own_pairs(self) -> list[tuple[Array, Array]]:
-        return self._matrices.own_pairs(self.n_components, self.least_loss_basis)
-
-    @cached_property
-    def _total_pairs(self) -> tuple[Array, Array]:
-        return self._matrices.leading(self.weights, self.n_components)
-
-    @cached_property
-    def total_eigenpairs(self) -> tuple[Array, Array]:
-        """Leading eigenpairs of the total matrix: all where that is as quick as only r of them."""
-        pairs, parts = self._total_pairs, self.graded_losses
-        return pairs if parts is None else parts.eigenpairs(self.weights, pairs[1])
-
-    @cached_property
-    def least_loss_basis(self) -> Array:
-        """Basis with the least total loss of all; (d, r)."""
-        return self.total_eigenpairs[1][:, : self.n_components]
-
-    @cached_property
-    def pca_basis(self) -> Array:
-        """Basis of ordinary PCA on all rows; (d, r).
-
-        With global centring it has the least total loss. With group centring it has not: PCA
-        measures rows from the mean of all of them, and the losses are measured from other means.
-        """
-        if self.centering == "global":
-            return self.least_loss_basis
-        return replace(self, centering="global", own_bases=None).least_loss_basis
-
-    @property
-    def own_losses(self) -> Array:
-        """Loss of each group in its own best subspace; (k,)."""
-        if self.graded_losses is not None:
-            return self.graded_losses.own[0]
-        return np.maximum(self.traces - self.own_gains, 0.0)
+        return self.graded_losses.losses(NUMPY.complement(basis)[1])
 
     def with_criterion(self, criterion: str | Criterion) -> Problem:
         """The same problem with another criterion; what was computed is shared."""
@@ -297,30 +253,33 @@ class Problem:
                 other.__dict__.pop(name, None)
         return other
 
+    def measured_from(self, constants: Array, units: Array) -> Problem:
+        """The same problem with other constants c_i and units s_i of the measure."""
+        if self.graded_losses is not None:  # which are not computed for given ones
+            return replace(self, measured_by=(constants, units))
+        other = copy(self)
+        object.__setattr__(other, "measured_by", (constants, units))
+        for name in ("goal", "affine", "rounding"):
+            other.__dict__.pop(name, None)
+        return other
+
     def weighted_basis(self, weights: Array) -> Array:
         """The r leading eigenvectors of ``sum_i weights_i * A_i``; (d, r)."""
-        return self._matrices.leading(weights, self.n_components)[1][:, : self.n_components]
+        return self.group_matrices.leading(weights, self.n_components)[1][:, : self.n_components]
 
     def weighted_sum(self, weights: Array) -> Array:
         """Return ``sum_i weights_i * A_i``."""
-        return self._matrices.dense(weights)
+        return self.group_matrices.dense(weights)
 
     def kept(self, basis: Array, retention: Array | None = None) -> Array:
         """What each group keeps in a subspace, ``tr(A_i P)``; (k,).
 
         With `retention`, P is the relaxed projector ``basis @ diag(retention) @ basis.T``.
         """
-        if retention is not None:
-            return self._matrices.kept(basis, basis * retention)
-        for known, kept in self._last_kept:
-            if np.array_equal(known, basis):
-                return kept.copy()
-        # A copy has one order in memory, so that the same numbers keep the same to the last digit.
-        known = np.array(basis, order="C")
-        kept = self._matrices.kept(known, known)
-        # Of ordinary PCA and of the subspace that is judged, which are asked for again.
-        self._last_kept[:] = [(known, kept.copy()), *self._last_kept[:1]]
-        return kept
+        # In one order in memory, so that the same numbers keep the same to the last digit.
+        basis = np.ascontiguousarray(basis)
+        weighted = basis if retention is None else basis * retention
+        return self.group_matrices.kept(basis, weighted)
 
     def total_loss(self, basis: Array, retention: Array | None = None) -> float:
         """Weighted sum of the groups' losses."""
@@ -348,7 +307,7 @@ class Problem:
     def measures(self, basis: Array, retention: Array | None = None) -> Array:
         """The measure of each group, e_i; (k,)."""
         if self.graded_losses is not None and retention is None:
-            return self.affine.of_losses(self.group_losses(basis))
+            return self.group_losses(basis) / self.affine.units - self.affine.offsets
         return self.affine.values(self.kept(basis, retention))
 
     def spread(self, basis: Array, retention: Array | None = None) -> float:
@@ -367,7 +326,7 @@ class Problem:
         """How far rounding can move the measures."""
         if self.graded_losses is None:
             return 16 * EPS * float(self.affine.sizes.max())
-        errors = self.graded_losses.rounding(complement(self.least_loss_basis)[1])
+        errors = self.graded_losses.rounding(NUMPY.complement(self.least_loss_basis)[1])
         return float((errors / self.affine.units).max())
 
     def least_weighted(self, weights: Array, start: Array | None = None) -> float:
@@ -388,19 +347,16 @@ class Problem:
                 kept = bound + apart
                 break
         else:
-            kept = self._matrices.leading_sum_bound(inner, self.n_components, start)
-            self.remember_bound(inner, kept)
+            kept = self.group_matrices.leading_sum_bound(inner, self.n_components, start)
+            if self.is_large:  # few columns are proven as quickly as they are looked up
+                self.remember_bound(inner, kept)
         # Less the rounding of sums and eigenvalues, so that the bound holds as printed.
         most = weights @ affine.constants - 16 * EPS * np.abs(weights) @ affine.sizes
         return float(most) - kept
 
     def remember_bound(self, inner: Array, bound: float) -> None:
-        """Remember the most that ``sum_i inner_i * A_i`` keeps: with many columns a proof is dear.
-
-        Few columns are proven as quickly as they are looked up.
-        """
-        if self.is_large:
-            self._proven.append((inner.copy(), bound))
+        """Remember the most that ``sum_i inner_i * A_i`` keeps, where a proof is dear."""
+        self._proven.append((inner.copy(), bound))
 
     def dual_bound(
         self,
@@ -435,8 +391,3 @@ class Problem:
                 f"got {multipliers!r}."
             )
         return values
-
-
-def group_matrices(problem: Problem) -> GroupMatrices:
-    """The object that a problem asks for its matrices: for solvers, which ask it for more."""
-    return problem._matrices

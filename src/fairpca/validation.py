@@ -83,18 +83,22 @@ def check_rows(
 
     Whether the values are finite is left to the caller (see `explain_not_finite`).
     """
-    refuse_distributed(X)
-    if hasattr(X, "collect"):
-        raise ValueError("X is a lazy frame: call its collect() first.")
-    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
-        raise ValueError("X has masked values: fill them in or leave those rows out.")
+    frame, names, rows = False, None, X
+    if type(X) is not np.ndarray:
+        refuse_distributed(X)
+        if hasattr(X, "collect"):
+            raise ValueError("X is a lazy frame: call its collect() first.")
+        if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+            raise ValueError("X has masked values: fill them in or leave those rows out.")
+        if hasattr(X, "iloc") and hasattr(X, "columns"):
+            frame = set(X.dtypes) == {np.dtype(float)}
+            names = column_names(X) if frame else None
+            rows = X.to_numpy() if names else X
     if getattr(X, "shape", None) == (0, 0):
         raise ValueError("X is empty: it has no rows and no columns.")
     accept = {"ensure_min_samples": ensure_min_samples, **_ACCEPT}
-    frame = _is_frame_of_floats(X)
-    names = column_names(X) if frame else None
-    rows = X.to_numpy() if names else X
-    if reset and _is_plain(rows) and len(rows) >= ensure_min_samples:
+    plain = type(rows) is np.ndarray and rows.ndim == 2 and rows.dtype == np.float64
+    if reset and plain and len(rows) >= ensure_min_samples and rows.shape[1] > 0:
         # scikit-learn has nothing to find fault with, and takes a twentieth of a fit to see that.
         if estimator is not None:
             set_columns(estimator, rows.shape[1], names)
@@ -169,12 +173,12 @@ def check_same_index(X: Any, **others: Any) -> None:
 
     What is taken by position would silently belong to other rows.
     """
-    index = _row_index(X)
-    if index is None:
+    if not (hasattr(X, "iloc") and hasattr(X, "reindex")):
         return
+    index = X.index
     for name, given in others.items():
         for part in given.values() if isinstance(given, dict) else (given,):
-            other = _row_index(part)
+            other = part.index if hasattr(part, "iloc") and hasattr(part, "reindex") else None
             if other is None or len(other) != len(index) or index.equals(other):
                 continue  # lengths that differ are refused with all others
             unordered = len(index.intersection(other)) == len(index)
@@ -187,11 +191,6 @@ def check_same_index(X: Any, **others: Any) -> None:
                     "bring both to the same rows first."
                 )
             )
-
-
-def _row_index(given: Any) -> Any:
-    """The index of a data frame or series of pandas, else None."""
-    return given.index if hasattr(given, "iloc") and hasattr(given, "reindex") else None
 
 
 def check_weights(
@@ -246,16 +245,6 @@ def set_columns(estimator: Any, n_features: int, names: Sequence[str] | None) ->
         estimator.feature_names_in_ = np.array(names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
-
-
-def _is_plain(X: Any) -> bool:
-    """Whether this is a table of float64, and no other kind of array."""
-    return type(X) is np.ndarray and X.ndim == 2 and X.dtype == np.float64 and X.shape[1] > 0
-
-
-def _is_frame_of_floats(X: Any) -> bool:
-    """Whether this is a data frame of pandas whose columns are all float64."""
-    return hasattr(X, "iloc") and hasattr(X, "columns") and set(X.dtypes) == {np.dtype(float)}
 
 
 def numeric_columns(X: Any) -> list[Any]:

@@ -132,7 +132,7 @@ def test_help_version_and_completion_load_no_numerical_library():
     code = (
         "import os, sys\n"
         "from fairpca.cli import main\n"
-        "commands = ('audit', 'fit', 'front', 'report', 'transform')\n"
+        "commands = ('audit', 'compare', 'fit', 'front', 'report', 'transform')\n"
         "for asked in (['--version'], ['--help'], *([name, '--help'] for name in commands)):\n"
         "    assert main(asked) == 0\n"
         "assert main(['fit', '--bogus']) == 2\n"
@@ -158,7 +158,7 @@ def test_help_version_and_completion_load_no_numerical_library():
 def test_help_fits_the_screen_and_breaks_no_word(capsys, monkeypatch):
     for columns in (80, 120):
         monkeypatch.setenv("COLUMNS", str(columns))
-        for command in ("audit", "fit", "front", "report", "transform"):
+        for command in ("audit", "compare", "fit", "front", "report", "transform"):
             assert main([command, "--help"]) == 0
             lines = capsys.readouterr().out.splitlines()
             assert max(map(len, lines)) <= columns
@@ -175,7 +175,7 @@ def test_bash_completes_commands_options_and_choices(folder, tmp_path):
     typed = {
         "fairpca f": "fit front",
         "fairpca fit --crit": "--criterion",
-        "fairpca fit people.csv --criterion ": "minmax soft equal balanced",
+        "fairpca fit people.csv --criterion ": "soft minmax equal balanced",
         "fairpca audit people.csv --baseline t": "training",
         "fairpca fit --solver p": "pareto",
         "fairpca front people.csv --criterion ": "minmax equal",
@@ -240,7 +240,7 @@ def test_a_result_that_cannot_be_written(folder, capsys, monkeypatch):
 def test_help_has_examples_and_the_version_is_printed(capsys):
     assert main([]) == 0
     assert "fairpca audit people.csv" in capsys.readouterr().out
-    for command in ("audit", "fit", "front", "report", "transform"):
+    for command in ("audit", "compare", "fit", "front", "report", "transform"):
         assert main([command, "--help"]) == 0
         shown = capsys.readouterr().out
         assert "Examples:" in shown

@@ -166,10 +166,10 @@ def folder_in_the_way():
                 (["--bound", "f=-1"], "--bound must be a number of at least 0, or LABEL=NUMBER"),
                 (["--max-extra-loss", "-1"], "--max-extra-loss must be a number of at least 0"),
                 (["--bound", "1", "--max-extra-loss", "0"], "choose one of --bound and"),
-                (["--criterion", "equal", "--bound", "1"], "--bound needs --criterion minmax"),
+                (["--criterion", "equal", "--bound", "1"], "--bound is a criterion of its own"),
                 (["--solver", "mw", "--measure", "loss"], "leave it out, or --measure."),
                 (["--solver", "mw", "--criterion", "balanced"], "leave it out, or --criterion."),
-                (["--criterion", "balanced", "--bound", "1"], "--bound needs --criterion minmax"),
+                (["--criterion", "balanced", "--bound", "1"], "--bound is a criterion of its own"),
                 (
                     ["--criterion", "balanced", "--measure", "share_lost"],
                     "--criterion balanced is judged by losses: leave it out, or --measure.",

@@ -234,7 +234,7 @@ def test_pareto_descent_is_judged_by_equality_whatever_the_criterion():
         {"criterion": AtMost({"a": 20.0, "b": np.inf, "c": 20.0})},
         {"criterion": AtMost([20.0, np.inf, 20.0], "loss")},
         {"criterion": MinMax(max_extra_loss=0.05)},
-        {"nested": True},
+        {"nested": True, "criterion": "minmax"},
         {"criterion": Equal(tolerance=1.0)},
         {"criterion": Balanced()},
         {"criterion": "balanced"},

@@ -137,26 +137,15 @@ def rewritten(path, change):
             archive.writestr(name, data)
 
 
-def test_files_from_before_groups_had_names_load(tmp_path):
-    path = tmp_path / "old.moments"
-    moments = GroupMoments.from_rows(RNG_ROWS, pd.Series(["f", "m"] * 20, name="sex"))
-    moments.save(path)
-    new = ("group_names", "group_orders", "n_dropped")
-    rewritten(path, lambda header: [header.pop(name) for name in new])
-    loaded = GroupMoments.load(path)
-    assert_identical(loaded, moments)
-    assert [getattr(loaded, name) for name in new] == [None, None, 0]
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         (lambda h: h.update(version=2), "has version 2 of the format.* newer fairpca"),
         (lambda h: h.update(format="fairpca model"), "is no file of moments"),
-        (lambda h: h.update(labels=["f"]), "number of its groups is 1, and that of their means 2"),
+        (lambda h: h.update(labels=["f"]), "it has no labels for its 2 groups"),
         (lambda h: h.update(labels=["f", "f"]), "two of its groups have the same label"),
         (lambda h: h.update(labels=[{"pickle": "x"}, "f"]), "parts do not fit together"),
-        (lambda h: h.update(feature_names=["x"]), "number of its column names is 1, not 3"),
+        (lambda h: h.update(feature_names=["x"]), "number of its feature_names is 1, not 3"),
         (lambda h: h.pop("labels"), "parts do not fit together"),
         (lambda h: h["checksums"].pop("mean"), "some of its parts are missing or unknown"),
     ],

@@ -185,8 +185,10 @@ def by_hand(X, masks, r, weights=None, measure="disparity", prices=None, **choic
     measures = {"own": plain - own, "all": plain, "none": plain - traces}[measured.baseline] / units
     prior = units if sums else total * units
     worst = measures.argmax()
-    excess = measures[worst] - prior @ measures / prior.sum()
-    temperature = max(2.0 * errors[worst] / units[worst], 0.02 * excess)
+    shares = prior / prior.sum()
+    excess = measures[worst] - shares @ measures
+    enough = 4.0 * errors[worst] / units[worst]
+    temperature = max(enough / np.log(1 / shares[worst]), 0.02 * excess)
     return SimpleNamespace(
         own_losses=own,
         pca_losses=pca_held_out.sum(axis=0),

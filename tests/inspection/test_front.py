@@ -28,7 +28,6 @@ from fairpca.datasets import load_adult, load_credit
 from fairpca.report import report
 from fairpca.solvers._exact import space
 from fairpca.solvers._exact.space import search_space
-from fairpca.solvers.exact import Workspace
 from fairpca.solvers.front_sweep import _come_back, _Spread
 from said import piped
 
@@ -236,7 +235,7 @@ def test_a_dominated_point_takes_the_subspace_of_the_fairer_one():
         )
         points[i] = replace(points[i], basis=bad, total_loss=costlier, certificate=turned)
     levels = np.array([solution.certificate.tolerance for solution in front])
-    _come_back(_Spread(problem), points, levels, Workspace(search_space(problem)))
+    _come_back(_Spread(problem), points, levels, search_space(problem))
     repaired = ParetoFront(front.problem, tuple(points))
     assert (np.diff(repaired.total_loss) >= 0).all()
     for i in (2, 3):

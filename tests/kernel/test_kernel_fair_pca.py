@@ -75,9 +75,9 @@ def same_fairness(kernel, linear, tolerance=1e-8):
 @pytest.mark.parametrize(
     ("k", "r", "choices"),
     [
-        (2, 1, {}),
+        (2, 1, {"criterion": "minmax"}),
         (2, 3, {"criterion": "equal"}),
-        (3, 2, {}),
+        (3, 2, {"criterion": "minmax"}),
         (3, 4, {"criterion": MinMax("share_lost")}),
         (3, 2, {"criterion": Equal(tolerance=0.3)}),
         (4, 5, {"criterion": MinMax("kept_variance")}),

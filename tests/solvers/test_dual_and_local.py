@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairpca._linalg.dense import complement
+from fairpca._linalg.backends import NUMPY
 from fairpca.criteria import project_on_simplex
 from fairpca.solvers._exact.dual import maximise_dual, smoothed_sum
 from fairpca.solvers._exact.local import _all_seen, _SubspaceDescent, is_isolated, refine
@@ -123,7 +123,7 @@ def test_slope_and_curvature_on_the_manifold():
     step = rng.standard_normal(12)
 
     def lagrangian(t):
-        basis, _ = complement(search.basis + search.rest @ (t * step).reshape(4, 3))
+        basis, _ = NUMPY.complement(search.basis + search.rest @ (t * step).reshape(4, 3))
         return forms.measures(basis)
 
     h = 1e-4
@@ -166,7 +166,7 @@ def test_a_local_search_ends_at_a_fair_and_stationary_point():
         if np.ptp(local.measures) > 1e-6 * forms.scale:
             continue  # there need not be an equal subspace
         fair += 1
-        basis, rest = complement(local.basis)
+        basis, rest = NUMPY.complement(local.basis)
         slope = rest.T @ forms.weighted_sum(local.weights) @ basis
         assert np.abs(slope).max() <= 1e-8 * forms.scale
     assert fair >= 5
@@ -182,7 +182,7 @@ def test_a_firm_search_among_many_groups_converges():
         start = random_basis(rng, 20, 5)
         worst = np.eye(20)[int(forms.measures(start).argmax())]
         local = refine(forms, minmax(4), start, worst, firmness=100.0)
-        basis, rest = complement(local.basis)
+        basis, rest = NUMPY.complement(local.basis)
         slope = rest.T @ forms.weighted_sum(local.weights) @ basis
         assert np.abs(slope).max() <= 1e-8 * forms.scale
         largest = local.measures.max()

@@ -34,6 +34,43 @@ _LONG_VECTORS = 2000
 """Length from which the min-norm point is found from products, which halves its digits."""
 
 
+QUICK_COLUMNS = 32
+"""Up to so many columns a product of different matrices is quicker than one with itself."""
+
+_LANES = 8
+"""Numbers that a processor computes with at once: blocks of so many columns take the least time."""
+
+SMALL_PRODUCT = 10**6
+"""Multiplications up to which OpenBLAS computes a product of matrices without packing them first,
+which takes as long as the product itself where there are few columns."""
+
+
+def column_products(rows: Array, out: Array | None = None) -> Array:
+    """``rows^T rows``, of one matrix or of each of a stack; (…, d, d)."""
+    d = rows.shape[-1]
+    out = np.empty((*rows.shape[:-2], d, d)) if out is None else out
+    turned = np.swapaxes(rows, -1, -2)
+    if d > QUICK_COLUMNS:
+        return np.matmul(turned, rows, out=out)
+    # Some columns with all, then the others with each other: little more than half of a symmetric
+    # matrix. NumPy leaves the product of a matrix with itself to a routine that computes the half
+    # but packs its blocks first, which takes longer: so the last column is left out on one side.
+    first = _LANES * -(-d // (2 * _LANES)) if d > _LANES else d // 2
+    n, step = rows.shape[-2], SMALL_PRODUCT // (d * d)
+    whole = n - n % step if n > step else 0
+    parts = rows[..., :whole, :].reshape(*rows.shape[:-2], whole // step, step, d)
+    for these, those in (slice(first), slice(None)), (slice(first, d - 1), slice(first, None)):
+        part = out[..., these, those]
+        np.matmul(turned[..., these, whole:], rows[..., whole:, those], out=part)
+        if whole:  # many small products in one call
+            products = np.swapaxes(parts[..., these], -1, -2) @ parts[..., those]
+            part += products.sum(axis=-3)
+    out[..., first:, :first] = np.swapaxes(out[..., :first, first:], -1, -2)
+    out[..., -1, first:-1] = out[..., first:-1, -1]
+    out[..., -1, -1] = np.einsum("...i,...i", rows[..., -1], rows[..., -1])
+    return out
+
+
 class DenseMatrix:
     """A symmetric array as a `Matrix`."""
 
@@ -111,11 +148,6 @@ class DenseMatrices:
         return kept
 
 
-def eigh_descending(matrix: Array) -> tuple[Array, Array]:
-    """Return all eigenvalues, largest first, and their eigenvectors as columns."""
-    return NUMPY.eigh(matrix)
-
-
 def leading_eigenpairs(matrix: Array, r: int, start: Array | None = None) -> tuple[Array, Array]:
     """Return the r largest eigenvalues, largest first, and their eigenvectors.
 
@@ -166,26 +198,24 @@ def failed_pivot(rest: Array, vectors: Array, drops: Array, level: float) -> Arr
     return direction
 
 
-def complement(basis: Array) -> tuple[Array, Array]:
-    """Return an orthonormal basis of the span of the columns, and one of what is orthogonal."""
-    return NUMPY.complement(basis)
-
-
 class Geodesic:
-    """The shortest path between two subspaces of equal dimension: at 0 the first, at 1 the last."""
+    """The shortest path between two subspaces of equal dimension: at 0 the first, at 1 the last.
+
+    Each column of a basis at the start turns by its angle towards one that is normal to it.
+    """
 
     def __init__(self, start: Array, end: Array) -> None:
         left, cosines, right = np.linalg.svd(start.T @ end)
-        self._start = start @ left
-        residual = end @ right.T - self._start * cosines
+        self.start = start @ left
+        residual = end @ right.T - self.start * cosines
         sines = np.linalg.norm(residual, axis=0)
-        self._angles = np.arctan2(sines, cosines)
-        self._normal = residual / np.where(sines > 0, sines, 1.0)
+        self.angles = np.arctan2(sines, cosines)
+        self.normal = residual / np.where(sines > 0, sines, 1.0)
 
     def __call__(self, t: float) -> Array:
         """Return an orthonormal basis of the subspace at t."""
-        turn = t * self._angles
-        basis: Array = self._start * np.cos(turn) + self._normal * np.sin(turn)
+        turn = t * self.angles
+        basis: Array = self.start * np.cos(turn) + self.normal * np.sin(turn)
         return basis
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -51,6 +52,16 @@ class ScatterMatrices:
         groups = (self.weighted_sum(unit) for unit in np.eye(self.k))
         pairs = (krylov.proven_pairs(group, r, start) for group in groups)
         return [(found.values, host(found.vectors)) for found in pairs]
+
+    def own_pairs_near(self, r: int, starts: Sequence[Array]) -> list[tuple[Array, Array]]:
+        """The same from a start for each group, without a proof that they are the best."""
+        found = []
+        for unit, start in zip(np.eye(self.k), starts, strict=True):
+            group, near = self.weighted_sum(unit), self.backend.put(start)
+            pairs = krylov.leading_pairs(group, r, near, exact_vectors=True)
+            pairs = krylov.proven_pairs(group, r, near) if pairs is None else pairs
+            found.append((pairs.values, self.backend.host(pairs.vectors)))
+        return found
 
     def leading(self, weights: Array, r: int) -> tuple[Array, Array]:
         values, vectors = krylov.leading_eigenpairs(self.weighted_sum(weights), r)
@@ -210,22 +221,9 @@ def rescaled(stack: Any, factors: Array) -> Any:
     return stack * factors[:, None] * factors
 
 
-def inner_products(stack: Any, offsets: Array, weight: Array) -> Array:
-    """Inner products of the matrices ``stack[i] / weight[i] + offsets[i] offsets[i]^T``; (m, m).
-
-    The sum of the products of their entries, that is, wherever they are.
-    """
-    array, there, scales = stack, offsets, 1.0 / weight
-    if isinstance(stack, DeviceStack):
-        put = DeviceBackend(stack.array).put
-        array, there, scales = stack.array, put(offsets), put(scales)
-    matrices = array * scales[:, None, None]
-    flat = matrices.reshape(len(weight), -1)
-    own, across = flat @ flat.T, (there.T * (matrices @ there.T)).sum(axis=1)
-    if isinstance(stack, DeviceStack):
-        own, across = to_host(own), to_host(across)
-    products: Array = own + across + across.T + (offsets @ offsets.T) ** 2
-    return products
+def chosen_scatters(stack: Any, chosen: NDArray[np.int64]) -> Any:
+    """Some of the matrices, wherever they are."""
+    return DeviceStack(stack.array[chosen]) if isinstance(stack, DeviceStack) else stack[chosen]
 
 
 def united_scatters(stack: Any, parts: NDArray[np.bool_], weight: Array, mean: Array) -> Any:
@@ -233,44 +231,25 @@ def united_scatters(stack: Any, parts: NDArray[np.bool_], weight: Array, mean: A
 
     `parts` has, for each new group, which of the old ones are in it; (new, old).
     """
-    scatters, means = [], []
-    for chosen in map(np.flatnonzero, parts):
+    on_device = isinstance(stack, DeviceStack)
+    scatters: Any = [] if on_device else np.empty((len(parts), *stack.shape[1:]))
+    means = []
+    for i, chosen in enumerate(map(np.flatnonzero, parts)):
         w, first = weight[chosen], mean[chosen[0]]
         # From one of the means, so that no digits are lost where all of them are large.
         means.append(first + w @ (mean[chosen] - first) / w.sum())
         offsets = mean[chosen] - means[-1]
         between = (offsets * w[:, None]).T @ offsets
-        if isinstance(stack, DeviceStack):
-            scatters.append(sum((stack.array[int(j)] for j in chosen[1:]), stack.array[chosen[0]]))
-            scatters[-1] = scatters[-1] + DeviceBackend(stack.array).put(between)
+        if on_device:
+            between = DeviceBackend(stack.array).put(between)
+            scatters.append(sum((stack.array[int(j)] for j in chosen), between))
         else:
-            scatters.append(stack[chosen].sum(axis=0) + between)
-    if isinstance(stack, DeviceStack):
-        return DeviceStack(namespace(stack.array).stack(scatters)), np.array(means)
-    return np.array(scatters), np.array(means)
-
-
-def blended_scatters(
-    stack: Any, offsets: Array, weight: Array, own: Array, new_weight: Array
-) -> Any:
-    """Scatters of groups with a share of their own matrix and the rest of the mean matrix.
-
-    A group's own matrix is its scatter about the center, which is `offsets` away, over its weight;
-    the mean matrix is their weighted mean.
-    """
-    xp: Any = np
-    put: Any = np.asarray
-    array: Any = stack
-    if isinstance(stack, DeviceStack):
-        backend = DeviceBackend(stack.array)
-        xp, put, array = backend.xp, backend.put, stack.array
-    there = put(offsets * np.sqrt(weight)[:, None])
-    about = array + there[:, :, None] * there[:, None, :]
-    pooled = xp.sum(about, axis=0) / float(weight.sum())
-    about *= put(own / weight)[:, None, None]
-    about += put(1.0 - own)[:, None, None] * pooled
-    about *= put(new_weight)[:, None, None]
-    return DeviceStack(about) if isinstance(stack, DeviceStack) else about
+            scatters[i] = between
+            for j in chosen:
+                scatters[i] += stack[j]
+    if on_device:
+        scatters = DeviceStack(namespace(stack.array).stack(scatters))
+    return scatters, np.array(means)
 
 
 def scatter_matrices(

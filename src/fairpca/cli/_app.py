@@ -51,6 +51,7 @@ _WIDEST_HELP = 120
 
 _EXAMPLES = (
     "fairpca audit people.csv --sensitive sex --n-components 5",
+    "fairpca compare people.csv --sensitive sex --n-components 5",
     "fairpca fit people.csv --sensitive sex --n-components 5 --model people.fairpca",
     "fairpca transform new.csv --model people.fairpca --output reduced.csv",
     "fairpca front people.csv --sensitive sex --n-components 5 --max-extra-loss 0.01",

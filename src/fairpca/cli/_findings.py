@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fairpca import FairPCA, GroupTable
+from fairpca import Comparison, FairPCA, GroupTable
 from fairpca._linalg.types import Array
 from fairpca.cli._prepared import PreparedTable
 from fairpca.cli._terminal import Heading
@@ -183,6 +183,19 @@ def as_data(fair: FairPCA) -> dict[str, Any]:
         "compared_with_pca": _compared_as_data(fair.group_table_),
         "certificate": certificate
         | {"all_worse_off": fair.certificate_.all_worse_off, "text": str(fair.certificate_)},
+    }
+
+
+def comparison_as_data(found: Comparison) -> dict[str, Any]:
+    """A comparison of methods as plain data, for JSON."""
+    return {
+        "methods": columns_as_data(found.summary()),
+        "groups": columns_as_data(found.to_dict()),
+        "verdict": {
+            "kind": found.verdict.kind,
+            **found.verdict.numbers,
+            "text": str(found.verdict),
+        },
     }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas
 
-from fairpca import FairPCA, GroupTable, ParetoFront
+from fairpca import Comparison, FairPCA, GroupTable, ParetoFront
 from fairpca.cli._options import FitOptions, arguments
 from fairpca.cli._prepared import PreparedTable, without_repeating
 from fairpca.cli._terminal import (
@@ -26,10 +26,12 @@ from fairpca.cli._terminal import (
 )
 from fairpca.fair_pca import listening
 from fairpca.inspection.audit import Auditor, squared_errors
+from fairpca.inspection.compare import comparison_of
 from fairpca.inspection.front import front_of
 from fairpca.report import Report, import_jinja2
 from fairpca.report import report as make_report
 from fairpca.tables.columns import label_groups
+from fairpca.validation import check_whole_number
 
 _STANDARD_INPUT = Path("-")
 """How the program is told to read a table from there; it has no name of its own."""
@@ -66,6 +68,17 @@ def find_front(
 
 
 @refusing()
+def compare_methods(prepared: PreparedTable, n_components: int, options: FitOptions) -> Comparison:
+    """Compare methods on held-out rows; of the options the criterion and the measure count."""
+    check_whole_number("--n-components", n_components)
+    _check_shape(prepared, n_components)
+    criterion, groups = options.criterion_for(), prepared.options.groups
+    with stage("comparing methods on held-out rows"):
+        grouped_data = prepared.grouped_data(reduce_wide=True)
+        return comparison_of(grouped_data, n_components, criterion, groups)
+
+
+@refusing()
 def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -> GroupTable:
     """What each group loses with a reduction of prepared columns; choices are as for `audit`."""
     grouped_data = prepared.grouped_data("intersections", reduce_wide=True)
@@ -74,7 +87,7 @@ def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -
     auditor = Auditor(reduction, grouped_data.moments, reduction.n_components_, **chosen)
     every, start = range(len(grouped_data.moments.labels)), 0
     for batch, rows in prepared.batches("auditing the model", prepared.options.sensitive):
-        labelled = prepared.labelled(batch)
+        labelled = prepared.regrouping.labelled(batch)
         groups = label_groups(labelled, prepared.options.sensitive, prepared.options.missing_labels)
         errors, _ = squared_errors(reduction, rows, rows)
         # Of a batch without any label there are codes, but no groups.
@@ -128,6 +141,8 @@ def report_on(
     rows = pandas.DataFrame(prepared.rows, columns=list(prepared.preparation.feature_names))
     options = [*arguments(prepared.options), "--n-components", str(n_components)]
     again = shlex.join(["fairpca", *map(_without_folder, typed)])
+    if choices.criterion == "minmax":  # that of a front, unless said
+        choices = replace(choices, criterion="soft")
     front = shlex.join(["fairpca", "front", table.name, *options, *arguments(choices)])
     with stage("making the report") as progress, refusing(), without_repeating():
         return make_report(
@@ -154,7 +169,7 @@ def _left_out(prepared: PreparedTable) -> dict[str, int]:
     """How many rows of a table in memory the report is not about, by which they are."""
     regrouping = prepared.regrouping
     small, which = 0, ""
-    if regrouping is not None and regrouping.drops:
+    if regrouping.drops:
         small, n = regrouping.n_rows, len(regrouping.changes)
         # What small margins have in common are not groups that can be counted.
         one = "in a group" if n == 1 else f"in {n:,} groups"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import Field, dataclass, field, fields
 from functools import partial
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -33,13 +34,19 @@ if TYPE_CHECKING:
     from fairpca.moments import GroupMoments
 
 
-Chosen = TypeVar("Chosen", "TableOptions", "FitOptions")
-
-
-def choice_option(words: Sequence[object], text: str, *, metavar: str | None = None) -> Any:
-    """An option that takes one of these words, which a shell can complete."""
+def choice_option(
+    words: Sequence[object], text: str, names: Sequence[str] = (), metavar: str | None = None
+) -> Any:
+    """An option that takes one of these words, if there are any, which a shell can complete."""
     texts = [str(word) for word in words]
-    return typer.Option(metavar=metavar or "|".join(texts), help=text, autocompletion=lambda: texts)
+    metavar = metavar or "|".join(texts) or None
+    complete = (lambda: texts) if texts else None
+    return typer.Option(*names, metavar=metavar, help=text, autocompletion=complete)
+
+
+def option(default: Any, text: str, **how: Any) -> Any:
+    """A field of which `with_options` makes an option: its default, its help, and more of it."""
+    return field(default=default, metadata={"text": text, "words": (), **how})
 
 
 column_option = partial(typer.Option, metavar="COLUMN")
@@ -50,52 +57,9 @@ _DIMENSION = typer.Option(
     help="The number of columns to reduce to, or a share: the fewest at which the worst-off group "
     "keeps that share of its variance.",
 )
-_SENSITIVE = "A column that makes the groups; several make groups as --groups says."
-_KEEP = "Whether the sensitive columns are reduced with the others; new tables then need them too."
-_ENCODE = (
-    "Columns of text become a 0/1 column for each category, or one of codes (positions in sorted "
-    "order), or are an error."
-)
-_CRITERION = (
-    "Act on differences between groups that new data will show too (soft), minimise the largest "
-    "disparity in these rows (minmax), ask for equal disparities at the least total loss (equal), "
-    "which can leave every group worse off than ordinary PCA, or give every group the same weight, "
-    "whatever its size (balanced)."
-)
-_MEASURE = (
-    "What fairness is judged by: disparity, the loss beyond a PCA of the group's own; loss; "
-    "kept_variance; or the same as shares of the group's variance, relative_disparity, share_lost, "
-    "share_kept."
-)
-_BOUND = (
-    "Ask for the least total loss with no group above its bound (with --measure kept_variance or "
-    "share_kept: below it); LABEL=NUMBER is for one group, and a number alone for all that are not "
-    "named."
-)
-_EXTRA = (
-    "Ask for the fairest subspace that loses at most this share more than ordinary PCA: 0.01 is "
-    "one per cent more."
-)
-_STANDARD_ERRORS = (
-    "How many standard errors a difference between groups must exceed to be acted on: 0 acts on "
-    "every difference, and with large numbers the result is ordinary PCA; only with --criterion "
-    "soft."
-)
-_GAP = (
-    "End the exact solver's search once the value is proven to be within this share of the best "
-    "possible: 0.001 is a tenth of a per cent."
-)
-_TIME_LIMIT = (
-    "End the exact solver's search after so many seconds, with the best that it has and what is "
-    "proven of it; a share as --n-components takes several searches."
-)
 _FRONT = (
     "What is traded for total loss: the largest disparity of a group (minmax), or the largest "
     "difference between two groups (equal)."
-)
-_MISSING = (
-    "Whether missing values in a sensitive column are an error or a group, or their rows are left "
-    "out."
 )
 _GROUPS = (
     "What several sensitive columns make groups of: their combinations, or each of their values "
@@ -105,7 +69,6 @@ _OUTPUT = (
     "Write the reduced table; the suffix is .csv, .parquet, .arrow or .feather. In a CSV file, "
     "text that a spreadsheet would run gets a ' in front."
 )
-_STREAM = "Read the table in batches, which takes less memory, even if it is no larger than 1 GiB."
 
 Table = Annotated[
     Path,
@@ -116,55 +79,17 @@ Table = Annotated[
         "with what to do about them.",
     ),
 ]
-Sensitive = Annotated[list[str], column_option("--sensitive", help=_SENSITIVE)]
 Dimension = Annotated[str, _DIMENSION]
 OptionalDimension = Annotated[str | None, _DIMENSION]
-Drop = Annotated[list[str], column_option("--drop", help="Leave a column out; repeat for several.")]
-Target = Annotated[
-    list[str],
-    column_option(
-        "--target", help="A column to be predicted later, which is left out too; repeatable."
-    ),
-]
 Carry = Annotated[
     list[str],
     column_option("--carry", help="Copy a column into the output table; repeat for several."),
 ]
-Encode = Annotated[str, choice_option(ENCODINGS, _ENCODE)]
-Standardize = Annotated[
-    bool,
-    typer.Option(
-        "--standardize/--no-standardize",
-        help="Bring columns to mean 0 and variance 1 (constant ones to 0).",
-    ),
-]
-KeepSensitive = Annotated[bool, typer.Option("--keep-sensitive/--drop-sensitive", help=_KEEP)]
-Criterion = Annotated[str, choice_option(CRITERIA, _CRITERION)]
-Tolerance = Annotated[
-    float, typer.Option(help="How far apart disparities may lie; only with --criterion equal.")
-]
-Measure = Annotated[str, choice_option(MEASURES, _MEASURE, metavar="NAME")]
-Bound = Annotated[list[str], typer.Option("--bound", metavar="[LABEL=]NUMBER", help=_BOUND)]
-MaxExtraLoss = Annotated[float | None, typer.Option(metavar="SHARE", help=_EXTRA)]
 FrontCriterion = Annotated[str, choice_option(FRONTS, _FRONT)]
-Nested = Annotated[
-    bool,
-    typer.Option(
-        "--nested", help="Let the first components be a fair subspace too, however many are kept."
-    ),
-]
-StandardErrors = Annotated[float, typer.Option(metavar="NUMBER", help=_STANDARD_ERRORS)]
 Whiten = Annotated[
     bool,
     typer.Option("--whiten", help="Divide each reduced column by its standard deviation."),
 ]
-Solver = Annotated[
-    str, choice_option(SOLVER_NAMES, f"One of {', '.join(SOLVER_NAMES)}.", metavar="NAME")
-]
-Gap = Annotated[float | None, typer.Option(metavar="SHARE", help=_GAP)]
-TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help=_TIME_LIMIT)]
-MissingLabels = Annotated[str, choice_option(MISSING_LABELS, _MISSING)]
-Groups = Annotated[str, choice_option(GROUPINGS[:-1], _GROUPS)]
 OptionalGroups = Annotated[
     str | None,
     choice_option(GROUPINGS[:-1], f"{_GROUPS} Without it those of the model, or combinations."),
@@ -178,7 +103,6 @@ Report = Annotated[
     file_option("--report", help="Write a page, as `fairpca report` does; the suffix is .html."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
-Stream = Annotated[bool, typer.Option("--stream", help=_STREAM)]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
@@ -186,32 +110,80 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 class FitOptions:
     """What a user can choose about the subspace; the parameters of `FairPCA`."""
 
-    criterion: str = "soft"
-    tolerance: float = 0.0
-    measure: str = "disparity"
-    bound: Sequence[str] = ()
-    max_extra_loss: float | None = None
-    solver: str = "exact"
-    nested: bool = False
-    standard_errors: float = 2.0
-    gap: float | None = None
-    time_limit: float | None = None
+    criterion: str = option(
+        "soft",
+        "Act on differences between groups that new data will show too (soft), minimise the "
+        "largest disparity in these rows (minmax), ask for equal disparities at the least total "
+        "loss (equal), which can leave every group worse off than ordinary PCA, or give every "
+        "group the same weight, whatever its size (balanced).",
+        words=CRITERIA,
+    )
+    tolerance: float = option(
+        0.0, "How far apart disparities may lie; only with --criterion equal."
+    )
+    measure: str = option(
+        "disparity",
+        "What fairness is judged by: disparity, the loss beyond a PCA of the group's own; "
+        "loss; kept_variance; or the same as shares of the group's variance, "
+        "relative_disparity, share_lost, share_kept.",
+        words=MEASURES,
+        metavar="NAME",
+    )
+    bound: Sequence[str] = option(
+        (),
+        "Ask for the least total loss with no group above its bound (with --measure "
+        "kept_variance or share_kept: below it); LABEL=NUMBER is for one group, and a number "
+        "alone for all that are not named.",
+        metavar="[LABEL=]NUMBER",
+    )
+    max_extra_loss: float | None = option(
+        None,
+        "Ask for the fairest subspace that loses at most this share more than ordinary PCA: "
+        "0.01 is one per cent more.",
+        metavar="SHARE",
+    )
+    solver: str = option(
+        "exact", f"One of {', '.join(SOLVER_NAMES)}.", words=SOLVER_NAMES, metavar="NAME"
+    )
+    nested: bool = option(
+        False, "Let the first components be a fair subspace too, however many are kept."
+    )
+    standard_errors: float = option(
+        2.0,
+        "How many standard errors a difference between groups must exceed to be acted on: 0 acts "
+        "on every difference, and with large numbers the result is ordinary PCA; only with "
+        "--criterion soft.",
+        metavar="NUMBER",
+    )
+    gap: float | None = option(
+        None,
+        "End the exact solver's search once the value is proven to be within this share of "
+        "the best possible: 0.001 is a tenth of a per cent.",
+        metavar="SHARE",
+    )
+    time_limit: float | None = option(
+        None,
+        "End the exact solver's search after so many seconds, with the best that it has and "
+        "what is proven of it; a share as --n-components takes several searches.",
+        metavar="SECONDS",
+    )
 
     @refusing()
     def __post_init__(self) -> None:
-        from fairpca.validation import check_choice, check_number
+        from fairpca.validation import check_number
 
-        check_choice("--criterion", self.criterion, CRITERIA)
+        check_words(self)
         check_number("--tolerance", self.tolerance, least=0.0)
-        check_choice("--measure", self.measure, MEASURES)
         limits = {"--gap": self.gap, "--time-limit": self.time_limit}
         for name, limit in {"--max-extra-loss": self.max_extra_loss, **limits}.items():
             if limit is not None:
                 check_number(name, limit, least=0.0)
-        check_choice("--solver", self.solver, SOLVER_NAMES)
         for text in self.bound:
             _parse_bound(text)
-        check_number("--standard-errors", self.standard_errors, least=0.0)
+        if not self.standard_errors >= 0.0:
+            raise BadInputError(
+                f"--standard-errors must be a number of at least 0, got {self.standard_errors}."
+            )
         if self.criterion != "equal" and self.tolerance != 0.0:
             raise BadInputError(
                 "--tolerance is how far from equal groups may be: it needs --criterion equal."
@@ -263,9 +235,10 @@ class FitOptions:
         return self.gap is not None or self.time_limit is not None
 
     @property
-    def needs_folds(self) -> bool:
-        """Whether rows are to be held out."""
-        return self.criterion == "soft" and self.is_exact and not self.bound
+    def folds(self) -> str | None:
+        """Whether rows are to be held out: as for `prepare_data`."""
+        needed = self.criterion == "soft" and self.is_exact and not self.bound
+        return "needed" if needed else None
 
     def criterion_for(self, moments: GroupMoments | None = None) -> FairnessCriterion:
         """The criterion, for these groups where bounds name some."""
@@ -382,113 +355,108 @@ def _with_commas(label: Hashable, names: Sequence[str] | None = None) -> str:
 _TABS = ("\\t", "tab")
 """How people type a tab."""
 
-_IMPUTE = (
-    "Fill in missing and infinite numbers, here and in tables that a model is used on; missing "
-    "text becomes the most frequent one. So that no single person's number is kept, the median is "
-    "the mean of the --min-rows middle ones, and the most frequent number one of so many rows."
-)
-_MIN_ROWS = (
-    "Categories with fewer rows become one, called 'other (rare)', whose parts are not kept; "
-    "groups with fewer are small (--small-groups). 1 keeps all."
-)
-_SMALL = (
-    "Refuse groups with fewer rows than --min-rows, make them one group, leave them out, or keep "
-    "them. Without it they are refused where a model or a report is written, and kept elsewhere."
-)
-_UNKNOWN = (
-    "Whether categories that did not occur at the fit are refused, or are 0 in all columns of "
-    "theirs. Where rare ones were pooled at the fit, they belong to these."
-)
-
-Sep = Annotated[
-    str,
-    typer.Option(
-        metavar="CHARACTER",
-        help="What separates the cells of a CSV file; tab or \\t is a tab.",
-    ),
-]
-Decimal = Annotated[str, typer.Option(metavar=".|,", help="The decimal point of a CSV file.")]
-Encoding = Annotated[
-    str,
-    typer.Option(metavar="NAME", help="That of a CSV file: utf-8, cp1252, latin-1, utf-16, …"),
-]
-MissingValues = Annotated[
-    list[str],
-    typer.Option(
-        "--missing-values",
-        metavar="WORD",
-        help="A further word for a missing value in a CSV file, such as '?'; repeatable. Empty "
-        "cells are missing, and among numbers NA, N/A, NaN, null, None and the like; in text and "
-        "labels these are words.",
-    ),
-]
-AsText = Annotated[
-    list[str],
-    column_option(
-        "--as-text", help="Take a column of numbers or dates for names of categories; repeatable."
-    ),
-]
-AsNumber = Annotated[
-    list[str],
-    column_option(
-        "--as-number",
-        help="Take a column of numbers for a measurement that seems to count the rows, or has "
-        "zeros in front as codes have; repeatable.",
-    ),
-]
-Impute = Annotated[str, choice_option(IMPUTATIONS, _IMPUTE)]
-DropMissing = Annotated[
-    bool,
-    typer.Option(
-        "--drop-missing", help="Leave out rows that lack a value in a column that enters."
-    ),
-]
-MinRows = Annotated[int, typer.Option("--min-rows", metavar="N", help=_MIN_ROWS)]
-SmallGroups = Annotated[str | None, choice_option(SMALL_GROUPS, _SMALL)]
-UnknownCategories = Annotated[str, choice_option(UNKNOWN, _UNKNOWN)]
-
 
 @dataclass(frozen=True)
 class TableOptions:
     """What a user can choose about how a table is read, its columns, and its groups."""
 
-    sensitive: Sequence[str] = ()
-    target: Sequence[str] = ()
-    drop: Sequence[str] = ()
-    encode: str = "onehot"
-    standardize: bool = True
-    keep_sensitive: bool = False
-    missing_labels: str = "error"
-    groups: str = "intersections"
-    sep: str = ""
-    decimal: str = "."
-    encoding: str = "utf-8"
-    missing_values: Sequence[str] = ()
-    drop_missing: bool = False
-    as_text: Sequence[str] = ()
-    as_number: Sequence[str] = ()
-    impute: str = ""
-    min_rows: int = MIN_ROWS
-    small_groups: str | None = None
-    unknown_categories: str = "error"
-    stream: bool = False
+    sensitive: Sequence[str] = option(
+        (),
+        "A column that makes the groups; several make groups as --groups says.",
+        metavar="COLUMN",
+    )
+    target: Sequence[str] = option(
+        (), "A column to be predicted later, which is left out too; repeatable.", metavar="COLUMN"
+    )
+    drop: Sequence[str] = option((), "Leave a column out; repeat for several.", metavar="COLUMN")
+    encode: str = option(
+        "onehot",
+        "Columns of text become a 0/1 column for each category, or one of codes (positions in "
+        "sorted order), or are an error.",
+        words=ENCODINGS,
+    )
+    standardize: bool = option(True, "Bring columns to mean 0 and variance 1 (constant ones to 0).")
+    keep_sensitive: bool = option(
+        False,
+        "Whether the sensitive columns are reduced with the others; new tables then need them too.",
+        names=["--keep-sensitive/--drop-sensitive"],
+    )
+    missing_labels: str = option(
+        "error",
+        "Whether missing values in a sensitive column are an error or a group, or their rows "
+        "are left out.",
+        words=MISSING_LABELS,
+    )
+    groups: str = option("intersections", _GROUPS, words=GROUPINGS[:-1])
+    sep: str = option(
+        "", "What separates the cells of a CSV file; tab or \\t is a tab.", metavar="CHARACTER"
+    )
+    decimal: str = option(".", "The decimal point of a CSV file.", words=(".", ","))
+    encoding: str = option(
+        "utf-8", "That of a CSV file: utf-8, cp1252, latin-1, utf-16, …", metavar="NAME"
+    )
+    missing_values: Sequence[str] = option(
+        (),
+        "A further word for a missing value in a CSV file, such as '?'; repeatable. Empty "
+        "cells are missing, and among numbers NA, N/A, NaN, null, None and the like; in text "
+        "and labels these are words.",
+        metavar="WORD",
+    )
+    drop_missing: bool = option(False, "Leave out rows that lack a value in a column that enters.")
+    as_text: Sequence[str] = option(
+        (),
+        "Take a column of numbers or dates for names of categories; repeatable.",
+        metavar="COLUMN",
+    )
+    as_number: Sequence[str] = option(
+        (),
+        "Take a column of numbers for a measurement that seems to count the rows, or has "
+        "zeros in front as codes have; repeatable.",
+        metavar="COLUMN",
+    )
+    impute: str = option(
+        "",
+        "Fill in missing and infinite numbers, here and in tables that a model is used on; "
+        "missing text becomes the most frequent one. So that no single person's number is "
+        "kept, the median is the mean of the --min-rows middle ones, and the most frequent "
+        "number one of so many rows.",
+        words=IMPUTATIONS,
+    )
+    min_rows: int = option(
+        MIN_ROWS,
+        "Categories with fewer rows become one, called 'other (rare)', whose parts are not "
+        "kept; groups with fewer are small (--small-groups). 1 keeps all.",
+        metavar="N",
+    )
+    small_groups: str | None = option(
+        None,
+        "Refuse groups with fewer rows than --min-rows, make them one group, leave them out, "
+        "or keep them. Without it they are refused where a model or a report is written, and "
+        "kept elsewhere.",
+        words=SMALL_GROUPS,
+    )
+    unknown_categories: str = option(
+        "error",
+        "Whether categories that did not occur at the fit are refused, or are 0 in all "
+        "columns of theirs. Where rare ones were pooled at the fit, they belong to these.",
+        words=UNKNOWN,
+    )
+    stream: bool = option(
+        False,
+        "Read the table in batches, which takes less memory, even if it is no larger than 1 GiB.",
+    )
 
     @refusing()
     def __post_init__(self) -> None:
-        from fairpca.validation import check_choice
-
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for option in fields(self):
+            value = getattr(self, option.name)
             if isinstance(value, list | tuple):
-                object.__setattr__(self, field.name, unique(value))
+                object.__setattr__(self, option.name, unique(value))
+        check_words(self)
         if self.sep in _TABS:
             object.__setattr__(self, "sep", "\t")
         if len(self.sep) > 1 or not self.sep.isascii() or self.sep in ('"', "\n", "\r"):
             raise BadInputError(f"--sep must be one character such as ';', got {self.sep!r}.")
-        check_choice("--encode", self.encode, ENCODINGS)
-        check_choice("--missing-labels", self.missing_labels, MISSING_LABELS)
-        check_choice("--groups", self.groups, GROUPINGS[:-1])
-        check_choice("--decimal", self.decimal, (".", ","))
         try:
             codecs.lookup(self.encoding)
             "".encode(self.encoding)  # some codecs are not for text
@@ -496,15 +464,10 @@ class TableOptions:
             raise BadInputError(
                 f"--encoding {self.encoding!r} is not known; utf-8, cp1252, latin-1 and utf-16 are."
             ) from None
-        if self.impute:
-            check_choice("--impute", self.impute, IMPUTATIONS)
         if self.impute and self.drop_missing:
             raise BadInputError("choose one of --impute and --drop-missing, not both.")
         if self.min_rows < 1:
             raise BadInputError(f"--min-rows must be at least 1, got {self.min_rows}.")
-        if self.small_groups is not None:
-            check_choice("--small-groups", self.small_groups, SMALL_GROUPS)
-        check_choice("--unknown-categories", self.unknown_categories, UNKNOWN)
 
     @property
     def unused(self) -> tuple[str, ...]:
@@ -518,22 +481,93 @@ class TableOptions:
         return {name: getattr(self, name) for name in names} | {"drop": self.unused}
 
 
-def chosen(kind: type[Chosen], given: Mapping[str, Any]) -> Chosen:
-    """The options of a kind among all that a command was given."""
-    names = (field.name for field in fields(kind))
-    return kind(**{name: given[name] for name in names if given.get(name) is not None})
+OF_ONE_SUBSPACE = (
+    *("tolerance", "bound", "max_extra_loss", "standard_errors", "solver", "nested"),
+)
+"""Options that say nothing of a front."""
+
+Command = Callable[..., None]
+
+
+def with_options(
+    only: Collection[str] = (),
+    without: Collection[str] = (),
+    required: Collection[str] = (),
+    **kinds: type[Any],
+) -> Callable[[Command], Command]:
+    """Give a command the options that are fields of `kinds`, with which it is given these.
+
+    A parameter of the command with the name of such a field is that option, in its own words.
+    """
+
+    def decorate(command: Command) -> Command:
+        own = dict(signature(command, eval_str=True).parameters)
+        parameters = [parameter for name, parameter in own.items() if name not in kinds]
+        taken: dict[str, list[str]] = {}
+        for name, kind in kinds.items():
+            every = [one for one in fields(kind) if one.name not in without]
+            options = [one for one in every if not only or one.name in only]
+            taken[name] = [one.name for one in options]
+            hints = get_type_hints(kind)
+            parameters += [
+                _parameter(one, hints[one.name], one.name in required)
+                for one in options
+                if one.name not in own
+            ]
+        parameters.sort(key=lambda parameter: parameter.name not in required)
+
+        def run(*arguments: Any, **given: Any) -> None:
+            passed = {name: value for name, value in given.items() if name in own}
+            for name, kind in kinds.items():
+                known = {one: given[one] for one in taken[name] if given.get(one) is not None}
+                passed[name] = kind(**known)
+            command(*arguments, **passed)
+
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        run.__signature__ = Signature(  # type: ignore[attr-defined]
+            [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in parameters]
+        )
+        return run
+
+    return decorate
+
+
+def _parameter(one: Field[Any], type_: Any, required: bool) -> Parameter:
+    """The parameter of a command that a field is."""
+    how, name = dict(one.metadata), one.name.replace("_", "-")
+    if one.default is False:
+        how.setdefault("names", [f"--{name}"])
+    type_, default = (list[str], []) if one.default == () else (type_, one.default)
+    return Parameter(
+        one.name,
+        Parameter.KEYWORD_ONLY,
+        default=Parameter.empty if required else default,
+        annotation=Annotated[type_, choice_option(**how)],
+    )
+
+
+@refusing()
+def check_words(options: Any) -> None:
+    """Refuse options that are none of their words."""
+    from fairpca.validation import check_choice
+
+    for one in fields(options):
+        value, words = getattr(options, one.name), one.metadata["words"]
+        if words and value != one.default:
+            check_choice(f"--{one.name.replace('_', '-')}", value, words)
 
 
 def arguments(options: TableOptions | FitOptions) -> list[str]:
     """What can be typed to choose the same again."""
     typed: list[str] = []
-    for field in fields(options):
-        value, option = getattr(options, field.name), field.name.replace("_", "-")
+    for one in fields(options):
+        value, option = getattr(options, one.name), one.name.replace("_", "-")
         if isinstance(value, bool):
             said = f"--{option}" if value else f"--no-{option}"
-            typed += [] if value is field.default else [said]
+            typed += [] if value is one.default else [said]
         elif isinstance(value, list | tuple):
             typed += [word for part in value for word in (f"--{option}", part)]
-        elif value != field.default:
+        elif value != one.default:
             typed += [f"--{option}", "tab" if value == "\t" else str(value)]
     return typed

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import warnings
 import weakref
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -42,12 +42,11 @@ from fairpca.tables.preparation import (
     Preparation,
     PreparationLearner,
     Tally,
-    missing_error,
-    outcomes_of,
-    with_label_notes,
+    notes_on,
+    refuse_missing,
 )
 from fairpca.tables.reading import CsvRules, Table
-from fairpca.tables.small_groups import Regrouping, RowChoice
+from fairpca.tables.small_groups import Regrouping, regroup
 from fairpca.tables.writing import write_batches
 
 STDIN = "-"
@@ -132,19 +131,18 @@ class PreparedTable:
     rows: Array | None = None
     groups: dict[str, Any] | None = None
     moments: GroupMoments | None = None
-    folds: bool = False
-    regrouping: Regrouping | None = None
-    learned: tuple[ColumnOutcome, ...] = ()
+    folds: str | None = None
+    regrouping: Regrouping = field(default_factory=lambda: Regrouping(()))
+    notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
 
     @property
     def outcomes(self) -> tuple[ColumnOutcome, ...]:
         """What became of each column of the table."""
-        known = self.preparation
-        found = self.learned or outcomes_of(
-            known.columns, known.ignored, known.sensitive, self.tally
-        )
-        return with_label_notes(found, self.labels())
+        enter = {column.name for column in self.preparation.columns}
+        labels = {name: texts for name, texts in self.labels().items() if name not in enter}
+        notes = {name: notes_on(texts, texts, "group") for name, texts in labels.items()}
+        return self.preparation.outcomes(self.tally, {**notes, **self.notes})
 
     def labels(self) -> dict[str, set[str]]:
         """The texts that make the groups, for each of the sensitive columns."""
@@ -160,11 +158,7 @@ class PreparedTable:
     def n_unlabelled(self) -> int:
         """How many rows are left out because they have no label."""
         small = self.regrouping
-        return self.table.n_unkept - (small.n_rows if small and small.drops else 0)
-
-    def labelled(self, batch: Any) -> Any:
-        """The batch with the labels by which its rows are grouped."""
-        return batch if self.regrouping is None else self.regrouping.apply(batch)
+        return self.table.n_unkept - (small.n_rows if small.drops else 0)
 
     def grouped_data(self, groups: str = "", *, reduce_wide: bool = False) -> GroupedData:
         """The table as it is fitted to; `groups` and `reduce_wide` are as for `prepare_data`."""
@@ -178,13 +172,12 @@ class PreparedTable:
                 missing_labels=self.options.missing_labels,
                 groups=groups,
                 reduce_wide=reduce_wide,
-                folds="needed" if self.folds else None,
+                folds=self.folds,
             )
 
     def batches(self, doing: str, columns: Sequence[str] = ()) -> Iterator[tuple[Any, Array]]:
         """Batches of some columns, each with the prepared rows."""
         if self.rows is None:
-            self.tally.clear()
             for batch, rows, _ in _prepared(self, doing, columns):
                 yield batch, rows
             return
@@ -201,7 +194,7 @@ def prepare_table(
     *,
     carry: Sequence[str] = (),
     whole: bool = False,
-    folds: bool = False,
+    folds: str | None = None,
     kept: bool = False,
 ) -> PreparedTable:
     """Learn how to prepare a table, and do it.
@@ -226,22 +219,19 @@ def prepare_table(
     small = options.small_groups or ("error" if kept else "keep")
 
     def prepare() -> PreparedTable:
-        learning = learner()
-        rows = _row_choice(table, options, small)
-        doing = "learning the columns"
-        needed = unique([*used, *(options.sensitive if rows.counts else ())])
+        learning, doing = learner(), "learning the columns"
+        regrouping = _regrouping(table, options, small)
         with stage(doing) as progress:
-            for batch in table.batches(needed, tell=partial(_tell, progress, doing)):
+            for batch in table.batches(used, tell=partial(_tell, progress, doing)):
                 learning.see(batch)
-                rows.see(batch)
         found = learning.preparation()
         prepared = PreparedTable(
             table,
             found,
             options,
             folds=folds,
-            regrouping=rows.regrouping(),
-            learned=learning.outcomes(found),
+            regrouping=regrouping,
+            notes=learning.notes(found),
         )
         return _gathered(prepared)
 
@@ -250,18 +240,15 @@ def prepare_table(
 
 @refusing()
 def prepare_with_model(
-    path: Path, preparation: Preparation, options: TableOptions
+    path: Path, preparation: Preparation, options: TableOptions, folds: str | None = None
 ) -> PreparedTable:
     """Prepare a new table as that of a model was."""
     opened = open_with_model(path, preparation, options, options.sensitive)
     table = opened.table
 
     def prepare() -> PreparedTable:
-        rows = _row_choice(table, options, options.small_groups or "keep")
-        if rows.counts:
-            for batch in table.batches(options.sensitive):
-                rows.see(batch)
-        return _gathered(replace(opened, regrouping=rows.regrouping(), tally=Tally()))
+        regrouping = _regrouping(table, options, options.small_groups or "keep")
+        return _gathered(replace(opened, regrouping=regrouping, folds=folds))
 
     return _checked_labels(table.settled(prepare))
 
@@ -285,9 +272,9 @@ def open_with_model(
     return PreparedTable(table, preparation, options)
 
 
-def _row_choice(table: Table, options: TableOptions, small: str) -> RowChoice:
+def _regrouping(table: Table, options: TableOptions, small: str) -> Regrouping:
     names, missing = options.sensitive, options.missing_labels
-    return RowChoice(table, names, missing, small, options.min_rows, options.groups)
+    return regroup(table, names, missing, small, options.min_rows, options.groups)
 
 
 def read_model(path: Path) -> tuple[FairModel, Preparation]:
@@ -352,7 +339,7 @@ def _gathered(prepared: PreparedTable) -> PreparedTable:
             total.add(GroupMoments.from_groups(rows, parted))
         check_number_of_groups(total.n_groups)
     prepared = replace(prepared, n_rows=n_rows)
-    if regrouping is not None:
+    if regrouping.said:
         warn_user(regrouping.said)
     warn_of_dropped(prepared.n_unlabelled, n_rows + table.n_unkept)
     if not table.in_memory:
@@ -400,6 +387,7 @@ def _prepared(
     and then refused.
     """
     preparation, tally = prepared.preparation, prepared.tally
+    tally.clear()
     names = [column.name for column in preparation.columns]
     n_rows = unlabelled = 0
     with stage(doing) as progress:
@@ -408,18 +396,17 @@ def _prepared(
             len(preparation.means),
             partial(_tell, progress, doing),
         ):
-            rows = preparation.apply_counting(
+            rows = preparation.apply(
                 batch.select(names), tally, prepared.options.unknown_categories
             )
             encoded = encode_labels(batch, sensitive)
             n_rows += len(rows)
             if prepared.options.missing_labels == "error" and encoded:
                 unlabelled += int(np.any([codes < 0 for _, codes in encoded], axis=0).sum())
-            if not tally.missing and not unlabelled:
-                if sensitive and prepared.regrouping is not None:
-                    batch = prepared.labelled(batch)
-                    encoded = encode_labels(batch, sensitive)
-                yield batch, rows, encoded
+            if not unlabelled and not any(what == "missing" for what, _ in tally):
+                labelled = prepared.regrouping.labelled(batch) if sensitive else batch
+                encoded = encoded if labelled is batch else encode_labels(labelled, sensitive)
+                yield labelled, rows, encoded
     if unlabelled:
         n_rows += prepared.table.n_unkept
         raise BadInputError(
@@ -427,8 +414,7 @@ def _prepared(
             "those rows out with --missing-labels drop, or make them a group with "
             "--missing-labels group."
         )
-    if tally.missing:
-        raise missing_error({name: tally.missing[name] for name in names if tally.missing[name]})
+    refuse_missing(Tally({("missing", name): tally["missing", name] for name in names}))
 
 
 @contextmanager

@@ -19,7 +19,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairpca._linalg.dense import complement, eigh_descending, fix_signs, leading_eigenpairs
+from fairpca._linalg.backends import NUMPY
+from fairpca._linalg.dense import fix_signs, leading_eigenpairs
 from fairpca._linalg.sdp import BACKENDS, choose_backend, failure, import_cvxpy, run_program
 from fairpca._linalg.types import Array
 from fairpca.base import LinearReduction, principal_axes
@@ -53,7 +54,7 @@ def directions_without(offsets: Array, spread: float, rounding: float = 0.0) -> 
     not cost a dimension.
     """
     _, sizes, directions = np.linalg.svd(offsets, full_matrices=False)
-    return complement(directions[sizes > _EQUAL_MEANS * spread + rounding].T)[1]
+    return NUMPY.complement(directions[sizes > _EQUAL_MEANS * spread + rounding].T)[1]
 
 
 def spread_of(covariance: Array) -> float:
@@ -591,7 +592,7 @@ class ConvexParityPCA(LinearParity):
             raise relaxation.too_tight()
         inner, _ = relaxation.solve(self.backend)
         self.relaxed_projector_ = space @ inner @ space.T
-        return np.asarray(space @ eigh_descending(inner)[1][:, : relaxation.r])
+        return np.asarray(space @ NUMPY.eigh(inner)[1][:, : relaxation.r])
 
     def _relaxation(self, moments: GroupMoments, covariance: Array) -> tuple[Relaxation, Array]:
         """The problem in the coordinates of a space, and an orthonormal basis of that space.

@@ -1,32 +1,14 @@
 """Files of moments (suffix ``.moments``), in the manner of model files and without pickle.
 
-The header (see `fairpca.files.archive`) has these keys beside the common ones:
-
-=================  ============================================================================
-``format``         "fairpca moments"
-``version``        1; a reader refuses versions that are newer than its own
-``labels``         the groups: texts, numbers and truth values as they are, intersections as
-                   lists, dates, times, decimal numbers, infinities and folds as
-                   ``{kind: text}``
-``feature_names``  names of the columns, or null
-``group_names``    names of the sensitive columns, or null; older files have none
-``group_orders``   for each sensitive column its ordered categories or null, or null for all;
-                   older files have none
-``n_dropped``      rows left out for want of a label; older files have none
-``pass``           what a pass over files has read so far (see `fairpca.sources`), or null
-=================  ============================================================================
-
-The arrays are ``count`` (int64), ``weight``, ``mean`` and ``scatter``, and ``weight_squares`` where
-rows have weights.
+`SCHEMA` says what is in them, beside what archives have (`fairpca.files.archive`). Labels of groups
+are texts, numbers and truth values as they are, intersections as lists, and dates, times, decimal
+numbers, infinities and folds as ``{kind: text}``.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from datetime import date, datetime, time
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -35,18 +17,16 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from fairpca._linalg.types import Array
-from fairpca.files.archive import COUNTS, FLOATS, FileFormat, shown_source
+from fairpca.files import schema
+from fairpca.files.archive import COUNTS, FileFormat, shown_source
 from fairpca.files.checks import (
     MOST_ROWS,
-    check_finite,
     check_positive,
-    checked_texts,
-    checked_whole,
     quoted,
     require,
     taking_for_damage,
 )
-from fairpca.folds import N_FOLDS
+from fairpca.files.schema import Optional, Values, checked_labels, texts, whole
 from fairpca.groups import Fold, warn_of_small_groups
 
 # Whether matrices can be scatters: symmetric and positive semi-definite, up to rounding.
@@ -101,25 +81,39 @@ def check_scatters(scatter: Array, mean: Array, weight: Array, called: list[str]
                 require(failed == 0, f"{what} is not positive semi-definite, as all scatters are")
 
 
-_ARRAYS = {
-    "count": (COUNTS, 1),
-    "weight": (FLOATS, 1),
-    "mean": (FLOATS, 2),
-    "scatter": (FLOATS, 3),
-    "weight_squares": (FLOATS, 1),
+def _check_counts(counts: NDArray[np.int64], what: str) -> None:
+    possible = ((counts >= 1) & (counts <= MOST_ROWS)).all()
+    require(possible, "its numbers of rows are not all from 1 on")
+
+
+def _orders(value: Any, what: str, sizes: schema.Sizes) -> Any:
+    require(isinstance(value, list), f"its {what} are no list")
+    return tuple(None if order is None else checked_labels(order, what) for order in value)
+
+
+def _reading(value: Any, what: str, sizes: schema.Sizes) -> Any:
+    require(isinstance(value, dict), "its list of files read is no table")
+    return value
+
+
+SCHEMA = {
+    "mean": Values("kd"),
+    "count": Values("k", _check_counts, COUNTS),
+    "weight": Values("k", check_positive),
+    "weight_squares": Optional(Values("k", check_positive)),
+    "scatter": Values("kdd"),
+    "labels": schema.labels("k"),
+    # As in a data frame, two columns may have the same name.
+    "feature_names": Optional(texts("d", different=False)),
+    "group_names": Optional(texts()),
+    "group_orders": Optional(_orders),
+    "n_dropped": whole(0),
+    "pass": Optional(_reading),
 }
+"""What a file of moments holds, of k groups and d columns: the attributes of `StoredMoments`, and
+under ``pass`` what a pass over files has read so far (see `fairpca.sources`)."""
 
-FILE = FileFormat("fairpca moments", 1, "file of moments", _ARRAYS)
-
-_KINDS: tuple[tuple[str, type, Any], ...] = (
-    ("datetime", datetime, datetime.fromisoformat),  # before date, as each of them is one
-    ("date", date, date.fromisoformat),
-    ("time", time, time.fromisoformat),
-    ("decimal", Decimal, Decimal),
-    ("float", float, float),
-    ("fold", Fold, Fold),
-)
-"""Labels that JSON does not have: what they are called, their type, and how text becomes one."""
+FILE = FileFormat("fairpca moments", 1, "file of moments", dict(schema.array_types(SCHEMA)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,88 +149,21 @@ def read(source: str | Path | bytes) -> tuple[StoredMoments, dict[str, Any] | No
     """The moments of a file or its bytes, and what had been read if they are those of a pass."""
     header, arrays = FILE.read(source)
     with taking_for_damage(shown_source(source)):
-        missing = next((name for name in _ARRAYS if name not in {*arrays, "weight_squares"}), None)
-        require(missing is None, f"its array {missing} is missing")
-        stored = _restored(header, {"weight_squares": None, **arrays})
-        _check_values(stored)
-        reading = header["pass"]
-        require(reading is None or isinstance(reading, dict), "its list of files read is no table")
+        found = schema.read(SCHEMA, header, arrays, {})
+        reading = found.pop("pass")
+        stored = StoredMoments(**found)
+        widths = {len(label) if isinstance(label, tuple) else 1 for label in stored.labels}
+        require(len(widths) <= 1, "its groups go by different numbers of sensitive columns")
+        folds = {
+            isinstance(label, tuple) and isinstance(label[-1], Fold) for label in stored.labels
+        }
+        require(len(folds) <= 1, "some of its groups are in folds and others are not")
+        for name in ("group_names", "group_orders"):
+            n = {len(found[name])} if found[name] is not None else widths
+            require(not widths or n == widths, f"its {name} are not one for each sensitive column")
+        called = [quoted(label) for label in stored.labels]
+        check_scatters(stored.scatter, stored.mean, stored.weight, called)
         return stored, reading
-
-
-def _restored(header: dict[str, Any], arrays: dict[str, Any]) -> StoredMoments:
-    """What a file holds, as far as the texts and the shapes can be right."""
-    k, d = arrays["mean"].shape
-    shapes = {"count": (k,), "weight": (k,), "weight_squares": (k,), "scatter": (k, d, d)}
-    for name, shape in shapes.items():
-        array = arrays[name]
-        fits = array is None or array.shape == shape
-        require(fits, f"its array {name} is of another shape than the means of its groups")
-    labels = _checked_labels(header["labels"], "groups")
-    n = len(labels)
-    require(n == k, f"the number of its groups is {n}, and that of their means {k}")
-    widths = {len(label) if isinstance(label, tuple) else 1 for label in labels}
-    require(len(widths) <= 1, "its groups go by different numbers of sensitive columns")
-    folds = {isinstance(label, tuple) and isinstance(label[-1], Fold) for label in labels}
-    require(len(folds) <= 1, "some of its groups are in folds and others are not")
-    names, group_names = header["feature_names"], header.get("group_names")
-    orders, n_columns = header.get("group_orders"), widths.pop() if widths else None
-    if orders is not None:
-        require(isinstance(orders, list), "its orders of categories are no list")
-        fits = n_columns is None or len(orders) == n_columns
-        require(fits, "its orders of categories are not one for each sensitive column")
-        orders = tuple(
-            None if order is None else _checked_labels(order, "categories") for order in orders
-        )
-    return StoredMoments(
-        labels=labels,
-        # As in a data frame, two columns may have the same name.
-        feature_names=None
-        if names is None
-        else checked_texts(names, "column names", d, different=False),
-        group_names=None
-        if group_names is None
-        else checked_texts(group_names, "names of sensitive columns", n_columns),
-        group_orders=orders,
-        n_dropped=checked_whole(header.get("n_dropped", 0), "number of rows left out", 0),
-        **arrays,
-    )
-
-
-def _check_values(stored: StoredMoments) -> None:
-    """Refuse numbers that no rows have."""
-    counts = stored.count
-    possible = ((counts >= 1) & (counts <= MOST_ROWS)).all()
-    require(possible, "its numbers of rows are not all from 1 on")
-    check_positive(stored.weight, "sums of weights")
-    if stored.weight_squares is not None:
-        check_positive(stored.weight_squares, "sums of squared weights")
-    check_finite(stored.mean, "means of groups")
-    check_finite(stored.scatter, "scatters of groups")
-    called = [quoted(label) for label in stored.labels]
-    check_scatters(stored.scatter, stored.mean, stored.weight, called)
-
-
-def _checked_labels(stored: Any, what: str) -> tuple[Hashable, ...]:
-    """The labels of a list, if they are what a file has and no two are the same."""
-    require(isinstance(stored, list), f"its {what} are no list")
-    labels = tuple(map(_checked_label, stored))
-    require(len(set(labels)) == len(labels), f"two of its {what} have the same label")
-    return labels
-
-
-def _checked_label(stored: Any) -> Hashable:
-    parts = stored if isinstance(stored, list) else [stored]
-    inside = any(isinstance(part, list) for part in parts) or not parts
-    label = None if inside else label_from_data(stored)
-    # Only what would be written so: no other spelling, and nothing that is unlike itself.
-    good = not inside and label == label and label_as_data(label) == stored
-    made = label if isinstance(label, tuple) else (label,)
-    folds = [part for part in made if isinstance(part, Fold)]
-    good = good and all(-1 <= fold < N_FOLDS for fold in folds)
-    good = good and all(part is made[-1] and len(made) > 1 for part in folds)
-    require(good, f"{quoted(stored)} can be no label of a group")
-    return label
 
 
 def pack(stored: Any) -> bytes:
@@ -250,46 +177,5 @@ def unpack(data: bytes) -> StoredMoments:
 
 
 def _parts(stored: Any, reading: dict[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    header = {
-        "labels": [label_as_data(label) for label in stored.labels],
-        "feature_names": None if stored.feature_names is None else list(stored.feature_names),
-        "group_names": None if stored.group_names is None else list(stored.group_names),
-        "group_orders": None
-        if stored.group_orders is None
-        else [order and [label_as_data(label) for label in order] for order in stored.group_orders],
-        "n_dropped": int(stored.n_dropped),
-        "pass": reading,
-    }
-    names = ["count", "weight", "mean", "scatter"]
-    names += [] if stored.weight_squares is None else ["weight_squares"]
-    return header, {name: getattr(stored, name) for name in names}
-
-
-def label_as_data(label: Hashable) -> Any:
-    """A label as JSON has it, from which it can be had back."""
-    if isinstance(label, tuple):
-        return [label_as_data(part) for part in label]
-    value = label.item() if isinstance(label, np.generic) else label
-    if value is None or (isinstance(value, str | bool | int) and not isinstance(value, Fold)):
-        return value
-    if isinstance(value, float) and math.isfinite(value):
-        return value
-    for kind, type_, _ in _KINDS:
-        if isinstance(value, type_):
-            return {kind: value.isoformat() if hasattr(value, "isoformat") else str(value)}
-    raise TypeError(
-        f"A group's label of the type {type(label).__name__} cannot be written to a file: make "
-        "texts or numbers of the sensitive features."
-    )
-
-
-def label_from_data(stored: Any) -> Hashable:
-    """The label that `label_as_data` made this of."""
-    if isinstance(stored, list):
-        return tuple(map(label_from_data, stored))
-    if isinstance(stored, dict):
-        ((found, text),) = stored.items()
-        made: Hashable = {kind: make for kind, _, make in _KINDS}[found](text)
-        return made
-    label: Hashable = stored
-    return label
+    source = {name: getattr(stored, name) for name in SCHEMA if name != "pass"}
+    return schema.written(SCHEMA, {**source, "pass": reading})

@@ -200,7 +200,7 @@ def measure_intervals(
     # Nobody loses less than nothing, or keeps less; no share is more than all.
     measure = problem.goal.measured
     most = 1.0 if measure.relative else np.inf
-    if measure.baseline == "own":
+    if measure.is_disparity:
         low, high = unbiased_ends(measures, draws, quantiles, 0.0, most)
     else:
         sign = measure.sign

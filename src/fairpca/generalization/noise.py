@@ -8,15 +8,15 @@ seen from folds, and follows from the covariances where the rows are normal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import clone
 
 from fairpca._linalg.types import Array
 from fairpca.criteria import Criterion, SoftMinMax
-from fairpca.folds import N_FOLDS, are_large
-from fairpca.generalization.cross_fit import FoldProblems
+from fairpca.folds import are_large
+from fairpca.generalization.cross_fit import FoldProblems, known_basis
 from fairpca.group_table import HeldOut
 from fairpca.measures import Measure
 from fairpca.moments import GroupMoments
@@ -25,10 +25,15 @@ from fairpca.solution import Solution
 
 _ENOUGH = 5
 """Rows for each column from which the bias falls as one over the number of rows, so that the biases
-of n rows in sample and of 4/5 n rows held out cancel with weights of 5/9 and 4/9."""
+of n rows in sample and of 4/5 n rows held out cancel with weights of 5/9 and 4/9 (there are five
+folds, unless some of them are held out already)."""
 
 _LEAST_TEMPERATURE = 0.02
 """Share of the worst-off group's excess over the mean that the temperature has at least."""
+
+_WHOLE_WEIGHT = 2.0
+"""An excess of so many times `standard_errors` gives the worst-off group the weight that all groups
+have together at none."""
 
 _NO_EXCESS = 1e-12
 """Such an excess, relative to the scale of the measures, is rounding."""
@@ -102,7 +107,7 @@ class SamplingNoise:
             centers = folds.centers(training)
             traces = folds.traces(fold, centers)
             own = folds.own_kept(fold, training, centers)
-            pca = folds.kept(fold, training.pca_basis, centers)
+            pca = folds.pca_kept(fold, training, centers)
             own_held_out += traces - own
             pca_losses += traces - pca
             judged = -pca if _is_kept(measured) else traces - pca
@@ -110,14 +115,14 @@ class SamplingNoise:
             shares.append(folds.share(fold))
         measures, share = np.array(per_fold) / unit, np.array(shares)
         deviations = measures - share * measures.sum(axis=0)
-        variances = N_FOLDS / (N_FOLDS - 1) * np.square(deviations).sum(axis=0)
+        n_folds = len(folds.numbers)
+        variances = n_folds / max(n_folds - 1, 1) * np.square(deviations).sum(axis=0)
         n = moments.effective_count
         folded = ~folds.not_held_out
         # Few folds know a variance badly: all groups' together, by the number of rows, better.
         pooled = float((n * variances)[folded].mean()) / n if folded.any() else np.zeros(len(n))
         variances = np.maximum.reduce([variances, np.where(folded, pooled, 0.0), normal])
-        most = N_FOLDS / (2 * N_FOLDS - 1)
-        part = np.where(n >= _ENOUGH * moments.n_features, most, 0.5)
+        part = in_sample_part(moments, n_folds)
         own_losses = part * in_sample + (1.0 - part) * np.maximum(own_held_out, in_sample)
         return cls(problem, folds, own_losses, unit * np.sqrt(variances), pca_losses)
 
@@ -129,18 +134,21 @@ class SamplingNoise:
         # The numbers of the measure; the temperature matters to none of them.
         affine = _at(problem, np.inf).affine
         if criterion.measured.baseline == "own":
-            given = (problem.traces - self.own_losses, affine.units)
-            problem = replace(problem, measured_by=given)
+            problem = problem.measured_from(problem.traces - self.own_losses, affine.units)
             affine = _at(problem, np.inf).affine
         if criterion.standard_errors == 0.0:
             return _at(problem, 0.0)
         measures = affine.values(problem.kept(problem.pca_basis))
-        worst = int(measures.argmax())
-        excess = float(measures[worst] - affine.weights @ measures / affine.weights.sum())
+        worst, shares = int(measures.argmax()), affine.weights / affine.weights.sum()
+        excess = float(measures[worst] - shares @ measures)
         if not excess > _NO_EXCESS * affine.scale:
             return _at(problem, np.inf)
         error = float(self.standard_errors[worst] / affine.units[worst])
-        return _at(problem, max(criterion.standard_errors * error, _LEAST_TEMPERATURE * excess))
+        # A group with the share p weighs p exp(E / T), which is 1 at an excess E of T log(1 / p):
+        # the same evidence then counts as much for a small group as for a large one.
+        enough = _WHOLE_WEIGHT * criterion.standard_errors * error
+        temperature = enough / max(-float(np.log(shares[worst])), np.finfo(float).tiny)
+        return _at(problem, max(temperature, _LEAST_TEMPERATURE * excess))
 
     def held_out(self, solution: Solution) -> HeldOut | None:
         """What the groups lose on held-out rows, with PCA of rows weighted as in a solution.
@@ -158,8 +166,18 @@ class SamplingNoise:
             centers = folds.centers(training)
             some = [position[label] for label in training.moments.labels]
             basis = training.weighted_basis(weights[some] / self.problem.affine.units[some])
+            basis = known_basis(training, basis)
             losses += folds.traces(fold, centers) - folds.kept(fold, basis, centers)
         return HeldOut(self.pca_losses, losses, self.own_losses)
+
+
+def in_sample_part(moments: GroupMoments, n_folds: int) -> Array:
+    """The weight of what groups lose in sample with their own PCA, beside held out; (k,).
+
+    The weighted mean is nearly without bias.
+    """
+    many = moments.effective_count >= _ENOUGH * moments.n_features
+    return np.where(many, n_folds / (2 * n_folds - 1), 0.5)
 
 
 def _normal_variances(problem: Problem, unit: float) -> Array:
@@ -188,6 +206,4 @@ def _is_kept(measured: Measure) -> bool:
 
 
 def _at(problem: Problem, temperature: float) -> Problem:
-    criterion = problem.criterion
-    chosen = clone(criterion).set_params(temperature=temperature)
-    return replace(problem, criterion=chosen)
+    return problem.with_criterion(clone(problem.criterion).set_params(temperature=temperature))

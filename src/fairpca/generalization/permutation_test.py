@@ -167,7 +167,7 @@ def permutation_test(
     varies = spread > _ROUNDING
     statistics = np.where(varies, measures - measures.mean(axis=0), 0.0)
     statistics /= np.where(varies, spread, 1.0)
-    if problem.criterion.measured.baseline != "own":
+    if not problem.criterion.measured.is_disparity:
         statistics = np.abs(statistics)
     largest, ties = statistics[1:].max(axis=1), 1e-9 * (1.0 + np.abs(statistics[0]))
     as_large = (largest[:, None] >= statistics[0] - ties).sum(axis=0)

@@ -15,7 +15,6 @@ from fairpca._linalg.device import DeviceStack, diagonals, rescaled, united_scat
 from fairpca._linalg.types import Array
 from fairpca.files import moments_file as _moments_file
 from fairpca.folds import (
-    has_folds,
     in_folds,
     in_needed_folds,
     labels_without_folds,
@@ -23,6 +22,7 @@ from fairpca.folds import (
     without_fold,
 )
 from fairpca.groups import (
+    Fold,
     Groups,
     Orders,
     encode_groups,
@@ -46,8 +46,8 @@ from fairpca.validation import (
 # Sums of groups' moments that grow in place.
 
 
-class GroupSum:
-    """A sum of the moments of groups; parts are anything with the attributes of moments."""
+class MomentSum:
+    """A sum of moments that grows in place."""
 
     def __init__(self) -> None:
         self._groups: dict[Hashable, _Group] = {}
@@ -56,16 +56,16 @@ class GroupSum:
         self._group_names: tuple[str, ...] | None = None
         self._orders: Orders | None = None
         self._weighted = False
+        self._has_folds: bool | None = None
         self.n_dropped = 0
 
-    def add(self, part: Any) -> None:
+    def add(self, part: GroupMoments) -> None:
         """Add moments, which stay as they are; nothing changes if they do not fit."""
         if self._n_features not in (None, part.n_features):
             raise ValueError(
                 f"Moments of {self._n_features} and of {part.n_features} columns cannot be added."
             )
-        known = tuple(self._groups)
-        if known and part.labels and has_folds(known) != has_folds(part.labels):
+        if self._groups and part.labels and self._has_folds not in (None, part.has_folds):
             raise ValueError(
                 "Moments with folds and moments without cannot be added: take all of them with "
                 "folds=True, or call without_folds() on those that have them."
@@ -79,6 +79,7 @@ class GroupSum:
             )
         self._orders = merged_orders(self._orders, part.group_orders)
         self._n_features = part.n_features
+        self._has_folds = part.has_folds if part.labels else self._has_folds
         self._names = self._names or part.feature_names
         self._group_names = self._group_names or part.group_names
         self.n_dropped += part.n_dropped
@@ -113,28 +114,27 @@ class GroupSum:
         """How many groups there are so far; those in folds count once."""
         return len(labels_without_folds(self._groups))
 
-    def fields(self) -> dict[str, Any]:
-        """The sum so far, as the fields of moments."""
+    def moments(self) -> GroupMoments:
+        """The sum so far."""
         if self._n_features is None:
             raise ValueError("There are no moments to merge: the list of parts is empty.")
         labels = sorted_labels(self._groups, self._orders)
         refuse_ambiguous(labels)
         groups = [self._groups[label] for label in labels]
         shape = (len(groups), self._n_features, self._n_features)
-        return {
-            "labels": labels,
-            "count": np.array([group.count for group in groups], dtype=np.int64),
-            "weight": np.array([group.weight for group in groups], dtype=np.float64),
-            "mean": np.array([group.mean for group in groups]).reshape(shape[:2]),
-            "scatter": np.array([group.scatter for group in groups]).reshape(shape),
-            "weight_squares": np.array([group.weight_square for group in groups])
-            if self._weighted
-            else None,
-            "feature_names": self._names,
-            "group_names": self._group_names,
-            "group_orders": self._orders,
-            "n_dropped": self.n_dropped,
-        }
+        squares = np.array([group.weight_square for group in groups])
+        return GroupMoments(
+            labels=labels,
+            count=np.array([group.count for group in groups], dtype=np.int64),
+            weight=np.array([group.weight for group in groups], dtype=np.float64),
+            mean=np.array([group.mean for group in groups]).reshape(shape[:2]),
+            scatter=np.array([group.scatter for group in groups]).reshape(shape),
+            weight_squares=squares if self._weighted else None,
+            feature_names=self._names,
+            group_names=self._group_names,
+            group_orders=self._orders,
+            n_dropped=self.n_dropped,
+        )
 
 
 def _refuse_other_names(
@@ -363,7 +363,7 @@ class GroupMoments:
     @property
     def offsets(self) -> Array:
         """Means of the groups minus that of all rows; (k, d)."""
-        return self.mean - self.total_mean
+        return np.asarray(self.mean - self.weight @ self.mean / self.weight.sum())
 
     def total_covariance(self) -> Array:
         """Mean of ``(x - mean)(x - mean)^T`` over all rows, weighted; (d, d)."""
@@ -432,7 +432,9 @@ class GroupMoments:
     @property
     def has_folds(self) -> bool:
         """Whether each group is kept in parts, one for each fold."""
-        return has_folds(self.labels)
+        return any(
+            isinstance(part, tuple) and isinstance(part[-1], Fold) for part in self.labels[:1]
+        )
 
     def without_folds(self) -> GroupMoments:
         """Moments of the same rows by group alone."""
@@ -531,11 +533,3 @@ class GroupMoments:
         ('f', 'm')
         """
         return cls(**vars(_moments_file.unpack(data)))
-
-
-class MomentSum(GroupSum):
-    """A sum of moments that grows in place."""
-
-    def moments(self) -> GroupMoments:
-        """The sum so far."""
-        return GroupMoments(**self.fields())

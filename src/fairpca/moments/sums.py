@@ -21,8 +21,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from fairpca._linalg.backends import device_library, namespace, to_host
+from fairpca._linalg.dense import QUICK_COLUMNS, column_products
 from fairpca._linalg.device import DeviceStack, diagonals
-from fairpca._linalg.products import FEW_COLUMNS, column_products
 from fairpca._linalg.threads import blas_threads, one_blas_thread
 from fairpca._linalg.types import Array
 from fairpca.folds import in_folds, in_needed_folds
@@ -67,14 +67,15 @@ def group_sums(
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         shift = np.repeat(_sample_shift(X)[None], k, axis=0)
         sums = _pass(X, codes, weights, shift, _largest(X, codes, k))
-        lost = sums.lost_digits()
-        values, constant = _constant(X, codes, lost)
-        if (lost & ~constant).any():
-            sums, constant = _pass(X, codes, weights, sums.means()), np.zeros_like(lost)
-        means, scatters = sums.means(), sums.scatters()
-        for group, column in zip(*constant.nonzero(), strict=True):
-            means[group, column] = values[group, column]
-            scatters[group, column] = scatters[group, :, column] = 0.0
+        means, scatters, lost = sums.about_means()
+        if lost.any():
+            values, constant = _constant(X, codes, lost)
+            if (lost & ~constant).any():
+                sums, constant = _pass(X, codes, weights, means), np.zeros_like(lost)
+                means, scatters, _ = sums.about_means()
+            for group, column in zip(*constant.nonzero(), strict=True):
+                means[group, column] = values[group, column]
+                scatters[group, column] = scatters[group, :, column] = 0.0
         return sums.count, sums.weight, means, scatters
 
 
@@ -90,55 +91,35 @@ class _Sums:
     subtracted: Array
     """Diagonals of what the sums of products were subtracted from, if they were."""
 
-    @classmethod
-    def empty(cls, shift: Array) -> _Sums:
-        k, d = shift.shape
-        count, weight, second = np.zeros(k, np.int64), np.zeros(k), np.zeros((k, d, d))
-        return cls(shift, count, weight, np.zeros((k, d)), second, np.zeros((k, d)))
+    @property
+    def parts(self) -> tuple[NDArray[Any], ...]:
+        """What adds up."""
+        return self.count, self.weight, self.first, self.second
 
-    def add(self, other: _Sums) -> None:
-        for name in ("count", "weight", "first", "second"):
-            np.add(getattr(self, name), getattr(other, name), out=getattr(self, name))
+    def about_means(self) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Means, scatters about them, and where these lost digits; of groups without weight, zeros.
 
-    def subtract_others(self, group: int) -> None:
-        """Make the sums of a group of those of all rows, which it has so far."""
-        self.subtracted[group] = np.diagonal(self.second[group])
-        for other in range(len(self.count)):
-            if other != group:
-                for name in ("count", "weight", "first", "second"):
-                    getattr(self, name)[group] -= getattr(self, name)[other]
-
-    def _offsets(self) -> Array:
-        """Means minus the shift; zero for groups without weight."""
-        weight = self.weight[:, None]
-        return np.divide(self.first, weight, where=weight > 0, out=np.zeros_like(self.first))
-
-    def means(self) -> Array:
-        return np.where(self.weight[:, None] > 0, self.shift + self._offsets(), 0.0)
-
-    def scatters(self) -> Array:
-        """Scatter about the mean; takes over the memory of the sums."""
-        for scatter, first, offset in zip(self.second, self.first, self._offsets(), strict=True):
-            scatter -= np.outer(first, offset)
-        return self.second
-
-    def lost_digits(self) -> NDArray[np.bool_]:
-        """Where a mean is so far from the shift, or others had so much, that a scatter lost digits.
-
-        Of each group and column; (k, d).
+        Digits are lost where a mean is far from the shift, or others had much; of each group and
+        column, (k, d). The scatters take over the memory of the sums.
         """
-        offsets = self._offsets()
-        squares = np.einsum("kii->ki", self.second)
-        if not np.isfinite(squares).all():
-            return np.zeros(offsets.shape, dtype=bool)
-        variances = np.maximum(squares - self.first * offsets, 0.0)
-        far = (self.first * offsets > _FAR * variances) & (offsets != 0)
-        return np.asarray(far | (self.subtracted > _FAR * variances))
+        there = self.weight[:, None] > 0
+        offsets = np.divide(
+            self.first, self.weight[:, None], where=there, out=np.zeros_like(self.first)
+        )
+        squares = np.einsum("kii->ki", self.second).copy()
+        for scatter, first, offset in zip(self.second, self.first, offsets, strict=True):
+            scatter -= np.outer(first, offset)
+        lost = np.zeros(offsets.shape, dtype=bool)
+        if np.isfinite(squares).all():
+            variances = np.maximum(squares - self.first * offsets, 0.0)
+            lost = (self.first * offsets > _FAR * variances) & (offsets != 0)
+            lost |= self.subtracted > _FAR * variances
+        return np.where(there, self.shift + offsets, 0.0), self.second, lost
 
 
 def _largest(X: Any, codes: Codes, k: int) -> int | None:
     """The group that has most rows, if it pays to subtract and every row is in a group."""
-    if k == 1 or X.shape[1] > FEW_COLUMNS or X.shape[0] == 0:
+    if k == 1 or X.shape[1] > QUICK_COLUMNS or X.shape[0] == 0:
         return None
     if k <= _FEW_GROUPS:
         counts = [np.count_nonzero(codes == group) for group in range(k)]
@@ -196,16 +177,21 @@ def _pass(
     n_threads = worker_threads(d) if n * d >= _THREADED_VALUES else 1
     summed = partial(_sum_rows, X, codes, weights, shift, largest)
     if n_threads == 1:
-        with one_blas_thread() if d <= FEW_COLUMNS else nullcontext():
-            sums = summed(0, n)
+        with one_blas_thread() if d <= QUICK_COLUMNS else nullcontext():
+            sums = summed(slice(0, n))
     else:
         ends = np.linspace(0, n, n_threads + 1).astype(int).tolist()
         with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
-            sums, *others = pool.map(summed, ends[:-1], ends[1:])
+            sums, *others = pool.map(summed, map(slice, ends[:-1], ends[1:]))
         for other in others:
-            sums.add(other)
-    if largest is not None:
-        sums.subtract_others(largest)
+            for total, part in zip(sums.parts, other.parts, strict=True):
+                total += part
+    if largest is not None:  # which has the sums of all rows so far
+        sums.subtracted[largest] = np.diagonal(sums.second[largest])
+        for group in range(len(shift)):
+            if group != largest:
+                for total in sums.parts:
+                    total[largest] -= total[group]
     return sums
 
 
@@ -215,16 +201,19 @@ def _sum_rows(
     weights: Array | None,
     shift: Array,
     everyone: int | None,
-    start: int,
-    stop: int,
+    chosen: slice,
 ) -> _Sums:
-    """Sum the rows from start to stop; those of all groups in the place of one, if it is given."""
-    sums = _Sums.empty(shift)
+    """Sum the chosen rows; those of all groups in the place of one, if it is given."""
+    start, stop = chosen.start, chosen.stop
     k, d = shift.shape
-    step = max((_FEW_COLUMNS_BYTES if d <= FEW_COLUMNS else _BLOCK_BYTES) // (8 * d), 3 * d)
+    count, weight, second = np.zeros(k, np.int64), np.zeros(k), np.zeros((k, d, d))
+    sums = _Sums(shift, count, weight, np.zeros((k, d)), second, np.zeros((k, d)))
+    step = max((_FEW_COLUMNS_BYTES if d <= QUICK_COLUMNS else _BLOCK_BYTES) // (8 * d), 3 * d)
     shifted, sparse = bool(shift.any()), scipy.sparse.issparse(X)
     product = np.empty((d, d))
-    by_columns = not sparse and _lies_by_columns(X)
+    # Columns that lie together are summed as they are.
+    by_columns = not sparse and d <= QUICK_COLUMNS and X.size >= _BY_COLUMNS
+    by_columns = by_columns and X.flags.fnc and X.dtype == np.float64
     buffer = np.empty((min(step, stop - start), d), order="F" if by_columns else "C")
     ordered, ones = buffer if k == 1 or by_columns else np.empty_like(buffer), np.ones(len(buffer))
     for begin in range(start, stop, step):
@@ -257,12 +246,6 @@ def _sum_rows(
                 block *= np.sqrt(w)[:, None]
             sums.second[group] += column_products(block, product)
     return sums
-
-
-def _lies_by_columns(X: Any) -> bool:
-    """Whether columns that lie together are to be summed as they are."""
-    large = X.size >= _BY_COLUMNS and X.shape[1] <= FEW_COLUMNS
-    return bool(large and X.flags.fnc and X.dtype == np.float64)
 
 
 def _take(part: Any, members: NDArray[np.intp] | None, buffer: Array | None) -> Array:

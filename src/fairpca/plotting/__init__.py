@@ -13,6 +13,7 @@ are written as code points, so add a font for Chinese, say. Arabic letters are j
 
 from fairpca.plotting._biplot import BiplotDisplay
 from fairpca.plotting._displays import (
+    ComparisonDisplay,
     ConvergenceDisplay,
     DisparityDisplay,
     FrontDisplay,
@@ -22,6 +23,7 @@ from fairpca.plotting._displays import (
 
 __all__ = [
     "BiplotDisplay",
+    "ComparisonDisplay",
     "ConvergenceDisplay",
     "DisparityDisplay",
     "FrontDisplay",

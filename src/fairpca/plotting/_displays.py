@@ -15,6 +15,7 @@ from fairpca._linalg.types import Array
 from fairpca.fair_pca import FairPCA
 from fairpca.group_table import GroupTable
 from fairpca.inspection.audit import audit
+from fairpca.inspection.compare import Comparison
 from fairpca.inspection.front import ParetoFront
 from fairpca.inspection.held_out import HeldOutLosses, held_out_losses
 from fairpca.inspection.pipelines import find_reduction
@@ -23,6 +24,7 @@ from fairpca.plotting._style import (
     FAIR_COLOR,
     GROUP_COLORS,
     GROUP_MARKERS,
+    INK,
     OWN_COLOR,
     PCA_COLOR,
     Display,
@@ -36,6 +38,16 @@ from fairpca.validation import check_rows, check_whole_number
 
 _TITLE = 32
 """Letters in a line of a panel's title: the narrowest panels have room for as many."""
+
+_ROW = 0.8
+"""The height of a group's row in a comparison, where 1 is the distance of two rows."""
+
+_METHODS = {
+    "balanced PCA": (OWN_COLOR, "^"),
+    "fair PCA": (FAIR_COLOR, "D"),
+    "min-max PCA": (INK, "v"),
+}
+"""Colour and marker of the methods of a comparison that are not PCA."""
 
 _SHIFT = 0.06
 """How far, in dimensions, the points of two curves stand apart, so that both intervals are seen."""
@@ -481,6 +493,89 @@ class HeldOutLossDisplay(Display):
         unit = "share of its variance" if losses.relative else "squared units of X"
         ax.set(xlabel="dimensions", ylabel=f"worst-off group's held-out {losses.measure} ({unit})")
         self._name_groups(handles=handles)
+        return self
+
+
+@dataclass(eq=False)
+class ComparisonDisplay(Display):
+    """The share of its variance that each group loses on held-out rows, by method.
+
+    PCA is a line with a band, its interval. The others are points, each with the interval of its
+    difference from PCA: where that does not reach the line, the difference is clear.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The numbers.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+
+    See Also
+    --------
+    fairpca.compare : Has the numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import compare
+    >>> from fairpca.plotting import ComparisonDisplay
+    >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
+    >>> X[:100] = X[:100, ::-1]
+    >>> found = compare(X, sensitive_features=["a"] * 100 + ["b"] * 200, n_components=2)
+    >>> display = ComparisonDisplay.from_comparison(found)
+    >>> [text.get_text() for text in display.ax_.get_yticklabels()]
+    ['a (100 rows)', 'b (200 rows)']
+    """
+
+    comparison: Comparison
+
+    @classmethod
+    def from_comparison(
+        cls, comparison: Comparison, *, ax: Any = None, point_kw: Style = None
+    ) -> ComparisonDisplay:
+        """Draw what `fairpca.compare` returns."""
+        return cls(comparison).plot(ax=ax, point_kw=point_kw)
+
+    def plot(self, *, ax: Any = None, point_kw: Style = None) -> ComparisonDisplay:
+        """Draw a row for each group; `point_kw` goes to matplotlib's ``errorbar``."""
+        found = self.comparison
+        k, others = len(found.labels), len(found) - 1
+        step = _ROW / (others + 1)
+        ax = self._on(ax, height=1.6 + (0.25 + 0.17 * others) * k)
+        lost, places = 100.0 * found.share_lost.value, np.arange(k)
+        low, high = 100.0 * found.share_lost.low[0], 100.0 * found.share_lost.high[0]
+        half = np.full(k, _ROW / 2)
+        band = {"color": PCA_COLOR, "alpha": 0.15, "linewidth": 0}
+        ax.barh(places, high - low, 2 * half, low, **band)
+        name = f"PCA, {found.dimensions[0]} components,\nand its interval"
+        ax.vlines(lost[0], places - half, places + half, color=PCA_COLOR, linewidth=2, label=name)
+        for j in range(1, others + 1):
+            name, r = found.methods[j], found.dimensions[j]
+            label = f"PCA, {r} components" if name == "PCA" else name
+            color, marker = _METHODS.get(name, (PCA_COLOR, "os"[j % 2 - 1]))
+            reach = 100.0 * np.nan_to_num(found.change.reach[j])
+            shifted = places - half + j * step
+            defaults = {
+                "linestyle": "",
+                "marker": marker,
+                "color": color,
+                "markerfacecolor": "white" if name == "PCA" else color,
+                "label": label,
+            }
+            style = styled("Line2D", defaults, point_kw)
+            ax.errorbar(lost[j], shifted, xerr=reach, elinewidth=1.2, capsize=2.5, **style)
+        pairs = zip(found.labels, found.count.tolist(), strict=True)
+        ax.set_yticks(places, [with_rows(*pair, found.group_names) for pair in pairs])
+        ax.set_ylim(k - 0.5, -0.5)  # from above
+        ax.set_xlabel(
+            "share of variance lost on held-out rows (%)\n"
+            "bars: 95 % interval of the difference from PCA, the line"
+        )
+        ax.set_xlim(left=max(ax.get_xlim()[0], 0.0))
+        self._name_groups()
         return self
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from fairpca._linalg.dense import eigh_descending
+from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.types import Array
 from fairpca.problem import Problem
 
@@ -58,7 +58,7 @@ def round_relaxed(
 
 def project_on_fantope(matrix: Array, r: int) -> Array:
     """The nearest symmetric matrix with eigenvalues between 0 and 1 that sum to r."""
-    values, vectors = eigh_descending((matrix + matrix.T) / 2)
+    values, vectors = NUMPY.eigh((matrix + matrix.T) / 2)
     low, high = values[-1] - 1.0, values[0]
     for _ in range(100):
         level = (low + high) / 2
@@ -94,7 +94,7 @@ def least_largest(
 
 def _lp_vertex(problem: Problem, relaxed: Array, offsets: Array) -> tuple[Array, Array]:
     """Retention of the eigenvectors at a vertex that minimises the largest ``offset - kept``."""
-    _, vectors = eigh_descending(relaxed)
+    _, vectors = NUMPY.eigh(relaxed)
     unit = float(problem.traces.max()) or 1.0
     kept = np.einsum("kia,ia->ka", problem.matrices @ vectors, vectors) / unit
     retention, _ = least_largest(kept, offsets / unit, problem.n_components, 1.0)
@@ -173,7 +173,7 @@ def _moved(
         longest = min(
             longest, 1.0 / max(float(np.linalg.eigvalsh(scaled)[-1]), np.finfo(float).tiny)
         )
-    values, turn = eigh_descending(np.diag(inside) + longest * direction)
+    values, turn = NUMPY.eigh(np.diag(inside) + longest * direction)
     moved = _snapped(np.clip(values, 0.0, 1.0))
     if ((moved > 0.0) & (moved < 1.0)).all():  # rounding kept it from arriving
         nearest = int(np.argmin(np.minimum(moved, 1.0 - moved)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -35,7 +35,7 @@ from fairpca.solution import Solution
 from fairpca.solvers._exact.dual import SUM_ROUNDING, DualResult, solve_dual
 from fairpca.solvers._exact.local import LocalResult, MultiStart, is_isolated, refine, refine_in
 from fairpca.solvers._exact.space import Effort, Forms, WholeSpace, is_expensive, search_space
-from fairpca.solvers._exact.two_groups import SeenWeights, has_root, solve_two_groups
+from fairpca.solvers._exact.two_groups import has_root, solve_two_groups
 from fairpca.solvers._iterating import Progress
 from fairpca.validation import check_number, check_seed, check_whole_number
 
@@ -162,10 +162,11 @@ class ExactSolver:
         returns whether to stop.
         """
         effort = Effort(small_enough(problem, self.gap), self.time_limit, progress, self.n_steps)
-        solve = partial(
-            solve_near, n_starts=self.n_starts, random_state=self.random_state, effort=effort
-        )
-        return _solve_in_safe_unit(problem, solve)
+        how: dict[str, Any] = {"n_starts": self.n_starts, "random_state": self.random_state}
+        size = float(problem.traces.max())
+        if size == 0.0 or _SAFE[0] < size < _SAFE[1]:
+            return solve_near(problem, effort=effort, **how)
+        return _solve_in_safe_unit(problem, size, partial(solve_near, effort=effort, **how))
 
 
 def small_enough(problem: Problem, gap: float | None) -> float:
@@ -192,7 +193,7 @@ def solve_near(
     problem: Problem,
     n_starts: int,
     random_state: int | None,
-    shared: Workspace | None = None,
+    shared: WholeSpace | None = None,
     neighbours: Sequence[Solution] = (),
     effort: Effort | None = None,
 ) -> Solution:
@@ -201,7 +202,8 @@ def solve_near(
     That is quicker than without them, and with `shared` what was found on the way is used again.
     """
     goal, effort = problem.goal, effort or Effort()
-    history, n_eigen = [], problem.n_groups + 1
+    history: list[dict[str, Any]] = []
+    n_eigen = problem.n_groups + 1
     with threads_for(problem.moments.n_features):
         # 1. Where the least total loss of all is fair, or one eigenproblem gives the answer,
         #    nothing has to be searched for.
@@ -210,24 +212,25 @@ def solve_near(
             proof = goal.violation_proof(problem.measures(basis))
             found = _certified(problem, effort, basis, goal.plain_multipliers(), message, proof)
         else:
-            work = Workspace(search_space(problem)) if shared is None else shared
-            run = ExactRun(problem, n_starts, random_state, work, effort)
-            before = 0 if shared is None else work.space.n_eigen
+            space = search_space(problem) if shared is None else shared
+            space.effort, before = effort, 0 if shared is None else space.n_eigen
             # 2. Two groups: the dual is a function of one weight, and its root has a subspace that
             #    attains the bound, whatever the eigenvalues. No local search is needed.
             if has_root(problem):
-                root = solve_two_groups(problem, work.space, work.seen)
-                multipliers = goal.multipliers(root.weights)
-                basis = work.space.lift(root.basis)
+                root = solve_two_groups(problem, space)
+                multipliers, basis = goal.multipliers(root.weights), space.lift(root.basis)
                 found = _certified(problem, effort, basis, multipliers, "root found")
-            # 3. The least total loss under a condition, which may be impossible to meet.
-            elif isinstance(goal, LeastLoss):
-                found = run.least_loss(goal, neighbours)
-            # 4. The least value without a condition: the dual, then local searches until the gap
-            #    is closed.
             else:
-                found = run.least_value(goal)
-            history, n_eigen = run.history, work.space.n_eigen - before
+                run = ExactRun(problem, n_starts, random_state, space)
+                # 3. The least total loss under a condition, which may be impossible to meet.
+                if isinstance(goal, LeastLoss):
+                    found = run.least_loss(goal, neighbours)
+                # 4. The least value without a condition: the dual, then local searches until the
+                #    gap is closed.
+                else:
+                    found = run.least_value(goal)
+                history = run.history
+            n_eigen = space.n_eigen - before
     return certified_solution(
         problem,
         found.basis,
@@ -257,16 +260,6 @@ def without_search(problem: Problem) -> tuple[Array, str] | None:
     at_best = (measures <= problem.affine.floor + _NOBODY_GAINS * negligible).all()
     slack = (_NOBODY_GAINS if at_best else _SURELY_FAIR) * negligible
     return (basis, goal.plain_reason) if goal.shortfall(measures) <= slack else None
-
-
-@dataclass(eq=False)
-class Workspace:
-    """What solutions of one problem at several tolerances share."""
-
-    space: WholeSpace
-    seen: SeenWeights = field(default_factory=SeenWeights)
-    minmax_measures: Array | None = None
-    """Measures of the best subspace found for "minmax", which knows no tolerance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,11 +297,9 @@ class ExactRun:
         problem: Problem,
         n_starts: int,
         random_state: int | None,
-        work: Workspace,
-        effort: Effort,
+        space: WholeSpace,
     ) -> None:
-        self.problem, self.work, self.space, self.effort = problem, work, work.space, effort
-        self.space.effort = effort
+        self.problem, self.space, self.effort = problem, space, space.effort
         self.history: list[dict[str, Any]] = []
         self.search = MultiStart(problem, n_starts, random_state, self.history)
 
@@ -357,25 +348,9 @@ class ExactRun:
         if not dual.above_limit:
             known = [neighbour.basis for neighbour in neighbours]
             local = self.search.best(self.space, goal, dual, first=known)
-            if not neighbours and goal.value(local.measures) > goal.enough(dual.value):
-                local = self._from_stricter(goal, local)
             if goal.is_met(local.measures):
                 return self._compared(self._proven(goal, local, dual))
         return self._fall_back(goal, proof)
-
-    def _from_stricter(self, goal: LeastLoss, found: LocalResult) -> LocalResult:
-        """The best of what was found, of equal measures, and of a search that begins there."""
-        if not isinstance(goal, Equal) or goal.tolerance == 0.0:
-            return found
-        strict = goal.strictest()
-        dual = solve_dual(self.space, strict, strict.limit)
-        if dual.above_limit:
-            return found
-        equal = self.search.best(self.space, strict, dual)
-        start = strict.weights_at(equal.measures, dual.weights)
-        freer = refine_in(self.space, goal, equal.basis, start)
-        self.search.record(goal, freer)
-        return min(found, equal, freer, key=lambda local: goal.value(local.measures))
 
     def _weights_of(self, goal: LeastLoss, neighbour: Solution) -> Array:
         """The weights of a neighbour; those of the total loss where it was after another goal."""
@@ -527,13 +502,13 @@ class ExactRun:
     def _compared(self, found: CertifiedBasis) -> CertifiedBasis:
         """Add a subspace in which nobody is worse off, if minimising the largest finds one."""
         certificate = found.certificate
-        if certificate.goal != "equal":
+        if not isinstance(self.problem.goal, Equal):
             return found
         positive = (self.problem.affine.weights + certificate.multipliers > 0).all()
         if certificate.status == "optimal" and positive:
             # Then the weights are also a proof for the least largest measure: nothing to gain.
             return found
-        better = self.work.minmax_measures
+        better = self.space.minmax_measures
         if better is None and not self.effort.is_over():
             goal = MinMax(self.problem.goal.measure).applied_to(self.problem)
             # Weights that are positive prove what all groups can gain together.
@@ -544,7 +519,7 @@ class ExactRun:
                 self.search.record(goal, local)
             else:
                 local = self._search_value(goal, _COMPARED_STARTS)[1]
-            self.work.minmax_measures = better = local.measures
+            self.space.minmax_measures = better = local.measures
         return replace(found, certificate=with_minmax(self.problem, certificate, better))
 
 
@@ -601,15 +576,14 @@ def _edge_ascents(
         yield solve_dual(space, allowed, near=highest.weights)
 
 
-def _solve_in_safe_unit(problem: Problem, solve: Callable[[Problem], Solution]) -> Solution:
-    """Solve a problem with its rows in another unit, if theirs is far from all others.
+def _solve_in_safe_unit(
+    problem: Problem, size: float, solve: Callable[[Problem], Solution]
+) -> Solution:
+    """Solve a problem with its rows in another unit, where theirs is far from all others.
 
     The unit is a power of two, which changes no digit.
     """
-    size = float(problem.traces.max())
     goal = problem.goal
-    if size == 0.0 or _SAFE[0] < size < _SAFE[1]:
-        return solve(problem)
     unit = 2.0 ** -round(math.log2(size) / 2.0)
     moments, square = problem.moments, 1.0 if goal.measured.relative else unit * unit
     given = problem.measured_by
@@ -643,7 +617,7 @@ def _solve_in_safe_unit(problem: Problem, solve: Callable[[Problem], Solution]) 
 
 def with_minmax(problem: Problem, certificate: Certificate, better: Array | None) -> Certificate:
     """The certificate, with measures in which nobody is worse off and some are better off."""
-    if better is None or certificate.goal != "equal":
+    if better is None or not isinstance(problem.goal, Equal):
         return certificate
     gains, level = certificate.measures - better, problem.negligible_spread
     if gains.min() < -level or gains.max() <= _CLEAR_GAIN * level:

@@ -21,8 +21,8 @@ from fairpca.criteria import AtMost, Criterion, Equal, LeastLoss, MinMax, as_cri
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._exact.local import refine_in
-from fairpca.solvers._exact.space import Effort, search_space
-from fairpca.solvers.exact import MOST_STARTS, Workspace, small_enough, solve_near, with_minmax
+from fairpca.solvers._exact.space import Effort, WholeSpace, search_space
+from fairpca.solvers.exact import MOST_STARTS, small_enough, solve_near, with_minmax
 from fairpca.validation import Progress, check_number, check_whole_number
 
 _MORE_STARTS = 5
@@ -108,7 +108,7 @@ def sweep(
     widest = axis.level(problem.least_loss_basis)
     solve_end = partial(solve_near, n_starts=MOST_STARTS, random_state=random_state, effort=of_ends)
     first = solve_end(axis.at(widest))
-    shared = Workspace(search_space(problem))
+    shared = search_space(problem)
     last, least = axis.end(first, widest, partial(solve_end, shared=shared), shared)
     if least >= widest - problem.negligible_spread:
         tell(_POINTS, 1, 1)
@@ -170,7 +170,7 @@ class _Axis(ABC):
         first: Solution,
         widest: float,
         solve: Callable[[Problem], Solution],
-        shared: Workspace,
+        shared: WholeSpace,
     ) -> tuple[Solution, float]:
         """The fairest solution, and its level; the first one where none is fairer."""
 
@@ -190,7 +190,7 @@ class _Largest(_Axis):
         first: Solution,
         widest: float,
         solve: Callable[[Problem], Solution],
-        shared: Workspace,
+        shared: WholeSpace,
     ) -> tuple[Solution, float]:
         last = solve(self.problem.with_criterion(MinMax(self.problem.goal.measure)))
         return last, self.level(last.basis)
@@ -208,7 +208,7 @@ class _Spread(_Axis):
         first: Solution,
         widest: float,
         solve: Callable[[Problem], Solution],
-        shared: Workspace,
+        shared: WholeSpace,
     ) -> tuple[Solution, float]:
         if widest <= self.problem.negligible_spread:
             return first, widest
@@ -221,7 +221,7 @@ class _Spread(_Axis):
         return _at(self.at(least), last.basis, [last], shared, proof), least
 
 
-def _come_back(axis: _Axis, points: list[Solution], levels: Array, shared: Workspace) -> None:
+def _come_back(axis: _Axis, points: list[Solution], levels: Array, shared: WholeSpace) -> None:
     """From the fairest to the first, leave no point that loses more than a fairer one."""
     problem = axis.problem
     for i in reversed(range(1, len(points) - 1)):
@@ -236,7 +236,7 @@ def _come_back(axis: _Axis, points: list[Solution], levels: Array, shared: Works
         if point.certificate.status != "optimal":
             # Where the local search ends from the neighbour's subspace.
             weights = goal.weights_from(point.certificate.multipliers)
-            bases.append(refine_in(shared.space, goal, fairer.basis, weights).basis)
+            bases.append(refine_in(shared, goal, fairer.basis, weights).basis)
         best = min(bases, key=loss)
         if best is not point.basis:
             proofs = [p for p in (point, fairer) if p.certificate.goal == goal.name]
@@ -247,7 +247,7 @@ def _at(
     problem: Problem,
     basis: Array,
     solutions: list[Solution],
-    shared: Workspace,
+    shared: WholeSpace,
     proof: Array | None = None,
 ) -> Solution:
     """The first solution with another subspace or another level, certified anew.
@@ -258,7 +258,7 @@ def _at(
     best = max(proofs, key=problem.dual_bound)
     certificate = certify(problem, basis, best, violation_multipliers=proof)
     if certificate.status not in ("optimal", "infeasible"):
-        ended = solutions[0].certificate.stopped_by or shared.space.effort.stopped_by
+        ended = solutions[0].certificate.stopped_by or shared.effort.stopped_by
         certificate = replace(certificate, stopped_by=ended)
     return replace(
         solutions[0],

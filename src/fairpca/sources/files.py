@@ -15,13 +15,8 @@ import pyarrow
 
 from fairpca.choices import READABLE
 from fairpca.files import moments_file as _moments_file
-from fairpca.files.checks import (
-    checked_texts,
-    checked_type,
-    quoted,
-    require,
-    taking_for_damage,
-)
+from fairpca.files import schema
+from fairpca.files.checks import checked_texts, quoted, require, taking_for_damage
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.tables.column_checks import ColumnChecker, ColumnSummary
 from fairpca.tables.columns import MOST_NAMES, ColumnChoice, Columns, TableError, encoded_text
@@ -247,7 +242,10 @@ class Pass:
             )
         with taking_for_damage(repr(str(path))):
             self._done = _checked_files(reading["files"])
-            self.columns = _checked_columns(reading["columns"], stored.mean.shape[1])
+            sizes = {"d": stored.mean.shape[1]}
+            self.columns = Columns(
+                **schema.read(_COLUMNS, reading["columns"], {}, sizes, "columns.")
+            )
             self.total.add(GroupMoments(**vars(stored)))
 
     def left(self, files: list[TableFile]) -> list[TableFile]:
@@ -303,13 +301,10 @@ def _checked_files(stored: Any) -> dict[str, TableFile]:
     return {name: TableFile(Path(name), size, changed) for name, size, changed in stored}
 
 
-def _checked_columns(stored: dict[str, Any], n_features: int) -> Columns:
-    """The columns that were read, which are those of the moments."""
-    weight = stored["weight"]
-    require(weight is None or isinstance(weight, str), "the name of its weights is no text")
-    return Columns(
-        checked_texts(stored["features"], "columns that were read", n_features),
-        checked_texts(stored["sensitive"], "sensitive columns"),
-        weight,
-        checked_type(stored["all_numeric"], "entry all_numeric", bool, "true or false"),
-    )
+_COLUMNS = {
+    "features": schema.texts("d"),
+    "sensitive": schema.texts(),
+    "weight": schema.Optional(schema.text()),
+    "all_numeric": schema.flag,
+}
+"""What a checkpoint has of the columns that were read, which are those of the moments."""

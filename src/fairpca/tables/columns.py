@@ -222,12 +222,24 @@ class Columns:
                 )
 
 
-def table_columns(table: Any) -> list[str]:
-    """Names of a table's columns, which must be texts and differ."""
-    for attribute in ("column_names", "columns"):  # pyarrow has arrays under the second
-        if hasattr(table, attribute):
-            return check_column_names(list(getattr(table, attribute)))
-    return check_column_names(list(table))
+def table_columns(table: Any) -> dict[str, Any]:
+    """The columns of a table by their names, which must be texts and differ.
+
+    Each is an array of pyarrow, a pandas Series (for its quick factorize), or an array.
+    """
+    if hasattr(table, "schema") and hasattr(table, "num_rows"):  # of pyarrow
+        names = check_column_names(table.schema.names)
+        arrays = [c.combine_chunks() if hasattr(c, "combine_chunks") else c for c in table.columns]
+        return dict(zip(names, arrays, strict=True))
+    given: Any = getattr(table, "columns", None)
+    names = check_column_names(list(table if given is None else given))
+    return {name: _values(table[name]) for name in names}
+
+
+def _values(column: Any) -> Any:
+    if hasattr(column, "factorize"):
+        return column
+    return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
 
 
 def check_column_names(names: list[Any]) -> list[str]:
@@ -245,7 +257,8 @@ def check_column_names(names: list[Any]) -> list[str]:
 
 def require_columns(names: Sequence[str], wanted: Iterable[str]) -> None:
     """Raise ValueError unless all that is wanted is among the names."""
-    absent = [name for name in dict.fromkeys(wanted) if name not in names]
+    there = {*names}
+    absent = [name for name in dict.fromkeys(wanted) if name not in there]
     if not absent:
         return
     parts = [part.strip() for part in absent[0].split(",")]
@@ -255,7 +268,8 @@ def require_columns(names: Sequence[str], wanted: Iterable[str]) -> None:
             f"name {quoted(parts)} one by one",
             f"repeat the option for each of {quoted(parts)}",
         )
-    close = unique(other for name in absent if (other := meant(name, names)) is not None)
+    found = (meant(name, names) for name in absent)
+    close = list(dict.fromkeys(other for other in found if other is not None))
     hint = f" (did you mean {quoted(close)}?)" if close else ""
     if not close and sum(map(_is_number, names)) > len(names) / 2:
         hint = " (has its first line values, not names?)"
@@ -273,25 +287,9 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def unique(names: Iterable[str]) -> list[str]:
-    """The names, each once."""
-    return list(dict.fromkeys(names))
-
-
 def quoted(names: Sequence[str]) -> str:
     """Names for a message: short ones, and not too many."""
     return listed([short_text(name) for name in names], MOST_NAMES)
-
-
-def column_values(table: Any, name: str) -> Any:
-    """A column as an array of pyarrow, a pandas Series (for its quick factorize), or an array."""
-    if hasattr(table, "column_names"):
-        column = table.column(name)
-        return column.combine_chunks() if hasattr(column, "combine_chunks") else column
-    column = table[name]
-    if hasattr(column, "factorize"):
-        return column
-    return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
 
 
 def encoded_text(source: Any, name: str) -> Encoded | None:

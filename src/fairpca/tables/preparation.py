@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
 
 from fairpca._linalg.types import Array
 from fairpca.choices import ENCODINGS, IMPUTATIONS
-from fairpca.groups import Codes, alike, encode_column
+from fairpca.groups import alike, encode_column
 from fairpca.tables.column_checks import (
     CellKinds,
     ColumnChecker,
@@ -25,7 +35,6 @@ from fairpca.tables.columns import (
     MISSING_WORDS,
     MOST_NAMES,
     TableError,
-    column_values,
     encode_arrow,
     encoded_text,
     meant,
@@ -35,13 +44,19 @@ from fairpca.tables.columns import (
     table_columns,
     typed,
 )
-from fairpca.validation import check_choice
+from fairpca.validation import check_choice, import_pandas
+
+Tally = Counter[tuple[str, str]]
+"""How many values were "missing", "filled" in or "unknown", by that word and the column's name."""
 
 KINDS = ("number", "onehot", "codes")
 """What a column of the table can become."""
 
 POOL = "other (rare)"
 """What the categories with few rows are together."""
+
+_AT_ONCE = 2**22
+"""How many numbers are prepared at a time: scikit-learn's transformers copy what they are given."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +85,16 @@ class InputColumn:
     pool: str = ""
     fill: float | str | None = None
 
-    @property
-    def is_consistent(self) -> bool:
-        """Whether pool and fill go with the categories, as they may not in a damaged file."""
-        if self.kind == "number":
-            return not self.pool and not isinstance(self.fill, str)
-        pooled = not self.pool or self.categories[-1:] == (self.pool,)
-        return pooled and (self.fill is None or self.fill in self.categories)
+    def __post_init__(self) -> None:
+        is_number, fill = self.kind == "number", self.fill
+        if self.kind not in KINDS or is_number == bool(self.categories):
+            raise ValueError(f"A column of the kind {self.kind!r} has other categories.")
+        if self.pool and self.categories[-1:] != (self.pool,):
+            raise ValueError(f"The pool {self.pool!r} is not the last category.")
+        if fill is not None and (
+            isinstance(fill, str) if is_number else fill not in self.categories
+        ):
+            raise ValueError(f"{fill!r} is none of the column's values.")
 
     @property
     def output_names(self) -> tuple[str, ...]:
@@ -85,68 +103,65 @@ class InputColumn:
             return tuple(f"{self.name}={category}" for category in self.categories)
         return (self.name,)
 
+    @property
+    def example(self) -> float | str:
+        """A value that the column can have: what a missing one becomes, where that is known."""
+        known = self.categories[0] if self.categories else 0.0
+        return known if self.fill is None else self.fill
 
-@dataclass
-class Tally:
-    """How many values of which columns were missing, filled in, or of unknown categories."""
+    def values(self, source: Any, tally: Tally, unknown: str) -> Any:
+        """The values of a column of a table: numbers with NaN, or known texts with None."""
+        if self.kind != "number":
+            return self._texts(source, tally, unknown)
+        found = encoded_text(source, self.name)
+        if found is not None:
+            raise _text_error(self.name, found[0])
+        values = numbers(source)
+        finite = np.isfinite(values)
+        if not finite.all():
+            values = np.where(finite, values, np.nan)
+            self._count_missing(int(np.count_nonzero(~finite)), tally)
+        return values
 
-    missing: Counter[str] = field(default_factory=Counter)
-    filled: Counter[str] = field(default_factory=Counter)
-    unknown: Counter[str] = field(default_factory=Counter)
+    def _texts(self, source: Any, tally: Tally, unknown: str) -> Any:
+        encode = encode_arrow if hasattr(source, "dictionary_encode") else encode_column
+        labels, codes = encode(source)
+        # Text such as "2" that is alone in a new table may have been read as a number.
+        texts = [
+            str(int(label) if isinstance(label, float) and label.is_integer() else label)
+            for label in labels
+        ]
+        known = {*self.categories}
+        new = [text for text in texts if text not in known]
+        if new and not self.pool and not (unknown == "ignore" and self.kind == "onehot"):
+            raise _unknown_error(self, new)
+        counts = np.bincount(codes + 1, minlength=len(texts) + 1).tolist()
+        self._count_missing(counts[0], tally)
+        for text, count in zip(texts, counts[1:], strict=True):
+            if text not in known:
+                tally["unknown", self.name] += count
+        other = self.pool or ""
+        values = [*(text if text in known else other for text in texts), None]
+        return np.array(values, dtype=object)[codes]
 
-    def clear(self) -> None:
-        """Begin anew, as the rows will pass by again."""
-        for counts in (self.missing, self.filled, self.unknown):
-            counts.clear()
+    def _count_missing(self, n: int, tally: Tally) -> None:
+        if n:
+            tally["missing" if self.fill is None else "filled", self.name] += n
 
 
-def missing_error(counts: Mapping[str, int]) -> TableError:
-    """What is said of columns with so many values that are missing."""
+def refuse_missing(tally: Tally) -> None:
+    """Raise TableError if values are missing, with the columns and how many."""
+    counts = {name: n for (what, name), n in tally.items() if what == "missing" and n}
+    if not counts:
+        return
     shown = [f"{quoted([name])} ({count:,})" for name, count in counts.items()]
     more = f" and {len(shown) - MOST_NAMES} more columns" if len(shown) > MOST_NAMES else ""
-    return TableError(
+    raise TableError(
         f"Values are missing or infinite in {', '.join(shown[:MOST_NAMES])}{more}",
         "fill them in, or leave out those rows or columns",
         f"fill them in with --impute {'|'.join(IMPUTATIONS)}, leave out those rows with "
         f"--drop-missing, or those columns with {typed('--drop', [*counts][:MOST_NAMES])}",
     )
-
-
-def encode_into(
-    encoded: Array, source: Any, column: InputColumn, tally: Tally, unknown: str
-) -> None:
-    """Write the values of a column into the columns of numbers that it becomes, which are zero."""
-    if column.kind == "number":
-        found = encoded_text(source, column.name)
-        if found is not None:
-            raise _text_error(column.name, found[0])
-        encoded[:, 0] = numbers(source)
-        bad = ~np.isfinite(encoded[:, 0])
-    else:
-        codes = _positions(source, column, tally, unknown)
-        bad = codes == -1
-        if column.kind == "codes":
-            encoded[:, 0] = codes
-        else:
-            rows = np.flatnonzero(codes >= 0)
-            encoded[rows, codes[rows]] = 1.0
-    if bad.any():
-        counts = tally.missing if column.fill is None else tally.filled
-        counts[column.name] += int(np.count_nonzero(bad))
-        if column.fill is not None:
-            _fill(encoded, bad, column)
-
-
-def _fill(encoded: Array, bad: Any, column: InputColumn) -> None:
-    """Write what missing values become."""
-    if column.kind == "number":
-        encoded[bad, 0] = float(column.fill or 0.0)
-        return
-    place = column.categories.index(str(column.fill))
-    if column.kind == "codes":
-        encoded[bad, 0] = place
-    else:
-        encoded[bad, place] = 1.0
 
 
 def _text_error(name: str, labels: Sequence[Any]) -> TableError:
@@ -159,34 +174,15 @@ def _text_error(name: str, labels: Sequence[Any]) -> TableError:
     )
 
 
-def _positions(source: Any, column: InputColumn, tally: Tally, unknown: str) -> Codes:
-    """The position of each row's category, -1 where it is missing, -2 where it is to be ignored."""
-    encode = encode_arrow if hasattr(source, "dictionary_encode") else encode_column
-    labels, codes = encode(source)
-    place = {category: i for i, category in enumerate(column.categories)}
-    # Text such as "2" that is alone in a new table may have been read as a number.
-    texts = [
-        str(int(label) if isinstance(label, float) and label.is_integer() else label)
-        for label in labels
-    ]
-    new = [text for text in texts if text not in place]
-    ignored = unknown == "ignore" and column.kind == "onehot"
-    if new and not column.pool and not ignored:
-        raise TableError(
-            f"Column {quoted([column.name])} has values that did not occur at the fit: "
-            f"{quoted(new)}",
-            "correct them, or leave out those rows",
-            "correct them, leave out those rows, or take them for none of the categories with "
-            "--unknown-categories ignore"
-            if column.kind == "onehot"
-            else None,
-        )
-    other = place[column.pool] if column.pool else -2
-    positions = np.array([*(place.get(text, other) for text in texts), -1], dtype=np.int64)[codes]
-    if new:
-        odd = np.array([*(text not in place for text in texts), False])[codes]
-        tally.unknown[column.name] += int(np.count_nonzero(odd))
-    return positions
+def _unknown_error(column: InputColumn, new: Sequence[str]) -> TableError:
+    return TableError(
+        f"Column {quoted([column.name])} has values that did not occur at the fit: {quoted(new)}",
+        "correct them, or leave out those rows",
+        "correct them, leave out those rows, or take them for none of the categories with "
+        "--unknown-categories ignore"
+        if column.kind == "onehot"
+        else None,
+    )
 
 
 _MOST_ALIKE = 2
@@ -220,16 +216,6 @@ class ColumnOutcome:
     note: str = ""
 
 
-def outcome_of(column: InputColumn, n_missing: int = 0, *notes: str) -> ColumnOutcome:
-    """What became of a column that enters."""
-    said = [note for note in notes if note]
-    if n_missing:
-        shown = f"{column.fill:.6g}" if isinstance(column.fill, float) else repr(column.fill)
-        said.append(f"{n_missing:,} missing value{'s' * (n_missing > 1)} became {shown}")
-    n_columns = len(column.output_names)
-    return ColumnOutcome(column.name, column.kind, n_columns, n_missing, "; ".join(said))
-
-
 def notes_on(texts: Iterable[str], kept: Collection[str], what: str = "category") -> list[str]:
     """What a person should know of the texts of a column that may not be meant as they are.
 
@@ -256,57 +242,14 @@ def notes_on(texts: Iterable[str], kept: Collection[str], what: str = "category"
     return notes
 
 
-def with_label_notes(
-    outcomes: Sequence[ColumnOutcome], labels: Mapping[str, Collection[str]]
-) -> tuple[ColumnOutcome, ...]:
-    """The same, with notes on the labels of sensitive columns that make groups alone."""
-    return tuple(
-        replace(
-            outcome, note="; ".join(notes_on(labels[outcome.name], labels[outcome.name], "group"))
-        )
-        if outcome.kind == "sensitive" and outcome.name in labels
-        else outcome
-        for outcome in outcomes
-    )
-
-
-def left_out(ignored: Sequence[str], sensitive: Sequence[str]) -> tuple[ColumnOutcome, ...]:
-    """What became of columns that do not enter."""
-    return tuple(
-        ColumnOutcome(name, "sensitive" if name in sensitive else "left out") for name in ignored
-    )
-
-
-def outcomes_of(
-    columns: Sequence[InputColumn],
-    ignored: Sequence[str],
-    sensitive: Sequence[str],
-    tally: Tally | None = None,
-) -> tuple[ColumnOutcome, ...]:
-    """What became of each column with a preparation that was learned before."""
-    counts = tally or Tally()
-    entering = [
-        outcome_of(column, counts.filled[column.name], _unknown(column, counts.unknown))
-        for column in columns
-    ]
-    return (*entering, *left_out(ignored, sensitive))
-
-
-def _unknown(column: InputColumn, counts: Mapping[str, int]) -> str:
-    n = counts.get(column.name, 0)
-    if not n:
-        return ""
-    became = repr(column.pool) if column.pool else "none of the categories"
-    return f"{n:,} value{'s' * (n > 1)} not known from the fit became {became}"
-
-
 @dataclass(frozen=True, eq=False)
 class Preparation:
     """Which columns of a table enter, how text is encoded, and how columns are scaled.
 
     It is learned from one table and applied to others, which need the same columns, in any order.
     A table is a data frame of pandas or Polars, a dictionary of columns, or an Arrow table or
-    record batch.
+    record batch. What is learned is the parameters of a pipeline of scikit-learn, `transformer`;
+    before it is asked, each column is checked.
 
     Attributes
     ----------
@@ -328,6 +271,8 @@ class Preparation:
     ('age', 'job=cook', 'job=smith')
     >>> preparation.apply({"age": [40], "job": ["smith"]}).round(4)
     array([[ 0.    , -1.4142,  1.4142]])
+    >>> [type(step).__name__ for step in preparation.transformer]
+    ['ColumnTransformer', 'FunctionTransformer', 'StandardScaler']
     """
 
     columns: tuple[InputColumn, ...]
@@ -350,40 +295,14 @@ class Preparation:
         ----------
         table : data frame, dict of columns, or Arrow table
             Without missing values in the columns that enter.
-        sensitive : sequence of str, default=()
-            The columns that make the groups.
-        drop : sequence of str, default=()
-            Columns that do not enter, such as a target.
-        encode : {"onehot", "codes", "error"}, default="onehot"
-            What becomes of columns of text: a 0/1 column for each category, the position of the
-            category in sorted order, or an error.
-        standardize : bool, default=True
-            Whether columns are brought to mean 0 and variance 1 (constant ones to 0).
-        keep_sensitive : bool, default=False
-            Whether the sensitive columns enter too. Other tables then need them as well.
-        impute : {"", "mean", "median", "most-frequent"}, default=""
-            What missing and infinite numbers become, here and in other tables; text becomes the
-            most frequent one. Without it they are refused. The median is the mean of the `min_rows`
-            numbers in the middle.
-        min_rows : int, default=1
-            Categories with fewer rows become one, whose name alone is kept; and what is filled in
-            is told by at least so many rows.
-        as_text, as_number : sequence of str, default=()
-            Columns that are not checked (`fairpca.tables.column_checks`): those of text with
-            numbers or dates that are names of categories, and those of numbers that only seem to
-            count the rows.
-        decimal : {".", ","}, default="."
-            The decimal point in text that may be numbers.
-        places : callable, default=None
-            Says where cells stand in a file, for messages.
-        codes : mapping, default=None
-            Columns of numbers that look like codes, with such a number of each.
+        **options : dict
+            Those of `PreparationLearner`, by name.
 
         Returns
         -------
         Preparation
         """
-        learner = PreparationLearner(table_columns(table), **options)
+        learner = PreparationLearner([*table_columns(table)], **options)
         learner.see(table)
         return learner.preparation()
 
@@ -397,7 +316,53 @@ class Preparation:
         """Names of the columns that are text."""
         return tuple(column.name for column in self.columns if column.kind != "number")
 
-    def apply(self, table: Any) -> Array:
+    @cached_property
+    def transformer(self) -> Pipeline:
+        """The pipeline that takes a data frame of pandas with the columns, once they are checked.
+
+        A `ColumnTransformer` fills in and encodes all columns of which the same becomes together,
+        the next step brings what they become into the order of the table, and a `StandardScaler`
+        is last. Categories, means and scales are those that were learned, so that the pipeline is
+        fitted to one row: that of what missing values become.
+        """
+        similar: dict[tuple[str, bool], list[InputColumn]] = {}
+        for column in self.columns:
+            similar.setdefault((column.kind, column.fill is not None), []).append(column)
+        parts: list[tuple[str, Any, list[str]]] = []
+        made: list[str] = []
+        for (kind, fills), some in similar.items():
+            steps: list[Any] = []
+            if fills:
+                missing = np.nan if kind == "number" else None
+                steps = [SimpleImputer(missing_values=missing, strategy="most_frequent")]
+            categories = [np.array(column.categories, dtype=object) for column in some]
+            if kind == "onehot":
+                steps.append(OneHotEncoder(categories=categories, handle_unknown="ignore"))
+            if kind == "codes":
+                known = {"handle_unknown": "use_encoded_value", "unknown_value": -1}
+                steps.append(OrdinalEncoder(categories=categories, **known))
+            part = make_pipeline(*steps) if steps else "passthrough"
+            parts.append((str(len(parts)), part, [column.name for column in some]))
+            made += [column.name for column in some for _ in column.output_names]
+        places = {column.name: place for place, column in enumerate(self.columns)}
+        order = np.argsort([places[name] for name in made], kind="stable")
+        encode = ColumnTransformer(parts, sparse_threshold=0.0)
+        arrange = FunctionTransformer(np.take, kw_args={"indices": order, "axis": 1})
+        pipeline = make_pipeline(encode, arrange, StandardScaler()).set_output(transform="default")
+        scaler = pipeline.fit(self._frame([[column.example] for column in self.columns]))[-1]
+        scaler.mean_, scaler.scale_, scaler.var_ = self.means, self.scales, self.scales**2
+        return pipeline
+
+    def _frame(self, values: Iterable[Any]) -> Any:
+        """A data frame of the columns, which are not copied."""
+        pandas = import_pandas()
+        parts = {
+            column.name: part if column.kind == "number" else pandas.Series(part, dtype=object)
+            for column, part in zip(self.columns, values, strict=True)
+        }
+        return pandas.DataFrame(parts, copy=False)
+
+    def apply(self, table: Any, tally: Tally | None = None, unknown: str = "error") -> Array:
         """Encode and scale the columns of a table.
 
         Parameters
@@ -405,53 +370,43 @@ class Preparation:
         table : data frame, dict of columns, or Arrow table
             With all of `columns`, in any order. The `ignored` ones may be there; others not, since
             nothing is known of them: they may be misspelt, or of another table.
+        tally : Tally, default=None
+            Counts what is missing, filled in or unknown. Without one, missing values are refused
+            unless it was learned what they become.
+        unknown : {"error", "ignore"}, default="error"
+            Whether unknown categories of 0/1 columns without a pool are refused, or 0 in all.
 
         Returns
         -------
         array of shape (n_rows, n_outputs)
         """
-        tally = Tally()
-        prepared = self.apply_counting(table, tally)
-        if tally.missing:
-            raise missing_error(tally.missing)
-        return prepared
-
-    def apply_counting(self, table: Any, tally: Tally, unknown: str = "error") -> Array:
-        """What `apply` gives, and into the tally what was missing, filled in or unknown.
-
-        Parameters
-        ----------
-        table : data frame, dict of columns, or Arrow table
-            As for `apply`.
-        tally : Tally
-            Is added to.
-        unknown : {"error", "ignore"}, default="error"
-            Whether unknown categories of 0/1 columns without a pool are refused, or 0 in all.
-        """
-        self.check_names(table_columns(table))
-        sources = [column_values(table, column.name) for column in self.columns]
-        lengths = {len(source) for source in sources}
+        counts = Tally() if tally is None else tally
+        sources = table_columns(table)
+        self.check_names(sources)
+        lengths = {len(sources[column.name]) for column in self.columns}
         if len(lengths) > 1:
             raise ValueError(f"Columns have different numbers of rows: {sorted(lengths)}.")
-        encoded = np.zeros((lengths.pop(), len(self.means)))
-        start = 0
-        for column, source in zip(self.columns, sources, strict=True):
-            end = start + len(column.output_names)
-            encode_into(encoded[:, start:end], source, column, tally, unknown)
-            start = end
-        encoded -= self.means
-        encoded /= self.scales
-        return encoded
+        frame = self._frame(
+            column.values(sources[column.name], counts, unknown) for column in self.columns
+        )
+        if tally is None:
+            refuse_missing(counts)
+        prepared = np.empty((len(frame), len(self.means)))
+        step = max(_AT_ONCE // len(self.means), 1)
+        for start in range(0, len(frame), step):
+            rows = slice(start, start + step)
+            prepared[rows] = self.transformer.transform(frame.iloc[rows])
+        return prepared
 
     def undo_scaling(self, prepared: Array) -> Array:
         """The encoded columns in their own units again."""
         restored: Array = prepared * self.scales + self.means
         return restored
 
-    def check_names(self, names: list[str]) -> None:
+    def check_names(self, names: Collection[str]) -> None:
         """Raise ValueError unless a table with these columns can be prepared."""
-        wanted = {column.name for column in self.columns}
-        missing = [column.name for column in self.columns if column.name not in names]
+        wanted, there = {column.name for column in self.columns}, {*names}
+        missing = [column.name for column in self.columns if column.name not in there]
         unknown = [name for name in names if name not in wanted and name not in self.ignored]
         if missing:
             other = meant(missing[0], unknown)
@@ -467,40 +422,93 @@ class Preparation:
                 "belong to it",
             )
 
+    def outcomes(
+        self, tally: Tally, notes: Mapping[str, Sequence[str]]
+    ) -> tuple[ColumnOutcome, ...]:
+        """What became of each column of a table, by what was counted and noted of it."""
+        found = []
+        for column in self.columns:
+            n_missing, n_unknown = tally["filled", column.name], tally["unknown", column.name]
+            said = [*notes.get(column.name, ())]
+            if n_unknown and column.name not in notes:  # else the rare ones of the fit
+                became = repr(column.pool) if column.pool else "none of the categories"
+                values = f"{n_unknown:,} value{'s' * (n_unknown > 1)}"
+                said.append(f"{values} not known from the fit became {became}")
+            if n_missing:
+                fill = f"{column.fill:.6g}" if isinstance(column.fill, float) else repr(column.fill)
+                said.append(f"{n_missing:,} missing value{'s' * (n_missing > 1)} became {fill}")
+            n_columns = len(column.output_names)
+            found.append(
+                ColumnOutcome(column.name, column.kind, n_columns, n_missing, "; ".join(said))
+            )
+        for name in self.ignored:
+            kind = "sensitive" if name in self.sensitive else "left out"
+            found.append(ColumnOutcome(name, kind, note="; ".join(notes.get(name, ()))))
+        return tuple(found)
 
+
+@dataclass
 class PreparationLearner:
     """Learns a `Preparation` from a table in one pass over its batches.
 
-    The parameters are those of `Preparation.learn`, with the names of the table's columns.
-
     Attributes
     ----------
+    names : sequence of str
+        The names of the table's columns.
+    sensitive : sequence of str, default=()
+        The columns that make the groups.
+    drop : sequence of str, default=()
+        Columns that do not enter, such as a target.
+    encode : {"onehot", "codes", "error"}, default="onehot"
+        What becomes of columns of text: a 0/1 column for each category, the position of the
+        category in sorted order, or an error.
+    standardize : bool, default=True
+        Whether columns are brought to mean 0 and variance 1 (constant ones to 0).
+    keep_sensitive : bool, default=False
+        Whether the sensitive columns enter too. Other tables then need them as well.
+    impute : {"", "mean", "median", "most-frequent"}, default=""
+        What missing and infinite numbers become, here and in other tables; text becomes the
+        most frequent one. Without it they are refused. The median is the mean of the `min_rows`
+        numbers in the middle.
+    min_rows : int, default=1
+        Categories with fewer rows become one, whose name alone is kept; and what is filled in
+        is told by at least so many rows.
+    as_text, as_number : sequence of str, default=()
+        Columns that are not checked (`fairpca.tables.column_checks`): those of text with
+        numbers or dates that are names of categories, and those of numbers that only seem to
+        count the rows.
+    decimal : {".", ","}, default="."
+        The decimal point in text that may be numbers.
+    places : callable, default=None
+        Says where cells stand in a file, for messages.
+    codes : mapping, default=None
+        Columns of numbers that look like codes, with such a number of each.
     used : list of str
         The columns that enter, which each batch needs.
     """
 
-    def __init__(
-        self,
-        names: Sequence[str],
-        *,
-        sensitive: Sequence[str] = (),
-        drop: Sequence[str] = (),
-        encode: str = "onehot",
-        standardize: bool = True,
-        keep_sensitive: bool = False,
-        impute: str = "",
-        min_rows: int = 1,
-        as_text: Sequence[str] = (),
-        as_number: Sequence[str] = (),
-        decimal: str = ".",
-        places: Places | None = None,
-        codes: Mapping[str, str] | None = None,
-    ) -> None:
-        check_choice("encode", encode, ENCODINGS)
-        check_choice("impute", impute, ("", *IMPUTATIONS))
-        require_columns(names, [*sensitive, *drop, *as_text, *as_number])
-        unused = {*drop, *(() if keep_sensitive else sensitive)}
-        self.used = [name for name in names if name not in unused]
+    names: Sequence[str]
+    sensitive: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    encode: str = "onehot"
+    standardize: bool = True
+    keep_sensitive: bool = False
+    impute: str = ""
+    min_rows: int = 1
+    as_text: Sequence[str] = ()
+    as_number: Sequence[str] = ()
+    decimal: str = "."
+    places: Places | None = None
+    codes: Mapping[str, str] | None = None
+    used: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        check_choice("encode", self.encode, ENCODINGS)
+        check_choice("impute", self.impute, ("", *IMPUTATIONS))
+        named = [*self.sensitive, *self.drop, *self.as_text, *self.as_number]
+        require_columns(self.names, named)
+        unused = {*self.drop, *(() if self.keep_sensitive else self.sensitive)}
+        self.used = [name for name in self.names if name not in unused]
         if not self.used:
             raise ValueError("No columns are left to reduce: all are sensitive or dropped.")
         if "" in self.used:
@@ -509,29 +517,22 @@ class PreparationLearner:
                 "name it, or drop the column ''",
                 "name it, or leave it out with --drop ''",
             )
-        self._ignored = tuple(name for name in names if name in unused)
-        self._sensitive, self._as_number = tuple(sensitive), as_number
-        self._encode, self._standardize, self._min_rows = encode, standardize, min_rows
-        text = {*as_text, *(sensitive if keep_sensitive else ())}
-        self._checker, self._codes = ColumnChecker(text, min_rows, places), codes or {}
         self._summaries = {
-            name: ColumnSummary(name, impute, min_rows, CellKinds(decimal)) for name in self.used
+            name: ColumnSummary(name, self.impute, self.min_rows, CellKinds(self.decimal))
+            for name in self.used
         }
 
     def see(self, batch: Any) -> None:
         """Take in a batch of rows."""
+        columns = table_columns(batch)
         for name, summary in self._summaries.items():
-            summary.see(column_values(batch, name))
+            summary.see(columns[name])
 
     def preparation(self) -> Preparation:
         """The preparation for the rows that have been seen, or ValueError if there is none."""
         self._check_columns()
-        columns, means, scales = [], [], []
-        for summary in self._summaries.values():
-            column, mean, scale = self._learned(summary)
-            columns.append(column)
-            means.append(mean)
-            scales.append(scale)
+        learned = [self._learned(summary) for summary in self._summaries.values()]
+        columns, means, scales = zip(*learned, strict=True)
         known = zip(columns, scales, strict=True)
         huge = [column.name for column, scale in known if not np.isfinite(scale).all()]
         if huge:
@@ -541,41 +542,55 @@ class PreparationLearner:
                 f"divide them by a large number, or leave them out with {typed('--drop', huge)}",
             )
         mean, scale = np.concatenate(means), np.concatenate(scales)
-        if not self._standardize:
+        if not self.standardize:
             mean, scale = np.zeros_like(mean), np.ones_like(scale)
-        return Preparation(tuple(columns), mean, scale, self._ignored, self._sensitive)
+        entering = {*self.used}
+        ignored = tuple(name for name in self.names if name not in entering)
+        return Preparation(columns, mean, scale, ignored, tuple(self.sensitive))
 
-    def outcomes(self, preparation: Preparation) -> tuple[ColumnOutcome, ...]:
-        """What became of each column of the rows that have been seen."""
-        found = []
+    def notes(self, preparation: Preparation) -> dict[str, list[str]]:
+        """What a person should know of each column that enters, by what has been seen of it."""
+        found = {}
         for column in preparation.columns:
             summary = self._summaries[column.name]
-            rare = ""
+            texts = summary.texts or Counter[str]()
+            notes = ["constant"] if summary.is_constant or len(column.categories) == 1 else []
             if column.pool:
-                n_rare = len(summary.texts or ()) - len(column.categories) + 1
-                rare = f"{n_rare:,} rare categor{'ies' if n_rare > 1 else 'y'} as {column.pool!r}"
-            constant = summary.is_constant or len(column.categories) == 1
-            notes = notes_on(summary.texts or (), column.categories)
+                n = len(texts) - len(column.categories) + 1
+                notes.append(f"{n:,} rare categor{'ies' if n > 1 else 'y'} as {column.pool!r}")
+            notes += notes_on(texts, column.categories)
             if summary.n_digits:
                 notes.append(
                     f"all have {summary.n_digits} digits, as codes, telephone numbers and dates do "
                     f"({typed('--drop', [column.name])} leaves them out)"
                 )
-            found.append(outcome_of(column, summary.n_missing, "constant" * constant, rare, *notes))
-        return (*found, *left_out(self._ignored, self._sensitive))
+            found[column.name] = notes
+        return found
 
     def _check_columns(self) -> None:
         """Raise ValueError if a column cannot be meant as it is, or lacks values."""
-        summaries = self._summaries.values()
-        for summary in summaries:
-            if summary.is_text:
-                self._checker.text(summary.name, summary.kinds, summary.texts)
-        self._check_numbers()
-        keys = [s.name for s in summaries if s.is_key and s.name not in self._as_number]
+        summaries = [*self._summaries.values()]
+        text = {*self.as_text, *(self.sensitive if self.keep_sensitive else ())}
+        checker = ColumnChecker(text, self.min_rows, self.places)
+        texts = [summary.name for summary in summaries if summary.is_text]
+        for name in texts:
+            checker.text(name, self._summaries[name].kinds, self._summaries[name].texts)
+        measured = [name for name in texts if name in self.as_number]
+        if measured:
+            raise TableError(
+                f"Column {quoted(measured[:1])} holds text, which cannot be taken for a "
+                "measurement",
+                "say that it is text",
+                f"leave out {typed('--as-number', measured[:1])}",
+            )
+        unsaid = {s.name: s for s in summaries if not s.is_text and s.name not in self.as_number}
+        for name, example in (self.codes or {}).items():
+            if name in unsaid:
+                raise checker.codes(name, example)
+        keys = [name for name, summary in unsaid.items() if summary.is_key]
         if keys:
             raise id_error(keys)
-        texts = [summary.name for summary in summaries if summary.is_text]
-        if texts and self._encode == "error":
+        if texts and self.encode == "error":
             raise TableError(
                 f"Columns hold text where numbers belong: {quoted(texts)}",
                 "encode or drop them",
@@ -588,21 +603,8 @@ class PreparationLearner:
                 "leave those columns out",
                 f"leave those columns out with {typed('--drop', empty)}",
             )
-        missing = {s.name: s.n_missing for s in summaries if s.n_missing and not s.impute}
-        if missing:
-            raise missing_error(missing)
-
-    def _check_numbers(self) -> None:
-        """Refuse codes, and text that is said to be a measurement."""
-        for name, summary in self._summaries.items():
-            if summary.is_text and name in self._as_number:
-                raise TableError(
-                    f"Column {quoted([name])} holds text, which cannot be taken for a measurement",
-                    "say that it is text",
-                    f"leave out {typed('--as-number', [name])}",
-                )
-            if name in self._codes and not summary.is_text and name not in self._as_number:
-                raise self._checker.codes(name, self._codes[name])
+        if not self.impute:
+            refuse_missing(Tally({("missing", s.name): s.n_missing for s in summaries}))
 
     def _learned(self, summary: ColumnSummary) -> tuple[InputColumn, Array, Array]:
         """What becomes of a column, and the means and deviations of the columns that it becomes.
@@ -612,42 +614,32 @@ class PreparationLearner:
         """
         fill, n = summary.fill(), summary.n_rows
         if not summary.is_text:
-            column = InputColumn(summary.name, fill=fill)
             mean, variance = summary.moments(fill)
-            return column, *_scaling(np.array([mean]), np.array([variance]), n)
+            return InputColumn(summary.name, fill=fill), *_scaling([mean], [variance], n)
         found = Counter(summary.texts)
-        rare = [text for text, count in found.items() if count < self._min_rows]
+        rare = [text for text, count in found.items() if count < self.min_rows]
         if summary.n_missing:
             found[str(fill)] += summary.n_missing
-        pool = _pool_name(found) if rare else ""
+        pool = POOL if rare else ""
+        while pool and pool in found:
+            pool += "*"
         for text in rare:
             found[pool] += found.pop(text)
         categories = (*sorted({*found} - {pool}), *([pool] if pool else []))
-        if self._encode == "onehot":
+        if self.encode == "onehot":
             check_categories(summary.name, len(categories))
         fill = pool if fill in rare else fill
-        column = InputColumn(summary.name, self._encode, categories, pool, fill)
-        counts = np.array([found[text] for text in categories], dtype=np.float64)
-        if self._encode == "codes":
-            positions = np.arange(len(counts))
-            means = np.array([counts @ positions / n])
-            variances = np.array([counts @ (positions - means) ** 2 / n])
-        else:
-            means = counts / n
-            variances = means * (1.0 - means)
-        return column, *_scaling(means, variances, n)
+        column = InputColumn(summary.name, self.encode, categories, pool, fill)
+        shares = np.array([found[text] for text in categories]) / n
+        if self.encode == "onehot":
+            return column, *_scaling(shares, shares * (1.0 - shares), n)
+        positions = np.arange(len(shares))
+        centre = float(shares @ positions)
+        return column, *_scaling([centre], [shares @ (positions - centre) ** 2], n)
 
 
-def _pool_name(texts: Collection[str]) -> str:
-    """A name for rare categories that none of the texts has."""
-    name = POOL
-    while name in texts:
-        name = f"{name}*"
-    return name
-
-
-def _scaling(means: Array, variances: Array, n: int) -> tuple[Array, Array]:
-    eps = np.finfo(float).eps
+def _scaling(means: Any, variances: Any, n: int) -> tuple[Array, Array]:
+    means, variances, eps = np.asarray(means), np.asarray(variances), np.finfo(float).eps
     with np.errstate(over="ignore", invalid="ignore"):
         rounding = np.isfinite(variances) & (
             variances <= n * eps * variances + (n * means * eps) ** 2

@@ -42,7 +42,7 @@ from fairpca.tables.columns import (
     quoted,
     typed,
 )
-from fairpca.tables.small_groups import RowRule
+from fairpca.tables.small_groups import Regrouping
 
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars", ",": "commas"}
 """What separates cells in files that people have."""
@@ -455,15 +455,14 @@ def _joined(a: Any, b: Any) -> Any:
 
 def _without_blanks(batch: Any, blank: Any) -> Any:
     """The batch with empty text, and further words for it, as missing."""
-    for i, found in enumerate(batch.schema):
-        if found.type == _TEXT:
-            empty = pyarrow.compute.is_in(batch.column(i), value_set=blank)
+    columns = batch.columns
+    for i, column in enumerate(columns):
+        if column.type == _TEXT:
+            empty = pyarrow.compute.is_in(column, value_set=blank)
             if empty.true_count:
-                filled = pyarrow.compute.if_else(
-                    empty, pyarrow.scalar(None, _TEXT), batch.column(i)
-                )
-                batch = batch.set_column(i, found.name, filled)
-    return batch
+                nothing = pyarrow.scalar(None, _TEXT)
+                columns[i] = pyarrow.compute.if_else(empty, nothing, column)
+    return pyarrow.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 _PARQUET_BYTES = 2**26
@@ -677,14 +676,14 @@ class Table:
         self._needed: Sequence[str] = self.names
         self._complete: tuple[str, ...] = ()
         self._kept: list[Any] | None = None
-        self._rule: RowRule | None = None
+        self._rule: Regrouping | None = None
         self.n_dropped = self.n_unkept = 0
 
     def drop_missing(self, columns: Sequence[str]) -> None:
         """Leave out rows that have no value, or an infinite one, in one of these columns."""
         self._complete = tuple(columns)
 
-    def keep(self, rule: RowRule | None) -> None:
+    def keep(self, rule: Regrouping | None) -> None:
         """Leave out the rows that a rule about their labels does not keep; None keeps all."""
         self._rule = rule
 
@@ -761,7 +760,7 @@ class Table:
             for part in cut(batch, width) if self._kept is None else [batch]:
                 complete = part.filter(_complete(part, self._complete)) if self._complete else part
                 dropped += part.num_rows - complete.num_rows
-                kept = complete if self._rule is None else self._rule.applied(complete)
+                kept = complete if self._rule is None else self._rule.kept(complete)
                 unkept += complete.num_rows - kept.num_rows
                 rows += kept.num_rows
                 if kept.num_rows:
@@ -791,12 +790,14 @@ class Table:
             raise ValueError(f"{self._file.shown} has no rows.")
 
 
-def _with_text(batch: Any, names: Collection[str]) -> Any:
+def _with_text(batch: Any, names: frozenset[str]) -> Any:
     """The batch with some columns as text; those of numbers and dates are written out."""
     types = pyarrow.types
-    for i, (name, kind) in enumerate(zip(batch.schema.names, batch.schema.types, strict=True)):
-        if name in names and types.is_primitive(kind) and not types.is_boolean(kind):
-            batch = batch.set_column(i, name, batch.column(i).cast(pyarrow.string()))
+    for name in names & {*batch.schema.names}:
+        place = batch.schema.get_field_index(name)
+        kind = batch.schema.types[place]
+        if types.is_primitive(kind) and not types.is_boolean(kind):
+            batch = batch.set_column(place, name, batch.column(place).cast(pyarrow.string()))
     return batch
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairpca.choices import BASELINES, MIN_ROWS
+from fairpca.choices import BASELINES
 from fairpca.cli import _options as options
-from fairpca.cli._options import FitOptions, TableOptions, chosen, parse_dimension
+from fairpca.cli._options import FitOptions, TableOptions, parse_dimension, with_options
 from fairpca.cli._terminal import BadInputError, Heading, refusing, show
 
 if TYPE_CHECKING:
@@ -27,10 +27,12 @@ EXAMPLES = (
 _REFITTED = "\nA fair subspace fitted to this table:\n"
 
 
+@with_options(how=TableOptions, choices=FitOptions, without={"nested"})
 def audit(
     context: typer.Context,
     table: options.Table,
-    sensitive: options.Sensitive = [],  # noqa: B006 (typer reads it, nobody changes it)
+    how: TableOptions,
+    choices: FitOptions,
     n_components: options.OptionalDimension = None,
     model: Annotated[
         Path | None,
@@ -56,36 +58,9 @@ def audit(
             "intervals out.",
         ),
     ] = 200,
-    target: options.Target = [],  # noqa: B006
-    drop: options.Drop = [],  # noqa: B006
-    encode: options.Encode = "onehot",
-    standardize: options.Standardize = True,
-    keep_sensitive: options.KeepSensitive = False,
-    criterion: options.Criterion = "soft",
-    tolerance: options.Tolerance = 0.0,
-    measure: options.Measure = "disparity",
-    bound: options.Bound = [],  # noqa: B006
-    max_extra_loss: options.MaxExtraLoss = None,
-    standard_errors: options.StandardErrors = 2.0,
-    solver: options.Solver = "exact",
-    gap: options.Gap = None,
-    time_limit: options.TimeLimit = None,
-    missing_labels: options.MissingLabels = "error",
-    sep: options.Sep = "",
-    decimal: options.Decimal = ".",
-    encoding: options.Encoding = "utf-8",
-    missing_values: options.MissingValues = [],  # noqa: B006
-    drop_missing: options.DropMissing = False,
-    as_text: options.AsText = [],  # noqa: B006
-    as_number: options.AsNumber = [],  # noqa: B006
-    impute: options.Impute = "",
-    min_rows: options.MinRows = MIN_ROWS,
-    small_groups: options.SmallGroups = None,
-    unknown_categories: options.UnknownCategories = "error",
     groups: options.OptionalGroups = None,
     report: options.Report = None,
     force: options.Force = False,
-    stream: options.Stream = False,
     json: options.Json = False,
 ) -> None:
     """Show who pays for ordinary PCA, or for a model, and what a fair subspace would cost.
@@ -93,7 +68,6 @@ def audit(
     A group's loss is the squared distance between a row and its reconstruction, averaged over its
     rows; its disparity is what it loses beyond a PCA of its own. Nothing but a report is written.
     """
-    given = locals()
     from fairpca.cli import _findings as findings
     from fairpca.cli._fitting import (
         audit_prepared,
@@ -108,8 +82,6 @@ def audit(
     from fairpca.generalization.bootstrap import check_resamples
     from fairpca.validation import check_choice
 
-    how = chosen(TableOptions, given)
-    choices = chosen(FitOptions, given)
     with refusing():
         check_choice("--baseline", baseline, BASELINES)
         n_resamples = check_resamples(resamples)
@@ -129,7 +101,7 @@ def audit(
         loaded, preparation = read_model(model)
         how = replace(
             how,
-            sensitive=how.sensitive or preparation.sensitive,
+            sensitive=how.sensitive or [*preparation.sensitive],
             # those that the model was fitted for
             groups=groups or loaded.fair_pca.groups or "intersections",
         )
@@ -138,7 +110,7 @@ def audit(
         if baseline == "training":
             with refusing():
                 baselines_of(loaded.fair_pca)
-        prepared = prepare_with_model(table, preparation, how)
+        prepared = prepare_with_model(table, preparation, how, choices.folds)
         audited = audit_prepared(
             prepared, loaded.reduction, baseline=baseline, n_resamples=n_resamples
         )
@@ -151,7 +123,7 @@ def audit(
         dimension = parse_dimension(n_components)
         check_report(report, choices, table, force=force)
         whole = report is not None
-        prepared = prepare_table(table, how, whole=whole, kept=whole, folds=choices.needs_folds)
+        prepared = prepare_table(table, how, whole=whole, kept=whole, folds=choices.folds)
         fair = fit_fair(prepared, dimension, choices)
         if report is not None:
             with saying_nothing():  # its warnings are those of the fit

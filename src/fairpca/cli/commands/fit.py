@@ -2,9 +2,15 @@
 
 import typer
 
-from fairpca.choices import MIN_ROWS, WRITABLE
+from fairpca.choices import WRITABLE
 from fairpca.cli import _options as options
-from fairpca.cli._options import FitOptions, TableOptions, check_carry, chosen, parse_dimension
+from fairpca.cli._options import (
+    FitOptions,
+    TableOptions,
+    check_carry,
+    parse_dimension,
+    with_options,
+)
 from fairpca.cli._terminal import MODEL, check_destination, show, writing
 
 EXAMPLES = (
@@ -19,45 +25,21 @@ EXAMPLES = (
 )
 
 
+@with_options(
+    how=TableOptions, choices=FitOptions, required={"sensitive"}, without={"unknown_categories"}
+)
 def fit(
     context: typer.Context,
     table: options.Table,
-    sensitive: options.Sensitive,
+    how: TableOptions,
+    choices: FitOptions,
     n_components: options.Dimension,
-    target: options.Target = [],  # noqa: B006 (typer reads it, nobody changes it)
-    drop: options.Drop = [],  # noqa: B006
-    encode: options.Encode = "onehot",
-    standardize: options.Standardize = True,
-    keep_sensitive: options.KeepSensitive = False,
-    criterion: options.Criterion = "soft",
-    tolerance: options.Tolerance = 0.0,
-    measure: options.Measure = "disparity",
-    bound: options.Bound = [],  # noqa: B006
-    max_extra_loss: options.MaxExtraLoss = None,
-    nested: options.Nested = False,
-    standard_errors: options.StandardErrors = 2.0,
-    solver: options.Solver = "exact",
-    gap: options.Gap = None,
-    time_limit: options.TimeLimit = None,
     whiten: options.Whiten = False,
-    missing_labels: options.MissingLabels = "error",
-    sep: options.Sep = "",
-    decimal: options.Decimal = ".",
-    encoding: options.Encoding = "utf-8",
-    missing_values: options.MissingValues = [],  # noqa: B006
-    drop_missing: options.DropMissing = False,
-    as_text: options.AsText = [],  # noqa: B006
-    as_number: options.AsNumber = [],  # noqa: B006
-    impute: options.Impute = "",
-    min_rows: options.MinRows = MIN_ROWS,
-    small_groups: options.SmallGroups = None,
-    groups: options.Groups = "intersections",
     model: options.Model = None,
     output: options.Output = None,
     carry: options.Carry = [],  # noqa: B006
     report: options.Report = None,
     force: options.Force = False,
-    stream: options.Stream = False,
     json: options.Json = False,
 ) -> None:
     """Find the subspace that is fairest to the worst-off group.
@@ -68,15 +50,12 @@ def fit(
     what each group loses and how good the subspace provably is, and writes the model, the reduced
     table, a report, or all of them.
     """
-    given = locals()
     from fairpca.cli import _findings as findings
     from fairpca.cli._fitting import check_report, fit_fair, report_on, saying_nothing, write_report
     from fairpca.cli._prepared import prepare_table, reduce_table
     from fairpca.model_file import write_model
 
-    how = chosen(TableOptions, given)
     dimension = parse_dimension(n_components)
-    choices = chosen(FitOptions, given)
     check_destination(model, MODEL, table, output, force=force)
     check_destination(output, WRITABLE, table, force=force)
     check_report(report, choices, table, force=force)
@@ -86,7 +65,7 @@ def fit(
         how,
         carry=carry,
         whole=report is not None,
-        folds=choices.needs_folds,
+        folds=choices.folds,
         kept=model is not None or report is not None,
     )
     preparation = prepared.preparation
@@ -108,13 +87,13 @@ def fit(
             "command": "fit",
             **findings.table_as_data(prepared),
             **findings.as_data(fair),
-            **({"nesting": fair.nesting_.to_dict()} if nested else {}),
+            **({"nesting": fair.nesting_.to_dict()} if choices.nested else {}),
         },
         lambda: [
             findings.columns_sentence(prepared),
             *findings.shown(fair.group_table_),
             *findings.of_subspace(fair),
-            *(findings.shown(fair.nesting_) if nested else []),
+            *(findings.shown(fair.nesting_) if choices.nested else []),
         ],
         model=model,
         output=output,

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fairpca.choices import MIN_ROWS, WRITABLE
+from fairpca.choices import WRITABLE
 from fairpca.cli import _options as options
 from fairpca.cli._options import (
+    OF_ONE_SUBSPACE,
     FitOptions,
     TableOptions,
     check_carry,
     check_front,
-    chosen,
     parse_dimension,
+    with_options,
 )
 from fairpca.cli._terminal import (
     MODEL,
@@ -42,17 +43,21 @@ EXAMPLES = (
 )
 
 
+@with_options(
+    how=TableOptions,
+    choices=FitOptions,
+    required={"sensitive"},
+    without={*OF_ONE_SUBSPACE, "unknown_categories"},
+)
 def front(
     table: options.Table,
-    sensitive: options.Sensitive,
+    how: TableOptions,
+    choices: FitOptions,
     n_components: options.Dimension,
     points: Annotated[
         int, typer.Option(metavar="N", help="How many points, evenly spaced in unfairness.")
     ] = 50,
     criterion: options.FrontCriterion = "minmax",
-    measure: options.Measure = "disparity",
-    gap: options.Gap = None,
-    time_limit: options.TimeLimit = None,
     index: Annotated[
         int | None,
         typer.Option(
@@ -85,24 +90,7 @@ def front(
             "--knee", help="Choose the point farthest below the line from the first to the last."
         ),
     ] = False,
-    target: options.Target = [],  # noqa: B006 (typer reads it, nobody changes it)
-    drop: options.Drop = [],  # noqa: B006
-    encode: options.Encode = "onehot",
-    standardize: options.Standardize = True,
-    keep_sensitive: options.KeepSensitive = False,
     whiten: options.Whiten = False,
-    missing_labels: options.MissingLabels = "error",
-    sep: options.Sep = "",
-    decimal: options.Decimal = ".",
-    encoding: options.Encoding = "utf-8",
-    missing_values: options.MissingValues = [],  # noqa: B006
-    drop_missing: options.DropMissing = False,
-    as_text: options.AsText = [],  # noqa: B006
-    as_number: options.AsNumber = [],  # noqa: B006
-    impute: options.Impute = "",
-    min_rows: options.MinRows = MIN_ROWS,
-    small_groups: options.SmallGroups = None,
-    groups: options.Groups = "intersections",
     model: options.Model = None,
     output: options.Output = None,
     carry: options.Carry = [],  # noqa: B006
@@ -113,7 +101,6 @@ def front(
         ),
     ] = None,
     force: options.Force = False,
-    stream: options.Stream = False,
     json: options.Json = False,
 ) -> None:
     """Find every trade-off between total loss and fairness, from PCA to the fairest subspace.
@@ -122,7 +109,6 @@ def front(
     --criterion equal, its largest difference between the disparities of two groups. A model or a
     reduced table is that of the chosen point: the fairest, unless another one is chosen.
     """
-    given = locals()
     import pyarrow
 
     from fairpca.cli import _findings as findings
@@ -131,7 +117,6 @@ def front(
     from fairpca.model_file import write_model
     from fairpca.tables.writing import write_batches
 
-    how = chosen(TableOptions, given)
     dimension = parse_dimension(n_components)
     if points < 2:
         raise BadInputError(f"--points must be at least 2, the two ends, got {points}.")
@@ -141,7 +126,6 @@ def front(
     wish |= {"knee": True} if knee else {}
     _check_wish(wish, points)
     check_front(criterion)
-    choices = FitOptions(criterion, measure=measure, gap=gap, time_limit=time_limit)
     check_destination(model, MODEL, table, output, points_output, force=force)
     check_destination(output, WRITABLE, table, points_output, force=force)
     check_destination(points_output, WRITABLE, table, force=force)

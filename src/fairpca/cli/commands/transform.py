@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fairpca.choices import WRITABLE
 from fairpca.cli import _options as options
-from fairpca.cli._options import TableOptions, chosen
+from fairpca.cli._options import TableOptions, with_options
 from fairpca.cli._terminal import check_destination, show
 
 EXAMPLES = (
@@ -14,8 +14,16 @@ EXAMPLES = (
 )
 
 
+_READING = (
+    *("drop", "sep", "decimal", "encoding", "missing_values", "drop_missing"),
+    *("unknown_categories", "stream"),
+)
+
+
+@with_options(how=TableOptions, only=_READING)
 def transform(
     table: options.Table,
+    how: TableOptions,
     model: Annotated[Path, options.file_option("--model", help="What `fairpca fit` wrote.")],
     output: Annotated[
         Path,
@@ -23,16 +31,8 @@ def transform(
             "--output", help="Where to write the reduced table, as for `fairpca fit`."
         ),
     ],
-    drop: options.Drop = [],  # noqa: B006 (typer reads it, nobody changes it)
     carry: options.Carry = [],  # noqa: B006
-    sep: options.Sep = "",
-    decimal: options.Decimal = ".",
-    encoding: options.Encoding = "utf-8",
-    missing_values: options.MissingValues = [],  # noqa: B006
-    drop_missing: options.DropMissing = False,
-    unknown_categories: options.UnknownCategories = "error",
     force: options.Force = False,
-    stream: options.Stream = False,
     json: options.Json = False,
 ) -> None:
     """Reduce a new table with a model.
@@ -40,11 +40,9 @@ def transform(
     The table needs the columns of the fit, in any order. Those that were sensitive, targets or
     dropped then may be there; others are refused unless they are dropped or carried here.
     """
-    given = locals()
     from fairpca.cli import _findings as findings
     from fairpca.cli._prepared import open_with_model, read_model, reduce_table
 
-    how = chosen(TableOptions, given)
     check_destination(output, WRITABLE, table, model, force=force)
     fitted, preparation = read_model(model)
     opened = open_with_model(table, preparation, how, carry)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fairpca._linalg.dense import eigh_descending
+from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
 from fairpca.criteria import Criterion
@@ -501,7 +501,7 @@ class MultiStart:
             if number // _IN_TURN % 2 == 0:
                 noise = space.shaped(space.shaped(noise + noise.T).T) / 2
                 shaken = relaxed + _NOISE[number % 2] * noise
-                yield space.lift(eigh_descending(shaken)[1][:, : forms.r])
+                yield space.lift(NUMPY.eigh(shaken)[1][:, : forms.r])
             else:
                 start = space.lift(np.linalg.qr(space.shaped(noise[:, : forms.r]))[0])
                 yield start if number % 3 else self._among_own(start)

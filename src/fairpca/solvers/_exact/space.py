@@ -17,13 +17,12 @@ import numpy as np
 import scipy.linalg
 
 from fairpca._linalg.backends import NUMPY, Backend
-from fairpca._linalg.dense import complement
 from fairpca._linalg.graded import GradedBackend, GradedLosses
 from fairpca._linalg.krylov import Pairs, all_pairs, confirmed_pairs, found_pairs, proven_pairs
 from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
 from fairpca.criteria import CLOSED_GAP
-from fairpca.problem import Problem, group_matrices
+from fairpca.problem import Problem
 
 EXPENSIVE = 120
 """Columns beyond which eigenproblems, and so every start, are expensive."""
@@ -120,12 +119,14 @@ class Forms:
     backend: Backend = NUMPY
     size: float | None = None
     """What rounding errors and steps are relative to, if not the largest trace."""
+    seen: list[Any] = field(default_factory=list, init=False)
+    """What a root-find for two groups has seen, by weight."""
     _spectra: dict[bytes, Spectrum] = field(default_factory=dict, init=False)
 
     @classmethod
     def from_problem(cls, problem: Problem) -> Forms:
         """The forms of a problem; nothing is copied unless the measure has units."""
-        affine, matrices = problem.affine, problem.matrices
+        affine, matrices = problem.affine, problem.group_matrices.stack
         if (affine.units != 1.0).any():
             matrices = matrices / affine.units[:, None, None]
         return cls(matrices, affine.constants, affine.loss_weights, problem.n_components)
@@ -133,7 +134,7 @@ class Forms:
     @classmethod
     def restricted(cls, problem: Problem, matrices: Sequence[Any]) -> Forms:
         """The forms of a problem with other matrices, in the library that its own are in."""
-        backend, affine = group_matrices(problem).backend, problem.affine
+        backend, affine = problem.group_matrices.backend, problem.affine
         parts = zip(matrices, affine.units, strict=True)
         stack = backend.xp.stack([m if unit == 1.0 else m / float(unit) for m, unit in parts])
         return cls(stack, affine.constants, affine.loss_weights, problem.n_components, backend)
@@ -257,6 +258,9 @@ class WholeSpace:
 
     is_whole = True
 
+    minmax_measures: Array | None = None
+    """Measures of the best subspace found for "minmax", which knows no tolerance."""
+
     def __init__(self, problem: Problem) -> None:
         self.n_eigen = problem.n_groups + 1
         self.forms = Forms.from_problem(problem)
@@ -290,8 +294,7 @@ class WholeSpace:
 
         Or, in a part of it, so that it `suffices`.
         """
-        with threads_for(self.forms.d):
-            dual = solve_in(self.forms)
+        dual = solve_in(self.forms)
         self.n_eigen += dual.n_eigen
         return dual
 
@@ -311,7 +314,7 @@ class SearchSpace(WholeSpace):
     is_wide = False
 
     def __init__(self, problem: Problem) -> None:
-        self._problem, self._matrices = problem, group_matrices(problem)
+        self._problem, self._matrices = problem, problem.group_matrices
         self.n_eigen, self.effort = problem.n_groups + 1, Effort()
         self._backend = self._matrices.backend
         self._basis = self._backend.put(problem.least_loss_basis)
@@ -338,7 +341,8 @@ class SearchSpace(WholeSpace):
         """Solve a dual problem so that its solution is exact in the whole space, or `suffices`."""
         polishing = _POLISHING_ROUNDS
         for left in reversed(range(_MAX_ROUNDS)):
-            dual = super().solve(solve_in)
+            with threads_for(self.forms.d):
+                dual = super().solve(solve_in)
             if self.effort.is_over() or (suffices is not None and suffices(dual)):
                 break
             polished = self._grow(dual, may_polish=polishing > 0) if left else None
@@ -462,11 +466,11 @@ class LeftOutSpace(WholeSpace):
 
     def lift(self, basis: Array) -> Array:
         """What is kept where this is left out, in the coordinates of the whole space."""
-        return np.asarray(self._turn @ complement(basis)[1])
+        return np.asarray(self._turn @ NUMPY.complement(basis)[1])
 
     def lower(self, basis: Array) -> Array:
         """What is left out where this is kept, in the coordinates of the search."""
-        return complement(self._turn.T @ basis)[1]
+        return NUMPY.complement(self._turn.T @ basis)[1]
 
 
 def search_space(problem: Problem) -> WholeSpace:

@@ -6,20 +6,25 @@ function ``g(w) = w c_1 + (1 - w) c_2 - sum of the r largest eigenvalues`` is co
 optimal for its w, is globally optimal. At w = 0 the slope is not negative (the second group has
 its own best subspace), at w = 1 not positive: a root is always bracketed. Where an eigenvalue
 crossing makes the slope jump across the wanted value, the subspaces on both sides are optimal for
-the same w, and so is every point of the geodesic between them; one of them has the wanted value:
-docs/exact_solver.md, section 12.
+the same w, and so is every point of the geodesic between them; one of them has the wanted value.
+A soft maximum adds a cost to the dual, temperature times the divergence of w from the first group's
+share of the total loss, so that the wanted value depends on w: docs/exact_solver.md, section 12.
 """
 
 from bisect import insort
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import expit
 
 from fairpca._linalg.dense import Geodesic
 from fairpca._linalg.types import Array
+from fairpca.criteria import SoftMinMax
+from fairpca.measures import EPS
 from fairpca.problem import Problem
 from fairpca.solvers._exact.dual import VALUE_ROUNDING
 from fairpca.solvers._exact.space import Forms, WholeSpace
@@ -57,125 +62,91 @@ class _Point:
     curvature: float
     """Derivative of the slope; zero when it is not known."""
 
-    def above(self, target: float) -> tuple[float, float]:
-        """Value and slope of the dual minus ``target * w``, of which the maximum is wanted."""
-        return self.dual - target * self.w, self.slope - target
-
-
-@dataclass(eq=False)
-class SeenWeights:
-    """Weights that were tried for one tolerance, to bracket the root for the next.
-
-    What was found holds for the forms that it was found with, and is forgotten with others.
-    """
-
-    _forms: Forms | None = None
-    middle: _Point | None = None
-    _points: list[_Point] = field(default_factory=list)
-
-    def look_at(self, forms: Forms) -> None:
-        """Forget what was found with other forms."""
-        if self._forms is not forms:
-            self._forms, self.middle, self._points = forms, None, []
-
-    def add(self, point: _Point) -> None:
-        """Remember a point, by its weight."""
-        insort(self._points, point, key=lambda known: known.w)
-
-    def bracket(self, target: float) -> tuple[_Point, _Point] | None:
-        """Neighbours between which the slope falls to the target, if any."""
-        # In this order the slopes fall, up to rounding where eigenvalues cross.
-        for low, high in pairwise(self._points):
-            if low.slope > target >= high.slope:
-                return low, high
-        return None
-
 
 def has_root(problem: Problem) -> bool:
-    """Whether this is solved by a root-find: two groups, each with a disparity of 0 of its own."""
+    """Whether this is solved by a root-find: two groups, and a root that is surely bracketed."""
     goal = problem.goal
-    plain = goal.measure == "disparity" and problem.measured_by is None
-    return problem.n_groups == 2 and plain and goal.has_root
+    plain = goal.measured.is_disparity and problem.measured_by is None
+    return problem.n_groups == 2 and goal.has_root and (plain or isinstance(goal, SoftMinMax))
 
 
-def solve_two_groups(
-    problem: Problem, space: WholeSpace, seen: SeenWeights | None = None
-) -> TwoGroupResult:
+def solve_two_groups(problem: Problem, space: WholeSpace) -> TwoGroupResult:
     """Find the least total loss with ``|E_1 - E_2| <= tolerance``; min-max has the same optimum.
 
-    What was `seen` on the way to other tolerances is used again. Returns weights of the dual, which
-    sum to 1 for min-max and otherwise to the sum of the problem's.
+    Of a soft maximum the optimum. Returns weights of the dual, which for these two sum to 1 and
+    otherwise to the sum of the problem's.
     """
-    values, vectors = problem.total_eigenpairs
-    # The eigenpairs of the total matrix, if all are known, save a computation.
-    all_known = space.is_whole and len(values) == problem.moments.n_features
-    total = None
-    if all_known and problem.graded_losses is None:
-        total = values / problem.affine.loss_unit, vectors
-    seen = SeenWeights() if seen is None else seen
-
-    def solve_in(forms: Forms) -> TwoGroupResult:
-        first, second = problem.own_subspaces
-        own = (space.lower(first), space.lower(second))
-        return _find_root(forms, problem.goal.tolerance, own, total, seen)
-
-    found = space.solve(solve_in)
-    loss_weights = problem.goal.minimises_loss
-    return found if loss_weights else replace(found, weights=found.weights / found.weights.sum())
+    found = space.solve(partial(_find_root, problem, space))
+    if problem.goal.minimises_loss:
+        return found
+    return replace(found, weights=found.weights / found.weights.sum())
 
 
-def _find_root(
-    forms: Forms,
-    tolerance: float,
-    own_bases: tuple[Array, Array],
-    total: tuple[Array, Array] | None,
-    seen: SeenWeights,
-) -> TwoGroupResult:
-    size = float(forms.weights.sum())
-    known = None if total is None else (total[0] / size, total[1])
-    seen.look_at(forms)
-    middle, n_eigen = seen.middle, 0
-    if middle is None:
-        middle = seen.middle = _evaluate(forms, float(forms.weights[0]) / size, known)
-        n_eigen = 1 if known is None else 0
+def _find_root(problem: Problem, space: WholeSpace, forms: Forms) -> TwoGroupResult:
+    """The weight at which the slope is within the tolerance, and a subspace that it is optimal for.
+
+    What was found for other tolerances, with the same forms, brackets the root for this one.
+    """
+    goal, size, n_eigen = problem.goal, float(forms.weights.sum()), 0
+    tolerance, share = goal.tolerance, float(forms.weights[0]) / size
+    soft = float(goal.temperature or 0.0) if isinstance(goal, SoftMinMax) else 0.0
+    if not forms.seen:
+        known, (values, vectors) = None, problem.total_eigenpairs
+        if space.is_whole and vectors.shape[1] == len(vectors) and problem.graded_losses is None:
+            # The eigenpairs of the total matrix save a computation.
+            known = values / float(problem.affine.weights.sum()), vectors
+        forms.seen.append(_evaluate(forms, share, soft, known))
+        n_eigen = int(known is None)
+        if soft > 0.0:
+            # The root is between the share and the weight that the measures there have.
+            far = expit(np.log(share / (1.0 - share)) + forms.seen[0].slope / soft)
+            far = min(max(float(far), np.finfo(float).tiny), 1.0 - EPS)
+            insort(forms.seen, _evaluate(forms, far, soft), key=lambda seen: seen.w)
+            n_eigen += 1
+        else:
+            # At 0 and 1 a group's own subspace is optimal, which is known already.
+            first, second = map(space.lower, problem.own_subspaces)
+            for w, basis in ((0.0, second), (1.0, first)):
+                measures = forms.measures(basis)
+                dual, slope = float(measures[int(w == 0.0)]), float(measures[0] - measures[1])
+                forms.seen.insert(2 * int(w), _Point(w, basis, dual, slope, 0.0))
+    middle = next(point for point in forms.seen if point.w == share)
     if abs(middle.slope) <= tolerance:
         return TwoGroupResult(middle.basis, forms.weights, n_eigen)
     target = tolerance if middle.slope > 0 else -tolerance
-    bracket = seen.bracket(target)
-    if bracket is None:
-        if middle.slope > 0:
-            bracket = middle, _at_end(forms, 1.0, own_bases[0])
-        else:
-            bracket = _at_end(forms, 0.0, own_bases[1]), middle
-        for point in bracket:
-            seen.add(point)
-    low, high = bracket
-    small = _SLOPE_TOLERANCE * forms.scale
-    last_width = 2.0
-    tried = [low, high]
+    # In this order the slopes fall, up to rounding where eigenvalues cross.
+    brackets = (ends for ends in pairwise(forms.seen) if ends[0].slope > target >= ends[1].slope)
+    ends = (middle, forms.seen[-1]) if middle.slope > 0 else (forms.seen[0], middle)
+    low, high = next(brackets, ends)
+    tried, last_width = [low, high], 2.0
+    scale = max(forms.scale, soft)
+    small = _SLOPE_TOLERANCE * scale
     for step in range(_MAX_STEPS):
         best = min((low, high), key=lambda point: abs(point.slope - target))
-        if abs(best.slope - target) <= small or _is_kink(low, high, target, forms.scale):
+        crossing, room = _tangents(low, high, target)
+        is_kink = high.w - low.w <= 4 * EPS or room <= VALUE_ROUNDING * scale
+        if abs(best.slope - target) <= small or is_kink:
             break
         other = next(point for point in reversed(tried) if point is not best)
-        w = _next_weight(low, high, best, other, target)
+        w = _next_weight(low, high, best, other, target, crossing)
         if step % _CHECKED_STEPS == _CHECKED_STEPS - 1:
             if high.w - low.w > last_width / 2:
                 w = (low.w + high.w) / 2
             last_width = high.w - low.w
-        point = _evaluate(forms, w)
+        point = _evaluate(forms, w, soft)
         tried.append(point)
-        seen.add(point)
+        insort(forms.seen, point, key=lambda seen: seen.w)
         n_eigen += 1
         low, high = (point, high) if point.slope > target else (low, point)
-    basis = best.basis
+    basis, top = best.basis, max((low, high), key=lambda point: point.dual - target * point.w)
     if abs(best.slope - target) > small:
-        basis = _cross(forms, low.basis, high.basis, target)
-    top = max((low, high), key=lambda point: point.above(target)[0])
+        basis = _cross(forms, low.basis, high.basis, target + _cost(top.w, share, soft)[1])
     return TwoGroupResult(basis, size * np.array([top.w, 1.0 - top.w]), n_eigen)
 
 
-def _evaluate(forms: Forms, w: float, known: tuple[Array, Array] | None = None) -> _Point:
+def _evaluate(
+    forms: Forms, w: float, soft: float = 0.0, known: tuple[Array, Array] | None = None
+) -> _Point:
     weights = np.array([w, 1.0 - w])
     if known is None:
         spectrum = forms.spectrum(weights)
@@ -189,70 +160,73 @@ def _evaluate(forms: Forms, w: float, known: tuple[Array, Array] | None = None) 
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         terms = difference**2 / gaps
     curvature = -2.0 * float(np.where(difference == 0, 0.0, terms).sum())
+    cost, cost_slope, bend = _cost(w, float(forms.weights[0] / forms.weights.sum()), soft)
     return _Point(
         w,
         basis,
-        float(weights @ forms.constants - values[: forms.r].sum()),
-        float(first - second),
-        curvature if np.isfinite(curvature) else 0.0,
+        float(weights @ forms.constants - values[: forms.r].sum()) - cost,
+        float(first - second) - cost_slope,
+        curvature - bend if np.isfinite(curvature) else 0.0,
     )
 
 
-def _at_end(forms: Forms, w: float, basis: Array) -> _Point:
-    """The point w = 0 or 1, where a group's own subspace is optimal and known already."""
-    first, second = forms.measures(basis)
-    dual = float(first) if w == 1.0 else float(second)  # zero up to rounding
-    return _Point(w, basis, dual, float(first - second), 0.0)
+def _cost(w: float, share: float, soft: float) -> tuple[float, float, float]:
+    """What a weight costs in the dual of a soft maximum, and its derivatives; else nothing."""
+    if soft == 0.0:
+        return 0.0, 0.0, 0.0
+    first, second = np.log(w / share), np.log((1.0 - w) / (1.0 - share))
+    divergence = w * first + (1.0 - w) * second
+    return soft * divergence, soft * (first - second), soft / (w * (1.0 - w))
 
 
-def _next_weight(low: _Point, high: _Point, best: _Point, other: _Point, target: float) -> float:
+def _tangents(low: _Point, high: _Point, target: float) -> tuple[float, float]:
+    """Where the tangents at both ends meet, and how much larger than there the dual can be inside.
+
+    Of the dual minus ``target * w``, of which the maximum is wanted.
+    """
+    at_low, at_high = low.dual - target * low.w, high.dual - target * high.w
+    rise, fall, width = low.slope - target, high.slope - target, high.w - low.w
+    w = low.w + width / 2
+    if rise > fall:  # else both ends lie within rounding of the target
+        w = low.w + (at_high - at_low - fall * width) / (rise - fall)
+    inside = min(max(w, low.w), high.w)
+    return w, at_low + rise * (inside - low.w) - max(at_low, at_high)
+
+
+def _next_weight(
+    low: _Point, high: _Point, best: _Point, other: _Point, target: float, crossing: float
+) -> float:
     """The first of these that stays inside the bracket.
 
     From the best and the last other point, the weight as a cubic polynomial of the slope; Newton's
     step; where the tangents of the bracket's ends meet; its middle.
     """
+    steps = [crossing]
     if best.curvature < 0:
-        steps = [best.w - (best.slope - target) / best.curvature]
+        steps.insert(0, best.w - (best.slope - target) / best.curvature)
         if other.curvature < 0 and other.slope != best.slope:
-            steps.insert(0, _cubic(best, other, target))
-        for w in steps:
-            if low.w < w < high.w:
-                return w
-    w = _tangents_meet(low, high, target)
-    return w if low.w < w < high.w else (low.w + high.w) / 2
-
-
-def _cubic(best: _Point, other: _Point, target: float) -> float:
-    """The weight for a slope, by the polynomial with the weights and derivatives of two points."""
-    width, secant = other.slope - best.slope, other.w - best.w
-    t = (target - best.slope) / width
-    here, there = width / best.curvature - secant, width / other.curvature - secant
-    return best.w + t * secant + t * (1.0 - t) * ((1.0 - t) * here - t * there)
-
-
-def _tangents_meet(low: _Point, high: _Point, target: float) -> float:
-    (at_low, rise), (at_high, fall) = low.above(target), high.above(target)
-    if not rise > fall:  # both ends lie within rounding of the target
-        return (low.w + high.w) / 2
-    return low.w + (at_high - at_low - fall * (high.w - low.w)) / (rise - fall)
-
-
-def _is_kink(low: _Point, high: _Point, target: float, scale: float) -> bool:
-    """Whether the tangents at both ends leave no room for a larger dual value at either end."""
-    if high.w - low.w <= 4 * np.finfo(float).eps:
-        return True
-    w = min(max(_tangents_meet(low, high, target), low.w), high.w)
-    (at_low, rise), (at_high, _) = low.above(target), high.above(target)
-    return at_low + rise * (w - low.w) - max(at_low, at_high) <= VALUE_ROUNDING * scale
+            # By the polynomial with the weights and derivatives of both points.
+            width, secant = other.slope - best.slope, other.w - best.w
+            t = (target - best.slope) / width
+            here, there = width / best.curvature - secant, width / other.curvature - secant
+            bend = (1.0 - t) * ((1.0 - t) * here - t * there)
+            steps.insert(0, best.w + t * secant + t * bend)
+    return next((w for w in steps if low.w < w < high.w), (low.w + high.w) / 2)
 
 
 def _cross(forms: Forms, low: Array, high: Array, target: float) -> Array:
     """The point on the geodesic between two subspaces where the slope has its wanted value."""
     path = Geodesic(low, high)
+    turned, normal = forms.images(path.start), forms.images(path.normal)
+    turned, normal = (forms.backend.host(part[0] - part[1]) for part in (turned, normal))
+    # What the first group keeps more than the second, as each column turns towards its normal.
+    sides = (path.start, turned), (path.start, normal), (path.normal, normal)
+    here, between, there = (np.einsum("ia,ia->a", one, other) for one, other in sides)
+    apart = float(forms.constants[0] - forms.constants[1]) - target
 
     def excess(t: float) -> float:
-        first, second = forms.measures(path(t))
-        return float(first - second) - target
+        c, s = np.cos(t * path.angles), np.sin(t * path.angles)
+        return apart - float((c * c * here + 2.0 * c * s * between + s * s * there).sum())
 
     start, end = excess(0.0), excess(1.0)
     if start <= 0 or end >= 0:  # both ends lie within rounding of the target

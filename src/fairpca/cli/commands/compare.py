@@ -1,0 +1,54 @@
+"""``fairpca compare``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fairpca.cli import _options as options
+from fairpca.cli._options import OF_ONE_SUBSPACE, FitOptions, TableOptions, with_options
+from fairpca.cli._terminal import show
+
+EXAMPLES = (
+    "fairpca compare people.csv --sensitive sex --n-components 5",
+    "fairpca compare people.parquet --sensitive sex --sensitive race --n-components 5 --json",
+)
+
+
+@with_options(
+    how=TableOptions,
+    choices=FitOptions,
+    required={"sensitive"},
+    without={*OF_ONE_SUBSPACE, "gap", "time_limit", "unknown_categories"},
+)
+def compare(
+    table: options.Table,
+    how: TableOptions,
+    choices: FitOptions,
+    n_components: Annotated[
+        int,
+        typer.Option("--n-components", metavar="N", help="The number of columns to reduce to."),
+    ],
+    json: options.Json = False,
+) -> None:
+    """Say whether fair PCA is needed: what each group loses on held-out rows, and with what else.
+
+    PCA is compared with PCA of one and two more components, with balanced PCA, with fair PCA, and
+    with the largest disparity as small as can be. Nothing is written.
+    """
+    from fairpca.cli import _findings as findings
+    from fairpca.cli._fitting import compare_methods
+    from fairpca.cli._prepared import prepare_table
+
+    prepared = prepare_table(table, how, folds="all")
+    found = compare_methods(prepared, n_components, choices)
+    show(
+        json,
+        lambda: {
+            "command": "compare",
+            **findings.table_as_data(prepared),
+            **findings.comparison_as_data(found),
+        },
+        lambda: [findings.columns_sentence(prepared), *findings.shown(found)[:-1]],
+    )

@@ -1,0 +1,261 @@
+"""The schema of a file: what each entry of its header and each array is, written and checked by it.
+
+A schema is a dictionary: names of entries, in the order of reading, and what they are. That is a
+`Values` for an array, a dictionary for a record, `Optional` or `Each` of these, or a function of an
+entry, what messages call it and the sizes that are known, which returns what is made of it or
+refuses it with a clause. Arrays inside of records have dots in their names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from fairpca.files.archive import FLOATS
+from fairpca.files.checks import (
+    check_finite,
+    checked_number,
+    checked_texts,
+    checked_type,
+    checked_whole,
+    quoted,
+    require,
+)
+from fairpca.folds import N_FOLDS
+from fairpca.groups import Fold
+
+Schema = Mapping[str, Any]
+Sizes = dict[str, int]
+"""How long axes are, by the letters that stand for them."""
+
+Kind = Callable[[Any, str, Sizes], Any]
+
+
+def no_check(array: Any, what: str) -> None:
+    """Let an array have any numbers."""
+
+
+@dataclass(frozen=True)
+class Values:
+    """An array.
+
+    Attributes
+    ----------
+    axes : str
+        A letter for each axis, which is as long as others of that letter, or its length.
+    check : callable, default=check_finite
+        Refuses numbers that cannot be.
+    type_ : str, default=FLOATS
+        The type of its numbers.
+    """
+
+    axes: str
+    check: Callable[[Any, str], None] = check_finite
+    type_: str = FLOATS
+
+    def checked(self, array: Any, what: str, sizes: Sizes) -> Any:
+        """The array, if it is there and can be what it should be."""
+        require(array is not None, f"its array {what} is missing")
+        for axis, n in zip(self.axes, array.shape, strict=True):
+            fits = n == (int(axis) if axis.isdigit() else sizes.setdefault(axis, n))
+            require(fits, f"its array {what} is of another shape than the rest of it")
+        self.check(array, f"numbers of {what}")
+        return array
+
+
+@dataclass(frozen=True)
+class Optional:
+    """What may be null, or not be there."""
+
+    kind: Any
+
+
+@dataclass(frozen=True)
+class Each:
+    """A list of records without arrays."""
+
+    schema: Schema
+
+
+def text(*known: str) -> Kind:
+    """A text, one of those that are known if there are any."""
+
+    def check(value: Any, what: str, sizes: Sizes) -> str:
+        checked_type(value, what, str, "text")
+        require(not known or value in known, f"its {what} is {quoted(value)}, not known")
+        return str(value)
+
+    return check
+
+
+def texts(axis: str = "", *, different: bool = True) -> Kind:
+    """A list of texts, as many as an axis is long."""
+    return lambda value, what, sizes: checked_texts(
+        value, what, sizes[axis] if axis else None, different=different
+    )
+
+
+def flag(value: Any, what: str, sizes: Sizes) -> bool:
+    """True or false."""
+    return bool(checked_type(value, what, bool, "true or false"))
+
+
+def whole(least: int) -> Kind:
+    """A whole number that is not below the least."""
+    return lambda value, what, sizes: checked_whole(value, what, least)
+
+
+def number(*, finite: bool = False) -> Kind:
+    """A number, perhaps an infinite one."""
+    return lambda value, what, sizes: checked_number(value, what, finite=finite)
+
+
+def labels(axis: str) -> Kind:
+    """A list of labels of groups, as many as an axis is long."""
+
+    def check(value: Any, what: str, sizes: Sizes) -> Any:
+        found = checked_labels(value, "groups")
+        require(len(found) == sizes[axis], f"it has no labels for its {sizes[axis]} groups")
+        return found
+
+    return check
+
+
+def _inner(kind: Any) -> Any:
+    return kind.kind if isinstance(kind, Optional) else kind
+
+
+def array_types(schema: Schema, prefix: str = "") -> Iterator[tuple[str, tuple[str, int]]]:
+    """The name, the type and the number of axes of each array of a schema."""
+    for name, kind in schema.items():
+        inner = _inner(kind)
+        if isinstance(inner, Values):
+            yield prefix + name, (inner.type_, len(inner.axes))
+        elif isinstance(inner, dict):
+            yield from array_types(inner, f"{prefix}{name}.")
+
+
+def written(schema: Schema, source: Any, prefix: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
+    """The header and the arrays of a record, an object with attributes or a dictionary."""
+    header: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
+    for name, kind in schema.items():
+        value: Any = source[name] if isinstance(source, dict) else getattr(source, name)
+        inner = _inner(kind)
+        if value is None:
+            header |= {} if isinstance(inner, Values) else {name: None}
+        elif isinstance(inner, Values):
+            arrays[prefix + name] = np.asarray(value)
+        elif isinstance(inner, Each):
+            header[name] = [written(inner.schema, part)[0] for part in value]
+        elif isinstance(inner, dict):
+            header[name], more = written(inner, value, f"{prefix}{name}.")
+            arrays |= more
+        else:
+            header[name] = _plain(value)
+    return header, arrays
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: infinite numbers are texts."""
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, tuple | list):
+        return [label_as_data(part) for part in value]
+    return str(value) if isinstance(value, float) and np.isinf(value) else label_as_data(value)
+
+
+def read(
+    schema: Schema, header: Any, arrays: Mapping[str, Any], sizes: Sizes, prefix: str = ""
+) -> dict[str, Any]:
+    """What `written` made these of, as a dictionary, once each part has been checked."""
+    known = {n for n, kind in schema.items() if not isinstance(_inner(kind), Values)}
+    fits = isinstance(header, dict) and (not prefix or known == {*header})
+    require(fits, f"its {prefix.rstrip('.')} has other entries than it should")
+    found: dict[str, Any] = {}
+    for name, kind in schema.items():
+        inner, what = _inner(kind), prefix + name
+        stored: Any = arrays.get(what) if isinstance(inner, Values) else header[name]
+        if stored is None and inner is not kind:
+            alone = next((name for name in arrays if name.startswith(f"{what}.")), None)
+            require(alone is None, f"its array {alone} belongs to nothing")
+            found[name] = None
+        elif isinstance(inner, Values):
+            found[name] = inner.checked(stored, what, sizes)
+        elif isinstance(inner, Each):
+            require(isinstance(stored, list), f"its {what} are no list")
+            found[name] = [read(inner.schema, part, {}, sizes, f"{what}.") for part in stored]
+        elif isinstance(inner, dict):
+            found[name] = read(inner, stored, arrays, sizes, f"{what}.")
+        else:
+            found[name] = inner(stored, what, sizes)
+    return found
+
+
+_KINDS: tuple[tuple[str, type, Any], ...] = (
+    ("datetime", datetime, datetime.fromisoformat),  # before date, as each of them is one
+    ("date", date, date.fromisoformat),
+    ("time", time, time.fromisoformat),
+    ("decimal", Decimal, Decimal),
+    ("float", float, float),
+    ("fold", Fold, Fold),
+)
+"""Labels that JSON does not have: what they are called, their type, and how text becomes one."""
+
+
+def checked_labels(stored: Any, what: str) -> tuple[Hashable, ...]:
+    """The labels of a list, if they are what a file has and no two are the same."""
+    require(isinstance(stored, list), f"its {what} are no list")
+    labels = tuple(map(_checked_label, stored))
+    require(len(set(labels)) == len(labels), f"two of its {what} have the same label")
+    return labels
+
+
+def _checked_label(stored: Any) -> Hashable:
+    parts = stored if isinstance(stored, list) else [stored]
+    inside = any(isinstance(part, list) for part in parts) or not parts
+    label = None if inside else label_from_data(stored)
+    # Only what would be written so: no other spelling, and nothing that is unlike itself.
+    good = not inside and label == label and label_as_data(label) == stored
+    made = label if isinstance(label, tuple) else (label,)
+    folds = [part for part in made if isinstance(part, Fold)]
+    good = good and all(-1 <= fold < N_FOLDS for fold in folds)
+    good = good and all(part is made[-1] and len(made) > 1 for part in folds)
+    require(good, f"{quoted(stored)} can be no label of a group")
+    return label
+
+
+def label_as_data(label: Hashable) -> Any:
+    """A label as JSON has it, from which it can be had back."""
+    if isinstance(label, tuple):
+        return [label_as_data(part) for part in label]
+    value = label.item() if isinstance(label, np.generic) else label
+    if value is None or (isinstance(value, str | bool | int) and not isinstance(value, Fold)):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    for kind, type_, _ in _KINDS:
+        if isinstance(value, type_):
+            return {kind: value.isoformat() if hasattr(value, "isoformat") else str(value)}
+    raise TypeError(
+        f"A group's label of the type {type(label).__name__} cannot be written to a file: make "
+        "texts or numbers of the sensitive features."
+    )
+
+
+def label_from_data(stored: Any) -> Hashable:
+    """The label that `label_as_data` made this of."""
+    if isinstance(stored, list):
+        return tuple(map(label_from_data, stored))
+    if isinstance(stored, dict):
+        ((found, text),) = stored.items()
+        made: Hashable = {kind: make for kind, _, make in _KINDS}[found](text)
+        return made
+    label: Hashable = stored
+    return label

@@ -1,0 +1,95 @@
+"""The study of new data: its verdicts, its splits, its page, and a sample of its cells anew."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from sklearn.decomposition import TruncatedSVD
+
+from studies import new_data
+
+pytestmark = pytest.mark.untraced
+
+DATA = json.loads(new_data.DATA.read_text(encoding="utf-8"))
+
+
+def test_page_and_data_follow_from_each_other():
+    assert new_data.TARGET.read_text(encoding="utf-8") == new_data.page(DATA)
+    assert new_data.DATA.read_text(encoding="utf-8") == new_data.dumped(DATA)
+    assert new_data.PICTURE.stat().st_size > 20_000
+
+
+def test_enough_groupings_from_enough_fields():
+    known = {grouping.name: grouping for grouping in new_data.GROUPINGS}
+    assert list(DATA["real"]) == [name for name in known if name in DATA["real"]]
+    assert len(DATA["real"]) >= 25
+    assert len({known[name].field for name in DATA["real"]}) >= 6
+    assert sum(known[name].fresh for name in DATA["real"]) >= 8
+
+
+def test_a_verdict_is_a_corrected_t_of_two():
+    # Mean 3 and variance 4: the standard error is 2 sqrt(1/6 + 1), whose double is 4.32.
+    differences = np.array([1.0, 5.0, 1.0, 5.0, 3.0, 3.0])
+    differences *= 2.0 / differences.std(ddof=1)
+    differences += 3.0 - differences.mean()
+    limit = 4.0 * math.sqrt(1.0 / 6.0 + 1.0)
+    assert new_data.verdict(differences) == 0
+    assert new_data.verdict(differences + 1.01 * limit - 3.0) == 1
+    assert new_data.verdict(differences + 0.99 * limit - 3.0) == 0
+    assert new_data.verdict(-differences - 1.01 * limit + 3.0) == -1
+    assert new_data.verdict([1e-12] * 6) == 1
+    assert new_data.verdict([1e-12] * 6, scale=1.0) == 0
+
+
+def test_halves_have_half_of_each_group():
+    labels = np.array(["a"] * 31 + ["b"] * 12)
+    sizes = set()
+    for seed in range(20):
+        half = new_data.halves(labels, seed)
+        assert half[labels == "b"].sum() == 6
+        sizes.add(int(half[labels == "a"].sum()))
+    assert sizes == {15, 16}
+    assert (new_data.halves(labels, 3) == new_data.halves(labels, 3)).all()
+
+
+def test_own_losses_are_those_of_a_singular_value_decomposition():
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(60, 8)) * np.arange(1, 9), np.repeat(["a", "b"], [40, 20])
+    split = new_data.Split.of(X, labels, unit=True, seed=0)
+    own = split.own_losses(3)
+    for i, (fitted, judged) in enumerate(zip(split.fitted, split.judged, strict=True)):
+        for name, learned, seen in (
+            ("sample", fitted, fitted),
+            ("train", fitted, judged),
+            ("test", judged, judged),
+        ):
+            svd = TruncatedSVD(3, algorithm="arpack").fit(learned)
+            rest = seen - svd.inverse_transform(svd.transform(seen))
+            assert own[name][i] == pytest.approx(np.square(rest).sum(axis=1).mean())
+
+
+def test_a_group_with_few_rows_has_other_dimensions_of_all_rows():
+    rng = np.random.default_rng(1)
+    X, labels = rng.normal(size=(212, 6)), np.repeat(["a", "b"], [200, 12])
+    own = new_data.Split.of(X, labels, unit=True, seed=0).own_losses(6)
+    assert all(losses == pytest.approx(0.0, abs=1e-12) for losses in own.values())
+    few = new_data.Split.of(X[:, :6], np.repeat(["a", "b"], [208, 4]), unit=True, seed=0)
+    losses = few.own_losses(4)
+    assert losses["sample"][1] == pytest.approx(0.0, abs=1e-12)
+    assert losses["train"][1] > 0.0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["wine, cultivar", "iris, species"])
+def test_a_grouping_anew(name):
+    grouping = next(one for one in new_data.GROUPINGS if one.name == name)
+    found, kept = new_data.cells_of(grouping), DATA["real"][name]
+    assert found["facts"] == kept["facts"]
+    assert set(found["cells"]) == set(kept["cells"])
+    for r, cell in kept["cells"].items():
+        for method in new_data.METHODS:
+            for figure in (*new_data.FIGURES, "worst off"):
+                size = 1e-3 * max(np.abs(cell["PCA"][figure]))
+                anew = found["cells"][r][method][figure]
+                assert anew == pytest.approx(cell[method][figure], rel=1e-3, abs=size)
