@@ -133,7 +133,8 @@ class SamplingNoise:
             return _at(problem, np.inf)
         # The numbers of the measure; the temperature matters to none of them.
         affine = _at(problem, np.inf).affine
-        if criterion.measured.baseline == "own":
+        # Without folds the baselines are those of the rows.
+        if criterion.measured.baseline == "own" and self.folds is not None:
             problem = problem.measured_from(problem.traces - self.own_losses, affine.units)
             affine = _at(problem, np.inf).affine
         if criterion.standard_errors == 0.0:
