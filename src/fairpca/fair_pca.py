@@ -480,7 +480,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
     >>> fair.group_table_.pca_disparity.round(4)
     array([0.6887, 0.5436])
     >>> fair.group_table_.disparity.round(4)
-    array([0.5965, 0.5916])
+    array([0.5989, 0.5903])
     """
 
     group_table_: GroupTable

@@ -18,9 +18,9 @@ import fairpca.datasets
 import fairpca.metrics
 import fairpca.plotting
 import fairpca.sources
+from tools import pages as printed_pages
 
 from browser import Visit, running_browser
-from tools.pages import PAGES
 
 pytestmark = pytest.mark.untraced
 
@@ -180,5 +180,5 @@ def test_every_page_with_code_is_run_by_a_test():
     tests = "".join(path.read_text("utf-8") for path in DOCS.parent.glob("tests/**/test_*.py"))
     written = [*DOCS.glob("*.md"), *STUDIES.rglob("*.md")]
     pages = [path for path in written if "```python" in path.read_text("utf-8")]
-    names = [page.name for page in pages if page.name not in PAGES]
+    names = [page.name for page in pages if page.name not in printed_pages.PAGES]
     assert [name for name in names if f'"{name}"' not in tests] == []
