@@ -1,5 +1,7 @@
 """Criteria: parameters as scikit-learn has them, and a further criterion in one class."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -163,3 +165,21 @@ def test_defaults_of_criteria_are_right_for_functions_other_than_the_largest():
             found = ExactSolver(random_state=seed).solve(problem).certificate
             assert found.value == pytest.approx(goal.value(found.measures))
             assert found.lower_bound <= found.value
+
+
+def test_a_bound_above_the_value_is_refused_and_findings_need_a_name():
+    class TooHigh(MinMax):
+        name = "too high"
+        findings: ClassVar[dict[str, str]] = {"optimal": "{at_most}", "bounded": "{at_most}"}
+        has_root = False
+
+        def bound(self, multipliers, slack, start):
+            return 2.0 * super().bound(multipliers, slack, start) + 1.0
+
+    moments = GroupMoments.from_rows(
+        np.random.default_rng(0).normal(size=(90, 4)) * [3, 2, 1, 1], np.arange(90) % 3
+    )
+    with pytest.raises(RuntimeError, match=r"TooHigh\.bound gave .* above the value"):
+        ExactSolver().solve(Problem(moments, 2, TooHigh()))
+    with pytest.raises(TypeError, match="needs a name"):
+        type("Nameless", (MinMax,), {"findings": {"optimal": "{at_most}"}})

@@ -1,4 +1,4 @@
-"""Count how the house is built: run ``python -m tools.house`` for the table in CONTRIBUTING.md.
+"""Count how the house is built: run ``python -m tools.house`` for a table.
 
 Lines are those of code alone. A branch on a criterion or measure is a comparison with one of their
 names outside of `criteria` and `measures`. Constants are numbers at module level, those in tuples

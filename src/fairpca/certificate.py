@@ -87,6 +87,9 @@ _NOTHING = 10.0
 _SAYS_NOTHING = 1e-9
 """A bound on the spread, relative to the spread, that is not worth a sentence."""
 
+_WRONG = 1e-3
+"""A bound that exceeds a value by more than this, relative to their scale, is no rounding."""
+
 _ROUNDINGS = 10.0
 """How many times what rounding can cause is still rounding."""
 
@@ -415,6 +418,12 @@ def certify(
     value = judged.value
     rounding_of_measures = problem.rounding
     rounding = rounding_of_measures * (affine.loss_unit if goal.minimises_loss else 1.0)
+    size = max(abs(value), goal.scale * (affine.loss_unit if goal.minimises_loss else 1.0))
+    if bound - value > _WRONG * size:
+        raise RuntimeError(
+            f"{type(goal).__name__}.bound gave {bound:.6g}, above the value {value:.6g} that was "
+            "found: one of the two formulas is wrong."
+        )
     gap, violation_bound = max(value - bound, 0.0), 0.0
     if violation_multipliers is not None:
         violation_bound = max(problem.violation_bound(violation_multipliers), 0.0)

@@ -194,6 +194,8 @@ class Criterion(BaseEstimator, ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "findings" in vars(cls):
+            if "name" not in vars(cls):
+                raise TypeError(f"{cls.__name__} has findings of its own, so it needs a name too.")
             FINDINGS[cls.name] = cls.findings
 
     def __init__(self, measure: str = "disparity") -> None:

@@ -393,9 +393,10 @@ def test_rules_no_gain_and_no_difference():
     shares, close = ([12, 8], [9, 7], [11.5, 8.1]), {"reach": 0.006}
     alike, apart = (made_up(*shares, disparity=e, **close).verdict for e in (0.005, 0.05))
     assert alike.kind == "no difference"
-    assert str(alike) == "No significant difference between the groups: use PCA."
+    assert str(alike) == "No group has a significant disparity: use PCA."
     assert apart.kind == "no gain"
-    text = "The groups differ, but fair PCA with 5 components helps none significantly"
+    text = "Some group has a significant disparity, but fair PCA with 5 components helps none "
+    text += "significantly"
     assert str(apart) == f"{text}: use PCA."
     worse = made_up([12, 8], [9, 7], [11.5, 10], **close).verdict
     assert worse.kind == "no gain"

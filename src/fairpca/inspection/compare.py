@@ -156,6 +156,7 @@ class Verdict:
             helps=_named(numbers["helped"]),
             costs=costs or "no group significantly",
             and_costs=f" and costs {costs}" if costs else "",
+            it_costs=f" It costs {costs}." if costs else "",
             perhaps=perhaps,
             largest_disparity=_moves(*numbers["largest_disparity"]),
             total_lost=_moves(*numbers["total_lost"]),
@@ -171,10 +172,11 @@ _TRADE = (
 
 _VERDICTS = {
     "one group": "There is one group only: use PCA.",
-    "no difference": "No significant difference between the groups: use PCA.",
-    "no gain": "The groups differ, but fair PCA with {r} components helps none significantly"
-    "{and_costs}: use PCA.",
-    "unclear": "The rows do not show whether fair PCA with {r} components helps{perhaps}.",
+    "no difference": "No group has a significant disparity: use PCA.",
+    "no gain": "Some group has a significant disparity, but fair PCA with {r} components helps "
+    "none significantly{and_costs}: use PCA.",
+    "unclear": "The rows do not show whether fair PCA with {r} components helps{perhaps}."
+    "{it_costs}",
     "more components": "PCA with {more} components serves every group at least as well as fair PCA "
     f"with {{r}}. If it has to be {{r}}: fair PCA {_TRADE}",
     "gain": f"Use fair PCA: it {_TRADE}",
