@@ -245,10 +245,6 @@ class Criterion(BaseEstimator, ABC):
     def value(self, measures: Array) -> float:
         """What is minimised, or infinity where the condition is violated."""
 
-    def score(self, measures: Array, counted: NDArray[np.bool_]) -> float:
-        """What is to be small on held-out rows, of the groups that are large enough to count."""
-        return self.value(measures[counted])
-
     @property
     def least(self) -> float:
         """No subspace has a smaller value, as no measure is below its floor."""
@@ -699,9 +695,6 @@ class SoftMinMax(Criterion):
             excess = np.log1p(self.prior @ np.expm1(below))
         return float(most + self.heat * excess)
 
-    def score(self, measures: Array, counted: NDArray[np.bool_]) -> float:
-        return float(measures[counted].max())
-
     def weights_of(self, measures: Array) -> Array:
         """The weights that a subspace with these measures has: the slopes of the value; (k,)."""
         if np.isinf(self.heat):
@@ -909,9 +902,6 @@ class Equal(LeastLoss):
     def violation(self, measures: Array) -> float:
         return float(np.ptp(measures)) - self.tolerance
 
-    def score(self, measures: Array, counted: NDArray[np.bool_]) -> float:
-        return float(np.ptp(measures[counted]))
-
     def judge(self, measures: Array, at_most: Array, total_loss: float) -> Judgement:
         spread = float(at_most.max() - measures.min())
         negligible = max(self.problem.negligible_spread, EQUAL * float(np.abs(measures).max()))
@@ -1071,9 +1061,6 @@ class AtMost(LeastLoss):
     def violation(self, measures: Array) -> float:
         return float((measures - self.upper_bounds).max())
 
-    def score(self, measures: Array, counted: NDArray[np.bool_]) -> float:
-        return float((measures - self.upper_bounds)[counted].max())
-
     def judge(self, measures: Array, at_most: Array, total_loss: float) -> Judgement:
         violation = max(self.violation(at_most), 0.0)
         allowed = max(self.problem.negligible_spread, EQUAL * float(np.abs(measures).max()))
@@ -1180,9 +1167,6 @@ class Balanced(Criterion):
 
     def value(self, measures: Array) -> float:
         return float(measures.mean())
-
-    def score(self, measures: Array, counted: NDArray[np.bool_]) -> float:
-        return float(measures[counted].mean())
 
     def judge(self, measures: Array, at_most: Array, total_loss: float) -> Judgement:
         return Judgement(self.value(at_most))
