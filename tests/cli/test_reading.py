@@ -192,7 +192,7 @@ def test_rare_categories_are_pooled_and_their_names_are_not_kept(
     assert not any(name.encode() in kept for name in RARE)
     preparation = load_model("m.fairpca").preparation
     assert preparation.feature_names[4:] == ("job=cook", "job=smith", "job=other (rare)")
-    pooled = [name if name in ("cook", "smith") else "other (rare)" for name in jobs]
+    pooled = [str(name) if name in ("cook", "smith") else "other (rare)" for name in jobs]
     by_hand = StandardScaler().fit(pd.get_dummies(pd.Series(pooled), dtype=float))
     np.testing.assert_allclose(preparation.means[4:], by_hand.mean_[[0, 2, 1]], rtol=1e-12)
     # A category that nobody has seen belongs to the rare ones.
