@@ -35,10 +35,10 @@ _LONG_VECTORS = 2000
 
 
 QUICK_COLUMNS = 32
-"""Up to so many columns a product of different matrices is quicker than one with itself."""
+"""Up to this number of columns a product of different matrices is quicker than one with itself."""
 
 _LANES = 8
-"""Numbers that a processor computes with at once: blocks of so many columns take the least time."""
+"""Numbers that a processor computes with at once: blocks of a multiple take the least time."""
 
 SMALL_PRODUCT = 10**6
 """Multiplications up to which OpenBLAS computes a product of matrices without packing them first,

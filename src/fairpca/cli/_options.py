@@ -163,7 +163,7 @@ class FitOptions:
     )
     time_limit: float | None = option(
         None,
-        "End the exact solver's search after so many seconds, with the best that it has and "
+        "End the exact solver's search after this number of seconds, with the best it has and "
         "what is proven of it; a share as --n-components takes several searches.",
         metavar="SECONDS",
     )
@@ -419,7 +419,7 @@ class TableOptions:
         "Fill in missing and infinite numbers, here and in tables that a model is used on; "
         "missing text becomes the most frequent one. So that no single person's number is "
         "kept, the median is the mean of the --min-rows middle ones, and the most frequent "
-        "number one of so many rows.",
+        "number has to be in as many rows.",
         words=IMPUTATIONS,
     )
     min_rows: int = option(

@@ -32,8 +32,8 @@ _LEAST_TEMPERATURE = 0.02
 """Share of the worst-off group's excess over the mean that the temperature has at least."""
 
 _WHOLE_WEIGHT = 2.0
-"""An excess of so many times `standard_errors` gives the worst-off group the weight that all groups
-have together at none."""
+"""An excess of this multiple of `standard_errors` gives the worst-off group the weight that all
+groups have together at none."""
 
 _NO_EXCESS = 1e-12
 """Such an excess, relative to the scale of the measures, is rounding."""

@@ -472,7 +472,7 @@ class PreparationLearner:
         numbers in the middle.
     min_rows : int, default=1
         Categories with fewer rows become one, whose name alone is kept; and what is filled in
-        is told by at least so many rows.
+        is told by at least this number of rows.
     as_text, as_number : sequence of str, default=()
         Columns that are not checked (`fairpca.tables.column_checks`): those of text with
         numbers or dates that are names of categories, and those of numbers that only seem to
