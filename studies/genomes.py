@@ -1,0 +1,426 @@
+"""Genomes and words: what a fair reduction shows of people who were not in the fit.
+
+Run ``python -m studies.genomes`` to fit everything and rewrite studies/genomes.md and its picture
+(half an hour on two cores); parts by name (``regions``, ``breeds``, ``small``, ``words``) are run
+alone, and ``page`` runs nothing. Data come from packages and are not kept here:
+
+    pip install rdata msprime wordllama wordfreq
+    apt-get install r-cran-adegenet
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.metrics import recall_score, roc_auc_score
+from sklearn.neighbors import KNeighborsClassifier
+
+from fairpca import FairPCA, MinMax, SoftMinMax
+from studies.new_data import _r_file, _words, halves
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.str_]
+
+DATA, TARGET, PICTURE = (
+    Path(__file__).with_name(f"genomes{ending}") for ending in (".json", ".md", ".png")
+)
+
+N_SPLITS = 10
+"""Halves of the rows, drawn by group: one is fitted to, the other judged, for all methods alike."""
+
+REGION_DIMENSIONS = (2, 3, 4, 5, 6, 8, 10, 15)
+WORD_DIMENSIONS = (2, 5, 10, 20)
+
+N_NEIGHBOURS = 5
+"""Neighbours among the rows of the fit, in the reduced space, that recognise a held-out row."""
+
+LDA_COMPONENTS = 50
+"""Ordinary components that the supervised rival, linear discriminant analysis, begins with."""
+
+SMALL = (10, 20, 50)
+"""People of the small population in the fit; as many as a hundred are held out."""
+
+SEEDS = 10
+N_VARIANTS, LEAST_FREQUENCY = 5000, 0.01
+"""Variants of a simulated genome, drawn from those with a minor allele of at least this share."""
+
+TESTED = 2000
+"""Variants that are tested for association with a phenotype that depends on no gene."""
+
+MEDIAN_CHI2 = 0.4549364
+
+
+# --- Methods: from rows and labels to a function that reduces rows ---------------------------------
+
+
+def _pca(X: Array, labels: Labels, r: int, seed: int) -> Any:
+    return PCA(r, svd_solver="covariance_eigh" if X.shape[1] < len(X) else "full").fit(X)
+
+
+def _balanced_sample(X: Array, labels: Labels, r: int, seed: int) -> Any:
+    """PCA of as many rows of each group as the smallest has."""
+    rng = np.random.default_rng(seed)
+    names, counts = np.unique(labels, return_counts=True)
+    some = np.concatenate(
+        [rng.choice(np.flatnonzero(labels == name), counts.min(), replace=False) for name in names]
+    )
+    return _pca(X[some], labels[some], min(r, len(some) - 1), seed)
+
+
+class _Discriminant:
+    """Linear discriminant analysis of ordinary components."""
+
+    def __init__(self, X: Array, labels: Labels, r: int) -> None:
+        self._pca = _pca(X, labels, min(LDA_COMPONENTS, *X.shape), 0)
+        n = min(r, len(np.unique(labels)) - 1)
+        self._lda = LinearDiscriminantAnalysis(n_components=n)
+        self._lda.fit(self._pca.transform(X), labels)
+
+    def transform(self, X: Array) -> Array:
+        return np.asarray(self._lda.transform(self._pca.transform(X)))
+
+
+def _lda(X: Array, labels: Labels, r: int, seed: int) -> Any:
+    return _Discriminant(X, labels, r)
+
+
+def _fair(criterion: Any, *, shuffled: bool = False) -> Callable[..., Any]:
+    def fit(X: Array, labels: Labels, r: int, seed: int) -> Any:
+        if shuffled:
+            labels = np.random.default_rng(seed).permutation(labels)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return FairPCA(r, criterion=criterion).fit(X, sensitive_features=labels)
+
+    return fit
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "PCA": _pca,
+    "balanced PCA": _fair("balanced"),
+    "PCA of a balanced sample": _balanced_sample,
+    "soft": _fair(SoftMinMax()),
+    "soft, share": _fair(SoftMinMax("share_lost")),
+    "minmax": _fair(MinMax()),
+    "minmax, share": _fair(MinMax("share_lost")),
+    "minmax, share, shuffled labels": _fair(MinMax("share_lost"), shuffled=True),
+    "LDA of 50 components": _lda,
+}
+SHORT = ("PCA", "balanced PCA", "soft", "soft, share", "minmax", "minmax, share")
+
+
+# --- Tables ---------------------------------------------------------------------------------------
+
+
+def alleles(name: str) -> tuple[Array, Labels, Labels]:
+    """Counts of alleles with gaps, the group of each individual, and a finer one."""
+    found = _r_file("adegenet", name)
+    table = np.asarray(found.tab, dtype=np.float64)
+    if name == "microbov":
+        breeds = np.asarray(found.other["breed"], dtype=str)
+        return table, breeds, breeds
+    population = np.asarray(found.pop, dtype=int) - 1
+    regions = found.other["popInfo"]["Region"].to_numpy().astype(str)[population]
+    return table, regions, population.astype(str)
+
+
+def filled(X: Array, chosen: NDArray[np.bool_]) -> Array:
+    """Gaps as the mean of the column over the chosen rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a column without a value there
+        means = np.nan_to_num(np.nanmean(X[chosen], axis=0))
+    return np.where(np.isnan(X), means, X)
+
+
+# --- What the other half shows ---------------------------------------------------------------------
+
+
+def share_lost(model: Any, X: Array, labels: Labels, mean: Array) -> float:
+    """The largest share of a group's second moments about the training mean that is lost."""
+    if isinstance(model, _Discriminant):
+        return float("nan")  # it has no inverse
+    left = np.square(X - model.inverse_transform(model.transform(X))).sum(axis=1)
+    whole = np.square(X - mean).sum(axis=1)
+    return max(
+        float(left[labels == name].sum() / whole[labels == name].sum())
+        for name in np.unique(labels)
+    )
+
+
+def recognised(
+    model: Any, train: tuple[Array, Labels], test: tuple[Array, Labels]
+) -> tuple[float, float]:
+    """Balanced accuracy of nearest neighbours in the reduced space, and the worst recall."""
+    neighbours = KNeighborsClassifier(N_NEIGHBOURS)
+    neighbours.fit(model.transform(train[0]), train[1])
+    recalls = recall_score(
+        test[1], neighbours.predict(model.transform(test[0])), average=None, zero_division=0.0
+    )
+    return float(np.mean(recalls)), float(np.min(recalls))
+
+
+def judged_half(
+    table: tuple[Array, Labels, Labels], name: str, r: int, seed: int
+) -> dict[str, float]:
+    """What a method fitted to one half shows of the other."""
+    X, groups, finer = table
+    chosen = halves(groups, seed)
+    X, other = filled(X, chosen), ~chosen
+    model = METHODS[name](X[chosen], groups[chosen], r, seed)
+    accuracy, worst = recognised(model, (X[chosen], groups[chosen]), (X[other], groups[other]))
+    known = np.isin(finer[other], finer[chosen])
+    fine, _ = recognised(model, (X[chosen], finer[chosen]), (X[other][known], finer[other][known]))
+    lost = share_lost(model, X[other], groups[other], X[chosen].mean(axis=0))
+    return {"accuracy": accuracy, "worst": worst, "finer": fine, "lost": lost}
+
+
+def run_table(name: str, dimensions: tuple[int, ...]) -> dict[str, Any]:
+    """All methods, dimensions and splits of one table."""
+    table = alleles(name)
+    cells = [(m, r, seed) for r in dimensions for m in METHODS for seed in range(N_SPLITS)]
+    found = Parallel(-1, verbose=1)(delayed(judged_half)(table, *cell) for cell in cells)
+    return _collected(cells, found)
+
+
+def _collected(cells: list[Any], found: list[dict[str, float]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for (method, r, _), figures in zip(cells, found, strict=True):
+        here = result.setdefault(method, {}).setdefault(str(r), {})
+        for what, value in figures.items():
+            here.setdefault(what, []).append(round(value, 5))
+    return result
+
+
+# --- Small populations in simulated genomes --------------------------------------------------------
+
+
+def _out_of_africa() -> Any:
+    """Four populations; the youngest split, of CHB and JPT, is 9,000 years old.
+
+    Sizes, growth, times and migration are those of table 4 of Jouganous et al. (2017), "Inferring the
+    joint demographic history of multiple populations", doi 10.1534/genetics.117.200493.
+    """
+    msprime = import_module("msprime")
+    history, (africa, split, asia, japan) = msprime.Demography(), (12310, 4103, 1586, 310)
+    history.add_population(name="YRI", initial_size=23721)
+    for name, size, growth, since in (
+        ("CEU", 2512, 0.0016, asia),
+        ("CHB", 1019, 0.0026, asia),
+        ("JPT", 4384, 0.0129, japan),
+    ):
+        history.add_population(
+            name=name,
+            initial_size=size * np.exp(growth * since),
+            growth_rate=growth,
+            initially_active=True,
+        )
+    history.add_population(name="OOA", initial_size=2831)
+    history.add_population(name="all", initial_size=23721)
+    for one, other, rate in (
+        ("YRI", "CEU", 1.14e-5),
+        ("YRI", "CHB", 0.56e-5),
+        ("CEU", "CHB", 4.75e-5),
+        ("CHB", "JPT", 3.3e-5),
+    ):
+        history.set_symmetric_migration_rate([one, other], rate)
+    history.add_population_split(time=japan, derived=["JPT"], ancestral="CHB")
+    history.add_population_split(time=asia, derived=["CEU", "CHB"], ancestral="OOA")
+    history.add_symmetric_migration_rate_change(asia, ["YRI", "OOA"], 16.8e-5)
+    history.add_population_split(time=split, derived=["YRI", "OOA"], ancestral="all")
+    history.add_population_parameters_change(time=africa, population="all", initial_size=11293)
+    return history
+
+
+def _recent_split() -> Any:
+    """Four populations of equal size from a tree; two of them have parted 100 generations ago."""
+    msprime = import_module("msprime")
+    history = msprime.Demography()
+    for name in ("YRI", "CEU", "CHB", "JPT", "east", "north", "all"):
+        history.add_population(name=name, initial_size=10_000)
+    history.add_population_split(time=100, derived=["CHB", "JPT"], ancestral="east")
+    history.add_population_split(time=1000, derived=["CEU", "east"], ancestral="north")
+    history.add_population_split(time=2000, derived=["YRI", "north"], ancestral="all")
+    return history
+
+
+def _stepping_stones() -> Any:
+    """Four populations in a row, of which neighbours exchange people, since 2,000 generations."""
+    msprime = import_module("msprime")
+    history = msprime.Demography()
+    names = ["YRI", "CEU", "CHB", "JPT"]
+    for name in (*names, "all"):
+        history.add_population(name=name, initial_size=5_000)
+    for one, other in zip(names, names[1:], strict=False):
+        history.set_symmetric_migration_rate([one, other], 1e-3)
+    history.add_population_split(time=2000, derived=names, ancestral="all")
+    return history
+
+
+HISTORIES: dict[str, Callable[[], Any]] = {
+    "out of Africa": _out_of_africa,
+    "recent split": _recent_split,
+    "stepping stones": _stepping_stones,
+}
+"""Histories of four populations. The last is the small one, the one before its neighbour."""
+
+FITTED = {"YRI": 60, "CEU": 600, "CHB": 200}
+HELD_OUT = 100
+
+
+def genotypes(history: str, seed: int) -> tuple[Array, Labels]:
+    """Dosages of enough people of each population, and the population of each."""
+    msprime = import_module("msprime")
+    samples = {name: n + HELD_OUT for name, n in {**FITTED, "JPT": max(SMALL)}.items()}
+    trees = msprime.sim_ancestry(
+        samples,
+        demography=HISTORIES[history](),
+        sequence_length=2e7,
+        recombination_rate=1e-8,
+        random_seed=seed + 1,
+    )
+    trees = msprime.sim_mutations(
+        trees, rate=1.4e-8, random_seed=seed + 1, model=msprime.BinaryMutationModel()
+    )
+    rng = np.random.default_rng(seed)
+    kept = []
+    for variant in trees.variants():
+        dosage = variant.genotypes.reshape(-1, 2).sum(axis=1)
+        share = dosage.mean() / 2
+        if min(share, 1 - share) >= LEAST_FREQUENCY:
+            kept.append(dosage.astype(np.int8))
+    some = rng.choice(len(kept), min(N_VARIANTS, len(kept)), replace=False)
+    names = {i: trees.population(i).metadata["name"] for i in range(trees.num_populations)}
+    labels = np.array(
+        [names[trees.node(trees.individual(i).nodes[0]).population] for i in range(len(kept[0]))]
+    )
+    return np.array(kept)[np.sort(some)].T.astype(np.float64), labels
+
+
+def patterson(X: Array, chosen: NDArray[np.bool_]) -> Array:
+    """Dosages over the standard deviation that the allele's frequency implies (Patterson 2006)."""
+    share = (1.0 + X[chosen].sum(axis=0)) / (2.0 + 2.0 * chosen.sum())
+    return (X - 2 * share) / np.sqrt(share * (1 - share))
+
+
+def judged_genomes(history: str, seed: int) -> dict[str, dict[str, dict[str, float]]]:
+    """For each size of the small population and each method: what is seen of it, and inflation."""
+    X, labels = genotypes(history, seed)
+    rng = np.random.default_rng(seed)
+    effects = {name: float(rng.normal()) for name in np.unique(labels)}
+    order = rng.permutation(len(labels))
+    result: dict[str, dict[str, dict[str, float]]] = {}
+    for n_small in SMALL:
+        chosen = np.zeros(len(labels), dtype=bool)
+        for name, n in {**FITTED, "JPT": n_small}.items():
+            chosen[order[labels[order] == name][:n]] = True
+        scaled = patterson(X, chosen)
+        other = ~chosen & np.isin(labels, ["CHB", "JPT"])
+        # As many held-out people of both; they are the last in the order.
+        for name in ("CHB", "JPT"):
+            members = order[labels[order] == name]
+            other[members[:-HELD_OUT]] = False
+        phenotype = np.array([effects[name] for name in labels[chosen]])
+        phenotype = phenotype + rng.normal(size=len(phenotype))
+        fitted, judged = (scaled[chosen], labels[chosen]), (scaled[other], labels[other])
+        here = result.setdefault(str(n_small), {})
+        here["no components"] = {"inflation": _inflation(fitted[0][:, :0], fitted[0], phenotype)}
+        for method, fit in METHODS.items():
+            model = fit(*fitted, 3, seed)
+            here[method] = {
+                "auc": _told_apart(model, fitted, judged),
+                "inflation": _inflation(model.transform(fitted[0]), fitted[0], phenotype),
+            }
+    return result
+
+
+def _told_apart(model: Any, train: tuple[Array, Labels], test: tuple[Array, Labels]) -> float:
+    """AUC of the small population against its neighbour, by a discriminant of the reduced rows."""
+    pair = np.isin(train[1], ["CHB", "JPT"])
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto", priors=[0.5, 0.5])
+    lda.fit(model.transform(train[0][pair]), train[1][pair] == "JPT")
+    return float(roc_auc_score(test[1] == "JPT", lda.decision_function(model.transform(test[0]))))
+
+
+def _inflation(covariates: Array, variants: Array, phenotype: Array) -> float:
+    """Median of the association tests' chi-squares over that without any association."""
+    design = np.column_stack([np.ones(len(phenotype)), covariates])
+    basis = np.linalg.qr(design)[0]
+
+    def residual(values: Array) -> Array:
+        left: Array = values - basis @ (basis.T @ values)
+        return left
+
+    y, g = residual(phenotype), residual(variants[:, :TESTED])
+    squares = np.square(g).sum(axis=0)
+    some = squares > 1e-9 * np.square(variants[:, :TESTED]).sum(axis=0)
+    r2 = np.square(g.T @ y)[some] / (squares[some] * float(y @ y))
+    degrees = len(y) - design.shape[1] - 1
+    return float(np.median(degrees * r2 / (1 - r2)) / MEDIAN_CHI2)
+
+
+def run_small() -> dict[str, Any]:
+    """All histories and seeds."""
+    cells = [(history, seed) for history in HISTORIES for seed in range(SEEDS)]
+    found = Parallel(-1, verbose=1)(delayed(judged_genomes)(*cell) for cell in cells)
+    result: dict[str, Any] = {}
+    for (history, _), sizes in zip(cells, found, strict=True):
+        for n_small, methods in sizes.items():
+            for method, figures in methods.items():
+                here = result.setdefault(history, {}).setdefault(n_small, {})
+                for what, value in figures.items():
+                    here.setdefault(method, {}).setdefault(what, []).append(round(value, 4))
+    return result
+
+
+# --- Words by language ----------------------------------------------------------------------------
+
+
+def judged_words(table: tuple[Array, Labels], name: str, r: int, seed: int) -> dict[str, float]:
+    """The worst language's share lost, and of how many neighbours the language is the same."""
+    X, labels = table
+    chosen = halves(labels, seed)
+    model = METHODS[name](X[chosen], labels[chosen], r, seed)
+    accuracy, worst = recognised(model, (X[chosen], labels[chosen]), (X[~chosen], labels[~chosen]))
+    lost = share_lost(model, X[~chosen], labels[~chosen], X[chosen].mean(axis=0))
+    return {"accuracy": accuracy, "worst": worst, "lost": lost}
+
+
+def run_words() -> dict[str, Any]:
+    """All methods, dimensions and splits of the words."""
+    rows, labels = _words()
+    table = np.asarray(rows), np.asarray(labels, dtype=str)
+    cells = [(m, r, s) for r in WORD_DIMENSIONS for m in METHODS for s in range(N_SPLITS)]
+    found = Parallel(-1, verbose=1)(delayed(judged_words)(table, *cell) for cell in cells)
+    return _collected(cells, found)
+
+
+PARTS: dict[str, Callable[[], dict[str, Any]]] = {
+    "regions": lambda: run_table("eHGDP", REGION_DIMENSIONS),
+    "breeds": lambda: run_table("microbov", REGION_DIMENSIONS),
+    "small": run_small,
+    "words": run_words,
+}
+
+
+def main() -> None:
+    """Run the parts named, or all, and write what they found."""
+    data = json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {}
+    for part in sys.argv[1:] or PARTS:
+        if part != "page":
+            data[part] = PARTS[part]()
+            DATA.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
