@@ -15,6 +15,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ TESTED = 2000
 MEDIAN_CHI2 = 0.4549364
 
 
-# --- Methods: from rows and labels to a function that reduces rows ---------------------------------
+# --- Methods: from rows and labels to a function that reduces rows --------------------
 
 
 def _pca(X: Array, labels: Labels, r: int, seed: int) -> Any:
@@ -120,7 +121,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 SHORT = ("PCA", "balanced PCA", "soft", "soft, share", "minmax", "minmax, share")
 
 
-# --- Tables ---------------------------------------------------------------------------------------
+# --- Tables ---------------------------------------------------------------------------
 
 
 def alleles(name: str) -> tuple[Array, Labels, Labels]:
@@ -143,7 +144,7 @@ def filled(X: Array, chosen: NDArray[np.bool_]) -> Array:
     return np.where(np.isnan(X), means, X)
 
 
-# --- What the other half shows ---------------------------------------------------------------------
+# --- What the other half shows --------------------------------------------------------
 
 
 def share_lost(model: Any, X: Array, labels: Labels, mean: Array) -> float:
@@ -202,14 +203,14 @@ def _collected(cells: list[Any], found: list[dict[str, float]]) -> dict[str, Any
     return result
 
 
-# --- Small populations in simulated genomes --------------------------------------------------------
+# --- Small populations in simulated genomes -------------------------------------------
 
 
 def _out_of_africa() -> Any:
     """Four populations; the youngest split, of CHB and JPT, is 9,000 years old.
 
-    Sizes, growth, times and migration are those of table 4 of Jouganous et al. (2017), "Inferring the
-    joint demographic history of multiple populations", doi 10.1534/genetics.117.200493.
+    Sizes, growth, times and migration are those of table 4 of Jouganous et al. (2017), "Inferring
+    the joint demographic history of multiple populations", doi 10.1534/genetics.117.200493.
     """
     msprime = import_module("msprime")
     history, (africa, split, asia, japan) = msprime.Demography(), (12310, 4103, 1586, 310)
@@ -261,7 +262,7 @@ def _stepping_stones() -> Any:
     names = ["YRI", "CEU", "CHB", "JPT"]
     for name in (*names, "all"):
         history.add_population(name=name, initial_size=5_000)
-    for one, other in zip(names, names[1:], strict=False):
+    for one, other in pairwise(names):
         history.set_symmetric_migration_rate([one, other], 1e-3)
     history.add_population_split(time=2000, derived=names, ancestral="all")
     return history
@@ -310,7 +311,8 @@ def genotypes(history: str, seed: int) -> tuple[Array, Labels]:
 def patterson(X: Array, chosen: NDArray[np.bool_]) -> Array:
     """Dosages over the standard deviation that the allele's frequency implies (Patterson 2006)."""
     share = (1.0 + X[chosen].sum(axis=0)) / (2.0 + 2.0 * chosen.sum())
-    return (X - 2 * share) / np.sqrt(share * (1 - share))
+    scaled: Array = (X - 2 * share) / np.sqrt(share * (1 - share))
+    return scaled
 
 
 def judged_genomes(history: str, seed: int) -> dict[str, dict[str, dict[str, float]]]:
@@ -383,7 +385,7 @@ def run_small() -> dict[str, Any]:
     return result
 
 
-# --- Words by language ----------------------------------------------------------------------------
+# --- Words by language ----------------------------------------------------------------
 
 
 def judged_words(table: tuple[Array, Labels], name: str, r: int, seed: int) -> dict[str, float]:
