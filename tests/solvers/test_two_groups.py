@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.optimize import brentq
 
-from fairpca import ExactSolver
+from fairpca import ExactSolver, FairPCA
 from fairpca._linalg.dense import Geodesic
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
@@ -121,3 +122,18 @@ def test_few_eigenproblems_are_needed():
         ExactSolver().solve(random_problem(rng, "general", 2, 20, 5)).n_eigen for _ in range(50)
     ]
     assert np.median(counts) <= 12
+
+
+@pytest.mark.parametrize("criterion", ["minmax", "soft"])
+def test_weights_are_known_to_rounding(criterion):
+    """Values are flat at the optimum: that they agree to rounding says nothing of the weights."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(80, 5)) @ rng.normal(size=(5, 5))
+        groups = rng.integers(2, size=80)
+        X[groups == 1] = X[groups == 1] @ np.linalg.qr(rng.normal(size=(5, 5)))[0]
+        order = rng.permutation(80)
+        fair = FairPCA(2, criterion=criterion).fit(X, sensitive_features=groups)
+        again = FairPCA(2, criterion=criterion).fit(X[order], sensitive_features=groups[order])
+        weights = fair.certificate_.multipliers
+        assert_allclose(again.certificate_.multipliers, weights, rtol=0, atol=1e-12)

@@ -38,6 +38,9 @@ _SLOPE_TOLERANCE = 1e-14
 _TO_ROUNDING: dict[str, Any] = {"xtol": 1e-16, "rtol": 1e-15, "maxiter": 200}
 """Brent's method, as exact as it can be; bisection alone would take 53 steps."""
 
+_PAYS = 0.1
+"""A step pays that leaves no more than this of the slope's error."""
+
 _CHECKED_STEPS = 4
 """So many steps have to halve the bracket, or a halving follows."""
 
@@ -118,15 +121,18 @@ def _find_root(problem: Problem, space: WholeSpace, forms: Forms) -> TwoGroupRes
     brackets = (ends for ends in pairwise(forms.seen) if ends[0].slope > target >= ends[1].slope)
     ends = (middle, forms.seen[-1]) if middle.slope > 0 else (forms.seen[0], middle)
     low, high = next(brackets, ends)
-    tried, last_width = [low, high], 2.0
+    tried, last_width, last_error = [low, high], 2.0, np.inf
     scale = max(forms.scale, soft)
     small = _SLOPE_TOLERANCE * scale
     for step in range(_MAX_STEPS):
         best = min((low, high), key=lambda point: abs(point.slope - target))
+        error = abs(best.slope - target)
         crossing, room = _tangents(low, high, target)
-        is_kink = high.w - low.w <= 4 * EPS or room <= VALUE_ROUNDING * scale
-        if abs(best.slope - target) <= small or is_kink:
+        # Values settle before weights do: where no value can be gained, steps go on while they pay.
+        is_kink = room <= VALUE_ROUNDING * scale and error > _PAYS * last_error
+        if error <= small or is_kink or high.w - low.w <= 4 * EPS:
             break
+        last_error = error
         other = next(point for point in reversed(tried) if point is not best)
         w = _next_weight(low, high, best, other, target, crossing)
         if step % _CHECKED_STEPS == _CHECKED_STEPS - 1:
@@ -139,6 +145,8 @@ def _find_root(problem: Problem, space: WholeSpace, forms: Forms) -> TwoGroupRes
         n_eigen += 1
         low, high = (point, high) if point.slope > target else (low, point)
     basis, top = best.basis, max((low, high), key=lambda point: point.dual - target * point.w)
+    if top.dual - best.dual - target * (top.w - best.w) <= VALUE_ROUNDING * scale:
+        top = best
     if abs(best.slope - target) > small:
         basis = _cross(forms, low.basis, high.basis, target + _cost(top.w, share, soft)[1])
     return TwoGroupResult(basis, size * np.array([top.w, 1.0 - top.w]), n_eigen)
