@@ -56,19 +56,25 @@ def by_hand(X, groups, r, weights=None):
     return variance, losses
 
 
-def own_by_hand(X, groups, r, in_sample_part):
-    """What groups lose with their own PCA, about the mean of all training rows; (J, k)."""
+def own_by_hand(X, groups, r, power):
+    """What groups lose with their own PCA, about the mean of all training rows; (J, k).
+
+    They keep the geometric mean of what they keep in the sample and held out.
+    """
     folds, labels = row_folds(X), sorted(set(groups))
-    own = np.zeros((2, 5, len(labels)))
+    kept, variance = np.zeros((2, 5, len(labels))), np.zeros((5, len(labels)))
     for fold in range(5):
         test = folds == fold
         for part, train in enumerate((np.full(len(X), True), ~test)):
             mean = X[train].mean(axis=0)
             for i, label in enumerate(labels):
-                axes = np.linalg.svd(X[train & (groups == label)] - mean)[2][r:]
+                axes = np.linalg.svd(X[train & (groups == label)] - mean)[2][:r]
                 rows = X[test & (groups == label)] - mean
-                own[part, fold, i] = np.square(rows @ axes.T).sum()
-    return in_sample_part * own[0] + (1 - in_sample_part) * own[1]
+                kept[part, fold, i] = np.square(rows @ axes.T).sum()
+                variance[fold, i] = np.square(rows).sum()
+    in_sample, held_out = kept.sum(axis=1)
+    shares = (kept[0] / in_sample + kept[1] / held_out) / 2
+    return variance - in_sample**power * held_out ** (1 - power) * shares
 
 
 def assert_intervals(found, sums, variance, limits=(-np.inf, np.inf)):

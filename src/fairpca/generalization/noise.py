@@ -1,9 +1,9 @@
 """Sampling noise: how well the rows know the groups' disparities, and baselines with less bias.
 
 A group's own PCA fits its rows too well, so its disparity is too large in expectation, the more so
-the fewer its rows. On held-out rows the own PCA does too badly, being found with fewer rows; a
-weighted mean of both is nearly without bias. How much a measure varies from sample to sample is
-seen from folds, and follows from the covariances where the rows are normal.
+the fewer its rows. On held-out rows the own PCA does too badly, being found with fewer rows. The
+geometric mean of what it keeps of both is nearly without bias. How much a measure varies from
+sample to sample is seen from folds, and follows from the covariances where the rows are normal.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fairpca.solution import Solution
 
 _ENOUGH = 5
 """Rows for each column from which the bias falls as one over the number of rows, so that the biases
-of n rows in sample and of 4/5 n rows held out cancel with weights of 5/9 and 4/9 (there are five
+of n rows in sample and of 4/5 n rows held out cancel with powers of 5/9 and 4/9 (there are five
 folds, unless some of them are held out already)."""
 
 _LEAST_TEMPERATURE = 0.02
@@ -100,7 +100,7 @@ class SamplingNoise:
             pca = problem.group_losses(problem.pca_basis)
             return cls(problem, None, in_sample, unit * np.sqrt(normal), pca)
         measured = problem.criterion.measured
-        own_held_out, pca_losses = np.zeros(problem.n_groups), np.zeros(problem.n_groups)
+        own_kept, pca_losses = np.zeros(problem.n_groups), np.zeros(problem.n_groups)
         per_fold, shares = [], []
         for fold in folds.numbers:
             training = folds.training(fold)
@@ -108,7 +108,7 @@ class SamplingNoise:
             traces = folds.traces(fold, centers)
             own = folds.own_kept(fold, training, centers)
             pca = folds.pca_kept(fold, training, centers)
-            own_held_out += traces - own
+            own_kept += own
             pca_losses += traces - pca
             judged = -pca if _is_kept(measured) else traces - pca
             per_fold.append(own - pca if measured.baseline == "own" else judged)
@@ -122,8 +122,8 @@ class SamplingNoise:
         # Few folds know a variance badly: all groups' together, by the number of rows, better.
         pooled = float((n * variances)[folded].mean()) / n if folded.any() else np.zeros(len(n))
         variances = np.maximum.reduce([variances, np.where(folded, pooled, 0.0), normal])
-        part = in_sample_part(moments, n_folds)
-        own_losses = part * in_sample + (1.0 - part) * np.maximum(own_held_out, in_sample)
+        gains = debiased_gains(moments, n_folds, problem.own_gains, own_kept)
+        own_losses = np.maximum(problem.traces - gains, in_sample)
         return cls(problem, folds, own_losses, unit * np.sqrt(variances), pca_losses)
 
     def debiased(self) -> Problem:
@@ -172,13 +172,17 @@ class SamplingNoise:
         return HeldOut(self.pca_losses, losses, self.own_losses)
 
 
-def in_sample_part(moments: GroupMoments, n_folds: int) -> Array:
-    """The weight of what groups lose in sample with their own PCA, beside held out; (k,).
+def debiased_gains(moments: GroupMoments, n_folds: int, in_sample: Array, held_out: Array) -> Array:
+    """What groups keep with their own PCA of new rows, nearly without bias; (k,).
 
-    The weighted mean is nearly without bias.
+    The geometric mean of what it keeps in sample (too much) and on held-out rows (too little).
+    With d columns, n rows and one axis of variance v among many of variance 1, both are off by the
+    same factor, 1 + d / (n v); the arithmetic mean is right only where this is near 1.
     """
     many = moments.effective_count >= _ENOUGH * moments.n_features
-    return np.where(many, n_folds / (2 * n_folds - 1), 0.5)
+    power = np.where(many, n_folds / (2 * n_folds - 1), 0.5)
+    gains: Array = np.maximum(in_sample, 0.0) ** power * np.maximum(held_out, 0.0) ** (1.0 - power)
+    return gains
 
 
 def _normal_variances(problem: Problem, unit: float) -> Array:

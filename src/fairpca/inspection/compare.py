@@ -18,7 +18,7 @@ from fairpca.criteria import Balanced, Criterion, MinMax, as_criterion
 from fairpca.data import GroupedData, check_moments, prepare_data
 from fairpca.folds import N_FOLDS
 from fairpca.generalization.cross_fit import FoldProblems, known_basis
-from fairpca.generalization.noise import SamplingNoise, estimates_noise, in_sample_part
+from fairpca.generalization.noise import SamplingNoise, debiased_gains, estimates_noise
 from fairpca.groups import GROUPINGS
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
@@ -689,9 +689,8 @@ class HeldOutSums:
             )
         if not folds.numbers:
             raise ValueError("There are too few different rows to hold some of them out.")
-        variance, losses, own = [], [], []
+        variance, losses, in_sample, held_out = [], [], [], []
         center = folds.centers(problem)
-        part = in_sample_part(problem.moments, len(folds.numbers))
         for fold in folds.numbers:
             training, others = folds.training(fold), folds.training_cells(fold)
             centers = folds.centers(training)
@@ -701,12 +700,17 @@ class HeldOutSums:
             ]
             variance.append(traces)
             losses.append([traces - folds.kept(fold, basis, centers) for basis in bases])
-            held_out = traces - folds.own_kept(fold, training, centers)
-            in_sample = folds.traces(fold, center) - folds.own_kept(fold, problem, center)
-            own.append(part * in_sample + (1.0 - part) * held_out)
+            in_sample.append(folds.own_kept(fold, problem, center))
+            held_out.append(folds.own_kept(fold, training, centers))
+        kept = np.array([in_sample, held_out])
+        total = kept.sum(axis=1)
+        gains = debiased_gains(problem.moments, len(folds.numbers), *total)
+        # Each fold has its share of the gains: the mean of its shares of both sums.
+        shares = (kept / np.where(total > 0.0, total, 1.0)[:, None]).mean(axis=0)
+        own = np.array(variance) - gains * shares
         rows = np.minimum(problem.moments.effective_count, problem.moments.count)
         found = np.maximum(np.array(losses).swapaxes(0, 1), 0.0)
-        return cls(np.array(variance), found, np.array(own), problem.weights, rows)
+        return cls(np.array(variance), found, own, problem.weights, rows)
 
     @property
     def total_lost(self) -> Array:
