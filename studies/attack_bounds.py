@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca import Certificate, ExactSolver, GroupMoments, MinMax, Problem
-from fairpca._linalg.sdp import import_cvxpy, run_program
+from fairpca.solvers.relaxation import import_cvxpy, run_program
 from studies.subspace_attack import attack, largest_measures, random_bases
 
 Array = NDArray[np.float64]

@@ -17,7 +17,7 @@ from joblib import Parallel, delayed  # comes with scikit-learn
 from numpy.typing import NDArray
 
 from fairpca import ExactSolver, Problem
-from fairpca.solvers._exact import space
+from fairpca.solvers import _space as space
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 

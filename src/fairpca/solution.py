@@ -1,10 +1,15 @@
 """Solution: what a solver returns."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from fairpca._linalg.types import Array
 from fairpca.certificate import Certificate
+
+Progress = Callable[..., bool]
+"""Called after each step of a solver, by name with what it has to say of it, such as the best
+`bound` and `value` so far; returns whether to stop."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -26,8 +26,8 @@ from fairpca import (
 )
 from fairpca.datasets import load_adult, load_credit
 from fairpca.report import report
-from fairpca.solvers._exact import space
-from fairpca.solvers._exact.space import search_space
+from fairpca.solvers import _space as space
+from fairpca.solvers._space import search_space
 from fairpca.solvers.front_sweep import _come_back, _Spread
 from said import piped
 

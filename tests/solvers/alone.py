@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from fairpca.criteria import AtMost, Equal, MinMax, _LargestExcess, _MinMaxWithinBudget, _Spread
-from fairpca.solvers._exact.dual import mu_unit
+from fairpca.solvers._dual import mu_unit
 
 
 def _at(criterion, weights):

@@ -5,9 +5,9 @@ import pytest
 
 from fairpca._linalg.backends import NUMPY
 from fairpca.criteria import project_on_simplex
-from fairpca.solvers._exact.dual import maximise_dual, smoothed_sum
-from fairpca.solvers._exact.local import _all_seen, _SubspaceDescent, is_isolated, refine
-from fairpca.solvers._exact.space import Forms
+from fairpca.solvers._dual import maximise_dual, smoothed_sum
+from fairpca.solvers._local import _all_seen, _SubspaceDescent, is_isolated, refine
+from fairpca.solvers._space import Forms
 
 from alone import at_most, domain, equal, excess, minmax, spread, within_budget
 from problems import problem_of, random_basis, random_problem

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from fairpca import AtMost
-from fairpca.solvers._exact.dual import smoothed_sum
-from fairpca.solvers._exact.space import Forms
-from fairpca.solvers._exact.two_groups import _evaluate
+from fairpca.solvers._dual import smoothed_sum
+from fairpca.solvers._space import Forms
+from fairpca.solvers._two_groups import _evaluate
 
 from measured import (
     constants_and_units,
@@ -48,7 +48,7 @@ def test_the_code_points_to_sections_that_exist_and_the_page_to_modules():
                 named.update(range(int(first), int(last or first) + 1))
     assert named == set(sections()) - {1}
     for module in re.findall(r"`(\w+\.py)`", PAGE):
-        places = (package / "solvers" / "_exact" / module, package / module)
+        places = (package / "solvers" / module, package / module)
         assert any(place.exists() for place in places)
 
 

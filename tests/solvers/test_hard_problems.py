@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairpca import Equal, ExactSolver
-from fairpca.solvers._exact import space
+from fairpca.solvers import _space as space
 from studies import hard_problems
 
 from problems import padded_problem, planted_problem, problem_of, random_matrices

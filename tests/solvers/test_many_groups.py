@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fairpca import ExactSolver
-from fairpca.solvers._exact.dual import maximise_dual
-from fairpca.solvers._exact.space import Forms
+from fairpca.solvers._dual import maximise_dual
+from fairpca.solvers._space import Forms
 
 from alone import domain, equal, minmax, spread
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem

@@ -15,10 +15,10 @@ from sklearn.preprocessing import StandardScaler
 from fairpca import FairPCA, GroupMoments, Problem
 from fairpca.datasets import load_adult, load_credit
 from fairpca.solvers import MultiplicativeWeights, SDPRelaxation
-from fairpca.solvers._exact.dual import maximise_dual
-from fairpca.solvers._exact.space import Forms
-from fairpca.solvers._rounding import project_on_fantope, round_relaxed
+from fairpca.solvers._dual import maximise_dual
+from fairpca.solvers._space import Forms
 from fairpca.solvers.exact import best_multipliers
+from fairpca.solvers.relaxation import project_on_fantope, round_relaxed
 from studies import exact_cases
 
 from alone import domain, minmax

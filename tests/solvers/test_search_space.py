@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairpca import ExactSolver
-from fairpca.solvers._exact import space
+from fairpca.solvers import _space as space
 from fairpca.solvers.exact import best_multipliers
 
 from problems import problem_of, random_matrices

@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike
 
 from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.dense import fix_signs, leading_eigenpairs
-from fairpca._linalg.sdp import BACKENDS, choose_backend, failure, import_cvxpy, run_program
 from fairpca._linalg.types import Array
 from fairpca.base import LinearReduction, principal_axes
 from fairpca.data import warn_of_no_groups
@@ -29,6 +28,7 @@ from fairpca.generalization.cautions import warn_of_groups
 from fairpca.groups import Codes
 from fairpca.kernel import KernelReduction, check_memory
 from fairpca.moments import GroupMoments
+from fairpca.solvers.relaxation import BACKENDS, choose_backend, failure, import_cvxpy, run_program
 from fairpca.validation import check_choice, check_number, check_whole_number
 
 # Subspaces in which groups look alike, and how much they still differ in a projection.

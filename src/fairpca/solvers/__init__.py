@@ -5,18 +5,14 @@ from functools import partial
 from typing import Any, Protocol
 
 from fairpca.problem import Problem
-from fairpca.solution import Solution
-from fairpca.solvers._iterating import Progress
-from fairpca.solvers.epsilon import EpsilonConstraint
+from fairpca.solution import Progress, Solution
+from fairpca.solvers.constrained import EpsilonConstraint, Lagrangian
 from fairpca.solvers.exact import ExactSolver
-from fairpca.solvers.frank_wolfe import NashWelfare
 from fairpca.solvers.front_sweep import check_sweep, end_of_front, sweep
-from fairpca.solvers.lagrangian import Lagrangian
-from fairpca.solvers.mw import MultiplicativeWeights
 from fairpca.solvers.nested import Nested, NestedStep, check_nested
 from fairpca.solvers.pareto import ParetoDescent, pareto_starts
 from fairpca.solvers.pelegrina import PelegrinaFPCA
-from fairpca.solvers.sdp import SDPRelaxation
+from fairpca.solvers.relaxation import MultiplicativeWeights, NashWelfare, SDPRelaxation
 
 
 class Solver(Protocol):

@@ -8,7 +8,6 @@ from fairpca.certificate import certify
 from fairpca.criteria import Equal
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers._rounding import round_relaxed
 from fairpca.solvers.exact import best_multipliers, certified_solution
 
 
@@ -39,16 +38,3 @@ def conclude(
     n_eigen = problem.n_groups + n_iter if n_eigen is None else n_eigen
     about = {"solver": solver.name, "n_iter": n_iter, "n_eigen": n_eigen, "message": message}
     return certified_solution(problem, basis, certificate, retention, history=history, **about)
-
-
-def conclude_relaxed(
-    solver: Any, problem: Problem, relaxed: Array, *, offsets: Array | None = None, **about: Any
-) -> Solution:
-    """The solution that a relaxed projector is, rounded as the solver's attributes say.
-
-    See `round_relaxed` for the offsets, and `conclude` for the rest.
-    """
-    basis, retention = round_relaxed(
-        problem, relaxed, solver.rounding, extra_dimensions=solver.extra_dimensions, offsets=offsets
-    )
-    return conclude(solver, problem, basis, retention, relaxed=relaxed, **about)

@@ -1,9 +1,9 @@
 """The exact solver: global optimum for two groups, and a certificate for any number.
 
 `solve_near` is the whole run, from top to bottom: which searches are made, in which order, and why.
-docs/exact_solver.md, sections 11 and 13. What it calls is below it, and in `_exact`: the spaces in
-which searches take place, the search for the best weights of the dual, local searches for a
-subspace, and the root-find for two groups.
+docs/exact_solver.md, sections 11 and 13. What it calls is below it, and in the files beside it
+whose names begin with an underscore: the spaces in which searches take place, the search for the
+best weights of the dual, local searches for a subspace, and the root-find for two groups.
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ from fairpca.criteria import (
     MinMax,
 )
 from fairpca.problem import Problem
-from fairpca.solution import Solution
-from fairpca.solvers._exact.dual import SUM_ROUNDING, DualResult, solve_dual
-from fairpca.solvers._exact.local import LocalResult, MultiStart, is_isolated, refine, refine_in
-from fairpca.solvers._exact.space import Effort, Forms, WholeSpace, is_expensive, search_space
-from fairpca.solvers._exact.two_groups import has_root, solve_two_groups
-from fairpca.solvers._iterating import Progress
+from fairpca.solution import Progress, Solution
+from fairpca.solvers._dual import SUM_ROUNDING, DualResult, solve_dual
+from fairpca.solvers._local import LocalResult, MultiStart, is_isolated, refine, refine_in
+from fairpca.solvers._space import Effort, Forms, WholeSpace, is_expensive, search_space
+from fairpca.solvers._two_groups import has_root, solve_two_groups
 from fairpca.validation import check_number, check_seed, check_whole_number
 
 MOST_STARTS = 40

@@ -20,8 +20,8 @@ from fairpca.certificate import certify
 from fairpca.criteria import AtMost, Criterion, Equal, LeastLoss, MinMax, as_criterion
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers._exact.local import refine_in
-from fairpca.solvers._exact.space import Effort, WholeSpace, search_space
+from fairpca.solvers._local import refine_in
+from fairpca.solvers._space import Effort, WholeSpace, search_space
 from fairpca.solvers.exact import MOST_STARTS, small_enough, solve_near, with_minmax
 from fairpca.validation import Progress, check_number, check_whole_number
 

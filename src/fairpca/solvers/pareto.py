@@ -23,8 +23,7 @@ from fairpca.objectives import (
     SeparateObjectives,
 )
 from fairpca.problem import Problem
-from fairpca.solution import Solution
-from fairpca.solvers._iterating import Progress
+from fairpca.solution import Progress, Solution
 from fairpca.solvers.conclude import conclude
 from fairpca.validation import check_choice, check_seed
 

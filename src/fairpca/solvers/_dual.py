@@ -20,7 +20,7 @@ from scipy.special import expit, xlogy
 
 from fairpca._linalg.types import Array
 from fairpca.criteria import WARM_MU, Criterion, Domain
-from fairpca.solvers._exact.space import EXPENSIVE, Effort, Forms, Spectrum, WholeSpace
+from fairpca.solvers._space import EXPENSIVE, Effort, Forms, Spectrum, WholeSpace
 
 _EMPTY = 1e-30
 """Occupations up to this are none: their share of a derivative is far below rounding."""

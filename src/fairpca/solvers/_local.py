@@ -20,8 +20,8 @@ from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
 from fairpca.criteria import Criterion
 from fairpca.problem import Problem
-from fairpca.solvers._exact.dual import ARMIJO, SHORTEST_STEP, VALUE_ROUNDING, DualResult
-from fairpca.solvers._exact.space import Effort, Forms, WholeSpace, is_expensive
+from fairpca.solvers._dual import ARMIJO, SHORTEST_STEP, VALUE_ROUNDING, DualResult
+from fairpca.solvers._space import Effort, Forms, WholeSpace, is_expensive
 
 _MAX_STEPS = 150
 """The most steps of a search: those that converge take 10 to 50."""

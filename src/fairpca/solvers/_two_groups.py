@@ -26,8 +26,8 @@ from fairpca._linalg.types import Array
 from fairpca.criteria import SoftMinMax
 from fairpca.measures import EPS
 from fairpca.problem import Problem
-from fairpca.solvers._exact.dual import VALUE_ROUNDING
-from fairpca.solvers._exact.space import Forms, WholeSpace
+from fairpca.solvers._dual import VALUE_ROUNDING
+from fairpca.solvers._space import Forms, WholeSpace
 
 _MAX_STEPS = 100
 """The most eigenproblems: 8 to 12 are usual, and halving alone takes 50."""

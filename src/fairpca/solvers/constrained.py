@@ -1,4 +1,4 @@
-"""The constrained form: least total loss with every group's disparity below a given number."""
+"""The two relaxations that Kamani et al. argue against: bounded and weighted disparities."""
 
 import warnings
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from fairpca._linalg.types import Array
 from fairpca.criteria import AtMost
 from fairpca.exceptions import FairnessWarning
+from fairpca.groups import per_group
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers.conclude import conclude
@@ -66,7 +66,11 @@ class EpsilonConstraint:
 
     def solve(self, problem: Problem) -> Solution:
         """Find the subspace, bound its loss and certify it."""
-        goal = AtMost(self._bounds(problem), problem.goal.measure)
+        epsilon = self.epsilon
+        if epsilon is None:
+            mean = float(problem.disparities(problem.pca_basis).mean())
+            epsilon = np.full(problem.n_groups, max(mean, 0.0))
+        goal = AtMost(epsilon, problem.goal.measure)
         bounded = problem.with_criterion(goal)
         found = ExactSolver(self.n_starts, self.random_state).solve(bounded)
         certificate = found.certificate
@@ -86,9 +90,51 @@ class EpsilonConstraint:
             gap=certificate.gap if met else None,
         )
 
-    def _bounds(self, problem: Problem) -> Any:
-        if self.epsilon is not None:
-            return self.epsilon
-        mean = float(problem.disparities(problem.pca_basis).mean())
-        bounds: Array = np.full(problem.n_groups, max(mean, 0.0))
-        return bounds
+
+@dataclass(frozen=True)
+class Lagrangian:
+    """Minimise ``L(U) + sum_i multipliers_i * E_i(U)``: ordinary PCA with groups weighted anew.
+
+    One of the two relaxations that Kamani et al. argue against (their section 4.1): the right
+    multipliers are as hard to find as the solution. With any given ones the minimum is the global
+    one, of a problem that need not be the one meant.
+
+    Parameters
+    ----------
+    multipliers : float, mapping or array-like of shape (k,), default=None
+        Non-negative weights of the groups' disparities: one number for all, or one for each, by
+        label or in the order of the sorted labels. None is 1 for every group, so that each counts
+        as much as the total loss.
+
+    See Also
+    --------
+    fairpca.solvers.EpsilonConstraint : The constrained form.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import FairPCA
+    >>> from fairpca.solvers import Lagrangian
+    >>> X = np.random.default_rng(0).normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1]
+    >>> X[:100] = X[:100, ::-1]
+    >>> groups = ["a"] * 100 + ["b"] * 200
+    >>> fair = FairPCA(2, solver=Lagrangian({"a": 5.0, "b": 0.0})).fit(X, sensitive_features=groups)
+    >>> bool(fair.group_table_.disparity[0] < fair.group_table_.pca_disparity[0])
+    True
+    """
+
+    multipliers: Any = None
+
+    name = "lagrangian"
+
+    def solve(self, problem: Problem) -> Solution:
+        """Solve the weighted PCA and certify the result."""
+        given = np.ones(problem.n_groups)
+        if self.multipliers is not None:
+            given = per_group(problem.moments.labels, "multipliers", self.multipliers)
+        if not np.isfinite(given).all():
+            raise ValueError(f"multipliers must be finite, got {self.multipliers!r}.")
+        basis = problem.weighted_basis(problem.weights + given)
+        value = problem.total_loss(basis) + float(given @ problem.disparities(basis))
+        found: dict[str, Any] = {"multipliers": given, "objective": value}
+        return conclude(self, problem, basis, message="one weighted PCA", n_iter=1, **found)
