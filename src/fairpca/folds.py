@@ -2,11 +2,11 @@
 
 A row's fold is a hash of its values, each divided by the largest of the row and rounded to 20 bits.
 So neither rounding errors nor the unit of the table move a row to another fold, and neither does
-the order of the rows. (The order of the columns does: rows of zeros and ones could not be told
-apart without it.) A row with a single value other than zero has no other to be divided by: it is
-divided by a power of two, and only units that differ by such a factor leave it in its fold. Rows
-that are the same are in one fold: a row that is there twice is as good as one of twice the weight,
-and never judged by its copy.
+the order of the rows. (The order of the columns does: one-hot rows, rankings and rows with the same
+quantiles hold the same values, and could not be told apart without it.) A row with a single value
+other than zero has no other to be divided by: it is divided by a power of two, and only units that
+differ by such a factor leave it in its fold. Rows that are the same are in one fold: a row that is
+there twice is as good as one of twice the weight, and never judged by its copy.
 
 The hash is the sum over the columns of the bits of a value times an odd constant of its column,
 modulo 2^64. Zeros add nothing, so sparse rows need not be filled.

@@ -72,8 +72,11 @@ def test_the_fold_goes_with_the_row():
         1e8 + np.arange(20_000.0)[:, None],
         np.random.default_rng(4).integers(0, 2, size=(20_000, 30)),
         np.random.default_rng(5).integers(0, 10, size=(20_000, 6)) / 10,
+        np.random.default_rng(6).random(size=(20_000, 12)).argsort(axis=1),
+        np.eye(12)[np.random.default_rng(7).integers(12, size=20_000)]
+        + 1e-3 * np.random.default_rng(8).random(size=(20_000, 12)).argsort(axis=1),
     ],
-    ids=["normal", "count", "small", "large", "binary", "tenths"],
+    ids=["normal", "count", "small", "large", "binary", "tenths", "rankings", "quantiles"],
 )
 def test_folds_are_of_nearly_the_same_size(rows):
     sizes = np.bincount(row_folds(rows), minlength=N_FOLDS) / len(rows)
