@@ -12,7 +12,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairpca import FairnessWarning, GroupMoments
+from fairpca import FairnessWarning, GroupMoments, Problem
 from fairpca.moments import sums
 
 repeatable = settings(max_examples=60, derandomize=True, deadline=None)
@@ -156,7 +156,7 @@ def test_totals_and_second_moments_match_raw_rows():
         moments.total_covariance(), np.cov(X.T, aweights=weights, ddof=0), rtol=1e-10, atol=1e-12
     )
     for centering in ("global", "group"):
-        matrices = moments.second_moments(centering)
+        matrices = Problem(moments, 1, centering=centering).matrices
         for matrix, label in zip(matrices, "abc", strict=True):
             rows, w = X[groups == label], weights[groups == label]
             center = mean if centering == "global" else np.average(rows, axis=0, weights=w)

@@ -178,6 +178,9 @@ class Criterion(BaseEstimator, ABC):
     covers_mixtures: ClassVar[bool] = False
     """Whether the value for disparities holds for all mixtures of the groups too."""
 
+    estimates_noise: bool = False
+    """Whether `FairPCA` sets a parameter from standard errors that it estimates from the rows."""
+
     minimises_loss: ClassVar[bool] = False
     """Whether the value is the total loss, and not in the units of the measure."""
 
@@ -649,6 +652,10 @@ class SoftMinMax(Criterion):
             number = isinstance(given, Real) and not isinstance(given, bool)
             if not (number and float(given) >= 0.0):
                 raise ValueError(f"{name} must be a number of at least 0, got {given!r}.")
+
+    @property
+    def estimates_noise(self) -> bool:  # type: ignore[override]
+        return self.temperature is None
 
     def _applied_class(self) -> type[Criterion]:
         # Ordinary PCA, at an infinite temperature, is within any budget.

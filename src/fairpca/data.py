@@ -14,7 +14,7 @@ from sklearn.utils.validation import _get_feature_names
 from fairpca._linalg.backends import NUMPY, cluster_library, device_library, to_host
 from fairpca._linalg.types import Array
 from fairpca.exceptions import warn_user
-from fairpca.folds import in_folds, in_needed_folds
+from fairpca.folds import in_folds
 from fairpca.groups import (
     Codes,
     chosen_columns,
@@ -224,8 +224,7 @@ def prepare_data(
     at = rows if space is None else space.rows
     parted, cells = found, None
     if folds is not None:
-        whole = folds == "all"
-        parted = in_folds(found, rows) if whole else in_needed_folds(found, rows, weights)
+        parted = in_folds(found, rows, weights, needed=folds == "needed")
     moments = GroupMoments.from_codes(at, parted.codes, parted.labels, weights, **parted.about)
     if folds is not None and moments.has_folds:
         cells, moments = moments, moments.without_folds()

@@ -29,7 +29,7 @@ from fairpca.data import (
 )
 from fairpca.exceptions import warn_user
 from fairpca.generalization.cautions import warn_of_few_rows, warn_of_one_group
-from fairpca.generalization.noise import SamplingNoise, estimates_noise
+from fairpca.generalization.noise import SamplingNoise
 from fairpca.group_table import GroupTable, HeldOut
 from fairpca.groups import GROUPINGS, UNGROUPED, grouping_of
 from fairpca.measures import BY_NOUN
@@ -779,7 +779,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         for r in grouped_data.dimensions(n):
             problem = solved = grouped_data.problem(r, criterion=criterion)
             progress = None if task is None else task.steps()
-            if estimates_noise(criterion):
+            if criterion.estimates_noise:
                 noise = SamplingNoise.of_problem(problem, grouped_data.cells, self.groups)
                 solved = noise.debiased()
             # Solvers without steps need not know of progress.
@@ -795,7 +795,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
 
     def _needs_folds(self, solver: Solver) -> bool:
         """Whether rows are to be held out, where there are groups."""
-        return self.groups is not None and estimates_noise(chosen_criterion(self, solver))
+        return self.groups is not None and chosen_criterion(self, solver).estimates_noise
 
     def _set_fitted(
         self,

@@ -9,12 +9,12 @@ differ by such a factor leave it in its fold. Rows that are the same are in one 
 there twice is as good as one of twice the weight, and never judged by its copy.
 
 The hash is the sum over the columns of the bits of a value times an odd constant of its column,
-modulo 2^64. Zeros add nothing, so sparse rows need not be filled.
+modulo 2^64.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from fairpca._linalg.backends import device_library, namespace, to_host
-from fairpca.groups import Fold, Groups, Labels, Orders
+from fairpca.groups import Fold, Groups, Labels
 
 N_FOLDS = 5
 
@@ -58,50 +58,45 @@ before, so that 1 is not at the edge between two powers, nor is any other short 
 Bits = NDArray[np.uint64]
 
 
-def in_folds(groups: Groups, rows: Any) -> Groups:
+def in_folds(groups: Groups, rows: Any, weights: Any = None, *, needed: bool = False) -> Groups:
     """The parts of groups that lie in one fold each, as groups with the fold as one more column.
 
     The rows are an array or sparse matrix of shape (n, d), an array of a device, or a list of
-    columns, without missing values.
+    columns, without missing values. If `needed`, which is not for some of the rows alone, large
+    groups are one part each, and nothing changes where all groups are large.
     """
-    return _parted(groups, row_folds(rows))
-
-
-def in_needed_folds(groups: Groups, rows: Any, weights: Any = None) -> Groups:
-    """The same, where large groups are one part each; as they are if all groups are large.
-
-    Not for some of the rows: a group that is small in all parts may be large.
-    """
-    codes = np.asarray(to_host(groups.codes) if device_library(groups.codes) else groups.codes)
-    effective: NDArray[np.float64] = np.bincount(codes).astype(np.float64)
-    if weights is not None:
-        weights = to_host(weights) if device_library(weights) else weights
-        total, squares = (np.bincount(codes, weights**power) for power in (1, 2))
-        effective = total**2 / np.where(squares > 0.0, squares, 1.0)
-    small = ~are_large(effective, rows.shape[1])
-    if not small.any():
-        return groups
-    chosen = np.flatnonzero(small[codes])
-    folds = np.full(len(codes), _WHOLE, dtype=np.int64)
-    folds[chosen] = row_folds(rows, chosen)
-    return _parted(groups, folds)
-
-
-def _parted(groups: Groups, folds: NDArray[np.int64]) -> Groups:
     codes: Any = groups.codes
     on_device = device_library(codes) is not None
-    folds = folds - _WHOLE
+    group_of = np.asarray(to_host(codes) if on_device else codes)
+    folds = np.full(len(group_of), _WHOLE, dtype=np.int64)
+    if needed:
+        effective = np.bincount(group_of).astype(np.float64)
+        if weights is not None:
+            weights = to_host(weights) if on_device else weights
+            total, squares = (np.bincount(group_of, weights**power) for power in (1, 2))
+            effective = total**2 / np.where(squares > 0.0, squares, 1.0)
+        chosen = np.flatnonzero(~are_large(effective, rows.shape[1])[group_of])
+        if len(chosen) == 0:
+            return groups
+        folds[chosen] = row_folds(rows, chosen)
+    else:
+        folds = row_folds(rows)
+    # The parts that occur, and for each row which of them it is in.
+    parts = group_of * (N_FOLDS + 1) + folds - _WHOLE
+    found = np.flatnonzero(np.bincount(parts))
+    positions = np.zeros(parts.max(initial=0) + 1, dtype=np.int64)
+    positions[found] = np.arange(len(found))
+    new_codes: Any = positions[parts]
     if on_device:
-        folds = namespace(codes).asarray(folds, device=codes.device)
-    width = N_FOLDS + 1
-    parts = codes * width + folds
-    found, parts = _compact(parts, len(groups.labels) * width)
-    labels = tuple(
-        (*as_tuple(groups.labels[part // width]), Fold(part % width + _WHOLE)) for part in found
-    )
+        new_codes = namespace(codes).asarray(new_codes, device=codes.device)
+    labels = []
+    for part in found.tolist():
+        whole = groups.labels[part // (N_FOLDS + 1)]
+        fold = Fold(part % (N_FOLDS + 1) + _WHOLE)
+        labels.append((*whole, fold) if isinstance(whole, tuple) else (whole, fold))
     names = None if groups.names is None else (*groups.names, "fold")
     orders = None if groups.orders is None else (*groups.orders, None)
-    return replace(groups, labels=labels, codes=parts, names=names, orders=orders)
+    return replace(groups, labels=tuple(labels), codes=new_codes, names=names, orders=orders)
 
 
 def are_large(effective_count: NDArray[np.float64], d: int) -> NDArray[np.bool_]:
@@ -109,21 +104,21 @@ def are_large(effective_count: NDArray[np.float64], d: int) -> NDArray[np.bool_]
     return np.asarray(effective_count >= _LARGE * d)
 
 
-def without_fold(label: Hashable) -> Hashable:
-    """The label of the group that a part with this label is of; any other label as it is."""
-    if not isinstance(label, tuple) or not isinstance(label[-1], Fold):
-        return label
-    return label[0] if len(label) == 2 else label[:-1]
+def are_parts(labels: Iterable[Any]) -> bool:
+    """Whether these are labels of parts of groups, with the fold behind that of the group."""
+    first = next(iter(labels), None)
+    return isinstance(first, tuple) and isinstance(first[-1], Fold)
 
 
-def of_groups(names: tuple[str, ...] | None, orders: Orders | None) -> dict[str, Any]:
-    """The names and orders of the sensitive columns without that of the folds."""
-    return {"group_names": names and names[:-1], "group_orders": orders and orders[:-1]}
-
-
-def as_tuple(label: Hashable) -> tuple[Hashable, ...]:
-    """The label of an intersection as it is, any other as a tuple of one."""
-    return label if isinstance(label, tuple) else (label,)
+def groups_of_parts(
+    labels: Iterable[Any],
+) -> tuple[Labels, NDArray[np.intp], NDArray[np.intp]]:
+    """The labels of the groups that parts are of, in order, and each part's group and fold."""
+    parts = list(labels)
+    whole = [label[0] if len(label) == 2 else label[:-1] for label in parts]
+    position = {label: i for i, label in enumerate(dict.fromkeys(whole))}
+    group_of = np.array([position[label] for label in whole], dtype=np.intp)
+    return tuple(position), group_of, np.array([int(part[-1]) for part in parts], dtype=np.intp)
 
 
 def row_folds(rows: Any, chosen: NDArray[np.intp] | None = None) -> NDArray[np.int64]:
@@ -142,70 +137,36 @@ def row_numbers(
     Those of rounded values are the same where values differ by a few units in the last place, or
     all by one factor.
     """
+    if device_library(rows) is not None:
+        return _of_device(rows, chosen, rounded)
     if isinstance(rows, list):
-        bits = _of_columns(rows, rounded)
-        bits = bits if chosen is None else bits[chosen]
-    elif device_library(rows) is not None:
-        bits = _of_device(rows, chosen, rounded)
-    elif scipy.sparse.issparse(rows):
-        bits = _of_sparse(rows if chosen is None else rows[chosen], rounded)
-    else:
-        bits = _of_rows(rows, chosen, rounded)
+        rows = np.column_stack(rows)
+    sparse = scipy.sparse.issparse(rows)
+    rows = rows.tocsr(copy=False) if sparse else rows
+    constants = _constants(rows.shape[1])
+    bits = np.empty(rows.shape[0] if chosen is None else len(chosen), dtype=np.uint64)
+    step = max(_BLOCK_VALUES // rows.shape[1], 1)
+    for begin in range(0, len(bits), step):
+        part = slice(begin, begin + step)
+        block = rows[part] if chosen is None else rows[chosen[part]]
+        block = np.asarray(block.toarray() if sparse else block, dtype=np.float64)
+        if rounded:
+            sizes = np.abs(block)
+            largest = sizes.max(axis=1)
+            several = (sizes > _NEGLIGIBLE * largest[:, None]).sum(axis=1) > 1
+            block = block / _divisors(largest, several, np)[:, None]
+            block += _COARSE
+            block -= _COARSE
+        numbers = np.ascontiguousarray(block + 0.0)  # of which there is one zero
+        whole = _mixed(numbers.view(np.int64)) if rounded else numbers
+        bits[part] = np.einsum("ij,j->i", whole.view(np.uint64), constants)
     return bits
 
 
 def column_numbers(column: Any, j: int) -> Bits:
     """What the values of column j add to the numbers of their rows; (n,)."""
-    return np.asarray(_bits(column) * _constants(1, first=j)[0])
-
-
-def _of_rows(rows: Any, chosen: NDArray[np.intp] | None, rounded: bool) -> Bits:
-    n = rows.shape[0] if chosen is None else len(chosen)
-    constants = _constants(rows.shape[1])
-    bits = np.empty(n, dtype=np.uint64)
-    step = max(_BLOCK_VALUES // rows.shape[1], 1)
-    for begin in range(0, n, step):
-        part = slice(begin, begin + step)
-        block = rows[part] if chosen is None else rows[chosen[part]]
-        if rounded:
-            sizes = np.abs(np.asarray(block, dtype=np.float64))
-            largest = sizes.max(axis=1)
-            several = (sizes > _NEGLIGIBLE * largest[:, None]).sum(axis=1) > 1
-            numbers = _rounded_bits(block, _divisors(largest, several, np)[:, None])
-        else:
-            numbers = _bits(block)
-        bits[part] = np.einsum("ij,j->i", numbers, constants)
-    return bits
-
-
-def _of_columns(columns: Sequence[Any], rounded: bool) -> Bits:
-    bits = np.zeros(len(columns[0]), dtype=np.uint64)
-    largest, second = np.zeros(len(bits)), np.zeros(len(bits))
-    for column in columns if rounded else ():
-        size = np.abs(np.asarray(column, dtype=np.float64))
-        np.maximum(second, np.minimum(largest, size), out=second)
-        np.maximum(largest, size, out=largest)
-    divisors = _divisors(largest, second > _NEGLIGIBLE * largest, np)
-    for column, constant in zip(columns, _constants(len(columns)), strict=True):
-        bits += (_rounded_bits(column, divisors) if rounded else _bits(column)) * constant
-    return bits
-
-
-def _of_sparse(rows: Any, rounded: bool) -> Bits:
-    rows = rows.tocsr(copy=False)
-    if rounded:
-        row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-        sizes = np.abs(rows.data.astype(np.float64))
-        largest = abs(rows).max(axis=1).toarray().ravel().astype(np.float64)
-        some = sizes > _NEGLIGIBLE * largest[row]
-        several = np.bincount(row[some], minlength=rows.shape[0]) > 1
-        numbers = _rounded_bits(rows.data, _divisors(largest, several, np)[row])
-    else:
-        numbers = _bits(rows.data)
-    products = numbers * _constants(rows.shape[1])[rows.indices]
-    totals = np.concatenate([np.zeros(1, np.uint64), np.cumsum(products, dtype=np.uint64)])
-    bits: Bits = np.diff(totals[rows.indptr])  # wraps around as the sums do
-    return bits
+    values = np.ascontiguousarray(np.asarray(column, dtype=np.float64) + 0.0)
+    return np.asarray(values.view(np.uint64) * _constants(1, first=j)[0])
 
 
 def _of_device(rows: Any, chosen: NDArray[np.intp] | None, rounded: bool) -> Bits:
@@ -234,11 +195,6 @@ def _of_device(rows: Any, chosen: NDArray[np.intp] | None, rounded: bool) -> Bit
     return np.concatenate(parts)
 
 
-def _bits(values: Any) -> Bits:
-    """The bits of numbers as float64, of which there is one zero."""
-    return np.ascontiguousarray(np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
-
-
 def _divisors(largest: Any, several: Any, xp: Any) -> Any:
     """What rows are divided by: their largest value, or a power of two near it; (n,).
 
@@ -247,14 +203,6 @@ def _divisors(largest: Any, several: Any, xp: Any) -> Any:
     powers = ((_UNEVEN * largest).view(xp.int64) & _EXPONENT).view(xp.float64)
     divisors = xp.where(several, largest, powers)
     return xp.where(divisors > 0.0, divisors, xp.ones_like(divisors))
-
-
-def _rounded_bits(values: Any, divisors: NDArray[np.float64]) -> Bits:
-    """The bits of values after the division, rounded; of zeros, none."""
-    parts = np.asarray(values, dtype=np.float64) / divisors
-    parts += _COARSE
-    parts -= _COARSE
-    return np.asarray(_mixed(_bits(parts).view(np.int64))).view(np.uint64)
 
 
 def _mixed(bits: Any) -> Any:
@@ -272,19 +220,3 @@ def _constants(n: int, first: int = 0) -> Bits:
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return (z ^ (z >> np.uint64(31))) | np.uint64(1)
-
-
-def _compact(parts: Any, most: int) -> tuple[list[int], Any]:
-    """Which numbers occur, and the position of each number among them."""
-    if device_library(parts) is not None:
-        values, positions = namespace(parts).unique_inverse(parts)
-        return [int(value) for value in to_host(values)], positions
-    found = np.flatnonzero(np.bincount(parts, minlength=most))
-    positions = np.zeros(most, dtype=np.int64)
-    positions[found] = np.arange(len(found))
-    return found.tolist(), positions[parts]
-
-
-def labels_without_folds(labels: Iterable[Hashable]) -> Labels:
-    """The labels of the groups that parts are of, in their order."""
-    return tuple(dict.fromkeys(map(without_fold, labels)))

@@ -150,14 +150,10 @@ class Problem:
     def _sum_up(self) -> None:
         """Set the groups' matrices and what they would lose if nothing was kept."""
         moments, offsets = self.moments, self.moments.offsets
-        if self.is_large:
-            sums = moments.scatter, offsets, moments.weight
-            matrices: GroupMatrices = scatter_matrices(*sums, self.aggregation, self.centering)
-        else:
-            stack = moments.second_moments(self.centering)
-            if self.aggregation == "sum":
-                stack *= moments.weight[:, None, None]
-            matrices = DenseMatrices(stack)
+        if self.centering == "group":
+            offsets = np.zeros_like(offsets)
+        sums = moments.scatter, offsets, moments.weight
+        matrices = group_matrices(*sums, self.aggregation, is_large=self.is_large)
         traces = matrices.traces
         self.__dict__.update(
             group_matrices=matrices, traces=traces, scale=float(self.weights @ traces)
@@ -391,3 +387,17 @@ class Problem:
                 f"got {multipliers!r}."
             )
         return values
+
+
+def group_matrices(
+    scatter: Any, offsets: Array, weight: Array, aggregation: str, *, is_large: bool
+) -> GroupMatrices:
+    """Second moments of groups about a point, from which their means are these offsets."""
+    if is_large:
+        return scatter_matrices(scatter, offsets, weight, aggregation)
+    stack, per = np.array(scatter), np.ones(len(weight)) if aggregation == "sum" else weight
+    # One at a time, so that no second stack is needed.
+    for matrix, offset, size, divisor in zip(stack, offsets, weight, per, strict=True):
+        matrix /= divisor
+        matrix += np.outer(offset, offset) * (size / divisor)
+    return DenseMatrices(stack)

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse
 
 from fairpca import GroupMoments
-from fairpca.folds import N_FOLDS, in_folds, in_needed_folds, row_folds, without_fold
+from fairpca.folds import N_FOLDS, groups_of_parts, in_folds, row_folds
 from fairpca.groups import Fold, encode_groups
 
 from devices import import_torch
@@ -163,16 +163,16 @@ def test_parts_are_labelled_by_group_and_fold():
         (label, fold) for label, fold in zip(["a", "b"] * 250, folds, strict=True)
     ]
     few = encode_groups(np.repeat(["a", "b"], [410, 90]), 500)
-    some = in_needed_folds(few, ROWS[:, :2])  # 200 rows for each column are enough
+    some = in_folds(few, ROWS[:, :2], needed=True)  # 200 rows for each column are enough
     assert some.labels == (("a", Fold(-1)), *(("b", Fold(fold)) for fold in range(N_FOLDS)))
-    assert in_needed_folds(few, ROWS[:, :2], np.repeat([1e-9, 1.0], [400, 100])).labels[1] == (
-        "a",
-        Fold(1),
-    )
-    assert in_needed_folds(groups, ROWS[:, :1]) is groups
-    assert without_fold(some.labels[0]) == "a"
-    assert without_fold(("f", "old", Fold(1))) == ("f", "old")
-    assert without_fold(("f", "old")) == ("f", "old")
+    weights = np.repeat([1e-9, 1.0], [400, 100])
+    assert in_folds(few, ROWS[:, :2], weights, needed=True).labels[1] == ("a", Fold(1))
+    assert in_folds(groups, ROWS[:, :1], needed=True) is groups
+    labels, group_of, fold_of = groups_of_parts(some.labels)
+    assert labels == ("a", "b")
+    assert group_of.tolist() == [0, 1, 1, 1, 1, 1]
+    assert fold_of.tolist() == [-1, 0, 1, 2, 3, 4]
+    assert groups_of_parts([("f", "old", Fold(1))])[0] == (("f", "old"),)
 
 
 def assert_same(first, second):

@@ -300,7 +300,8 @@ def test_moments_do_on_a_device_what_they_do_elsewhere(put, tmp_path):
     assert device_library(sent.scatter.array) == device_library(put(X))
     assert_same(sent, reference)
     np.testing.assert_allclose(moments.total_covariance(), reference.total_covariance(), atol=1e-11)
-    np.testing.assert_allclose(moments.second_moments(), reference.second_moments(), atol=1e-11)
+    matrices = [Problem(part, 1).matrices for part in (moments, reference)]
+    np.testing.assert_allclose(*matrices, atol=1e-11)
     assert sys.getsizeof(moments) == sys.getsizeof(reference)
     fitted = FairPCA(3, criterion="minmax").fit_moments(reference.standardized())
     assert_same_fit(FairPCA(3, criterion="minmax").fit_moments(standardized), fitted)

@@ -50,8 +50,8 @@ def test_operators_do_what_the_matrices_do(aggregation, centering):
     rng = np.random.default_rng(0)
     moments = moments_of(rng, 3, 20)
     dense = Problem(moments, 2, aggregation=aggregation, centering=centering).matrices
-    sums = moments.scatter, moments.offsets, moments.weight
-    operators = scatter_matrices(*sums, aggregation, centering)
+    offsets = moments.offsets if centering == "global" else np.zeros((3, 20))
+    operators = scatter_matrices(moments.scatter, offsets, moments.weight, aggregation)
     block = rng.standard_normal((20, 4))
     size = np.abs(dense).max()
     np.testing.assert_allclose(operators.traces, np.trace(dense, axis1=1, axis2=2), rtol=1e-12)

@@ -147,6 +147,11 @@ class DenseMatrices:
         kept: Array = np.einsum("kia,ia->k", self.stack @ basis, weighted)
         return kept
 
+    def kept_by_each(self, bases: Sequence[Array]) -> Array:
+        stacked = np.array(bases)
+        kept: Array = np.einsum("kia,kia->k", self.stack @ stacked, stacked)
+        return kept
+
 
 def leading_eigenpairs(matrix: Array, r: int, start: Array | None = None) -> tuple[Array, Array]:
     """Return the r largest eigenvalues, largest first, and their eigenvectors.

@@ -89,6 +89,11 @@ class ScatterMatrices:
         kept: Array = sums * self.scales + np.einsum("ka,ka->k", *sides) * self.shares
         return kept
 
+    def kept_by_each(self, bases: Sequence[Array]) -> Array:
+        groups = zip(np.eye(self.k), map(self.backend.put, bases), strict=True)
+        sums = [(self.weighted_sum(unit).image(basis) * basis).sum() for unit, basis in groups]
+        return np.array([float(kept) for kept in sums])
+
 
 class ScatterSum:
     """``sum_i weights_i * A_i`` as a `Matrix`: that of the scatters lives as long as this object.
@@ -221,46 +226,46 @@ def rescaled(stack: Any, factors: Array) -> Any:
     return stack * factors[:, None] * factors
 
 
-def chosen_scatters(stack: Any, chosen: NDArray[np.int64]) -> Any:
-    """Some of the matrices, wherever they are."""
-    return DeviceStack(stack.array[chosen]) if isinstance(stack, DeviceStack) else stack[chosen]
-
-
-def united_scatters(stack: Any, parts: NDArray[np.bool_], weight: Array, mean: Array) -> Any:
+def united_scatters(stack: Any, parts: NDArray[Any], weight: Array, mean: Array) -> Any:
     """Scatters of groups that are made of others, and their means, wherever the scatters are.
 
-    `parts` has, for each new group, which of the old ones are in it; (new, old).
+    `parts` has, for each new group, which of the old ones are in it, or which share; (new, old).
     """
     on_device = isinstance(stack, DeviceStack)
     scatters: Any = [] if on_device else np.empty((len(parts), *stack.shape[1:]))
     means = []
     for i, chosen in enumerate(map(np.flatnonzero, parts)):
-        w, first = weight[chosen], mean[chosen[0]]
+        shares = parts[i, chosen].tolist()
+        w, first = weight[chosen] * shares, mean[chosen[0]]
         # From one of the means, so that no digits are lost where all of them are large.
         means.append(first + w @ (mean[chosen] - first) / w.sum())
         offsets = mean[chosen] - means[-1]
         between = (offsets * w[:, None]).T @ offsets
         if on_device:
             between = DeviceBackend(stack.array).put(between)
-            scatters.append(sum((stack.array[int(j)] for j in chosen), between))
+            some = (
+                stack.array[j] * share for j, share in zip(chosen.tolist(), shares, strict=True)
+            )
+            scatters.append(sum(some, between))
         else:
             scatters[i] = between
-            for j in chosen:
-                scatters[i] += stack[j]
+            for j, share in zip(chosen, shares, strict=True):
+                scatters[i] += stack[j] if share == 1.0 else share * stack[j]
     if on_device:
         scatters = DeviceStack(namespace(stack.array).stack(scatters))
     return scatters, np.array(means)
 
 
 def scatter_matrices(
-    scatter: Any, offsets: Array, weight: Array, loss: str = "mean", centering: str = "global"
+    scatter: Any, offsets: Array, weight: Array, aggregation: str = "mean"
 ) -> ScatterMatrices:
     """The matrices of groups, on the device if their scatters are there, unless that is the CPU.
 
-    `offsets` are the groups' means minus that of all rows; `weight` is that of their rows.
+    `offsets` are the groups' means minus the point that rows are measured from; `weight` is that of
+    their rows.
     """
-    scales = np.ones(len(weight)) if loss == "sum" else 1.0 / weight
-    shares = scales * weight if centering == "global" else 0.0 * weight
+    scales = np.ones(len(weight)) if aggregation == "sum" else 1.0 / weight
+    shares = scales * weight
     if not isinstance(scatter, DeviceStack) or (is_cpu(scatter.array) and _NUMPY_SOLVES_ON_CPU):
         return ScatterMatrices(np.ascontiguousarray(scatter), offsets, scales, shares)
     backend = DeviceBackend(scatter.array)

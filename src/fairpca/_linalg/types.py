@@ -1,6 +1,6 @@
 """What matrices are to those who use them: a group's, a weighted sum, all of a problem's."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -87,3 +87,6 @@ class GroupMatrices(Protocol):
 
     def kept(self, basis: Array, weighted: Array) -> Array:
         """``tr(A_i basis weighted^T)`` for each group; (k,)."""
+
+    def kept_by_each(self, bases: Sequence[Array]) -> Array:
+        """``tr(A_i P_i)`` with the projector on a basis for each group; (k,)."""

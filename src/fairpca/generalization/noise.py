@@ -14,11 +14,9 @@ import numpy as np
 from sklearn.base import clone
 
 from fairpca._linalg.types import Array
-from fairpca.criteria import Criterion, SoftMinMax
 from fairpca.folds import are_large
-from fairpca.generalization.cross_fit import FoldProblems, known_basis
+from fairpca.generalization.cross_fit import FoldProblems
 from fairpca.group_table import HeldOut
-from fairpca.measures import Measure
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 from fairpca.solution import Solution
@@ -37,11 +35,6 @@ groups have together at none."""
 
 _NO_EXCESS = 1e-12
 """Such an excess, relative to the scale of the measures, is rounding."""
-
-
-def estimates_noise(criterion: Criterion) -> bool:
-    """Whether the criterion has standard errors that come from the rows."""
-    return isinstance(criterion, SoftMinMax) and criterion.temperature is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +76,9 @@ class SamplingNoise:
         groups : str or None
             What groups the problem has, as for `FairPCA`.
         """
-        moments = problem.moments
-        large = are_large(moments.effective_count, moments.n_features).all()
-        if cells is None and not large and problem.n_groups > 1:
+        moments, measured = problem.moments, problem.criterion.measured
+        n = moments.effective_count
+        if cells is None and problem.n_groups > 1 and not are_large(n, moments.n_features).all():
             raise ValueError(
                 "criterion='soft' needs moments by fold: take them with folds=True, as "
                 "GroupMoments.from_rows and read_moments do, or choose another criterion, such as "
@@ -94,62 +87,58 @@ class SamplingNoise:
         in_sample = np.maximum(problem.traces - problem.own_gains, 0.0)
         # In units of the variance, as squares of its own could overflow.
         unit = problem.scale or 1.0
-        normal = _normal_variances(problem, unit)
+        variances = _normal_variances(problem, unit)
         folds = None if cells is None else FoldProblems(cells, groups, problem)
         if folds is None or not folds.numbers:
-            pca = problem.group_losses(problem.pca_basis)
-            return cls(problem, None, in_sample, unit * np.sqrt(normal), pca)
-        measured = problem.criterion.measured
-        own_kept, pca_losses = np.zeros(problem.n_groups), np.zeros(problem.n_groups)
-        per_fold, shares = [], []
-        for fold in folds.numbers:
-            training = folds.training(fold)
-            centers = folds.centers(training)
-            traces = folds.traces(fold, centers)
-            own = folds.own_kept(fold, training, centers)
-            pca = folds.pca_kept(fold, training, centers)
-            own_kept += own
-            pca_losses += traces - pca
-            judged = -pca if _is_kept(measured) else traces - pca
-            per_fold.append(own - pca if measured.baseline == "own" else judged)
-            shares.append(folds.share(fold))
-        measures, share = np.array(per_fold) / unit, np.array(shares)
-        deviations = measures - share * measures.sum(axis=0)
-        n_folds = len(folds.numbers)
-        variances = n_folds / max(n_folds - 1, 1) * np.square(deviations).sum(axis=0)
-        n = moments.effective_count
-        folded = ~folds.not_held_out
+            pca_losses = problem.group_losses(problem.pca_basis)
+            return cls(problem, None, in_sample, unit * np.sqrt(variances), pca_losses)
+        rows = [folds.held_out(fold) for fold in folds.numbers]
+        traces = np.array([each.traces for each in rows])
+        pca = np.array([each.kept(each.training.pca_basis) for each in rows])
+        own = np.array([each.own_kept() for each in rows])
+        measures = own - pca if measured.is_disparity else traces - pca
+        if measured.is_kept and not measured.relative:
+            measures = -pca
+        deviations = (measures - folds.shares * measures.sum(axis=0)) / unit
+        n_folds = len(rows)
+        folded = n_folds / max(n_folds - 1, 1) * np.square(deviations).sum(axis=0)
+        held_out = ~folds.not_held_out
         # Few folds know a variance badly: all groups' together, by the number of rows, better.
-        pooled = float((n * variances)[folded].mean()) / n if folded.any() else np.zeros(len(n))
-        variances = np.maximum.reduce([variances, np.where(folded, pooled, 0.0), normal])
-        gains = debiased_gains(moments, n_folds, problem.own_gains, own_kept)
+        pooled = float((n * folded)[held_out].mean()) / n if held_out.any() else np.zeros(len(n))
+        variances = np.maximum.reduce([folded, np.where(held_out, pooled, 0.0), variances])
+        gains = debiased_gains(moments, n_folds, problem.own_gains, own.sum(axis=0))
         own_losses = np.maximum(problem.traces - gains, in_sample)
+        pca_losses = (traces - pca).sum(axis=0)
         return cls(problem, folds, own_losses, unit * np.sqrt(variances), pca_losses)
 
     def debiased(self) -> Problem:
         """The problem with less biased baselines and the temperature of its noise."""
         problem, criterion = self.problem, self.problem.criterion
-        if problem.n_groups == 1 or problem.scale == 0.0 or np.isinf(criterion.standard_errors):
-            return _at(problem, np.inf)
-        # The numbers of the measure; the temperature matters to none of them.
-        affine = _at(problem, np.inf).affine
-        # Without folds the baselines are those of the rows.
-        if criterion.measured.baseline == "own" and self.folds is not None:
-            problem = problem.measured_from(problem.traces - self.own_losses, affine.units)
-            affine = _at(problem, np.inf).affine
-        if criterion.standard_errors == 0.0:
-            return _at(problem, 0.0)
+        temperature = np.inf
+        if problem.n_groups > 1 and problem.scale > 0.0 and criterion.standard_errors < np.inf:
+            # Without folds the baselines are those of the rows.
+            if criterion.measured.is_disparity and self.folds is not None:
+                constants = problem.traces - self.own_losses
+                problem = problem.measured_from(constants, problem.affine.units)
+            temperature = self._temperature(problem)
+        return problem.with_criterion(clone(criterion).set_params(temperature=temperature))
+
+    def _temperature(self, problem: Problem) -> float:
+        """That at which differences of several standard errors are acted on."""
+        affine, standard_errors = problem.affine, float(problem.criterion.standard_errors)
+        if standard_errors == 0.0:
+            return 0.0
         measures = affine.values(problem.kept(problem.pca_basis))
         worst, shares = int(measures.argmax()), affine.weights / affine.weights.sum()
         excess = float(measures[worst] - shares @ measures)
         if not excess > _NO_EXCESS * affine.scale:
-            return _at(problem, np.inf)
+            return np.inf
         error = float(self.standard_errors[worst] / affine.units[worst])
         # A group with the share p weighs p exp(E / T), which is 1 at an excess E of T log(1 / p):
         # the same evidence then counts as much for a small group as for a large one.
-        enough = _WHOLE_WEIGHT * criterion.standard_errors * error
+        enough = _WHOLE_WEIGHT * standard_errors * error
         temperature = enough / max(-float(np.log(shares[worst])), np.finfo(float).tiny)
-        return _at(problem, max(temperature, _LEAST_TEMPERATURE * excess))
+        return max(temperature, _LEAST_TEMPERATURE * excess)
 
     def held_out(self, solution: Solution) -> HeldOut | None:
         """What the groups lose on held-out rows, with PCA of rows weighted as in a solution.
@@ -161,14 +150,13 @@ class SamplingNoise:
         if folds is None or not weights.any():
             return None
         losses = np.zeros(self.problem.n_groups)
-        position = {label: i for i, label in enumerate(self.problem.moments.labels)}
+        by_label = dict(
+            zip(self.problem.moments.labels, weights / self.problem.affine.units, strict=True)
+        )
         for fold in folds.numbers:
-            training = folds.training(fold)
-            centers = folds.centers(training)
-            some = [position[label] for label in training.moments.labels]
-            basis = training.weighted_basis(weights[some] / self.problem.affine.units[some])
-            basis = known_basis(training, basis)
-            losses += folds.traces(fold, centers) - folds.kept(fold, basis, centers)
+            rows = folds.held_out(fold)
+            some = np.array([by_label[label] for label in rows.training.moments.labels])
+            losses += rows.traces - rows.kept(rows.training.weighted_basis(some))
         return HeldOut(self.pca_losses, losses, self.own_losses)
 
 
@@ -187,28 +175,18 @@ def debiased_gains(moments: GroupMoments, n_folds: int, in_sample: Array, held_o
 
 def _normal_variances(problem: Problem, unit: float) -> Array:
     """Sampling variances of the measures in a unit, with ordinary PCA if rows are normal; (k,)."""
+    measured, pca = problem.criterion.measured, problem.pca_basis
     found = []
-    for i, own in enumerate(problem.own_subspaces):
-        matrix = problem.weighted_sum(np.eye(problem.n_groups)[i]) / unit
-        measured = problem.criterion.measured
-        if measured.baseline == "own" or _is_kept(measured):
-            own = own[:, :0] if measured.is_kept else own
-            both = np.hstack([own, problem.pca_basis])
-            signs = np.repeat([1.0, -1.0], [own.shape[1], problem.n_components])
+    for which, own in zip(np.eye(problem.n_groups), problem.own_subspaces, strict=True):
+        matrix = problem.group_matrices.dense(which) / unit
+        # A share that is kept varies as what is lost does.
+        if measured.is_disparity or (measured.is_kept and not measured.relative):
+            both = np.hstack([own, pca]) if measured.is_disparity else pca
+            signs = np.repeat([1.0, -1.0], [both.shape[1] - pca.shape[1], pca.shape[1]])
             inner = both.T @ (matrix @ both) * signs
             found.append(2.0 * float((inner * inner.T).sum()))
         else:
-            image = matrix @ problem.pca_basis
-            inside = problem.pca_basis.T @ image
+            image = matrix @ pca
             squares = np.square(matrix).sum() - 2.0 * np.square(image).sum()
-            found.append(2.0 * max(float(squares + np.square(inside).sum()), 0.0))
+            found.append(2.0 * max(float(squares + np.square(pca.T @ image).sum()), 0.0))
     return np.maximum(found, 0.0) / problem.moments.effective_count
-
-
-def _is_kept(measured: Measure) -> bool:
-    """Whether it varies as what is kept does; a share that is kept varies as what is lost does."""
-    return measured.is_kept and not measured.relative
-
-
-def _at(problem: Problem, temperature: float) -> Problem:
-    return problem.with_criterion(clone(problem.criterion).set_params(temperature=temperature))

@@ -17,8 +17,8 @@ from fairpca._linalg.types import Array
 from fairpca.criteria import Balanced, Criterion, MinMax, as_criterion
 from fairpca.data import GroupedData, check_moments, prepare_data
 from fairpca.folds import N_FOLDS
-from fairpca.generalization.cross_fit import FoldProblems, known_basis
-from fairpca.generalization.noise import SamplingNoise, debiased_gains, estimates_noise
+from fairpca.generalization.cross_fit import FoldProblems
+from fairpca.generalization.noise import SamplingNoise, debiased_gains
 from fairpca.groups import GROUPINGS
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
@@ -633,7 +633,7 @@ class Method:
                 training if same else replace(training, n_components=self.n_components)
             ).pca_basis
         problem = training.with_criterion(criterion)
-        if estimates_noise(criterion):
+        if criterion.estimates_noise:
             problem = SamplingNoise.of_problem(problem, cells, groups).debiased()
         return _SOLVER.solve(problem).basis
 
@@ -690,27 +690,22 @@ class HeldOutSums:
         if not folds.numbers:
             raise ValueError("There are too few different rows to hold some of them out.")
         variance, losses, in_sample, held_out = [], [], [], []
-        center = folds.centers(problem)
         for fold in folds.numbers:
-            training, others = folds.training(fold), folds.training_cells(fold)
-            centers = folds.centers(training)
-            traces = folds.traces(fold, centers)
-            bases = [
-                known_basis(training, method.basis(training, others, groups)) for method in methods
-            ]
-            variance.append(traces)
-            losses.append([traces - folds.kept(fold, basis, centers) for basis in bases])
-            in_sample.append(folds.own_kept(fold, problem, center))
-            held_out.append(folds.own_kept(fold, training, centers))
+            rows, others = folds.held_out(fold), folds.training_cells(fold)
+            bases = [method.basis(rows.training, others, groups) for method in methods]
+            variance.append(rows.traces)
+            losses.append([rows.traces - rows.kept(basis) for basis in bases])
+            in_sample.append(folds.judged(fold, problem).own_kept())
+            held_out.append(rows.own_kept())
         kept = np.array([in_sample, held_out])
         total = kept.sum(axis=1)
         gains = debiased_gains(problem.moments, len(folds.numbers), *total)
         # Each fold has its share of the gains: the mean of its shares of both sums.
         shares = (kept / np.where(total > 0.0, total, 1.0)[:, None]).mean(axis=0)
         own = np.array(variance) - gains * shares
-        rows = np.minimum(problem.moments.effective_count, problem.moments.count)
+        effective = np.minimum(problem.moments.effective_count, problem.moments.count)
         found = np.maximum(np.array(losses).swapaxes(0, 1), 0.0)
-        return cls(np.array(variance), found, own, problem.weights, rows)
+        return cls(np.array(variance), found, own, problem.weights, effective)
 
     @property
     def total_lost(self) -> Array:

@@ -14,15 +14,8 @@ from fairpca._linalg.backends import device_library
 from fairpca._linalg.device import DeviceStack, diagonals, rescaled, united_scatters
 from fairpca._linalg.types import Array
 from fairpca.files import moments_file as _moments_file
-from fairpca.folds import (
-    in_folds,
-    in_needed_folds,
-    labels_without_folds,
-    of_groups,
-    without_fold,
-)
+from fairpca.folds import are_parts, groups_of_parts, in_folds
 from fairpca.groups import (
-    Fold,
     Groups,
     Orders,
     encode_groups,
@@ -112,7 +105,8 @@ class MomentSum:
     @property
     def n_groups(self) -> int:
         """How many groups there are so far; those in folds count once."""
-        return len(labels_without_folds(self._groups))
+        groups = self._groups
+        return len(groups_of_parts(groups)[0] if are_parts(groups) else groups)
 
     def moments(self) -> GroupMoments:
         """The sum so far."""
@@ -277,8 +271,7 @@ class GroupMoments:
         warn_of_dropped(groups.n_dropped, rows.shape[0])
         weights = check_weights(sample_weight, rows.shape[0])
         if folds:
-            needed = folds == "needed"
-            groups = in_needed_folds(groups, rows, weights) if needed else in_folds(groups, rows)
+            groups = in_folds(groups, rows, weights, needed=folds == "needed")
         moments = cls.from_groups(rows, groups, weights)
         if not moments.is_finite:
             explain_not_finite(rows)
@@ -432,19 +425,18 @@ class GroupMoments:
     @property
     def has_folds(self) -> bool:
         """Whether each group is kept in parts, one for each fold."""
-        return any(
-            isinstance(part, tuple) and isinstance(part[-1], Fold) for part in self.labels[:1]
-        )
+        return are_parts(self.labels)
 
     def without_folds(self) -> GroupMoments:
         """Moments of the same rows by group alone."""
         if not self.has_folds:
             return self
-        labels = labels_without_folds(self.labels)
-        whole = map(without_fold, self.labels)
-        parts = np.array([[label == own for label in labels] for own in whole]).T
-        columns = of_groups(self.group_names, self.group_orders)
-        return replace(self.united(labels, parts), **columns)
+        labels, group_of, _ = groups_of_parts(self.labels)
+        names, orders = self.group_names, self.group_orders
+        united = self.united(labels, np.arange(len(labels))[:, None] == group_of)
+        return replace(
+            united, group_names=names and names[:-1], group_orders=orders and orders[:-1]
+        )
 
     def united(self, labels: Sequence[Hashable], parts: NDArray[np.bool_]) -> GroupMoments:
         """Moments of other groups, each made of some of these: `parts` is (new, old)."""
@@ -453,18 +445,6 @@ class GroupMoments:
         if self.weight_squares is not None:
             sums["weight_squares"] = parts @ self.weight_squares
         return replace(self, labels=tuple(labels), mean=mean, scatter=scatter, **sums)
-
-    def second_moments(self, centering: str = "global") -> Array:
-        """Mean of ``(x - center)(x - center)^T`` in each group, shape (k, d, d).
-
-        The center is the mean of all rows ("global") or the group's own ("group").
-        """
-        matrices = np.empty(self.scatter.shape)
-        for i, offset in enumerate(self.offsets):
-            np.divide(self.scatter[i], self.weight[i], out=matrices[i])
-            if centering == "global":
-                matrices[i] += np.outer(offset, offset)
-        return matrices
 
     def __sizeof__(self) -> int:
         # For Dask's scheduler, which goes by the sizes of what it moves.

@@ -25,7 +25,7 @@ from fairpca._linalg.dense import QUICK_COLUMNS, column_products
 from fairpca._linalg.device import DeviceStack, diagonals
 from fairpca._linalg.threads import blas_threads, one_blas_thread
 from fairpca._linalg.types import Array
-from fairpca.folds import in_folds, in_needed_folds
+from fairpca.folds import in_folds
 from fairpca.groups import UNGROUPED, Codes, Groups, Labels, encode_groups, refuse_measurements
 from fairpca.validation import check_device_rows, check_weights
 
@@ -305,8 +305,7 @@ def device_sums(
     groups = _encode(X, sensitive_features, missing_labels)
     weights = _check_weights(X, sample_weight, groups)
     if folds:
-        needed = folds == "needed"
-        groups = in_needed_folds(groups, X, weights) if needed else in_folds(groups, X)
+        groups = in_folds(groups, X, weights, needed=folds == "needed")
     labels, codes = groups.labels, groups.codes
     k = len(labels)
     shift = _shift(X)

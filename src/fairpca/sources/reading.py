@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.backends import cluster_library
 from fairpca._linalg.threads import one_blas_thread
-from fairpca.folds import as_tuple
 from fairpca.groups import MISSING_LABELS, check_number_of_groups, warn_of_alike, warn_of_dropped
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.moments.sums import worker_threads
@@ -136,7 +135,9 @@ def read_moments(
     if total.n_groups == 0:
         raise ValueError("There are no rows, or none with a positive weight and a label.")
     moments = total.moments()
-    warn_of_alike(zip(*map(as_tuple, moments.labels), strict=True))
+    labels = [label if isinstance(label, tuple) else (label,) for label in moments.labels]
+    by_column: Any = zip(*labels, strict=True)
+    warn_of_alike(by_column)
     if moments.n_dropped:
         warn_of_dropped(moments.n_dropped, moments.n_dropped + moments.n_rows)
     return moments
