@@ -91,11 +91,13 @@ METHODS: dict[str, Callable[[Array, Any, int], FairPCA]] = {
     "minmax": partial(_fair, "minmax"),
     "minmax, 1 %": partial(_fair, MinMax(max_extra_loss=0.01)),
     "soft": partial(_fair, SoftMinMax()),
+    "soft, 1 %": partial(_fair, SoftMinMax(max_extra_loss=0.01)),
     "soft, 1 standard error": partial(_fair, SoftMinMax(standard_errors=1)),
     "soft, 3 standard errors": partial(_fair, SoftMinMax(standard_errors=3)),
     "minmax, share": partial(_fair, MinMax("share_lost")),
     "minmax, share, 1 %": partial(_fair, MinMax("share_lost", max_extra_loss=0.01)),
     "soft, share": partial(_fair, SoftMinMax("share_lost")),
+    "soft, share, 1 %": partial(_fair, SoftMinMax("share_lost", max_extra_loss=0.01)),
 }
 
 POPULATION_METHODS = ("PCA", "balanced", "minmax", "soft")
