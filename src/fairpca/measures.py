@@ -135,9 +135,9 @@ class AffineMeasure:
         k, (own_gains, own_errors) = len(traces), own
         some = traces > _NO_VARIANCE * float(traces.max(initial=0.0))
         units = np.where(some, traces, 1.0) if measure.relative else np.ones(k)
-        # A group without variance keeps nothing whatever is done: it must not be the worst off.
-        nothing = np.where(some, 0.0, -float((traces / units).max(initial=0.0)))
-        constants = {"own": own_gains, "all": traces, "none": nothing}[measure.baseline]
+        # A group without variance keeps nothing, but all of what it has: its share is 1.
+        shift = np.where(some, 0.0, -1.0) if measure.relative else np.zeros(k)
+        constants = {"own": own_gains, "all": traces, "none": shift}[measure.baseline]
         if given is not None:
             constants, units = given
         plain = measure.is_disparity and given is None
