@@ -145,8 +145,9 @@ class AffineMeasure:
         scale = float(weights @ (traces / units))
         if lost is not None:
             offsets = lost[0] if plain else offsets
-            # Where nobody loses anything, what rounding makes of the variance is left.
-            scale = max(float((lost[1] / units).max()), EPS * scale)
+            if not measure.is_kept:  # what is kept is large, however little is lost
+                # Where nobody loses anything, what rounding makes of the variance is left.
+                scale = max(float((lost[1] / units).max()), EPS * scale)
         floor = (constants - own_gains - own_errors - _ROUNDING * traces) / units
         loss_unit = float((weights * units).sum() / weights.sum())
         floor = np.zeros(k) if plain else floor

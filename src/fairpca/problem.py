@@ -228,8 +228,13 @@ class Problem:
 
     @cached_property
     def loss_scale(self) -> float:
-        """What tolerances of the total loss are relative to: tr(A), or what PCA loses if tiny."""
-        return self.scale if self.graded_losses is None else self.total_loss(self.least_loss_basis)
+        """What tolerances of the total loss are relative to: tr(A), or what PCA loses if tiny.
+
+        Groups that keep the same may lose far more than with PCA.
+        """
+        if self.graded_losses is None or self.criterion.measured.is_kept:
+            return self.scale
+        return self.total_loss(self.least_loss_basis)
 
     def group_losses(self, basis: Array, retention: Array | None = None) -> Array:
         """Reconstruction loss of each group, with the digits that it has; (k,)."""
@@ -245,7 +250,7 @@ class Problem:
         object.__setattr__(other, "criterion", wanted)
         other.__dict__.pop("goal", None)
         if wanted.measure != own.measure:
-            for name in ("affine", "rounding"):
+            for name in ("affine", "rounding", "loss_scale"):
                 other.__dict__.pop(name, None)
         return other
 
