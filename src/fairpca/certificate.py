@@ -16,7 +16,7 @@ import numpy as np
 from fairpca._linalg.types import Array
 from fairpca.criteria import FINDINGS, OPTIMAL_GAP
 from fairpca.exceptions import warn_user
-from fairpca.measures import BY_NOUN
+from fairpca.measures import BY_NOUN, NO_VARIANCE
 from fairpca.problem import Problem
 
 
@@ -434,7 +434,9 @@ def certify(
         status = "optimal" if nothing or gap <= OPTIMAL_GAP * abs(value) else "bounded"
     else:
         status = "infeasible" if violation_bound > judged.allowed else "unresolved"
-    sizes = affine.traces if problem.graded_losses is None else affine.scale
+    # Nothing changes for a group without variance.
+    sizes = np.maximum(affine.traces, NO_VARIANCE * affine.traces.max())
+    sizes = sizes if problem.graded_losses is None else affine.scale
     change = measures - problem.measures(problem.pca_basis)
     # The spread beyond what was asked for, if the measures may not be called equal.
     size, stated_spread = float(np.abs(measures).max()), 0.0

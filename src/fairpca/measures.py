@@ -7,7 +7,7 @@ import numpy as np
 
 from fairpca._linalg.types import Array
 
-_NO_VARIANCE = 1e-30
+NO_VARIANCE = 1e-30
 """Variance of a group, relative to the largest one, that counts as none: it has no shares."""
 
 EPS = float(np.finfo(float).eps)
@@ -133,10 +133,11 @@ class AffineMeasure:
         than the difference of traces and gains, and those with ordinary PCA.
         """
         k, (own_gains, own_errors) = len(traces), own
-        some = traces > _NO_VARIANCE * float(traces.max(initial=0.0))
-        units = np.where(some, traces, 1.0) if measure.relative else np.ones(k)
+        largest = float(traces.max(initial=0.0)) or 1.0
+        some = traces > NO_VARIANCE * largest
+        units = np.where(some, traces, largest) if measure.relative else np.ones(k)
         # A group without variance keeps nothing, but all of what it has: its share is 1.
-        shift = np.where(some, 0.0, -1.0) if measure.relative else np.zeros(k)
+        shift = np.where(some, 0.0, -units) if measure.relative else np.zeros(k)
         constants = {"own": own_gains, "all": traces, "none": shift}[measure.baseline]
         if given is not None:
             constants, units = given
