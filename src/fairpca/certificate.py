@@ -484,6 +484,8 @@ def warn_of_certificate(certificate: Certificate) -> None:
 
 def rounded(number: float, digits: int, *, up: bool) -> str:
     """The number to this number of significant digits, not below it (up) or not above it."""
+    if float(text := f"{number:.{digits}g}") == number:  # such as 0.1, which is a little more
+        return text
     context = decimal.Context(
         prec=digits, rounding=decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
     )
