@@ -282,33 +282,21 @@ class GroupMoments:
         cls, X: Any, groups: Groups, sample_weight: Array | None = None
     ) -> GroupMoments:
         """Moments of checked rows whose groups are encoded."""
-        weights = groups.weights(sample_weight)
-        return cls.from_codes(X, groups.codes, groups.labels, weights, **groups.about)
-
-    @classmethod
-    def from_codes(
-        cls,
-        X: Any,
-        codes: NDArray[np.integer[Any]],
-        labels: Sequence[Hashable],
-        sample_weight: Array | None = None,
-        **about: Any,
-    ) -> GroupMoments:
-        """Moments of checked rows whose groups are given as positions in `labels`."""
+        weights, labels = groups.weights(sample_weight), groups.labels
         if not labels:
             d, none = X.shape[1], np.zeros(0)
             empty = none.astype(np.int64), none, np.zeros((0, d)), np.zeros((0, d, d))
-            return cls((), *empty, **about)
-        sums: tuple[Any, ...] = group_sums(X, codes, len(labels), sample_weight)
-        if sample_weight is None:
-            return cls(tuple(labels), *sums, **about)
-        sums = *sums, np.bincount(codes, sample_weight**2, len(labels))
+            return cls((), *empty, **groups.about)
+        sums: tuple[Any, ...] = group_sums(X, groups.codes, len(labels), weights)
+        if weights is None:
+            return cls(labels, *sums, **groups.about)
+        sums = *sums, np.bincount(groups.codes, weights**2, len(labels))
         some = sums[1] > 0
         if not some.all():
             # Rows without weight count for nothing, and so does a group of them alone.
-            labels = [label for label, there in zip(labels, some, strict=True) if there]
+            labels = tuple(label for label, there in zip(labels, some, strict=True) if there)
             sums = tuple(part[some] for part in sums)
-        return cls(tuple(labels), *sums, **about)
+        return cls(labels, *sums, **groups.about)
 
     @property
     def n_features(self) -> int:
