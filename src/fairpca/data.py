@@ -222,7 +222,8 @@ def prepare_data(
                 f"{least_rows} is required: fill them in, or make the others a group with "
                 "missing_labels='group'."
             )
-    space = spanned_space(rows, weights, estimator) if reduce_wide else None
+    wide = reduce_wide and rows.shape[1] > rows.shape[0]
+    space = spanned_space(rows, weights, estimator) if wide else None
     at, parted, cells = rows if space is None else space.rows, found, None
     if folds is not None:
         parted = in_folds(found, rows, weights, needed=folds == "needed")

@@ -325,7 +325,7 @@ def in_order(values: list[Any], codes: Codes, order: Labels | None = None) -> En
 
 def column_order(column: Any) -> Labels | None:
     """The categories of a column of pandas, Polars or pyarrow in their order, if they have one."""
-    kind = _type_of(column)
+    kind: Any = getattr(column, "dtype", getattr(column, "type", None))
     if hasattr(kind, "index_type") and kind.ordered:  # of pyarrow
         whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
         whole = whole.chunk(0) if hasattr(whole, "num_chunks") and whole.num_chunks else whole
@@ -337,10 +337,6 @@ def column_order(column: Any) -> Labels | None:
     else:
         return None
     return tuple(dict.fromkeys(canonical(_plain(category)) for category in categories))
-
-
-def _type_of(column: Any) -> Any:
-    return column.dtype if hasattr(column, "dtype") else getattr(column, "type", None)
 
 
 def _plain(label: Any) -> Any:
@@ -436,16 +432,20 @@ def encode_groups(
             f"sensitive_features must hold plain labels such as text or numbers: {error}."
         ) from error
     names = [name for _, name in columns if isinstance(name, str) and name]
+    orders: list[Labels | None] = []
     for (labels, _), (values, name) in zip(encoded, columns, strict=True):
-        kind = _type_of(values)
-        if not (hasattr(kind, "categories") or hasattr(kind, "index_type")):
+        kind = getattr(values, "dtype", getattr(values, "type", None))
+        if hasattr(kind, "categories") or hasattr(kind, "index_type"):
+            orders.append(column_order(values))
+        else:
+            orders.append(None)
             refuse_measurements(labels, name if name in names else None)
     groups = combine_encoded(
         encoded,
         n_rows,
         missing_labels,
         names if len(set(names)) == len(columns) else None,
-        [column_order(values) for values, _ in columns],
+        orders,
     )
     if n_rows and not groups.labels and not may_be_empty:
         raise ValueError(f"sensitive_features is missing in all of the {n_rows:,} rows.")
