@@ -273,8 +273,8 @@ class Criterion(BaseEstimator, ABC):
 
     def changed(self, **attributes: Any) -> Self:
         """A copy with other attributes."""
-        copy = self.of_kind(type(self))
-        copy.__dict__.update(attributes)
+        copy = type(self).__new__(type(self))
+        copy.__dict__.update(self.__dict__ | attributes)
         return copy
 
     def of_kind(self, kind: type[_Kind]) -> _Kind:

@@ -139,11 +139,14 @@ class Problem:
             traces=traces,
             scale=float(weights @ traces),
         )
+        if not is_large:
+            self._solve_total()
+            self._solve_groups()
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Solve the eigenproblems that give it, when the first of what they give is needed."""
+            """With many columns, solve the eigenproblems that give it when it is first needed."""
             if name not in type(self).__dataclass_fields__ or "weights" not in self.__dict__:
                 raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
             if name.startswith("own_"):
@@ -155,13 +158,12 @@ class Problem:
     def _solve_total(self) -> None:
         """Set what all rows keep: ordinary PCA, unless losses are from the groups' own means."""
         moments, r, found = self.moments, self.n_components, self.__dict__
-        offsets = moments.offsets
         values, vectors = self.group_matrices.leading(self.weights, r)
         graded = None
         lost, all_of_it = float(values[r:].sum()), float(values.sum())
-        is_graded = r < moments.n_features <= _MOST_GRADED and lost < _GRADED * all_of_it
+        is_graded = r < len(vectors) <= _MOST_GRADED and lost < _GRADED * all_of_it
         if is_graded and self.own_bases is None and self.measured_by is None:
-            sums = np.asarray(moments.scatter), offsets, moments.weight
+            sums = np.asarray(moments.scatter), moments.offsets, moments.weight
             graded = GradedLosses.of_scatters(*sums, r, self.aggregation, self.centering)
             values, vectors = graded.eigenpairs(self.weights, vectors)
         basis = pca = vectors[:, :r]
