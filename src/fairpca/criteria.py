@@ -473,7 +473,7 @@ class MinMax(Criterion):
         return _unit_vector(len(self.affine.floor), int(np.argmax(self.affine.floor)))
 
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
-        return _simplex(len(self.affine.weights), None, near, mu)
+        return _simplex(len(self.affine.weights), near, mu)
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         positive = np.maximum(multipliers, 0.0)
@@ -749,7 +749,7 @@ class SoftMinMax(Criterion):
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
         # Groups without a share in the total loss, which have no variance, get next to nothing.
         prior = np.maximum(self.prior, np.finfo(float).tiny)
-        found = _simplex(len(prior), None, prior if near is None else near, mu)
+        found = _simplex(len(prior), prior if near is None else near, mu)
         return replace(found, temperature=self.heat, prior=prior)
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
@@ -798,24 +798,20 @@ class LeastLoss(Criterion):
     plain_reason = "the least total loss of all meets the criterion"
 
     @abstractmethod
-    def violation(self, measures: Array) -> float:
-        """How far the measures are from the condition: positive if they violate it."""
-
-    @abstractmethod
-    def worst(self, measures: Array) -> Array:
-        """Multipliers that measure the violation: a proof where no others are."""
-
-    @abstractmethod
     def cost(self, weights: Array) -> float:
         """What the condition takes from the value of the dual."""
 
     @abstractmethod
     def nearest(self) -> Criterion:
-        """What is minimised to come as near to the condition as can be."""
+        """What is minimised to come as near to the condition as can be, within the tolerance."""
 
     @abstractmethod
     def relaxed_by(self, amount: float) -> LeastLoss:
         """The same with a violation of this amount allowed."""
+
+    def violation(self, measures: Array) -> float:
+        """How far the measures are from the condition: positive if they violate it."""
+        return self.nearest().value(measures) - self.tolerance
 
     def violation_bound(self, multipliers: Array) -> float:
         """Lower bound on the violation of any subspace: see `Problem.violation_bound`."""
@@ -869,7 +865,7 @@ class LeastLoss(Criterion):
 
     def violation_proof(self, measures: Array) -> Array | None:
         violated = self.violation(measures) > self.problem.negligible_spread
-        return self.worst(measures) if violated else None
+        return self.nearest().weights_at(measures, measures) if violated else None
 
     @property
     def _base(self) -> float:
@@ -934,17 +930,11 @@ class Equal(LeastLoss):
     def is_approached(self) -> bool:
         return self.measure == "disparity"
 
-    def violation(self, measures: Array) -> float:
-        return float(np.ptp(measures)) - self.tolerance
-
     def judge(self, measures: Array, at_most: Array, total_loss: float) -> Judgement:
         spread = float(at_most.max() - measures.min())
         allowed = self.tolerance + self.negligible(measures)
         slack = max(spread - self.tolerance, 0.0)
         return Judgement(total_loss, spread, float(np.ptp(measures)) <= allowed, slack, allowed)
-
-    def worst(self, measures: Array) -> Array:
-        return _furthest_apart(measures)
 
     def cost(self, weights: Array) -> float:
         over = np.maximum(weights - self.affine.loss_weights, 0.0)
@@ -1085,16 +1075,10 @@ class AtMost(LeastLoss):
     upper_bounds: Array
     """What no measure may exceed; (k,)."""
 
-    def violation(self, measures: Array) -> float:
-        return float((measures - self.upper_bounds).max())
-
     def judge(self, measures: Array, at_most: Array, total_loss: float) -> Judgement:
         violation = max(self.violation(at_most), 0.0)
         allowed = self.negligible(measures)
         return Judgement(total_loss, violation, violation <= allowed, violation, allowed)
-
-    def worst(self, measures: Array) -> Array:
-        return _unit_vector(len(measures), int(np.argmax(measures - self.upper_bounds)))
 
     def cost(self, weights: Array) -> float:
         return float(self.upper_bounds @ (weights - self.affine.loss_weights))
@@ -1273,8 +1257,10 @@ class _Spread(MinMax):
         return (self.problem.least_weighted(values, start) - self.affine.doubt(values)) / size
 
     def weights_at(self, measures: Array, weights: Array) -> Array:
-        """All on the two groups that are furthest apart."""
-        return _furthest_apart(measures)
+        """1 for the group with the largest measure, -1 for that with the smallest."""
+        k = len(measures)
+        smallest = _unit_vector(k, int(np.argmin(measures)))
+        return _unit_vector(k, int(np.argmax(measures))) - smallest
 
     def start(self, weights: Array) -> Array:
         """Two points of the simplex whose difference is near the weights, scaled."""
@@ -1339,12 +1325,11 @@ def project_on_simplex(point: Array) -> Array:
     return np.asarray(np.maximum(point - excess[last], 0.0))
 
 
-def _simplex(k: int, cost: Array | None, near: Array | None, mu: float) -> Domain:
+def _simplex(k: int, near: Array | None, mu: float) -> Domain:
     start = np.full(k, 1.0 / k)
     if near is not None:
         start = (1.0 - mu) * near / near.sum() + mu * start
-    cost = np.zeros(k) if cost is None else cost
-    return Domain(np.zeros(k), np.eye(k), cost, np.ones((1, k)), start, simplex=True)
+    return Domain(np.zeros(k), np.eye(k), np.zeros(k), np.ones((1, k)), start, simplex=True)
 
 
 def _balance(target: Array, dead: float) -> float:
@@ -1361,12 +1346,6 @@ def _centred(active: NDArray[np.bool_], rho: float) -> Array:
     projector = np.diag(active.astype(float))
     projector -= np.outer(active, active) / max(int(active.sum()), 1)
     return np.asarray(np.sqrt(rho) * projector[:, active])
-
-
-def _furthest_apart(measures: Array) -> Array:
-    """1 for the group with the largest measure, -1 for that with the smallest."""
-    k = len(measures)
-    return _unit_vector(k, int(np.argmax(measures))) - _unit_vector(k, int(np.argmin(measures)))
 
 
 def _unit_vector(k: int, place: int) -> Array:
