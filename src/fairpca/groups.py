@@ -637,10 +637,9 @@ def named_columns(X: Any, sensitive_features: Any) -> tuple[str, ...]:
     repeated = len(set(names)) < len(names)
     if not absent and not repeated:
         return tuple(names)
-    if not isinstance(given, str) and (repeated or len(names) == X.shape[0]):
+    as_many = len(names) == X.shape[0] or len(names) > len(columns)
+    if not isinstance(given, str) and (repeated or as_many):
         return ()  # labels, one for each row
-    if len(names) > len(columns):
-        return ()
     texts = [name for name in columns if isinstance(name, str)]
     near = [n for name in absent for n in get_close_matches(name, texts, _MOST_NAMES)]
     known = listed(near or texts, _MOST_NAMES)
