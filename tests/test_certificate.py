@@ -172,7 +172,7 @@ def test_words_for_every_goal_and_measure(measure, relative):
 
     limited = some_problem(**choices, max_extra_loss=0.05)
     found = ExactSolver().solve(limited).certificate
-    assert "of this dimension that lose at most 5 % more than the least total loss" in str(found)
+    assert "of this dimension that loses at most 5 % more than the least total loss" in str(found)
     assert one in str(found)
     assert "For every mixture" not in str(found)
 

@@ -334,6 +334,10 @@ class Certificate(Spoken):
         if self.own_error > 0.0 or self.stated_spread > 0.0:
             apart = max(apart, self.spread)
         asked = f"{self.requested_tolerance or 0:g}"
+        subspace = "subspace of this dimension"
+        if self.extra_loss is not None:
+            extra = f"{100 * self.extra_loss:g}"
+            subspace += f" that loses at most {extra} % more than the least total loss"
         most = 0.0
         if self.minmax_measures is not None:
             most = float((self.measures - self.minmax_measures).max())
@@ -367,7 +371,7 @@ class Certificate(Spoken):
             "gains": f"{self.least_gain:.3g} to {most:.3g}",
             "changes": f"{change.min():.3g} to {change.max():.3g}",
             "compared": self._compared(),
-            "extra": f"{100 * (self.extra_loss or 0.0):g}",
+            "subspace": subspace,
             "rounding": rounded(_ROUNDINGS * self.rounding, 1, up=True),
             "error": rounded(self.own_error, 2, up=True),
             "r": self.n_components,
@@ -470,7 +474,7 @@ def certify(
         own_error=float(problem.own_errors.max()) if plain else 0.0,
         covers_mixtures=plain and means and goal.covers_mixtures and problem.own_bases is None,
         pca_is_least=problem.centering == "global",
-        extra_loss=goal.extra_loss,
+        extra_loss=goal.max_extra_loss,
         violation_multipliers=violation_multipliers,
     )
 

@@ -98,8 +98,6 @@ class AffineMeasure:
         How much larger the constants can be.
     floor : array of shape (k,)
         No subspace has a smaller measure of each group.
-    least : float
-        In every subspace some measure is at least this large.
     """
 
     constants: Array
@@ -113,7 +111,6 @@ class AffineMeasure:
     scale: float
     errors: Array
     floor: Array
-    least: float
     offsets: Array
 
     @classmethod
@@ -164,7 +161,6 @@ class AffineMeasure:
             scale=scale,
             errors=own_errors / units if plain else np.zeros(k),
             floor=floor,
-            least=float(floor.max()),
             offsets=offsets / units,
         )
 

@@ -427,7 +427,7 @@ def test_progress_is_told():
 )
 def test_wrong_options_are_refused_before_any_work(wrong, words, monkeypatch):
     X, groups = two_groups()
-    monkeypatch.setattr(GroupMoments, "from_codes", lambda *_: pytest.fail("work was done"))
+    monkeypatch.setattr(GroupMoments, "from_groups", lambda *_: pytest.fail("work was done"))
     with pytest.raises(ValueError, match=words):
         report(X, **({"sensitive_features": groups, "n_components": 2} | wrong))
 

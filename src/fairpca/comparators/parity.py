@@ -771,7 +771,7 @@ class KernelParityPCA(KernelReduction):
         self.dual_coef_ = fix_signs(vectors @ (basis / np.sqrt(values)[:, None]))
         self.n_components_ = basis.shape[1]
         projected = coordinates @ basis
-        moments = GroupMoments.from_codes(projected, codes, labels)
+        moments = GroupMoments.from_groups(projected, groups)
         if sensitive_features is not None:
             warn_of_groups(replace(moments, group_names=groups.names))
         else:
