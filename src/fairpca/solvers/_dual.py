@@ -20,7 +20,7 @@ from scipy.special import expit, xlogy
 
 from fairpca._linalg.types import Array
 from fairpca.criteria import WARM_MU, Criterion, Domain
-from fairpca.solvers._space import EXPENSIVE, Effort, Forms, Spectrum, WholeSpace
+from fairpca.solvers._space import EXPENSIVE, Effort, Forms, Spectrum, Weighted, WholeSpace
 
 _EMPTY = 1e-30
 """Occupations up to this are none: their share of a derivative is far below rounding."""
@@ -182,14 +182,13 @@ def smoothed_sum(spectrum: Spectrum, r: int, mu: float) -> SmoothedSum:
 
 
 @dataclass(frozen=True, eq=False)
-class DualResult:
+class DualResult(Weighted):
     """The best weights found and the relaxed projector ``vectors * occupation @ vectors.T``."""
 
     weights: Array
     value: float
     vectors: Array
     occupation: Array
-    n_eigen: int
     above_limit: bool
     smooth_at: float | None
     """The mu, relative to `mu_unit`, from which nothing depended on it; or None."""
@@ -197,11 +196,8 @@ class DualResult:
     """Whether it could have been polished, and was not."""
     is_polished: bool
     """Whether it has no slope, and lies inside of a simplex."""
-
-    @property
-    def is_tied(self) -> bool:
-        """Whether an eigenvector is occupied in part."""
-        return _is_mixed(self.occupation)
+    n_eigen: int
+    is_tied: bool
 
 
 def _is_mixed(occupation: Array) -> bool:
@@ -246,11 +242,12 @@ def maximise_dual(
         search.best,
         forms.backend.host(search.smoothed.spectrum.vectors),
         search.smoothed.p,
-        search.n_eigen,
         search.best > limit,
         smooth_at,
         smooth_at is not None and not polish,
         search.is_polished,
+        search.n_eigen,
+        _is_mixed(search.smoothed.p),
     )
 
 

@@ -21,7 +21,7 @@ from fairpca._linalg.types import Array
 from fairpca.criteria import Criterion
 from fairpca.problem import Problem
 from fairpca.solvers._dual import ARMIJO, SHORTEST_STEP, VALUE_ROUNDING, DualResult
-from fairpca.solvers._space import Effort, Forms, WholeSpace, is_expensive
+from fairpca.solvers._space import Effort, Forms, Weighted, WholeSpace, is_expensive
 
 _MAX_STEPS = 150
 """The most steps of a search: those that converge take 10 to 50."""
@@ -101,17 +101,13 @@ most 1."""
 
 
 @dataclass(frozen=True, eq=False)
-class LocalResult:
+class LocalResult(Weighted):
     """Where a search ended, with the weights of its Lagrangian."""
 
     basis: Array
     weights: Array
     measures: Array
     n_iter: int
-    n_eigen: int = 0
-    """Eigenproblems of whole matrices: a local search solves none."""
-    is_tied: bool = False
-    """A basis is no mixture."""
 
 
 def refine(
@@ -129,17 +125,14 @@ def refine(
     The penalty begins as many times as large as `firmness` says: a firm one stays near the basis,
     a soft one goes where the weights lead. If `patient`, it stays firm for longer.
     """
-    if (start := _start_if_at_end(forms, criterion, basis, weights)) is not None:
-        return start
     search = _SubspaceDescent(forms, criterion, basis, criterion.start(weights), firmness)
     residual, soft_rho, last_rho = np.inf, _FIRST_RHO / forms.scale, _LAST_RHO / forms.scale
     steps = inner_steps = 0
     while steps < _MAX_STEPS and not (effort is not None and effort.is_over()):
-        steps += 1
         now = search.residual
         small = max(_SLOPE * forms.scale, _INNER_SHARE * min(now, residual))
         if search.slope() > small and search.newton_step():
-            inner_steps += 1
+            steps, inner_steps = steps + 1, inner_steps + 1
             creeps = search.n_halved >= (_CREEPING_PATIENTLY if patient else _CREEPING)
             creeps &= residual == np.inf
             if creeps and search.rho > soft_rho:
@@ -154,7 +147,7 @@ def refine(
         # Near the end, where one step solves it, a larger rho makes the residual fall faster.
         if now > _FALLS_WELL * residual or inner_steps <= 1:
             search.rho = min(_RHO_FACTOR * search.rho, last_rho)
-        residual, inner_steps = now, 0
+        residual, steps, inner_steps = now, steps + 1, 0
         search.move_weights(search.moved)
     search.close()
     return LocalResult(search.basis, criterion.net(search.moved), search.measures, steps)
@@ -165,21 +158,6 @@ def is_isolated(forms: Forms, criterion: Criterion, basis: Array, weights: Array
     search = _SubspaceDescent(forms, criterion, basis, criterion.start(weights), _FIRM)
     search.diagonalise()
     return search.curves_upwards(_CURVED)
-
-
-def _start_if_at_end(
-    forms: Forms, criterion: Criterion, basis: Array, weights: Array
-) -> LocalResult | None:
-    """The start, if a search would end there: no basis of the complement is needed to see that."""
-    rho = _FIRST_RHO / forms.scale
-    state, measures = criterion.start(weights), forms.measures(basis)
-    moved = criterion.smooth(measures, state, rho)[0]
-    if float(np.linalg.norm(moved - state)) / rho > _RESIDUAL * forms.scale:
-        return None
-    image = forms.image(criterion.net(moved), basis)
-    if 2.0 * float(np.linalg.norm(image - basis @ (basis.T @ image))) > _SLOPE * forms.scale:
-        return None
-    return LocalResult(basis, criterion.net(moved), measures, 0)
 
 
 class _SubspaceDescent:

@@ -27,7 +27,7 @@ from fairpca.criteria import SoftMinMax
 from fairpca.measures import EPS
 from fairpca.problem import Problem
 from fairpca.solvers._dual import VALUE_ROUNDING
-from fairpca.solvers._space import Forms, WholeSpace
+from fairpca.solvers._space import Forms, Weighted, WholeSpace
 
 _MAX_STEPS = 100
 """The most eigenproblems: 8 to 12 are usual, and halving alone takes 50."""
@@ -46,14 +46,12 @@ _CHECKED_STEPS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class TwoGroupResult:
-    """An optimal basis and the weights for which it is optimal; `n_eigen` counts the work."""
+class TwoGroupResult(Weighted):
+    """A basis and the weights for which it is optimal: there always is one."""
 
     basis: Array
     weights: Array
     n_eigen: int
-    is_tied: bool = False
-    """For two groups there is always a subspace that attains the bound."""
 
 
 @dataclass(frozen=True, eq=False)
