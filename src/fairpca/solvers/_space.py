@@ -18,7 +18,14 @@ import scipy.linalg
 
 from fairpca._linalg.backends import NUMPY, Backend
 from fairpca._linalg.graded import GradedBackend, GradedLosses
-from fairpca._linalg.krylov import Pairs, all_pairs, confirmed_pairs, found_pairs, proven_pairs
+from fairpca._linalg.krylov import (
+    EXTRA_VECTORS,
+    Pairs,
+    all_pairs,
+    confirmed_pairs,
+    found_pairs,
+    proven_pairs,
+)
 from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
 from fairpca.criteria import CLOSED_GAP
@@ -29,9 +36,6 @@ EXPENSIVE = 120
 
 WHOLE_LIMIT = EXPENSIVE
 """Up to this many columns nothing is gained by searching in a subspace."""
-
-_MORE_VECTORS = 8
-"""Vectors beside the r leading ones that the eigensolver begins with."""
 
 _NEW, _NEW_DIGITS = 1e-10, 1e-8
 """Distance from the span of others at which a vector is a direction of its own, and at which one
@@ -365,7 +369,7 @@ class SearchSpace(WholeSpace):
         """Add what a dual solution lacks: whether only for its digits, or None if nothing is."""
         weights, r = dual.weights, self._problem.n_components
         matrix = self._matrices.weighted_sum(weights / self._problem.affine.units)
-        start = self._basis @ self.forms.spectrum(weights).vectors[:, : r + _MORE_VECTORS]
+        start = self._basis @ self.forms.spectrum(weights).vectors[:, : r + EXTRA_VECTORS]
         self.n_eigen += 1
         # Where all eigenvectors at once are quick, it takes longer to see whether these are exact.
         confirmed = None if matrix.at_once else confirmed_pairs(matrix, r, start)
