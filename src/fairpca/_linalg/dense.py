@@ -102,9 +102,6 @@ class DenseMatrix:
     def leading(self, r: int) -> tuple[Array, Array]:
         return _all_or_some(self._array, r)
 
-    def leading_sum(self, r: int) -> float:
-        return float(np.linalg.eigvalsh(self._array)[-r:].sum())
-
 
 @dataclass(frozen=True, eq=False)
 class DenseMatrices:
@@ -159,8 +156,8 @@ def leading_eigenpairs(matrix: Array, r: int, start: Array | None = None) -> tup
     Large matrices go to an iteration, which can begin with vectors that are thought to be nearly
     right. It takes random ones beside them, so it finds other eigenvalues as well.
     """
-    values, vectors = krylov.leading_eigenpairs(DenseMatrix(matrix), r, start)
-    return values[:r], vectors[:, :r]
+    found = krylov.found_pairs(DenseMatrix(matrix), r, start)
+    return found.values, found.vectors
 
 
 def _all_or_some(matrix: Array, r: int) -> tuple[Array, Array]:

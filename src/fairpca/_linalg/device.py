@@ -64,8 +64,8 @@ class ScatterMatrices:
         return found
 
     def leading(self, weights: Array, r: int) -> tuple[Array, Array]:
-        values, vectors = krylov.leading_eigenpairs(self.weighted_sum(weights), r)
-        return values, self.backend.host(vectors)
+        found = krylov.found_pairs(self.weighted_sum(weights), r)
+        return found.values, self.backend.host(found.vectors)
 
     def leading_sum_bound(self, weights: Array, r: int, near: Array | None = None) -> float:
         start = None if near is None else self.backend.put(near)
@@ -134,9 +134,6 @@ class ScatterSum:
 
     def leading(self, r: int) -> tuple[Array, Tall]:
         return some_eigenpairs(self.whole(), r)
-
-    def leading_sum(self, r: int) -> float:
-        return float(self.leading(r)[0][:r].sum())
 
     def whole(self) -> Tall:
         """The matrix as an array of its own."""
