@@ -15,21 +15,16 @@ from unittest.mock import patch
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import StandardScaler
 
 from fairpca import Equal, ExactSolver, GroupMoments, ParetoDescent, Problem, StochasticFairPCA
 from fairpca._linalg.types import Array
 from fairpca.comparators import VRPCA
-from fairpca.datasets import load_adult, load_credit
 from fairpca.stochastic.batches import ArrayBatches
 from fairpca.stochastic.tracked import CentredRows, MovingBasis, TrackedSubspaces
+from studies.real_data import real_rows
 
 TARGET = Path(__file__).with_name("stochastic.md")
-CASES: dict[str, tuple[Callable[..., Any], str]] = {
-    "Adult by sex": (load_adult, "sex"),
-    "Adult by race": (load_adult, "race"),
-    "Credit by marriage": (load_credit, "marriage"),
-}
+CASES = ("Adult by sex", "Adult by race", "Credit by marriage")
 DIMENSIONS, BATCHES, PASSES, SEEDS = (2, 5, 10), (64, 1024), (1, 3, 10, 30), range(10)
 
 HEAD = """# Stochastic Pareto descent: how near to the frontier, and what it takes
@@ -137,10 +132,9 @@ def said(line: str) -> str:
 @lru_cache
 def data(name: str) -> tuple[Array, Any, int]:
     """Standardised rows, codes of their groups, and the number of groups."""
-    load, sensitive = CASES[name]
-    bunch = load(sensitive=sensitive, as_frame=False)
-    labels, codes = np.unique(bunch.sensitive_features, return_inverse=True)
-    return StandardScaler().fit_transform(bunch.data), codes, len(labels)
+    X, groups = real_rows(name)
+    labels, codes = np.unique(groups, return_inverse=True)
+    return X, codes, len(labels)
 
 
 @lru_cache
