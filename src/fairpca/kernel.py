@@ -461,14 +461,13 @@ class KernelFairPCA(KernelReduction):
         roots = np.sqrt(values)
         to_span = vectors / roots
         if chosen is None:
-            coordinates, outside = vectors * roots, np.zeros(len(vectors))
-            moments = GroupMoments.from_groups(coordinates, groups)
+            outside = np.zeros(len(vectors))
+            moments = GroupMoments.from_groups(vectors * roots, groups)
         else:
-            coordinates = None
             moments, outside = self._mapped(rows, groups, to_span)
         if not moments.is_finite:
             explain_not_finite(rows, self)
-        grouped_data = GroupedData(moments, coordinates, groups.codes).grouped(self.groups)
+        grouped_data = GroupedData(moments, codes=groups.codes).grouped(self.groups)
         if self.groups is not None:
             if sensitive_features is None:
                 warn_of_no_groups(y, "set groups=None if ordinary kernel PCA is wanted")
