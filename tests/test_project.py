@@ -193,6 +193,11 @@ def test_every_study_is_listed():
     listed = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
     pages = [path.relative_to(ROOT) for path in ROOT.glob("studies/**/*.md")]
     assert [page for page in pages if f"(../{page.as_posix()})" not in listed] == []
+    made = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
+    scripts = {path.stem: path.read_text("utf-8") for path in ROOT.glob("studies/*.py")}
+    for page in ROOT.glob("studies/*.md"):
+        (script,) = (name for name, text in scripts.items() if f'with_name("{page.name}")' in text)
+        assert any(f"-m studies.{script}" in line for line in made)
 
 
 def test_the_demo_prints_both_tables_and_certificates_and_writes_reports(tmp_path, capsys):

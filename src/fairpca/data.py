@@ -1,4 +1,4 @@
-"""prepare_data: rows, wherever they are, as moments by group and what else is fitted to."""
+"""The door for rows: `prepare_data` sums them up by group, `prepare_rows` leaves them rows."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from fairpca.exceptions import warn_user
 from fairpca.folds import in_folds
 from fairpca.groups import (
     Codes,
+    Groups,
     chosen_columns,
     encode_groups,
     named_columns,
@@ -179,15 +180,9 @@ def prepare_data(
     """
     on_device, on_cluster = device_library(X) is not None, cluster_library(X) is not None
     if not on_cluster:
-        check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
-    names: tuple[str, ...] = ()
-    if isinstance(sensitive_features, str | list | tuple):
-        names = named_columns(X, sensitive_features)
-    if names and not on_cluster:
-        sensitive_features = chosen_columns(X, names)
-    left_out = names if reset else getattr(estimator, "sensitive_names_", names)
-    if left_out and not (keep_sensitive or on_cluster):
-        X = without_columns(X, left_out)
+        known = None if reset else estimator
+        X, sensitive_features = _parted(X, sensitive_features, keep_sensitive, known)
+        check_same_index(X, sample_weight=sample_weight)
     if in_place and (on_device or on_cluster):
         choices: dict[str, Any] = {"sample_weight": sample_weight, "missing_labels": missing_labels}
         if on_device:
@@ -243,6 +238,77 @@ def prepare_data(
     if features is not None and space is None:
         moments = replace(moments, feature_names=tuple(features))
     return GroupedData(moments, rows, codes, weights, space, cells=cells).grouped(groups)
+
+
+def prepare_rows(
+    X: Any,
+    sensitive_features: Any,
+    estimator: Any,
+    *,
+    n_components: object = None,
+    reset: bool = True,
+    in_place: bool = False,
+    is_part: bool = False,
+) -> tuple[Any, Groups, int]:
+    """Check rows and groups, for an estimator that is fitted to the rows themselves.
+
+    Parameters
+    ----------
+    X, sensitive_features
+        As for the `fit` of `FairPCA`.
+    estimator : Reduction
+        Which says what becomes of sensitive columns and missing labels.
+    n_components, reset, in_place
+        As for `prepare_data`.
+    is_part : bool, default=False
+        Whether these are some of the rows only, so that there may be a single one, or none with a
+        label.
+
+    Returns
+    -------
+    rows : array, CSR matrix or device array
+        Finite, without those that are left out for want of a label.
+    groups : Groups
+        Of these rows.
+    n_dropped : int
+        How many are left out.
+    """
+    known = None if reset else estimator
+    X, sensitive_features = _parted(X, sensitive_features, estimator.keep_sensitive, known)
+    least, on_device = 1 if is_part else 2, device_library(X) is not None
+    if on_device and in_place:
+        n_features = None if reset else estimator.n_features_in_
+        name = type(estimator).__name__
+        rows = check_device_rows(X, name, n_features, at_least=least, finite=True)
+        estimator.n_features_in_ = rows.shape[1]
+    else:
+        X = to_host(X) if on_device else X
+        rows = check_rows(X, estimator, reset=reset, ensure_min_samples=least, finite=True)
+    check_dimension(n_components, rows.shape[1])
+    labels = (sensitive_features, rows.shape[0], estimator.missing_labels)
+    groups = encode_groups(*labels, may_be_empty=is_part)
+    if reset:
+        estimator.sensitive_names_ = groups.names or ()
+    if groups.kept is None:
+        return rows, groups, 0
+    some = np.flatnonzero(groups.kept)
+    return rows[some], replace(groups, codes=groups.codes[some], kept=None), groups.n_dropped
+
+
+def _parted(
+    X: Any, sensitive_features: Any, keep_sensitive: bool, fitted: Any = None
+) -> tuple[Any, Any]:
+    """What is reduced, and what makes the groups, of a table that may hold both.
+
+    `fitted` is an estimator that knows which columns are which.
+    """
+    check_same_index(X, sensitive_features=sensitive_features)
+    names = named_columns(X, sensitive_features)
+    if names:
+        sensitive_features = chosen_columns(X, names)
+    if fitted is not None:
+        return fitted._without_sensitive(X), sensitive_features
+    return X if keep_sensitive else without_columns(X, names), sensitive_features
 
 
 def check_dimension(n_components: object, d: float) -> None:

@@ -22,8 +22,6 @@ _ARROW_NUMBERS = ("int", "uint", "float", "double", "halffloat", "bool", "decima
 _ACCEPT: dict[str, Any] = {
     "accept_sparse": "csr",
     "dtype": [np.float64, np.float32],
-    # The moments show whether all values are finite, which saves a pass over the data.
-    "ensure_all_finite": False,
 }
 
 
@@ -77,11 +75,17 @@ def import_pandas() -> Any:
 
 
 def check_rows(
-    X: Any, estimator: Any = None, *, reset: bool = True, ensure_min_samples: int = 1
+    X: Any,
+    estimator: Any = None,
+    *,
+    reset: bool = True,
+    ensure_min_samples: int = 1,
+    finite: bool = False,
 ) -> Any:
     """Return X as a float array or CSR matrix; with an estimator, check or record its columns.
 
-    Whether the values are finite is left to the caller (see `explain_not_finite`).
+    Whether the values are finite is checked only if asked for: moments show it, which saves a pass
+    over the data (see `explain_not_finite`).
     """
     frame, names, rows = False, None, X
     if type(X) is not np.ndarray:
@@ -96,9 +100,9 @@ def check_rows(
             rows = X.to_numpy() if names else X
     if getattr(X, "shape", None) == (0, 0):
         raise ValueError("X is empty: it has no rows and no columns.")
-    accept = {"ensure_min_samples": ensure_min_samples, **_ACCEPT}
+    accept = {"ensure_min_samples": ensure_min_samples, "ensure_all_finite": finite, **_ACCEPT}
     plain = type(rows) is np.ndarray and rows.ndim == 2 and rows.dtype == np.float64
-    if reset and plain and len(rows) >= ensure_min_samples and rows.shape[1] > 0:
+    if reset and not finite and plain and len(rows) >= ensure_min_samples and rows.shape[1] > 0:
         # scikit-learn has nothing to find fault with, and takes a twentieth of a fit to see that.
         if estimator is not None:
             set_columns(estimator, rows.shape[1], names)

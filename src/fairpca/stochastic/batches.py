@@ -8,6 +8,7 @@ without replacement, in an order that is new each time it has been through.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -118,25 +119,26 @@ class StreamBatches:
         self._size, self._held_out, self._seed = size, held_out, seed
         self.grouped, self.n_dropped, self.is_uneven = grouped, 0, False
         self.labels: list[Hashable] = []
-        self.counts = np.zeros(0, dtype=np.int64)
-        self._kept: list[list[Any]] = []
-        self._n_blocks: list[int] = []
-        self._aside: list[list[Any]] = []
-        self._n_aside, self._n_seen = np.zeros((2, 0), dtype=np.int64)
+        self._groups: list[_StreamedGroup] = []
         self._chunk_sizes: list[int] = []
         self._chunks = self._passes = 0
 
     @property
+    def counts(self) -> NDArray[np.int64]:
+        """Rows of each group."""
+        return np.array([group.count for group in self._groups], dtype=np.int64)
+
+    @property
     def shares(self) -> Array:
         """Part of the rows that each group has."""
-        shares: Array = self.counts / self.counts.sum()
-        return shares
+        return np.asarray(self.counts / self.counts.sum())
 
     def begin_pass(self) -> None:
         """Go back to the beginning of the stream."""
         self._passes += 1
         self._chunks = 0
-        self._n_aside, self._n_seen = np.zeros((2, len(self.labels)), dtype=np.int64)
+        for group in self._groups:
+            group.n_seen = group.n_aside = 0
 
     @property
     def is_first_pass(self) -> bool:
@@ -149,12 +151,7 @@ class StreamBatches:
         self.is_uneven = self.is_uneven or bool(new and self.labels)
         self.labels += new
         check_number_of_groups(len(self.labels))
-        self.counts = np.append(self.counts, np.zeros(len(new), dtype=np.int64))
-        none = np.zeros(len(new), dtype=np.int64)
-        self._n_aside, self._n_seen = np.append(self._n_aside, none), np.append(self._n_seen, none)
-        self._kept += [[] for _ in new]
-        self._n_blocks += [0] * len(new)
-        self._aside += [[] for _ in new]
+        self._groups += [_StreamedGroup() for _ in new]
         place = np.array([self.labels.index(label) for label in labels], dtype=np.int64)
         return place[codes], len(new)
 
@@ -162,7 +159,8 @@ class StreamBatches:
         """The batches of a chunk, whose rows have these codes."""
         if self.is_first_pass:
             self._chunk_sizes.append(len(codes))
-            self.counts = self.counts + np.bincount(codes, minlength=len(self.labels))
+            for group, n in zip(self._groups, np.bincount(codes).tolist(), strict=False):
+                group.count += n
         elif self._chunk_sizes[self._chunks : self._chunks + 1] != [len(codes)]:
             raise ValueError(
                 "The chunks of this pass are not those of the first: give them in the same order "
@@ -176,31 +174,32 @@ class StreamBatches:
         for start in range(0, len(used), self._size):
             some = used[start : start + self._size]
             blocks: list[Any] = []
-            there = (codes[some] == i for i in range(len(self.labels)))
-            kinds = []
-            for i, own in enumerate(there):
-                kinds.append(PART if own.any() else AGAIN)
-                if own.any():
-                    blocks.append(as_double(rows[some[own]]))
-                    self._keep(i, blocks[-1], rng)
+            kinds: list[str] = []
+            for i, group in enumerate(self._groups):
+                own = some[codes[some] == i]
+                if len(own):
+                    blocks.append(as_double(rows[own]))
+                    group.keep(blocks[-1], rng)
                 else:
-                    blocks.append(self._kept[i][rng.integers(len(self._kept[i]))])
+                    blocks.append(group.kept[rng.integers(len(group.kept))])
+                kinds.append(PART if len(own) else AGAIN)
             self.is_uneven = self.is_uneven or AGAIN in kinds
             yield blocks, kinds
 
     def _newcomers_first(self, used: NDArray[np.int64], codes: Codes) -> NDArray[np.int64]:
         """The same rows, with one of each group that has had none yet at the beginning."""
         own = codes[used]
-        new = [int(np.argmax(own == i)) for i in np.unique(own) if not self._kept[i]]
+        new = [int(np.argmax(own == i)) for i in np.unique(own) if not self._groups[i].kept]
         return np.concatenate([used[new], np.delete(used, new)])
 
     @property
     def parts(self) -> list[list[Any]]:
         """The rows that are held out, in parts with a block for each group, or None."""
-        if not any(self._aside):
+        aside = [group.aside for group in self._groups]
+        if not any(aside):
             return []
         return [
-            [_stacked(rows[p::N_PARTS]) if len(rows) >= N_PARTS else None for rows in self._aside]
+            [_stacked(rows[p::N_PARTS]) if len(rows) >= N_PARTS else None for rows in aside]
             for p in range(N_PARTS)
         ]
 
@@ -209,26 +208,50 @@ class StreamBatches:
         rng = np.random.default_rng([self._seed, self._chunks])
         chosen = rng.random(len(codes)) < self._held_out
         for i in np.unique(codes):
-            group = np.flatnonzero(codes == i)
+            group, members = self._groups[i], np.flatnonzero(codes == i)
             # Its first rows are there to learn from.
-            chosen[group[: max(_FIRST_ROWS - int(self._n_seen[i]), 0)]] = False
-            self._n_seen[i] += len(group)
-            own = group[chosen[group]]
-            room = max(min(rows_at_once(rows), MOST_HELD_OUT) - int(self._n_aside[i]), 0)
+            chosen[members[: max(_FIRST_ROWS - group.n_seen, 0)]] = False
+            group.n_seen += len(members)
+            own = members[chosen[members]]
+            room = max(min(rows_at_once(rows), MOST_HELD_OUT) - group.n_aside, 0)
             chosen[own[room:]] = False
-            self._n_aside[i] += len(own[:room])
+            group.n_aside += len(own[:room])
             if self.is_first_pass:
-                self._aside[i] += [as_double(rows[j : j + 1]) for j in own[:room]]
+                group.aside += [as_double(rows[j : j + 1]) for j in own[:room]]
         return np.flatnonzero(~chosen)
 
-    def _keep(self, i: int, block: Any, rng: np.random.Generator) -> None:
-        """Keep some blocks of a group, of which each that came had the same chance."""
-        kept, most = self._kept[i], rows_at_once(block)
-        self._n_blocks[i] += 1
-        if len(kept) < min(max(most // block.shape[0], 1), _MOST_BLOCKS):
-            kept.append(block[:most])
-        elif (place := rng.integers(self._n_blocks[i])) < len(kept):
-            kept[place] = block[:most]
+
+@dataclass
+class _StreamedGroup:
+    """What a stream knows of a group.
+
+    Attributes
+    ----------
+    count : int
+        Its rows.
+    n_seen, n_aside : int
+        Rows of this pass so far, and how many of these are held out.
+    aside : list
+        The rows that are held out.
+    kept, n_blocks : list and int
+        Some blocks of its rows, of as many that came.
+    """
+
+    count: int = 0
+    n_seen: int = 0
+    n_aside: int = 0
+    aside: list[Any] = field(default_factory=list)
+    kept: list[Any] = field(default_factory=list)
+    n_blocks: int = 0
+
+    def keep(self, block: Any, rng: np.random.Generator) -> None:
+        """Keep some blocks, of which each that came had the same chance."""
+        most = rows_at_once(block)
+        self.n_blocks += 1
+        if len(self.kept) < min(max(most // block.shape[0], 1), _MOST_BLOCKS):
+            self.kept.append(block[:most])
+        elif (place := rng.integers(self.n_blocks)) < len(self.kept):
+            self.kept[place] = block[:most]
 
 
 def _n_held_out(n: int, share: float) -> int:
