@@ -213,9 +213,7 @@ def prepare_table(
         **options.learning(),
     )
     used = learner().used
-    table.need(unique([*used, *options.sensitive, *carry]))
-    if options.drop_missing:
-        table.drop_missing(used)
+    table.need(unique([*used, *options.sensitive, *carry]), used if options.drop_missing else ())
     small = options.small_groups or ("error" if kept else "keep")
 
     def prepare() -> PreparedTable:
@@ -266,9 +264,7 @@ def open_with_model(
     require_columns(table.names, [*others, *options.unused])
     unused = {*options.unused, *(name for name in others if name not in needed)}
     preparation.check_names([name for name in table.names if name not in unused])
-    table.need(unique([*needed, *others]))
-    if options.drop_missing:
-        table.drop_missing(needed)
+    table.need(unique([*needed, *others]), needed if options.drop_missing else ())
     return PreparedTable(table, preparation, options)
 
 

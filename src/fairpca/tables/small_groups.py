@@ -112,7 +112,7 @@ def regroup(
         What several columns make groups of.
     """
     rule = Regrouping(tuple(names), unlabelled=missing_labels != "drop")
-    table.keep(None if rule.keeps_all else rule)
+    table.keep(rule)
     if not names or choice == "keep":
         return rule
     counts: Counter[Label] = Counter()
@@ -161,7 +161,7 @@ def regroup(
     whose = "its group has" if n_rows == 1 else whose
     said = f"{n_rows:,} {rows} {what}, as {whose} fewer than {min_rows}: {named}."
     found = replace(rule, changes=changes, drops=choice == "drop", n_rows=n_rows, said=said)
-    table.keep(None if found.keeps_all else found)
+    table.keep(found)
     return found
 
 
