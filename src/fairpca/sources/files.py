@@ -90,7 +90,7 @@ def refuse_slips(table: Any, known: Collection[str]) -> None:
         summary = ColumnSummary(name)
         summary.see(column)
         try:
-            checker.numbers(name, summary.kinds, summary.texts)
+            checker.check_numbers(summary)
         except TableError as error:
             raise TableError(error.problem, "correct that, or name the features") from error
 

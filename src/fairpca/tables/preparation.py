@@ -23,13 +23,13 @@ from fairpca._linalg.types import Array
 from fairpca.choices import ENCODINGS, IMPUTATIONS
 from fairpca.groups import alike, encode_column
 from fairpca.tables.column_checks import (
-    CellKinds,
+    MOST_CATEGORIES,
     ColumnChecker,
     ColumnSummary,
     Places,
-    check_categories,
     classify_cell,
     id_error,
+    too_many,
 )
 from fairpca.tables.columns import (
     MISSING_WORDS,
@@ -518,7 +518,7 @@ class PreparationLearner:
                 "name it, or leave it out with --drop ''",
             )
         self._summaries = {
-            name: ColumnSummary(name, self.impute, self.min_rows, CellKinds(self.decimal))
+            name: ColumnSummary(name, self.impute, self.min_rows, self.decimal)
             for name in self.used
         }
 
@@ -574,7 +574,7 @@ class PreparationLearner:
         checker = ColumnChecker(text, self.min_rows, self.places)
         texts = [summary.name for summary in summaries if summary.is_text]
         for name in texts:
-            checker.text(name, self._summaries[name].kinds, self._summaries[name].texts)
+            checker.check(self._summaries[name])
         measured = [name for name in texts if name in self.as_number]
         if measured:
             raise TableError(
@@ -626,8 +626,9 @@ class PreparationLearner:
         for text in rare:
             found[pool] += found.pop(text)
         categories = (*sorted({*found} - {pool}), *([pool] if pool else []))
-        if self.encode == "onehot":
-            check_categories(summary.name, len(categories))
+        if self.encode == "onehot" and len(categories) > MOST_CATEGORIES:
+            n_texts = f"{len(categories):,} different texts"
+            raise too_many(summary.name, f"{n_texts}, too many for a column each")
         fill = pool if fill in rare else fill
         column = InputColumn(summary.name, self.encode, categories, pool, fill)
         shares = np.array([found[text] for text in categories]) / n
