@@ -170,18 +170,14 @@ def table_as_data(prepared: PreparedTable) -> dict[str, Any]:
 
 def as_data(fair: FairPCA) -> dict[str, Any]:
     """A fitted subspace as plain data, for JSON."""
-    certificate = {
-        name: value.tolist() if isinstance(value, np.ndarray) else value
-        for name, value in asdict(fair.certificate_).items()
-    }
     return {
         "n_components": fair.n_components_,
         "pca_total_loss": total(fair.group_table_, fair.group_table_.pca_loss),
         "total_loss": float(fair.solution_.total_loss),
-        "explained_variance_ratio": fair.explained_variance_ratio_.tolist(),
-        "groups": groups_as_data(fair.group_table_),
+        "explained_variance_ratio": fair.explained_variance_ratio_,
+        "groups": columns_as_data(fair.group_table_.to_dict()),
         "compared_with_pca": _compared_as_data(fair.group_table_),
-        "certificate": certificate
+        "certificate": asdict(fair.certificate_)
         | {"all_worse_off": fair.certificate_.all_worse_off, "text": str(fair.certificate_)},
     }
 
@@ -204,7 +200,7 @@ def model_as_data(audited: GroupTable) -> dict[str, Any]:
     return {
         "total_loss": total(audited, audited.loss),
         "baseline": audited.baseline,
-        "groups": groups_as_data(audited),
+        "groups": columns_as_data(audited.to_dict()),
         "difference_interval": audited.difference_interval,
         "compared_with_pca": _compared_as_data(audited),
     }
@@ -222,17 +218,7 @@ def _compared_as_data(table: GroupTable) -> dict[str, Any]:
     }
 
 
-def groups_as_data(table: GroupTable) -> list[dict[str, Any]]:
-    """A table of groups, one entry for each; None for what is not known."""
-    return columns_as_data(table.to_dict())
-
-
 def columns_as_data(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    """Columns as one entry for each row; None for what is not known."""
+    """Columns as one entry for each row."""
     names = [name.replace(" ", "_").lower() for name in columns]
-    known = (map(_known, column) for column in columns.values())
-    return [dict(zip(names, row, strict=True)) for row in zip(*known, strict=True)]
-
-
-def _known(value: Any) -> Any:
-    return None if isinstance(value, float) and np.isnan(value) else value
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]

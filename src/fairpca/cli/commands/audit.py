@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -74,7 +75,6 @@ def audit(
         check_report,
         fit_fair,
         report_on,
-        saying_nothing,
         write_report,
     )
     from fairpca.cli._prepared import prepare_table, prepare_with_model, read_model
@@ -126,7 +126,7 @@ def audit(
         prepared = prepare_table(table, how, whole=whole, kept=whole, folds=choices.folds)
         fair = fit_fair(prepared, dimension, choices)
         if report is not None:
-            with saying_nothing():  # its warnings are those of the fit
+            with warnings.catch_warnings(action="ignore"):  # its warnings are those of the fit
                 page = report_on(prepared, int(fair.n_components_), choices, table, context.obj)
             write_report(page, report)
     show(

@@ -1,5 +1,7 @@
 """``fairpca fit``."""
 
+import warnings
+
 import typer
 
 from fairpca.choices import WRITABLE
@@ -11,7 +13,7 @@ from fairpca.cli._options import (
     parse_dimension,
     with_options,
 )
-from fairpca.cli._terminal import MODEL, check_destination, show, writing
+from fairpca.cli._terminal import MODEL, check_destination, show, written
 
 EXAMPLES = (
     "fairpca fit people.csv --sensitive sex --n-components 5 --model people.fairpca",
@@ -51,7 +53,7 @@ def fit(
     table, a report, or all of them.
     """
     from fairpca.cli import _findings as findings
-    from fairpca.cli._fitting import check_report, fit_fair, report_on, saying_nothing, write_report
+    from fairpca.cli._fitting import check_report, fit_fair, report_on, write_report
     from fairpca.cli._prepared import prepare_table, reduce_table
     from fairpca.model_file import write_model
 
@@ -68,17 +70,16 @@ def fit(
         folds=choices.folds,
         kept=model is not None or report is not None,
     )
-    preparation = prepared.preparation
     fair = fit_fair(prepared, dimension, choices).set_params(whiten=whiten)
     page = None
     if report is not None:  # before anything is written, as it may yet be refused
-        with saying_nothing():  # its warnings are those of the fit
+        with warnings.catch_warnings(action="ignore"):  # its warnings are those of the fit
             page = report_on(prepared, int(fair.n_components_), choices, table, context.obj)
     if output is not None:
         reduce_table(prepared, fair, carry, output)
     if model is not None:
-        with writing(model):
-            write_model(fair, model, preparation)
+        write_model(fair, model, prepared.preparation)
+        written.append(model)
     if page is not None and report is not None:
         write_report(page, report)
     show(

@@ -26,7 +26,7 @@ from fairpca.cli._terminal import (
     refusing,
     show,
     stage,
-    writing,
+    written,
 )
 
 if TYPE_CHECKING:
@@ -140,12 +140,13 @@ def front(
     if fair is not None and output is not None:
         reduce_table(prepared, fair, carry, output)
     if fair is not None and model is not None:
-        with writing(model):
-            write_model(fair, model, prepared.preparation)
+        write_model(fair, model, prepared.preparation)
+        written.append(model)
     if points_output is not None:
-        with stage(f"writing {points_output.name}"), writing(points_output):
+        with stage(f"writing {points_output.name}"):
             columns_of = {"point": list(range(len(found))), **found.to_dict()}
             write_batches(pyarrow.table(columns_of).to_batches(), points_output)
+        written.append(points_output)
     show(
         json,
         lambda: {
