@@ -12,7 +12,7 @@ import numpy as np
 import pandas
 
 from fairpca import Comparison, FairPCA, GroupTable, ParetoFront
-from fairpca.cli._options import FitOptions, arguments
+from fairpca.cli._options import OF_ONE_SUBSPACE, FitOptions, arguments
 from fairpca.cli._prepared import PreparedTable
 from fairpca.cli._terminal import (
     REPORT,
@@ -127,9 +127,7 @@ def check_report(
     check_destination(path, REPORT, *others, force=force)
     with refusing():
         import_jinja2()
-    one_point = choices.tolerance != 0.0 or choices.bound or choices.max_extra_loss is not None
-    one_point = one_point or choices.criterion == "balanced" or choices.standard_errors != 2.0
-    if one_point or choices.nested or not choices.is_exact:
+    if choices.chosen(*OF_ONE_SUBSPACE) or choices.criterion == "balanced":
         raise BadInputError(
             "a report shows every trade-off, solved exactly: leave out --tolerance, --bound, "
             "--max-extra-loss, --standard-errors, --nested, --solver and --criterion balanced, or "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import Field, dataclass, field, fields
 from functools import partial
@@ -172,88 +171,93 @@ class FitOptions:
     def __post_init__(self) -> None:
         from fairpca.validation import check_number
 
+        object.__setattr__(self, "bound", tuple(self.bound))
         check_words(self)
-        check_number("--tolerance", self.tolerance, least=0.0)
-        limits = {"--gap": self.gap, "--time-limit": self.time_limit}
-        for name, limit in {"--max-extra-loss": self.max_extra_loss, **limits}.items():
-            if limit is not None:
-                check_number(name, limit, least=0.0)
+        for name in ("tolerance", "max_extra_loss", "gap", "time_limit"):
+            if getattr(self, name) is not None:
+                check_number(f"--{name.replace('_', '-')}", getattr(self, name), least=0.0)
         for text in self.bound:
             _parse_bound(text)
-        if not self.standard_errors >= 0.0:
-            raise BadInputError(
-                f"--standard-errors must be a number of at least 0, got {self.standard_errors}."
-            )
-        if self.criterion != "equal" and self.tolerance != 0.0:
-            raise BadInputError(
-                "--tolerance is how far from equal groups may be: it needs --criterion equal."
-            )
-        if self.criterion != "soft" and self.standard_errors != 2.0:
-            raise BadInputError("--standard-errors needs --criterion soft, which is the default.")
-        if self.bound and self.max_extra_loss is not None:
-            raise BadInputError("choose one of --bound and --max-extra-loss, not both.")
-        if self.criterion == "balanced" and self.measure != "disparity":
-            raise BadInputError(
-                "--criterion balanced is judged by losses: leave it out, or --measure."
-            )
-        if self.bound and self.criterion != "soft":
-            raise BadInputError("--bound is a criterion of its own: leave out --criterion.")
-        if self.max_extra_loss is not None and self.criterion not in ("soft", "minmax"):
-            raise BadInputError("--max-extra-loss needs --criterion soft or minmax.")
-        given = {
-            "--bound": bool(self.bound),
-            "--max-extra-loss": self.max_extra_loss is not None,
-        }
-        if self.nested and (self.criterion != "minmax" or any(given.values()) or not self.is_exact):
-            raise BadInputError(
+        soft, balanced = self.criterion == "soft", self.criterion == "balanced"
+        # A solver with a criterion of its own takes none of these.
+        criterion = self.chosen("bound", "max_extra_loss", "measure")
+        criterion += ["--criterion"] if balanced else []
+        criterion += self.chosen("standard_errors")
+        limits = self.chosen("gap", "time_limit")
+        another = self.chosen("bound", "max_extra_loss", "solver") or self.criterion != "minmax"
+        for is_wrong, words in (
+            (
+                not self.standard_errors >= 0.0,
+                f"--standard-errors must be a number of at least 0, got {self.standard_errors}.",
+            ),
+            (
+                self.chosen("tolerance") and self.criterion != "equal",
+                "--tolerance is how far from equal groups may be: it needs --criterion equal.",
+            ),
+            (
+                self.chosen("standard_errors") and not soft,
+                "--standard-errors needs --criterion soft, which is the default.",
+            ),
+            (
+                len(self.chosen("bound", "max_extra_loss")) == 2,
+                "choose one of --bound and --max-extra-loss, not both.",
+            ),
+            (
+                balanced and self.chosen("measure"),
+                "--criterion balanced is judged by losses: leave it out, or --measure.",
+            ),
+            (
+                self.bound and not soft,
+                "--bound is a criterion of its own: leave out --criterion.",
+            ),
+            (
+                self.chosen("max_extra_loss") and self.criterion not in ("soft", "minmax"),
+                "--max-extra-loss needs --criterion soft or minmax.",
+            ),
+            (
+                self.nested and another,
                 "--nested minimises the largest measure in each dimension: it needs --criterion "
-                "minmax, without --bound, --max-extra-loss and --solver."
-            )
-        given |= {"--measure": self.measure != "disparity"}
-        given |= {"--criterion": self.criterion == "balanced"}
-        given |= {"--standard-errors": self.standard_errors != 2.0}
-        if any(given.values()) and not self.is_exact:
-            names = " and ".join(name for name, is_given in given.items() if is_given)
-            raise BadInputError(
-                f"--solver {self.solver} has a criterion of its own: leave it out, or {names}."
-            )
-        if self.is_limited and not self.is_exact:
-            names = " and ".join(name for name, limit in limits.items() if limit is not None)
-            raise BadInputError(
-                f"only the exact solver has a gap and a time limit: leave out {names}, or "
-                f"--solver {self.solver}."
-            )
+                "minmax, without --bound, --max-extra-loss and --solver.",
+            ),
+            (
+                self.solver != "exact" and criterion,
+                f"--solver {self.solver} has a criterion of its own: leave it out, or "
+                f"{' and '.join(criterion)}.",
+            ),
+            (
+                self.solver != "exact" and limits,
+                f"only the exact solver has a gap and a time limit: leave out "
+                f"{' and '.join(limits)}, or --solver {self.solver}.",
+            ),
+        ):
+            if is_wrong:
+                raise BadInputError(words)
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether the solver is the exact one."""
-        return self.solver == "exact"
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether the search is to end at a gap or a time limit."""
-        return self.gap is not None or self.time_limit is not None
+    def chosen(self, *names: str) -> list[str]:
+        """Those of some options that differ from their defaults, as they are typed."""
+        defaults = {one.name: one.default for one in fields(self)}
+        different = (name for name in names if getattr(self, name) != defaults[name])
+        return [f"--{name.replace('_', '-')}" for name in different]
 
     @property
     def folds(self) -> str | None:
         """Whether rows are to be held out: as for `prepare_data`."""
-        needed = self.criterion == "soft" and self.is_exact and not self.bound
+        needed = self.criterion == "soft" and not self.chosen("solver", "bound")
         return "needed" if needed else None
 
     def criterion_for(self, moments: GroupMoments | None = None) -> FairnessCriterion:
         """The criterion, for these groups where bounds name some."""
-        from fairpca.criteria import CRITERIA as KINDS
-        from fairpca.criteria import AtMost, Equal, MinMax, SoftMinMax
+        from fairpca.criteria import AtMost, Balanced, Equal, MinMax, SoftMinMax
 
         if self.bound and moments is not None:
             return AtMost(_bounds(self.bound, self.measure, moments), self.measure)
-        if self.criterion == "equal":
-            return Equal(self.tolerance, self.measure)
-        if self.criterion == "soft":
-            return SoftMinMax(self.measure, self.standard_errors, self.max_extra_loss)
-        if self.criterion == "minmax":
-            return MinMax(self.measure, self.max_extra_loss)
-        return KINDS[self.criterion]()
+        criteria: dict[str, FairnessCriterion] = {
+            "soft": SoftMinMax(self.measure, self.standard_errors, self.max_extra_loss),
+            "minmax": MinMax(self.measure, self.max_extra_loss),
+            "equal": Equal(self.tolerance, self.measure),
+            "balanced": Balanced(),
+        }
+        return criteria[self.criterion]
 
     @property
     def front_criterion(self) -> FairnessCriterion:
@@ -266,7 +270,7 @@ class FitOptions:
         """The parameters of `FairPCA` for these groups."""
         chosen: dict[str, Any] = {"solver": self.solver, "nested": self.nested}
         chosen["criterion"] = self.criterion_for(moments)
-        if self.is_limited:
+        if self.chosen("gap", "time_limit"):
             from fairpca import ExactSolver
 
             chosen["solver"] = ExactSolver(gap=self.gap, time_limit=self.time_limit)
@@ -458,9 +462,8 @@ class TableOptions:
         if len(self.sep) > 1 or not self.sep.isascii() or self.sep in ('"', "\n", "\r"):
             raise BadInputError(f"--sep must be one character such as ';', got {self.sep!r}.")
         try:
-            codecs.lookup(self.encoding)
-            "".encode(self.encoding)  # some codecs are not for text
-        except (LookupError, ValueError, UnicodeError):
+            "".encode(self.encoding)
+        except (LookupError, ValueError):
             raise BadInputError(
                 f"--encoding {self.encoding!r} is not known; utf-8, cp1252, latin-1 and utf-16 are."
             ) from None
