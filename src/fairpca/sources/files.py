@@ -242,11 +242,11 @@ class Pass:
             )
         with taking_for_damage(repr(str(path))):
             self._done = _checked_files(reading["files"])
-            sizes = {"d": stored.mean.shape[1]}
+            sizes = {"d": stored["mean"].shape[1]}
             self.columns = Columns(
                 **schema.read(_COLUMNS, reading["columns"], {}, sizes, "columns.")
             )
-            self.total.add(GroupMoments(**vars(stored)))
+            self.total.add(GroupMoments(**stored))
 
     def left(self, files: list[TableFile]) -> list[TableFile]:
         """The files that have not been read; those that have must be there as they were."""
