@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
-    FunctionTransformer,
     OneHotEncoder,
     OrdinalEncoder,
     StandardScaler,
@@ -272,7 +272,7 @@ class Preparation:
     >>> preparation.apply({"age": [40], "job": ["smith"]}).round(4)
     array([[ 0.    , -1.4142,  1.4142]])
     >>> [type(step).__name__ for step in preparation.transformer]
-    ['ColumnTransformer', 'FunctionTransformer', 'StandardScaler']
+    ['ColumnTransformer', 'StandardScaler']
     """
 
     columns: tuple[InputColumn, ...]
@@ -320,21 +320,18 @@ class Preparation:
     def transformer(self) -> Pipeline:
         """The pipeline that takes a data frame of pandas with the columns, once they are checked.
 
-        A `ColumnTransformer` fills in and encodes all columns of which the same becomes together,
-        the next step brings what they become into the order of the table, and a `StandardScaler`
-        is last. Categories, means and scales are those that were learned, so that the pipeline is
-        fitted to one row: that of what missing values become.
+        A `ColumnTransformer` fills in and encodes neighbours of which the same becomes together,
+        and a `StandardScaler` is last. Categories, means and scales are those that were learned,
+        so that the pipeline is fitted to one row: that of what missing values become.
         """
-        similar: dict[tuple[str, bool], list[InputColumn]] = {}
-        for column in self.columns:
-            similar.setdefault((column.kind, column.fill is not None), []).append(column)
-        parts: list[tuple[str, Any, list[str]]] = []
-        made: list[str] = []
-        for (kind, fills), some in similar.items():
-            steps: list[Any] = []
+        parts: list[Any] = []
+        for (kind, fills), similar in groupby(
+            self.columns, lambda column: (column.kind, column.fill is not None)
+        ):
+            some, steps = [*similar], []
             if fills:
                 missing = np.nan if kind == "number" else None
-                steps = [SimpleImputer(missing_values=missing, strategy="most_frequent")]
+                steps.append(SimpleImputer(missing_values=missing, strategy="most_frequent"))
             categories = [np.array(column.categories, dtype=object) for column in some]
             if kind == "onehot":
                 steps.append(OneHotEncoder(categories=categories, handle_unknown="ignore"))
@@ -343,12 +340,8 @@ class Preparation:
                 steps.append(OrdinalEncoder(categories=categories, **known))
             part = make_pipeline(*steps) if steps else "passthrough"
             parts.append((str(len(parts)), part, [column.name for column in some]))
-            made += [column.name for column in some for _ in column.output_names]
-        places = {column.name: place for place, column in enumerate(self.columns)}
-        order = np.argsort([places[name] for name in made], kind="stable")
         encode = ColumnTransformer(parts, sparse_threshold=0.0)
-        arrange = FunctionTransformer(np.take, kw_args={"indices": order, "axis": 1})
-        pipeline = make_pipeline(encode, arrange, StandardScaler()).set_output(transform="default")
+        pipeline = make_pipeline(encode, StandardScaler()).set_output(transform="default")
         scaler = pipeline.fit(self._frame([[column.example] for column in self.columns]))[-1]
         scaler.mean_, scaler.scale_, scaler.var_ = self.means, self.scales, self.scales**2
         return pipeline
