@@ -6,7 +6,6 @@ from functools import lru_cache
 import numpy as np
 from sklearn.utils import Bunch
 
-from fairpca.datasets._bunch import make_bunch
 from fairpca.datasets._table import Attribute, Column, Table, frozen, read_rows, read_text
 from fairpca.validation import check_choice
 
@@ -80,8 +79,13 @@ def load_adult(
     {'Male': 21790, 'Female': 10771}
     """
     check_choice("missing", missing, ("keep", "drop"))
-    return make_bunch(
-        _table(), subset, sensitive, encoding, keep_sensitive, as_frame, missing == "drop"
+    return _table().bunch(
+        subset,
+        sensitive,
+        encoding,
+        keep_sensitive=keep_sensitive,
+        as_frame=as_frame,
+        drop_unclear=missing == "drop",
     )
 
 

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from fairpca.datasets._bunch import make_bunch
 from fairpca.datasets._table import Attribute, Column, Table, frozen, read_rows, read_text
 from fairpca.validation import check_choice
 
@@ -87,8 +86,13 @@ def load_credit(
     {'single': 15964, 'married': 13659, 'other': 377}
     """
     check_choice("unknown_marriage", unknown_marriage, ("other", "drop"))
-    return make_bunch(
-        _table(), subset, sensitive, encoding, keep_sensitive, as_frame, unknown_marriage == "drop"
+    return _table().bunch(
+        subset,
+        sensitive,
+        encoding,
+        keep_sensitive=keep_sensitive,
+        as_frame=as_frame,
+        drop_unclear=unknown_marriage == "drop",
     )
 
 
