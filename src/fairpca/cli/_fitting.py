@@ -153,8 +153,6 @@ def report_on(
     rows = pandas.DataFrame(prepared.rows, columns=list(prepared.preparation.feature_names))
     options = [*arguments(prepared.options), "--n-components", str(n_components)]
     again = shlex.join(["fairpca", *map(_without_folder, typed)])
-    if choices.criterion == "minmax":  # that of a front, unless said
-        choices = replace(choices, criterion="soft")
     front = shlex.join(["fairpca", "front", table.name, *options, *arguments(choices)])
     with stage("making the report") as progress, refusing():
         return make_report(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import Field, dataclass, field, fields
-from functools import partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -24,8 +23,9 @@ from fairpca.choices import (
     SMALL_GROUPS,
     SOLVER_NAMES,
     UNKNOWN,
+    WRITABLE,
 )
-from fairpca.cli._terminal import BadInputError, refusing
+from fairpca.cli._terminal import MODEL, BadInputError, check_destination, refusing
 from fairpca.text import ALL, listed
 
 if TYPE_CHECKING:
@@ -48,26 +48,15 @@ def option(default: Any, text: str, **how: Any) -> Any:
     return field(default=default, metadata={"text": text, "words": (), **how})
 
 
-column_option = partial(typer.Option, metavar="COLUMN")
-file_option = partial(typer.Option, metavar="FILE")
-_DIMENSION = typer.Option(
-    "--n-components",
-    metavar="5|0.9",
-    help="The number of columns to reduce to, or a share: the fewest at which the worst-off group "
-    "keeps that share of its variance.",
-)
-_FRONT = (
-    "What is traded for total loss: the largest disparity of a group (minmax), or the largest "
-    "difference between two groups (equal)."
+DIMENSION_TEXT = (
+    "The number of columns to reduce to, or a share: the fewest at which the worst-off group keeps "
+    "that share of its variance."
 )
 _GROUPS = (
     "What several sensitive columns make groups of: their combinations, or each of their values "
     "alone (all women, all Black people, …), or both."
 )
-_OUTPUT = (
-    "Write the reduced table; the suffix is .csv, .parquet, .arrow or .feather. In a CSV file, "
-    "text that a spreadsheet would run gets a ' in front."
-)
+REPORT_TEXT = "Write the page of `fairpca report`; the suffix is .html."
 
 Table = Annotated[
     Path,
@@ -78,31 +67,40 @@ Table = Annotated[
         "with what to do about them.",
     ),
 ]
-Dimension = Annotated[str, _DIMENSION]
-OptionalDimension = Annotated[str | None, _DIMENSION]
-Carry = Annotated[
-    list[str],
-    column_option("--carry", help="Copy a column into the output table; repeat for several."),
-]
-FrontCriterion = Annotated[str, choice_option(FRONTS, _FRONT)]
-Whiten = Annotated[
-    bool,
-    typer.Option("--whiten", help="Divide each reduced column by its standard deviation."),
-]
-OptionalGroups = Annotated[
-    str | None,
-    choice_option(GROUPINGS[:-1], f"{_GROUPS} Without it those of the model, or combinations."),
-]
-Model = Annotated[
-    Path | None, file_option("--model", help="Write the model; the suffix is .fairpca.")
-]
-Output = Annotated[Path | None, file_option("--output", help=_OUTPUT)]
-Report = Annotated[
-    Path | None,
-    file_option("--report", help="Write a page, as `fairpca report` does; the suffix is .html."),
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Dimension = Annotated[str, typer.Option("--n-components", metavar="5|0.9", help=DIMENSION_TEXT)]
+
+
+@dataclass(frozen=True)
+class ResultOptions:
+    """How what is found is printed, and whether what is written replaces what is there."""
+
+    force: bool = option(False, "Replace files that are there already.")
+    json: bool = option(False, "Print the result as JSON.")
+
+
+@dataclass(frozen=True)
+class OutputOptions(ResultOptions):
+    """What is written of a subspace."""
+
+    whiten: bool = option(False, "Divide each reduced column by its standard deviation.")
+    model: Path | None = option(None, "Write the model; the suffix is .fairpca.", metavar="FILE")
+    output: Path | None = option(
+        None,
+        "Write the reduced table; the suffix is .csv, .parquet, .arrow or .feather. In a CSV file, "
+        "text that a spreadsheet would run gets a ' in front.",
+        metavar="FILE",
+    )
+    carry: Sequence[str] = option(
+        (), "Copy a column into the output table; repeat for several.", metavar="COLUMN"
+    )
+    report: Path | None = option(None, REPORT_TEXT, metavar="FILE")
+
+    def check(self, *others: Path | None) -> None:
+        """Refuse what could not be written, before any work, and columns to be carried nowhere."""
+        check_destination(self.model, MODEL, self.output, *others, force=self.force)
+        check_destination(self.output, WRITABLE, *others, force=self.force)
+        if self.carry and self.output is None:
+            raise BadInputError("--carry needs --output, the table to carry columns into.")
 
 
 @dataclass(frozen=True)
@@ -277,23 +275,21 @@ class FitOptions:
         return chosen
 
 
+@dataclass(frozen=True)
+class FrontOptions(FitOptions):
+    """The same of a front, which leads to one of two criteria."""
+
+    criterion: str = option(
+        "minmax",
+        "What is traded for total loss: the largest disparity of a group (minmax), or the largest "
+        "difference between two groups (equal).",
+        words=FRONTS,
+    )
+
+
 def unique(names: Sequence[str]) -> tuple[str, ...]:
     """The names, each once."""
     return tuple(dict.fromkeys(names))
-
-
-@refusing()
-def check_front(criterion: str) -> None:
-    """Refuse a criterion that no front leads to."""
-    from fairpca.validation import check_choice
-
-    check_choice("--criterion", criterion, FRONTS)
-
-
-def check_carry(carry: Sequence[str], output: Path | None) -> None:
-    """Refuse columns to be carried to nowhere."""
-    if carry and output is None:
-        raise BadInputError("--carry needs --output, the table to carry columns into.")
 
 
 def parse_dimension(text: str) -> int | float:
@@ -484,6 +480,15 @@ class TableOptions:
         return {name: getattr(self, name) for name in names} | {"drop": self.unused}
 
 
+@dataclass(frozen=True)
+class ModelTableOptions(TableOptions):
+    """The same of a table that a model may be used on, which has groups of its own."""
+
+    groups: str = option(
+        "", f"{_GROUPS} Without it those of the model, or combinations.", words=GROUPINGS[:-1]
+    )
+
+
 OF_ONE_SUBSPACE = (
     *("tolerance", "bound", "max_extra_loss", "standard_errors", "solver", "nested"),
 )
@@ -498,10 +503,7 @@ def with_options(
     required: Collection[str] = (),
     **kinds: type[Any],
 ) -> Callable[[Command], Command]:
-    """Give a command the options that are fields of `kinds`, with which it is given these.
-
-    A parameter of the command with the name of such a field is that option, in its own words.
-    """
+    """Give a command the options that are fields of `kinds`, and it these."""
 
     def decorate(command: Command) -> Command:
         own = dict(signature(command, eval_str=True).parameters)
@@ -513,11 +515,10 @@ def with_options(
             taken[name] = [one.name for one in options]
             hints = get_type_hints(kind)
             parameters += [
-                _parameter(one, hints[one.name], one.name in required)
-                for one in options
-                if one.name not in own
+                _parameter(one, hints[one.name], one.name in required) for one in options
             ]
-        parameters.sort(key=lambda parameter: parameter.name not in required)
+        last = {one.name for one in fields(ResultOptions)}
+        parameters.sort(key=lambda one: (one.name not in required, one.name in last))
 
         def run(*arguments: Any, **given: Any) -> None:
             passed = {name: value for name, value in given.items() if name in own}
