@@ -79,35 +79,28 @@ def of_subspace(fair: FairPCA) -> list[str]:
 
 
 def _who_pays(fair: FairPCA) -> str:
-    table, certificate = fair.group_table_, fair.certificate_
-    before = _with_pca(fair)
-    worst, best = int(before.argmax()), int(before.argmin())
-    name = short_texts(table.to_dict()["group"])
+    table, measure = fair.group_table_, BY_NOUN[fair.certificate_.measure]
     if len(table) == 1:
         return "There is one group, for which ordinary PCA is its own."
-    if certificate.measure == "disparity":
-        return (
-            f"With ordinary PCA, {name[worst]} loses {table.pca_disparity[worst]:.4g} more than "
-            f"with a PCA of its own, {name[best]} {table.pca_disparity[best]:.4g}."
-        )
-    has = f"has a {certificate.measure} of {abs(before[worst]):.4g}"
-    return f"With ordinary PCA, {name[worst]} {has}, {name[best]} one of {abs(before[best]):.4g}."
-
-
-def _with_pca(fair: FairPCA) -> Array:
-    """The measure of each group with ordinary PCA, of the rows themselves; (k,)."""
-    table = fair.group_table_
-    measure = BY_NOUN[fair.certificate_.measure]
-    measures: Array = {
+    measures: Array = {  # with ordinary PCA, of the rows themselves
         "own": table.pca_disparity,
         "all": table.pca_loss,
         "none": table.pca_loss - table.variance,
     }[measure.baseline]
-    if not measure.relative:
-        return measures
-    shares = np.zeros(len(table))
-    np.divide(measures, table.variance, out=shares, where=table.variance > 0.0)
-    return shares
+    if measure.relative:
+        some = table.variance > 0.0
+        measures = np.divide(measures, table.variance, out=np.zeros(len(table)), where=some)
+    worst, best = int(measures.argmax()), int(measures.argmin())
+    name = short_texts(table.to_dict()["group"])
+    if fair.certificate_.measure == "disparity":
+        return (
+            f"With ordinary PCA, {name[worst]} loses {measures[worst]:.4g} more than with a PCA of "
+            f"its own, {name[best]} {measures[best]:.4g}."
+        )
+    return (
+        f"With ordinary PCA, {name[worst]} has a {fair.certificate_.measure} of "
+        f"{abs(measures[worst]):.4g}, {name[best]} one of {abs(measures[best]):.4g}."
+    )
 
 
 def proof(fair: FairPCA) -> list[str]:

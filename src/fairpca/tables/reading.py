@@ -190,6 +190,8 @@ class CsvFile:
 
     Attributes
     ----------
+    schema : pyarrow.Schema
+        Names and types of the columns: by the first block of rows, and by `widen`.
     is_empty : bool
         Whether there are no rows, which would say something about types.
     codes : dict of str
@@ -227,12 +229,8 @@ class CsvFile:
             self._explain(error, 0)
         self._names = names if names != reader.schema.names else []
         self._types |= dict.fromkeys(self._text.intersection(names), _TEXT)
+        self.schema = pyarrow.schema(self._types)
         self.codes = {} if self.is_empty else self._find_codes()
-
-    @property
-    def schema(self) -> Any:
-        """Names and types of the columns: by the first block of rows, and by `widen`."""
-        return pyarrow.schema(self._types)
 
     def batches(
         self, columns: Sequence[str], types: Mapping[str, Any] | None = None
@@ -263,6 +261,7 @@ class CsvFile:
                     self._types[name] = _joined(self._types[name], _known(kind))
         if self._types[error.name] == before:  # what is there lies in a later block
             self._types[error.name] = _REAL if before == _WHOLE else _TEXT
+        self.schema = pyarrow.schema(self._types)
 
     def places(self, name: str, texts: Collection[str]) -> dict[str, str]:
         """The line in which each of some cells of a column first stands."""
@@ -656,7 +655,7 @@ class Table:
 
     def keep(self, rule: Regrouping) -> None:
         """Leave out the rows that a rule about their labels does not keep."""
-        self._rule = None if rule.keeps_all else rule
+        self._rule = rule if rule.names and (rule.drops or not rule.unlabelled) else None
 
     def places(self, name: str, texts: Collection[str]) -> dict[str, str]:
         """Where each of some cells of a column of text first stands, for messages."""

@@ -59,11 +59,6 @@ class Regrouping:
     n_rows: int = 0
     said: str = ""
 
-    @property
-    def keeps_all(self) -> bool:
-        """Whether no row is left out."""
-        return not self.names or (self.unlabelled and not self.drops)
-
     def kept(self, batch: Any) -> Any:
         """The rows of the batch that are kept."""
         labels, inverse = _labels(batch, self.names)
