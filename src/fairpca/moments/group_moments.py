@@ -466,8 +466,7 @@ class GroupMoments:
         changes the numbers on purpose. What is no file of moments, or a damaged one, or one of a
         newer version, is refused (ValueError).
         """
-        stored, _ = _moments_file.read(path)
-        return cls(**vars(stored))
+        return cls(**_moments_file.read(path)[0])
 
     def to_bytes(self) -> bytes:
         """The bytes of the file that `save` writes, to be sent from one place to another."""
@@ -492,4 +491,4 @@ class GroupMoments:
         >>> GroupMoments.from_bytes(sent).labels
         ('f', 'm')
         """
-        return cls(**vars(_moments_file.unpack(data)))
+        return cls(**_moments_file.read(data)[0])
