@@ -28,7 +28,7 @@ from fairpca.data import (
     warn_of_no_groups,
 )
 from fairpca.exceptions import warn_user
-from fairpca.generalization.cautions import warn_of_few_rows, warn_of_one_group
+from fairpca.generalization.cautions import chance_notes, warn_of_few_rows, warn_of_one_group
 from fairpca.generalization.noise import SamplingNoise
 from fairpca.group_table import GroupTable, HeldOut
 from fairpca.groups import GROUPINGS, UNGROUPED, grouping_of
@@ -816,7 +816,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         if solution.is_ordered:
             self.nesting_ = NestingTable.from_steps(solution.history["steps"])
         table = GroupTable.from_problem(problem, solution.group_losses, "fair")
-        self.group_table_ = replace(table, held_out=held_out)
+        self.group_table_ = replace(table, held_out=held_out, notes=chance_notes(problem))
 
 
 def checked_solver(fair: Any) -> Solver:
