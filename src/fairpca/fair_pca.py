@@ -28,7 +28,7 @@ from fairpca.data import (
     warn_of_no_groups,
 )
 from fairpca.exceptions import warn_user
-from fairpca.generalization.cautions import warn_of_few_rows, warn_of_one_group
+from fairpca.generalization.cautions import chance_notes, warn_of_few_rows, warn_of_one_group
 from fairpca.generalization.noise import SamplingNoise
 from fairpca.group_table import GroupTable, HeldOut
 from fairpca.groups import GROUPINGS, UNGROUPED, grouping_of
@@ -784,7 +784,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
                 measure=solution.certificate.measure,
             )
         table = GroupTable.from_problem(problem, solution.group_losses, "fair")
-        self.group_table_ = replace(table, held_out=held_out)
+        self.group_table_ = replace(table, held_out=held_out, notes=chance_notes(problem))
 
 
 def checked_choices(fair: Any) -> tuple[Solver, Criterion]:

@@ -107,12 +107,12 @@ def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -
         # Of a batch without any label there are codes, but no groups.
         codes = np.array([*(position.get(label, -1) for label in groups.labels), -1])[groups.codes]
         codes = codes if groups.kept is None else np.where(groups.kept, codes, -1)
-        some = replace(grouped_data, codes=codes, weights=None)
         if space is not None and chosen["baseline"] == "rows":
             rows = space.rows[start : start + len(rows)]
         start += len(rows)
+        some = replace(grouped_data, rows=rows, codes=codes, weights=None)
         for group in every:
-            auditor.add(group, rows, np.flatnonzero(some.members(group)), errors)
+            auditor.add(group, some, errors)
     for group in every:
         auditor.finish(group)
     return auditor.table()

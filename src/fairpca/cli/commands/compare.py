@@ -57,5 +57,5 @@ def compare(
             **findings.table_as_data(prepared),
             **findings.comparison_as_data(found),
         },
-        lambda: [findings.columns_sentence(prepared), *findings.shown(found)[:-1]],
+        lambda: [*findings.shown(found)[1:], findings.columns_sentence(prepared)],
     )
