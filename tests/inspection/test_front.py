@@ -512,10 +512,13 @@ def test_tables(front):
     columns = front.to_dict()
     assert list(columns)[-2:] == ["disparity of group 0", "disparity of group 1"]
     frame = front.to_frame()
-    assert frame.shape == (21, 8)
+    assert frame.shape == (21, 9)
     assert frame.index.name == "point"
     np.testing.assert_array_equal(frame["total loss"], front.total_loss)
     np.testing.assert_array_equal(frame["relative gap"], front.relative_gap)
+    worst = front.measures.argmax(axis=1)
+    shares = np.take(front.problem.traces, worst) * frame["share of its variance"]
+    np.testing.assert_allclose(shares, front.largest)
     lines = repr(front).splitlines()
     assert lines[1].split()[0] == "point"
     assert [line.split()[0] for line in lines[3:11]] == "0 3 6 9 11 14 17 20".split()
