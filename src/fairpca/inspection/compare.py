@@ -422,7 +422,7 @@ class Comparison:
 
     def _method_cells(self) -> tuple[list[str], list[list[str]]]:
         interval = f"{100 * _CONFIDENCE:.0f} %\ninterval"
-        head = ["method,\ncomponents", "worst-off\n% lost", interval, "largest\ndisparity"]
+        head = ["method,\ncomponents", "largest\n% lost", interval, "largest\ndisparity"]
         head += ["% of its\nvariance", "total\n% lost", "better/\nworse off"]
         form, unfair = number_format([self.largest_disparity]), self.largest_disparity_group
         percent, (low, high) = self._percent, self.worst_interval
