@@ -94,11 +94,6 @@ def percent(share: float, *, up: bool | None = None) -> str:
     return f"{float(text):,.10f}".rstrip("0").rstrip(".") + " %"
 
 
-def times(ratio: float) -> str:
-    """A ratio above one."""
-    return f"{ratio:,.0f}" if ratio >= 10.0 else f"{ratio:.2g}"
-
-
 def and_more(names: Sequence[str], most: int) -> str:
     """The names with commas; beyond `most` of them only their number."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
