@@ -49,11 +49,6 @@ def test_repeated_rows_are_said():
     page = report(X, sensitive_features=groups, n_components=2, n_points=3)
     found = page.summary
     assert found["evidence"] == "sure"
-    assert found["chance"][0].endswith(": hardly by chance, if each row is another person.")
-    assert found["finding"][-1] == (
-        "400 of 400 rows are repeated: if these are the same people, differences between groups "
-        "may be chance."
-    )
     assert found["warnings"][0] == {
         "title": "Rows are repeated",
         "text": "400 of 400 rows have the same values as another one: only 80 are different. If "
@@ -170,8 +165,9 @@ def test_the_finding_counts_who_is_better_and_worse_off():
     found = made({"a": 3000, "b": 1500, "c": 3000}, turned="b").summary
     change = np.subtract(found["points"][-1]["measures"], found["pca"]["measures"])
     better, worse = int((change < 0).sum()), int((change > 0).sum())
-    assert f"Of 3 groups, {better} is better off than with ordinary PCA, by " in found["finding"][2]
-    assert f", and {worse} are worse off, by up to" in found["finding"][2]
+    assert found["finding"][2].startswith(
+        f"Compared with ordinary PCA, {better} of 3 groups is better off and {worse} are worse off."
+    )
 
 
 @pytest.mark.parametrize("scale", [1e9, 1e-9])

@@ -580,9 +580,9 @@ def report(
     In the fairest subspace of 5 dimensions the largest disparity is 3.78 % of the variance of
     “Female”, instead of 4.38 % with ordinary PCA. It costs 0.024 % more loss in total than ordinary
     PCA, and it is proven that no subspace of this dimension is fairer.
-    Of 2 groups, 1 is better off than with ordinary PCA, by 0.61 % of its variance, and 1 is worse
-    off, by 0.38 % of its variance: some group always is, because ordinary PCA has the least total
-    loss.
+    Compared with ordinary PCA, 1 of 2 groups is better off and 1 is worse off. The largest gain:
+    Female loses 0.6 % of its variance less. The largest loss: Male loses 0.4 % of its variance
+    more. Ordinary PCA has the least total loss, so any other subspace leaves some group worse off.
     Is fair PCA needed? PCA with 6 components serves every group at least as well as fair PCA with
     5. If it has to be 5: fair PCA helps Female (47.1 → 46.4 % lost) and costs Male (52.1 → 52.5 %
     lost); the largest disparity falls by 15 %, the total loss falls by 0.043 %.

@@ -1,11 +1,13 @@
 """What a report says in words: the finding, who pays for it, the part of chance, and warnings."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from fairpca.generalization.bootstrap import few_rows
 from fairpca.generalization.cautions import dominant_column
+from fairpca.group_table import GroupTable
 from fairpca.report._facts import Facts
 from fairpca.report._text import and_more, in_quotes, number, percent, rows
 
@@ -31,21 +33,13 @@ def finding(facts: Facts) -> list[str]:
     last = len(facts.front) - 1
     sure = facts.evidence == "sure"
     found = [] if sure else chance(facts)
-    found += [_in_short(facts)] if facts.levels_down else []
+    changes = compared(facts, last)
+    everyone = f"In the {facts.fairest} subspace {changes[0].lower()}{changes[1:]}"
+    found += [everyone] if facts.levels_down else []
     found += [_who_pays(facts)] if sure else []
     found += [cost(facts)]
-    found += [_in_short(facts)] if not facts.levels_down and last > 0 else []
-    return found + _what_is_cheap(facts) + (_if_repeated(facts) if sure else [])
-
-
-def _if_repeated(facts: Facts) -> list[str]:
-    found = facts.data.repeated
-    if found is None:
-        return []
-    return [
-        f"{found.rows:,} of {rows(found.of)} are repeated: if these are the same people, "
-        "differences between groups may be chance."
-    ]
+    found += [changes] if not facts.levels_down and last > 0 else []
+    return found + _what_is_cheap(facts)
 
 
 def n_leads(facts: Facts) -> int:
@@ -62,60 +56,8 @@ def _with_pca(facts: Facts) -> str:
 
 def compared(facts: Facts, point: int) -> str:
     """Who is better and who is worse off than with ordinary PCA at a point."""
-    certificate, measure = facts.front[point].certificate, facts.measure
-    change = facts.shares(certificate.change_from_pca)
-    better, worse, k = int((change < 0.0).sum()), int((change > 0.0).sum()), len(change)
-    last = point == len(facts.front) - 1
-    where = f"At the {facts.fairest} point," if last else f"At point {point},"
-    if not better and not worse:
-        return f"{where} no group is better or worse off than with ordinary PCA."
-    if worse == k:
-        return (
-            f"{where} every group is worse off than with ordinary PCA, by "
-            f"{percent(change.min())} to {percent(change.max())} of its variance."
-        )
-    said = (
-        f"{where} {better or 'none'} of {k} groups {'are' if better > 1 else 'is'} better off than "
-        f"with ordinary PCA and {worse or 'none'} {'are' if worse > 1 else 'is'} worse off."
-    )
-    rises, falls = ("falls", "rises") if measure.is_kept else ("rises", "falls")
-    for there, i, how, moves in (
-        (better, int(change.argmin()), "gains", falls),
-        (worse, int(change.argmax()), "pays", rises),
-    ):
-        if there:
-            most = " the most" if there > 1 else ""
-            said += (
-                f" The group {in_quotes(facts.groups[i])} {how}{most}: its {measure.noun} {moves} "
-                f"by {percent(abs(change[i]))} of its variance."
-            )
-    if better and worse and certificate.pca_is_least:
-        said += " Some group always pays, because ordinary PCA has the least total loss."
-    return said
-
-
-def _in_short(facts: Facts) -> str:
-    """The same of the fairest point, without the names."""
-    certificate = facts.front[-1].certificate
-    change = facts.shares(certificate.change_from_pca)
-    if facts.levels_down:
-        equal = "equal" if facts.equality == "found" else "as equal as can be"
-        return (
-            f"Making the groups {equal} leaves every one of them worse off than ordinary PCA does, "
-            f"by {percent(change.min())} to {percent(change.max())} of their variance."
-        )
-    parts: list[str] = []
-    for sizes, how in ((-change[change < 0.0], "better"), (change[change > 0.0], "worse")):
-        verb, up_to, whose = ("are", "up to ", "their") if len(sizes) > 1 else ("is", "", "its")
-        if len(sizes):
-            than = "" if parts else " than with ordinary PCA"
-            by = f"by {up_to}{percent(sizes.max())} of {whose} variance"
-            parts.append(f"{len(sizes)} {verb} {how} off{than}, {by}")
-    if not parts:
-        return "No group is better or worse off than with ordinary PCA."
-    always = ": some group always is, because ordinary PCA has the least total loss"
-    both = len(parts) > 1 and certificate.pca_is_least
-    return f"Of {len(change)} groups, {', and '.join(parts)}{always if both else ''}."
+    table = GroupTable.from_problem(facts.problem, facts.front[point].group_losses, "fair")
+    return replace(table, labels=tuple(facts.groups), group_names=None).sentences()
 
 
 def _who_pays(facts: Facts) -> str:
@@ -223,20 +165,15 @@ def _what_equality_costs(facts: Facts) -> str:
 
 def spoken(facts: Facts, point: int) -> str:
     """A point in a few words, for the slider."""
-    front, measure = facts.front, facts.measure
-    certificate, name = front[point].certificate, "difference between groups"
-    found, proof, of, group = "the cheapest", "at this difference", "", None
+    front, name, of, group = facts.front, "difference between groups", "", None
     if front.over == "largest":
         name, group = front.worst_name, int(front.worst_group[point])
         of = f" of the variance of {in_quotes(facts.groups[group])}"
-        proof = f"with no {'smaller' if measure.is_kept else 'larger'} {measure.noun}"
-    if certificate.goal == "minmax":
-        found, proof = "the fairest", "in this dimension"
-    proven = "proven to be " if certificate.status == "optimal" else ""
-    found = f"{proven}{found}" if proven else f"{found} found"
+    proven = front[point].certificate.status == "optimal"
     return (
         f"{name} {facts.amount(front.unfairness[point], group)}{of}, "
-        f"{percent(front.extra_loss[point])} more loss than ordinary PCA, {found} {proof}"
+        f"{percent(front.extra_loss[point])} more loss than ordinary PCA, "
+        f"{'proven optimal' if proven else 'the best that was found'}"
     )
 
 
@@ -275,10 +212,9 @@ def chance(facts: Facts) -> list[str]:
     if facts.evidence == "sure":
         if facts.difference is None:
             return []
-        if_people = ", if each row is another person" if facts.data.repeated else ""
         return [
             f"With ordinary PCA, {worst} {does} {more} than {best}{must}, by {low} to {high} of "
-            f"the variance of {worst}: hardly by chance{if_people}."
+            f"the variance of {worst}: hardly by chance."
         ]
     grouped = f", {facts.data.grouped}," if facts.data.grouped else ""
     cannot = f"The rows of {facts.data.quoted}{grouped} cannot tell who {does} {more} with "
