@@ -201,7 +201,6 @@ def test_where_the_least_loss_is_fairest_there_is_one_point():
         front = spread_front(problem)
         assert len(front) == 1
         assert front.select(knee=True) == front.select(max_spread=0.0) == 0
-        assert front.hypervolume() == 0.0
         assert front.extra_loss.tolist() == [0.0]
 
 
@@ -494,18 +493,6 @@ def test_exactly_one_wish(front, wishes):
 def test_estimator_takes_the_same_wishes(front):
     for wish in ({"index": 4}, {"max_spread": 0.3}, {"max_extra_loss": 0.01}, {"knee": True}):
         assert front.estimator(**wish).solution_ is front[front.select(**wish)]
-
-
-def test_hypervolume_against_a_fine_grid(front):
-    widest, costliest = front.unfairness[0], front.extra_loss[-1]
-    for reference in (None, (0.7 * widest, 2 * costliest), (2 * widest, 0.4 * costliest)):
-        right, top = reference or (widest, costliest)
-        x, y = ((np.arange(1000) + 0.5) / 1000 * end for end in (right, top))
-        reached = np.array([front.extra_loss[front.unfairness <= s].min(initial=np.inf) for s in x])
-        area = (reached[:, None] <= y[None, :]).mean() * right * top
-        assert front.hypervolume(reference) == pytest.approx(area, rel=5e-3)
-    with pytest.raises(ValueError, match="reference must be two numbers"):
-        front.hypervolume((1.0, np.nan))
 
 
 def test_tables(front):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import operator
 import warnings
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from fairpca.groups import GROUPINGS
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers import ExactSolver, check_sweep, end_of_front, sweep
-from fairpca.text import TextTable, distinct_texts, formatted, html_table, laid_out, number_format
+from fairpca.text import TextTable, distinct_texts, formatted, html_parts, laid_out, number_format
 from fairpca.validation import (
     Progress,
     check_choice,
@@ -359,43 +358,6 @@ class ParetoFront:
             random_state=self.random_state,
         )
 
-    def hypervolume(self, reference: tuple[float, float] | None = None) -> float:
-        """Area that the points dominate, in unfairness and extra loss.
-
-        Parameters
-        ----------
-        reference : pair of float, default=None
-            Unfairness and extra loss beyond which nothing counts. None is the unfairness of the
-            first point and the extra loss of the last.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from fairpca import pareto_front
-        >>> X = np.random.default_rng(0).normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1]
-        >>> X[:100] = X[:100, ::-1]
-        >>> groups = ["a"] * 100 + ["b"] * 200
-        >>> front = pareto_front(X, sensitive_features=groups, n_components=2, n_points=11)
-        >>> round(front.hypervolume(), 3)
-        0.504
-        """
-        own = (self.unfairness[0], self.extra_loss[-1])
-        pair = np.asarray(own if reference is None else reference, dtype=np.float64)
-        if pair.shape != (2,) or not np.isfinite(pair).all():
-            raise ValueError(
-                "reference must be two numbers, an unfairness and an extra loss, got "
-                f"{reference!r}."
-            )
-        widest, costliest = pair.tolist()
-        order = np.argsort(self.unfairness, kind="stable")
-        edges = np.minimum(np.append(self.unfairness[order], widest), widest)
-        heights = costliest - np.minimum.accumulate(self.extra_loss[order])
-        return float(np.diff(edges) @ np.maximum(heights, 0.0))
-
     @property
     def worst_name(self) -> str:
         """What the measure of the worst-off group is called, such as "largest disparity"."""
@@ -430,8 +392,7 @@ class ParetoFront:
         return laid_out(self.text_parts())
 
     def _repr_html_(self) -> str:
-        below = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self._sentences())
-        return html_table(*self._cells()) + below
+        return html_parts(self.text_parts())
 
     def text_parts(self) -> list[TextTable | str]:
         """What is printed: a table of some points, and the sentences below it."""

@@ -240,10 +240,7 @@ class DataFacts:
 
     def _attribute(self) -> list[str]:
         if not self.attributes:
-            return [
-                "What makes the groups has no name here, so this page cannot say whether it is "
-                "itself among the columns."
-            ]
+            return []
         several = len(self.attributes) > 1
         names = " and ".join(map(in_quotes, self.attributes))
         start = f"{names}, which {'make' if several else 'makes'} the groups, "
