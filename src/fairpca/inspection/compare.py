@@ -443,7 +443,7 @@ class Comparison:
         return text if np.isnan(reach) else f"{text} ± {self._percent(reach)}"
 
     def _method_table(self) -> TextTable:
-        head = ["method,\ncomponents", "worst-off\n% lost"]
+        head = ["method,\ncomponents", "largest\n% lost"]
         head += [f"{100 * _CONFIDENCE:.0f} %\ninterval", "largest\ndisparity, %"]
         head += ["total\n% lost", "better/\nworse off"]
         clear, unfair, percent = self.clear_change, self.largest_disparity_group, self._percent

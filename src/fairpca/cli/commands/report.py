@@ -84,7 +84,7 @@ def report(
         lambda: [
             findings.columns_sentence(prepared),
             *findings.shown(fair.group_table_),
-            *findings.of_report(made.summary["finding"]),
+            *findings.of_report(made.sentences()),
             *findings.proof(fair),
         ],
         report=page.report,
