@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -9,7 +10,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fairpca._linalg import krylov
 from fairpca._linalg.backends import NUMPY
@@ -185,8 +186,6 @@ class Problem:
             basis, values = self.least_loss_basis, self.total_eigenpairs[0]
             leading = matrices.own_pairs(r, basis)
             gains = np.array([sums.sum() for sums, _ in leading])
-            # A group that varies in fewer dimensions, as one of fewer rows does, keeps everything
-            # in many subspaces: its own is the one that has most of the total matrix.
             ranks = np.minimum(moments.count, r)
             if graded is None:
                 own = tuple(vectors for _, vectors in leading)
@@ -194,10 +193,7 @@ class Problem:
                 ranks = np.minimum(ranks, [int((sums > low).sum()) for (sums, _), low in some])
             else:
                 own = graded.own[1]
-            if (ranks < r).any():
-                total = basis * np.sqrt(np.maximum(values[:r], 0.0))
-                each = zip(own, ranks, strict=True)
-                own = tuple(b if n == r else completed(b[:, :n], total) for b, n in each)
+            own = filled(own, ranks, basis, values[:r])
             found.update(own_subspaces=own, own_errors=np.zeros(k))
         found["own_gains"] = gains
         found["own_losses"] = np.maximum(traces - gains, 0.0) if graded is None else graded.own[0]
@@ -385,6 +381,21 @@ class Problem:
                 f"got {multipliers!r}."
             )
         return values
+
+
+def filled(
+    own: Sequence[Array], ranks: NDArray[np.integer[Any]], basis: Array, values: Array
+) -> tuple[Array, ...]:
+    """Own subspaces of groups that may vary in fewer dimensions, filled up to all of them.
+
+    A group that does keeps everything in many subspaces: its own is the one that has most of the
+    total matrix, of which these are the leading eigenvectors and eigenvalues.
+    """
+    total = basis * np.sqrt(np.maximum(values, 0.0))
+    return tuple(
+        vectors if rank == len(values) else completed(vectors[:, :rank], total)
+        for vectors, rank in zip(own, ranks.tolist(), strict=True)
+    )
 
 
 def group_matrices(

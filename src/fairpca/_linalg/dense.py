@@ -37,6 +37,10 @@ _LONG_VECTORS = 2000
 QUICK_COLUMNS = 32
 """Up to this number of columns a product of different matrices is quicker than one with itself."""
 
+_FEW_AT_ONCE = 48
+"""Up to so many columns all eigenvectors are as quick as some; then those of a quarter of the
+eigenvalues take half of the time."""
+
 _LANES = 8
 """Numbers that a processor computes with at once: blocks of a multiple take the least time."""
 
@@ -116,9 +120,9 @@ class DenseMatrices:
         return traces
 
     def own_pairs(self, r: int, near: Array) -> list[tuple[Array, Array]]:
-        if self.stack.shape[1] > krylov.FEW_COLUMNS:
-            pairs = [_all_or_some(matrix, r) for matrix in self.stack]
-            return [(values[:r], vectors[:, :r]) for values, vectors in pairs]
+        d = self.stack.shape[1]
+        if d > krylov.FEW_COLUMNS or (d > _FEW_AT_ONCE and 4 * r <= d):
+            return [some_eigenpairs(matrix.copy(), r) for matrix in self.stack]
         values, vectors = np.linalg.eigh(self.stack)  # all at once: of small ones calls cost most
         leading = np.ascontiguousarray(vectors[:, :, : -r - 1 : -1])
         return list(zip(values[:, : -r - 1 : -1], leading, strict=True))

@@ -719,23 +719,21 @@ class HeldOutSums:
             )
         if not folds.numbers:
             raise ValueError("There are too few different rows to hold some of them out.")
-        variance, losses, in_sample, held_out = [], [], [], []
+        bases = []
         for fold in folds.numbers:
-            rows, others = folds.held_out(fold), folds.training_cells(fold)
-            bases = [method.basis(rows.training, others, groups) for method in methods]
-            variance.append(rows.traces)
-            losses.append([rows.traces - rows.kept(basis) for basis in bases])
-            in_sample.append(folds.judged(fold, problem).own_kept())
-            held_out.append(rows.own_kept())
-        kept = np.array([in_sample, held_out])
+            training, others = folds.training(fold), folds.training_cells(fold)
+            bases.append([method.basis(training, others, groups) for method in methods])
+        variance = folds.traces
+        losses = np.array([variance - folds.kept(each) for each in zip(*bases, strict=True)])
+        kept = np.array([folds.own_kept_in_sample(), folds.own_kept()])
         total = kept.sum(axis=1)
         gains = debiased_gains(problem.moments, len(folds.numbers), *total)
         # Each fold has its share of the gains: the mean of its shares of both sums.
         shares = (kept / np.where(total > 0.0, total, 1.0)[:, None]).mean(axis=0)
-        own, own_held_out = np.array(variance) - [gains * shares, kept[1]]
+        own, own_held_out = variance - [gains * shares, kept[1]]
         effective = np.minimum(problem.moments.effective_count, problem.moments.count)
-        found = np.maximum(np.array(losses).swapaxes(0, 1), 0.0)
-        return cls(np.array(variance), found, own, own_held_out, problem.weights, effective)
+        found = np.maximum(losses, 0.0)
+        return cls(variance, found, own, own_held_out, problem.weights, effective)
 
     @property
     def total_lost(self) -> Array:
