@@ -329,18 +329,12 @@ class Criterion(BaseEstimator, ABC):
 
     @abstractmethod
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
-        """The weights over which the dual is maximised.
+        """The weights over which the dual is maximised, and where the search begins.
 
-        Parameters
-        ----------
-        near : array of shape (k,), default=None
-            Weights of the groups that are thought to be nearly the best, to begin beside; they
-            need not be in the domain. None begins in its middle.
-        mu : float
-            Where the barrier begins: the share that a start `near` weights on the boundary keeps
-            of the middle. Domains that are not bounded have no use for it.
-        unit : float
-            That of the dual's value, for barriers that have one.
+        Without `near` it begins in the middle. `near` are weights of the groups, (k,), that are
+        thought to be nearly the best; they may lie on the boundary, or outside. `mu` is where the
+        barrier then begins: the share that such a start keeps of the middle. `unit` is that of the
+        dual's value, for barriers that have one.
         """
 
     @abstractmethod

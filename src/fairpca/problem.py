@@ -140,7 +140,7 @@ class Problem:
             traces=traces,
             scale=float(weights @ traces),
         )
-        if not is_large:
+        if d <= krylov.FEW_COLUMNS:
             self._solve_total()
             self._solve_groups()
 
