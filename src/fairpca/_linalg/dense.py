@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +14,7 @@ from scipy.optimize import nnls
 
 from fairpca._linalg import krylov
 from fairpca._linalg.backends import NUMPY
-from fairpca._linalg.threads import one_blas_thread
+from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
 
 _SAME_SIZE = 1e-9
@@ -26,9 +25,6 @@ _NEARLY_ORTHONORMAL = 1e-6
 
 _WELL_CONDITIONED = 0.1
 """Smallest eigenvalue of the products of columns, relative to the largest, that loses no digits."""
-
-_QUICK_FACTOR = 2048
-"""Up to so many rows a matrix is factorised by one thread: in less than a tenth of a second."""
 
 _LONG_VECTORS = 2000
 """Length from which the min-norm point is found from products, which halves its digits."""
@@ -187,7 +183,7 @@ def failed_pivot(rest: Array, vectors: Array, drops: Array, level: float) -> Arr
     the lower triangle of rest is used; it has to be in the order of Fortran.
     """
     # SciPy's threads would wait for NumPy's, for longer than they save.
-    with one_blas_thread() if len(rest) <= _QUICK_FACTOR else nullcontext():
+    with threads_for(len(rest)):
         dsyrk(1.0, vectors * np.sqrt(drops), beta=1.0, c=rest, lower=1, overwrite_c=1)
         rest[np.diag_indices_from(rest)] += level
         factor, failed = dpotrf(rest, lower=1, clean=0, overwrite_a=1)

@@ -263,13 +263,9 @@ class _Iteration:
             leading = turn[:, :keep]
             return values[:keep], basis @ leading, image @ leading
 
+    @one_blas_thread()  # threads would save next to nothing, and wait for each other
     def _orthonormal(self, block: Tall) -> Tall:
         """Orthonormal to the basis and in itself; what is in the span already becomes random."""
-        # Of few columns: threads would save next to nothing, and wait for each other.
-        with one_blas_thread():
-            return self._orthonormal_columns(block)
-
-    def _orthonormal_columns(self, block: Tall) -> Tall:
         basis = self._basis[:, : self._used]
         size = 0.0
         for _ in range(4):

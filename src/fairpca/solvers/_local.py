@@ -18,7 +18,7 @@ import numpy as np
 from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
-from fairpca.criteria import Criterion
+from fairpca.criteria import OPTIMAL_GAP, Criterion
 from fairpca.problem import Problem
 from fairpca.solvers._dual import ARMIJO, SHORTEST_STEP, VALUE_ROUNDING, DualResult
 from fairpca.solvers._space import Effort, Forms, Weighted, WholeSpace, is_expensive
@@ -31,7 +31,7 @@ _FIRST_RHO, _RHO_FACTOR, _LAST_RHO = 10.0, 5.0, 1e9
 
 _RESIDUAL, _SLOPE = 1e-13, 1e-12
 """Residual of the criterion, and norm of the slope, that count as zero, relative to the largest
-trace: what rounding allows."""
+trace: what rounding allows. With a slope of 1e-13 searches take half as many steps more."""
 
 _CREEPING = 40
 """How often steps on the first inner problem have been halved when a firm penalty hinders the
@@ -55,9 +55,9 @@ _DAMPING, _DAMPED = 1e-3, 10.0
 _LONGEST_STEP = 2.0
 """Norm of a step: beyond it the span of ``U + N X`` hardly changes any more."""
 
-_FIRM, _CURVED = 100.0, 1e-6
-"""How firm the penalty is, and how large the least curvature beside the largest, for an end to be
-isolated."""
+_CURVED = 1e-6
+"""How large the least curvature is beside the largest where an end is isolated. To see that saves
+four fifths of the eigenproblems where equality is impossible with many columns."""
 
 _ZERO_CURVATURE = 1e-13
 """Curvature, relative to the largest, that is only rounding, and is replaced by this."""
@@ -69,16 +69,16 @@ _PATIENCE, _LITTLE_PATIENCE = 4, 2
 """Where starts are expensive, how many in a row bring nothing before the search gives up; and the
 same in large problems, and once the search space is wide, to see whether that brings anything."""
 
-_LITTLE_LEFT, _LEAST_PATIENCE = 10.0, 1
-"""How many times the gap that is small enough is hardly worth further starts, and not worth a wider
-search space; and the patience with such starts."""
+_LITTLE_LEFT = 10.0
+"""How many times the gap that is small enough is not worth more than one start that brings nothing,
+nor a wider search space."""
 
 _NEAR = 1e-2
 """A gap, relative to the value, beyond which every start counts."""
 
-_SAME_END, _SAME_ROUNDED = 1e-7, 1e-12
-"""Difference of values, relative to them, of searches that end in the same place; and relative to
-tr(A), if that is more: rounding."""
+_SAME_ROUNDED = 1e-12
+"""Difference of the values of searches that end in the same place by rounding, relative to tr(A),
+if that is more than the gap of an optimum."""
 
 _GAIN = 1e-9
 """Improvement, relative to tr(A), that a start has to bring to bring something."""
@@ -150,7 +150,7 @@ def refine(
 
 def is_isolated(forms: Forms, criterion: Criterion, basis: Array, weights: Array) -> bool:
     """Whether no subspace beside one where a search has ended is as good: it curves upwards."""
-    search = _SubspaceDescent(forms, criterion, basis, criterion.start(weights), _FIRM)
+    search = _SubspaceDescent(forms, criterion, basis, criterion.start(weights), _FIRMNESS[-1])
     search.diagonalise()
     return search.curves_upwards(_CURVED)
 
@@ -415,11 +415,11 @@ class MultiStart:
             in_vain = 0 if reached < lowest - _GAIN * goal.scale else in_vain + 1
             if best is None or reached < lowest:
                 best, lowest = local, reached
-            same = max(_SAME_END * abs(reached), _SAME_ROUNDED * goal.scale)
+            same = max(OPTIMAL_GAP * abs(reached), _SAME_ROUNDED * goal.scale)
             if reached == np.inf or not any(abs(reached - end) <= same for end in ends):
                 ends.append(reached)
             space.effort.tell(**self._told(goal, dual.value, lowest))
-            most = _LEAST_PATIENCE if lowest <= nearly else patience
+            most = 1 if lowest <= nearly else patience
             given_up = expensive and lowest < np.inf and in_vain >= most
             seen = (expensive or lowest <= near) and _all_seen(len(ends), number + 1)
             if lowest <= enough or given_up or seen or space.effort.is_over():

@@ -14,7 +14,6 @@ share of the total loss, so that the wanted value depends on w: docs/exact_solve
 from bisect import insort
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -25,14 +24,8 @@ from fairpca._linalg.types import ROUNDING, Array
 from fairpca.criteria import SoftMinMax
 from fairpca.measures import EPS
 from fairpca.problem import Problem
-from fairpca.solvers._dual import VALUE_ROUNDING
+from fairpca.solvers._dual import ROOT_STEPS, VALUE_ROUNDING
 from fairpca.solvers._space import Forms, Weighted, WholeSpace
-
-_MAX_STEPS = 100
-"""The most eigenproblems: 8 to 12 are usual, and halving alone takes 50."""
-
-_TO_ROUNDING: dict[str, Any] = {"xtol": 1e-16, "rtol": 1e-15, "maxiter": 200}
-"""Brent's method, as exact as it can be; bisection alone would take 53 steps."""
 
 _PAYS = 0.1
 """A step pays that leaves no more than this of the slope's error."""
@@ -110,7 +103,7 @@ def find_root(problem: Problem, space: WholeSpace, forms: Forms) -> TwoGroupResu
     tried, last_width, last_error = [low, high], 2.0, np.inf
     scale = max(forms.scale, soft)
     small = ROUNDING * scale
-    for step in range(_MAX_STEPS):
+    for step in range(ROOT_STEPS):
         best = min((low, high), key=lambda point: abs(point.slope - target))
         error = abs(best.slope - target)
         crossing, room = _tangents(low, high, target)
@@ -218,4 +211,4 @@ def _cross(forms: Forms, low: Array, high: Array, target: float) -> Array:
     start, end = excess(0.0), excess(1.0)
     if start <= 0 or end >= 0:  # both ends lie within rounding of the target
         return path(0.0) if abs(start) <= abs(end) else path(1.0)
-    return path(float(brentq(excess, 0.0, 1.0, **_TO_ROUNDING)))
+    return path(float(brentq(excess, 0.0, 1.0, xtol=EPS, rtol=4 * EPS)))
