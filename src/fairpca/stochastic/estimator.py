@@ -118,7 +118,8 @@ def summed(
     """The same blocks, whose moments are added up on the way."""
     for i, block in blocks:
         host = to_host(block) if device_library(block) is not None else block
-        total.add(GroupMoments.from_codes(host, np.zeros(host.shape[0], np.int8), (labels[i],)))
+        groups = Groups((labels[i],), np.zeros(host.shape[0], np.int8))
+        total.add(GroupMoments.from_groups(host, groups))
         yield i, block
 
 

@@ -29,6 +29,7 @@ import numpy as np
 from fairpca._linalg.backends import NUMPY, Backend
 from fairpca._linalg.dense import direction_of
 from fairpca._linalg.types import Array
+from fairpca.groups import Groups
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.objectives import pair_differences
 
@@ -455,7 +456,8 @@ def summed_losses(
     for i, block in blocks:
         rows = CentredRows(block, center)
         scores = np.hstack([host(rows.scores(basis)) for basis in bases[i]])
-        total.add(GroupMoments.from_codes(scores, np.zeros(rows.n, np.int8), (i,)))
+        groups = Groups((i,), np.zeros(rows.n, np.int8))
+        total.add(GroupMoments.from_groups(scores, groups))
         offsets[i] += rows.n * host(block_mean(block) - center)
         squares[i] += float(rows.squares().sum())
     moments = total.moments()
