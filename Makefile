@@ -63,6 +63,7 @@ studies: $(READY)
 	$(BIN)/python -m studies.interval_coverage
 	$(BIN)/python -m studies.raw_columns
 	$(BIN)/python -m studies.hard_problems
+	$(BIN)/python -m studies.combinations
 	$(BIN)/python -m studies.second_search
 	$(BIN)/python -m studies.kernel
 	$(BIN)/python -m studies.stochastic

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairpca import AtMost, Equal, ExactSolver, FairnessWarning, FairPCA
-from fairpca.certificate import certify
+from fairpca.certificate import certify, rounded
 from fairpca.datasets import load_credit
 from fairpca.solvers import SOLVERS
 
@@ -172,7 +172,7 @@ def test_words_for_every_goal_and_measure(measure, relative):
 
     limited = some_problem(**choices, max_extra_loss=0.05)
     found = ExactSolver().solve(limited).certificate
-    assert "of this dimension that lose at most 5 % more than the least total loss" in str(found)
+    assert "of this dimension that loses at most 5 % more than the least total loss" in str(found)
     assert one in str(found)
     assert "For every mixture" not in str(found)
 
@@ -217,3 +217,9 @@ def test_words_when_every_group_is_worse_off():
     assert poor.all_worse_off
     assert str(poor).startswith("Every group is worse off than with ordinary PCA, by 2 to 3.")
     assert "Compared with" not in str(poor)
+
+
+def test_a_number_that_has_few_digits_is_not_rounded():
+    for up in (False, True):
+        assert [rounded(x, 6, up=up) for x in (0.1, 0.3, 12.5)] == ["0.1", "0.3", "12.5"]
+    assert [rounded(1 / 3, 2, up=up) for up in (False, True)] == ["0.33", "0.34"]

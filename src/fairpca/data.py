@@ -87,11 +87,6 @@ class GroupedData:
         """Number of columns of the rows."""
         return self.moments.n_features if self.space is None else self.space.d
 
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """Names of those columns, if they have any."""
-        return self.moments.feature_names
-
     def grouped(self, groups: str | None) -> GroupedData:
         """The same rows by other groups, as `GroupMoments.overlapping` has them."""
         if groups == "intersections":
@@ -190,16 +185,18 @@ def prepare_data(
         check_same_index(X, sample_weight=sample_weight)
     if in_place and (on_device or on_cluster):
         choices: dict[str, Any] = {"sample_weight": sample_weight, "missing_labels": missing_labels}
-        choices["folds"] = folds is not None
         if on_device:
-            choices["folds"] = folds if folds == "needed" else folds is not None
             rows = check_device_rows(X, at_least=least_rows)
             check_dimension(n_components, rows.shape[1])
+            choices["folds"] = folds or False
             moments = GroupMoments.from_rows(rows, sensitive_features, **choices)
         else:
+            # Here, so that Dask and Spark are imported for their own data only.
+            from fairpca.sources import read_moments
+
             check_dimension(n_components, _most_features(X))
-            choices["keep_sensitive"] = keep_sensitive
-            moments = _cluster_moments(X, sensitive_features=sensitive_features, **choices)
+            choices |= {"keep_sensitive": keep_sensitive, "folds": folds is not None}
+            moments = read_moments(X, sensitive_features=sensitive_features, **choices)
         check_moments(moments, n_components)
         grouped_data = GroupedData.from_moments(moments, groups)
         if estimator is not None:
@@ -213,15 +210,20 @@ def prepare_data(
     if found.kept is not None:
         weights = found.weights(weights)
         warn_of_dropped(found.n_dropped, rows.shape[0])
-        _check_left(rows.shape[0] - found.n_dropped, least_rows)
+        left = rows.shape[0] - found.n_dropped
+        if left < least_rows:
+            raise ValueError(
+                f"Only {left} of the rows have sensitive features, while a minimum of "
+                f"{least_rows} is required: fill them in, or make the others a group with "
+                "missing_labels='group'."
+            )
     wide = reduce_wide and rows.shape[1] > rows.shape[0]
     space = spanned_space(rows, weights, estimator) if wide else None
-    at = rows if space is None else space.rows
-    parted, cells = found, None
+    at, parted, cells = rows if space is None else space.rows, found, None
     if folds is not None:
         parted = in_folds(found, rows, weights, needed=folds == "needed")
-    moments = GroupMoments.from_codes(at, parted.codes, parted.labels, weights, **parted.about)
-    if folds is not None and moments.has_folds:
+    moments = GroupMoments.from_groups(at, parted, weights)
+    if parted is not found:
         cells, moments = moments, moments.without_folds()
     if not moments.is_finite:
         explain_not_finite(rows, estimator)
@@ -327,11 +329,10 @@ def check_moments(moments: GroupMoments, n_components: object) -> None:
     check_dimension(n_components, moments.n_features)
 
 
-def record_columns(estimator: Any, source: GroupMoments | GroupedData) -> None:
+def record_columns(estimator: Any, grouped_data: GroupedData) -> None:
     """Set number and names of an estimator's columns, as scikit-learn does for rows."""
-    set_columns(estimator, source.n_features, source.feature_names)
-    moments = source.moments if isinstance(source, GroupedData) else source
-    estimator.sensitive_names_ = moments.group_names or ()
+    set_columns(estimator, grouped_data.n_features, grouped_data.moments.feature_names)
+    estimator.sensitive_names_ = grouped_data.moments.group_names or ()
 
 
 def warn_of_no_groups(y: Any, way_out: str) -> None:
@@ -352,14 +353,6 @@ def padded(moments: GroupMoments, n_columns: int) -> GroupMoments:
     return replace(moments, mean=np.pad(moments.mean, ((0, 0), (0, more))), scatter=scatter)
 
 
-def _check_left(n_rows: int, least_rows: int) -> None:
-    if n_rows < least_rows:
-        raise ValueError(
-            f"Only {n_rows} of the rows have sensitive features, while a minimum of {least_rows} "
-            "is required: fill them in, or make the others a group with missing_labels='group'."
-        )
-
-
 def _most_features(X: Any) -> float:
     """How many columns of X on a cluster there are to be reduced at most."""
     if hasattr(type(X), "columns"):
@@ -367,10 +360,3 @@ def _most_features(X: Any) -> float:
     shape: Any = getattr(X, "shape", ())
     known = isinstance(shape, tuple) and len(shape) == 2 and shape[1] == shape[1]
     return float(shape[1]) if known else float("inf")
-
-
-def _cluster_moments(X: Any, **choices: Any) -> Any:
-    # Here, so that Dask and Spark are imported for their own data only.
-    from fairpca.sources import read_moments
-
-    return read_moments(X, **choices)

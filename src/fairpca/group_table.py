@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._linalg.types import Array
+from fairpca.measures import NO_VARIANCE
 from fairpca.problem import Problem
 from fairpca.text import (
     Summary,
@@ -266,7 +267,8 @@ class GroupTable:
     def change(self) -> Array:
         """What each group loses more than with ordinary PCA, 0 where that is rounding; (k,)."""
         change = self.loss - self.pca_loss
-        return np.where(np.abs(change) > _NO_CHANGE * self.variance, change, 0.0)
+        least = np.maximum(_NO_CHANGE * self.variance, NO_VARIANCE * self.variance.max(initial=0.0))
+        return np.where(np.abs(change) > least, change, 0.0)
 
     @property
     def better_off(self) -> tuple[Hashable, ...]:

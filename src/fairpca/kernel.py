@@ -34,7 +34,7 @@ from fairpca.base import Reduction, solution_axes
 from fairpca.certificate import Certificate, warn_of_certificate
 from fairpca.criteria import Criterion
 from fairpca.data import GroupedData, prepare_rows, warn_of_no_groups
-from fairpca.fair_pca import checked_solver
+from fairpca.fair_pca import checked_choices
 from fairpca.generalization.cautions import warn_of_few_rows, warn_of_one_group
 from fairpca.group_table import GroupTable
 from fairpca.groups import Codes, Groups, warn_of_dropped
@@ -557,7 +557,7 @@ class KernelFairPCA(KernelReduction):
             raise ValueError(
                 "fit_inverse_transform needs rows, not a precomputed kernel: leave it out."
             )
-        return checked_solver(self)
+        return checked_choices(self)[0]
 
     def _chosen_landmarks(self, rows: Any, groups: Groups) -> NDArray[np.intp] | None:
         """Positions of the landmarks; None for all rows."""

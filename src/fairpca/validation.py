@@ -259,31 +259,23 @@ def numeric_columns(X: Any) -> list[Any]:
 
 def refuse_text_columns(X: Any) -> None:
     """Raise ValueError if columns hold no numbers."""
-    names = _non_numeric_columns(X)
+    names: list[Any] = []
+    if hasattr(X, "dtypes") and hasattr(X, "columns"):  # a data frame of pandas or Polars
+        for j, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
+            plain = str(dtype) != "object" or not any(_is_text(value) for value in X.iloc[:, j])
+            names += [name] * (not (plain and _is_numeric(dtype)))
+    elif hasattr(X, "schema") and hasattr(X, "column_names"):  # a table of pyarrow
+        names = [one.name for one in X.schema if not str(one.type).startswith(_ARROW_NUMBERS)]
+    elif isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "mM":
+        names = list(range(X.shape[1]))  # dates would be taken for numbers of nanoseconds
+    elif isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
+        # Only text is refused here; for other objects scikit-learn has its own words.
+        names = [j for j in range(X.shape[1]) if any(_is_text(value) for value in X[:, j])]
     if names:
         raise ValueError(
             f"X has non-numeric columns: {listed(names, 5)}. Encode them as numbers "
             "(for example with OneHotEncoder) or leave them out."
         )
-
-
-def _non_numeric_columns(X: Any) -> list[Any]:
-    if hasattr(X, "dtypes") and hasattr(X, "columns"):  # a data frame of pandas or Polars
-        types = enumerate(zip(X.columns, X.dtypes, strict=True))
-        return [
-            name
-            for j, (name, dtype) in types
-            if not _is_numeric(dtype)
-            or (str(dtype) == "object" and any(_is_text(value) for value in X.iloc[:, j]))
-        ]
-    if hasattr(X, "schema") and hasattr(X, "column_names"):  # a table of pyarrow
-        return [field.name for field in X.schema if not str(field.type).startswith(_ARROW_NUMBERS)]
-    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "mM":
-        return list(range(X.shape[1]))  # dates would be taken for numbers of nanoseconds
-    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
-        # Only text is refused here; for other objects scikit-learn has its own words.
-        return [j for j in range(X.shape[1]) if any(_is_text(value) for value in X[:, j])]
-    return []
 
 
 def _is_numeric(dtype: Any) -> bool:

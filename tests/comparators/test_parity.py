@@ -123,7 +123,7 @@ def kept_variance(X, basis):
 
 @pytest.fixture
 def no_work(monkeypatch):
-    monkeypatch.setattr(GroupMoments, "from_codes", lambda *_: pytest.fail("rows were read"))
+    monkeypatch.setattr(GroupMoments, "from_groups", lambda *_: pytest.fail("rows were read"))
     monkeypatch.setattr(np.linalg, "eigh", lambda *_: pytest.fail("a matrix was decomposed"))
 
 

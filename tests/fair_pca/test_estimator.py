@@ -676,7 +676,7 @@ def test_intersections_of_several_columns():
     ],
 )
 def test_wrong_parameters_are_refused_before_any_work(options, words, monkeypatch):
-    monkeypatch.setattr(GroupMoments, "from_codes", lambda *_: pytest.fail("rows were read"))
+    monkeypatch.setattr(GroupMoments, "from_groups", lambda *_: pytest.fail("rows were read"))
     X, groups = two_groups()
     with pytest.raises(ValueError, match=words) as error:
         FairPCA(**options).fit(X, sensitive_features=groups)
@@ -684,14 +684,14 @@ def test_wrong_parameters_are_refused_before_any_work(options, words, monkeypatc
 
 
 def test_more_components_than_columns(monkeypatch):
-    monkeypatch.setattr(GroupMoments, "from_codes", lambda *_: pytest.fail("rows were read"))
+    monkeypatch.setattr(GroupMoments, "from_groups", lambda *_: pytest.fail("rows were read"))
     X, groups = two_groups()
     with pytest.raises(ValueError, match=r"n_components=7 must be between 1 and n_features=6"):
         FairPCA(7, criterion="minmax").fit(X, sensitive_features=groups)
 
 
 def test_labels_of_another_length(monkeypatch):
-    monkeypatch.setattr(GroupMoments, "from_codes", lambda *_: pytest.fail("rows were read"))
+    monkeypatch.setattr(GroupMoments, "from_groups", lambda *_: pytest.fail("rows were read"))
     X, groups = two_groups()
     words = r"inconsistent numbers of samples: \[120, 119\]; sensitive_features"
     with pytest.raises(ValueError, match=words):

@@ -207,7 +207,7 @@ OTHERS = (
 @pytest.mark.parametrize("solver", [*sorted(set(SOLVERS) - {"exact"}), ParetoDescent()], ids=str)
 @pytest.mark.parametrize("criterion", OTHERS, ids=str)
 def test_solvers_with_a_criterion_of_their_own_refuse_others(solver, criterion, monkeypatch):
-    monkeypatch.setattr(GroupMoments, "from_codes", lambda *_: pytest.fail("rows were read"))
+    monkeypatch.setattr(GroupMoments, "from_groups", lambda *_: pytest.fail("rows were read"))
     X, groups = rows_and_groups()
     asked = "Balanced()" if criterion == "balanced" else repr(criterion)
     with pytest.raises(ValueError, match="has a criterion of its own, and cannot do") as caught:

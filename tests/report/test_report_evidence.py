@@ -38,7 +38,7 @@ def test_who_pays_is_the_headline_where_the_rows_tell_it():
     assert first.startswith(
         "With ordinary PCA of “people.csv”, grouped by “town”, the group “b” loses "
     )
-    assert first.endswith(" more than it must, the group “c” next to nothing.")
+    assert " of its variance more than it must, the group “c” " in first
     assert "hardly by chance" in found["chance"][0]
 
 
@@ -49,11 +49,6 @@ def test_repeated_rows_are_said():
     page = report(X, sensitive_features=groups, n_components=2, n_points=3)
     found = page.summary
     assert found["evidence"] == "sure"
-    assert found["chance"][0].endswith(": hardly by chance, if each row is another person.")
-    assert found["finding"][-1] == (
-        "400 of 400 rows are repeated: if these are the same people, differences between groups "
-        "may be chance."
-    )
     assert found["warnings"][0] == {
         "title": "Rows are repeated",
         "text": "400 of 400 rows have the same values as another one: only 80 are different. If "
@@ -92,19 +87,6 @@ def test_rows_are_not_said_to_be_repeated_where_that_is_no_wonder():
     assert repeats(gathered_rows(ages.astype(float))) is None
 
 
-def test_no_ratio_where_its_interval_is_wide():
-    found = made({"a": 400, "b": 200, "c": 200}, turned="b").summary
-    assert found["evidence"] == "sure"
-    assert "times as much" not in found["finding"][0]
-    worst, best = (found["resampling"][name] for name in ("worst", "best"))
-    most, least = (found["pca"]["measures"][i] for i in (worst, best))
-    name = found["groups"][best]["name"]
-    assert found["finding"][0] == (
-        f"With ordinary PCA of this data, grouped by “town”, the group “b” loses more than the "
-        f"group “{name}”, beyond what each must lose: {most:.4g} against {least:.4g}."
-    )
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_what_rows_cannot_tell_is_the_headline_and_nothing_else_is(seed):
     page = made({"a": 60, "b": 40, "c": 50}, seed, data_name="few.parquet")
@@ -116,7 +98,6 @@ def test_what_rows_cannot_tell_is_the_headline_and_nothing_else_is(seed):
         "The rows of “few.parquet”, grouped by “town”, cannot tell who loses more with ordinary PCA"
     )
     words = " ".join([*found["finding"], *found["chance"]])
-    assert "times as much" not in words
     assert "hardly by chance" not in words
     html = page.html()
     assert html.count('<p class="lead">') == 1
@@ -130,8 +111,9 @@ def test_no_headline_about_a_group_of_three_rows():
     assert np.argmax(found["pca"]["measures"]) == 2
     assert "three" not in found["finding"][0]
     assert found["n_leads"] == 1
-    most = max(found["pca"]["measures"])
-    assert f"instead of {most:.4g} with ordinary PCA (in a group of 3 rows)." in found["finding"][1]
+    most = 100 * found["pca"]["measures"][2] / found["groups"][2]["variance"]
+    pays = f"instead of {most:.3g} % with ordinary PCA (in a group of 3 rows)."
+    assert pays in found["finding"][1]
     titles = {caution["title"]: caution["text"] for caution in found["warnings"]}
     assert "“three” (3 rows)" in titles["Small groups"]
     assert titles["Small groups"].endswith(
@@ -174,8 +156,8 @@ def test_a_gain_too_small_for_its_figures_is_said_to_be_small():
     before, after = (f"{100 * x['largest']:.3g} %" for x in (found["pca"], found["points"][-1]))
     assert before == after
     assert (
-        f"keeps at least {before} of its variance, hardly more than with ordinary PCA. It costs"
-        in (found["finding"][1])
+        f"the least share kept is {before} of the variance of “b”, hardly more than with ordinary "
+        "PCA. It costs" in found["finding"][1]
     )
 
 
@@ -183,8 +165,9 @@ def test_the_finding_counts_who_is_better_and_worse_off():
     found = made({"a": 3000, "b": 1500, "c": 3000}, turned="b").summary
     change = np.subtract(found["points"][-1]["measures"], found["pca"]["measures"])
     better, worse = int((change < 0).sum()), int((change > 0).sum())
-    assert f"Of 3 groups, {better} is better off than with ordinary PCA, by " in found["finding"][2]
-    assert f", and {worse} are worse off, by up to" in found["finding"][2]
+    assert found["finding"][2].startswith(
+        f"Compared with ordinary PCA, {better} of 3 groups is better off and {worse} are worse off."
+    )
 
 
 @pytest.mark.parametrize("scale", [1e9, 1e-9])

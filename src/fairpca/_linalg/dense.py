@@ -37,6 +37,10 @@ _LONG_VECTORS = 2000
 QUICK_COLUMNS = 32
 """Up to this number of columns a product of different matrices is quicker than one with itself."""
 
+_FEW_AT_ONCE = 48
+"""Up to so many columns all eigenvectors are as quick as some; then those of a quarter of the
+eigenvalues take half of the time."""
+
 _LANES = 8
 """Numbers that a processor computes with at once: blocks of a multiple take the least time."""
 
@@ -102,9 +106,6 @@ class DenseMatrix:
     def leading(self, r: int) -> tuple[Array, Array]:
         return _all_or_some(self._array, r)
 
-    def leading_sum(self, r: int) -> float:
-        return float(np.linalg.eigvalsh(self._array)[-r:].sum())
-
 
 @dataclass(frozen=True, eq=False)
 class DenseMatrices:
@@ -119,9 +120,9 @@ class DenseMatrices:
         return traces
 
     def own_pairs(self, r: int, near: Array) -> list[tuple[Array, Array]]:
-        if self.stack.shape[1] > krylov.FEW_COLUMNS:
-            pairs = [_all_or_some(matrix, r) for matrix in self.stack]
-            return [(values[:r], vectors[:, :r]) for values, vectors in pairs]
+        d = self.stack.shape[1]
+        if d > krylov.FEW_COLUMNS or (d > _FEW_AT_ONCE and 4 * r <= d):
+            return [some_eigenpairs(matrix.copy(), r) for matrix in self.stack]
         values, vectors = np.linalg.eigh(self.stack)  # all at once: of small ones calls cost most
         leading = np.ascontiguousarray(vectors[:, :, : -r - 1 : -1])
         return list(zip(values[:, : -r - 1 : -1], leading, strict=True))
@@ -159,8 +160,8 @@ def leading_eigenpairs(matrix: Array, r: int, start: Array | None = None) -> tup
     Large matrices go to an iteration, which can begin with vectors that are thought to be nearly
     right. It takes random ones beside them, so it finds other eigenvalues as well.
     """
-    values, vectors = krylov.leading_eigenpairs(DenseMatrix(matrix), r, start)
-    return values[:r], vectors[:, :r]
+    found = krylov.found_pairs(DenseMatrix(matrix), r, start)
+    return found.values, found.vectors
 
 
 def _all_or_some(matrix: Array, r: int) -> tuple[Array, Array]:

@@ -15,12 +15,16 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from fairpca._linalg.types import Array
 from fairpca.data import GroupedData
-from fairpca.generalization.bootstrap import SEED, leading_directions
+from fairpca.generalization.bootstrap import (
+    SEED,
+    centred_blocks,
+    leading_directions,
+    leading_sums,
+)
 from fairpca.measures import AffineMeasure
 from fairpca.problem import Problem
 
@@ -95,16 +99,14 @@ class RowSample:
         order = order[: _MOST_VALUES // directions.shape[1]]
         order = order[np.argsort(codes[order], kind="stable")]
         parts = np.eye(problem.n_groups) if grouped_data.parts is None else grouped_data.parts
-        found = grouped_data.rows[order]
-        dense = found.toarray() if scipy.sparse.issparse(found) else found
-        rows = np.subtract(dense, problem.moments.total_mean, dtype=np.float64)
-        rows *= (np.sqrt(weights[order]) / np.sqrt(problem.scale))[:, None]
-        kept = np.square(rows @ problem.pca_basis).sum(axis=1)
-        sums = np.column_stack([weights[order], np.square(rows).sum(axis=1), kept])
-        if directions.shape[1] < rows.shape[1]:
-            rows = rows @ directions
+        rows, sums = [], []
+        for _, block, weight in centred_blocks(grouped_data, order, problem.moments.total_mean):
+            block *= np.sqrt(weight / problem.scale)[:, None]
+            kept = np.square(block @ problem.pca_basis).sum(axis=1)
+            sums.append(np.column_stack([weight, np.square(block).sum(axis=1), kept]))
+            rows.append(block @ directions if directions.shape[1] < block.shape[1] else block)
         sizes = np.bincount(codes[order], minlength=parts.shape[1])
-        return cls(rows, sums, sizes, parts.astype(np.float64))
+        return cls(np.vstack(rows), np.vstack(sums), sizes, parts.astype(np.float64))
 
     def measures(self, problem: Problem, order: NDArray[np.intp]) -> Array:
         """Measures of the groups if the rows of the parts are these; (k,)."""
@@ -114,7 +116,7 @@ class RowSample:
         weight, trace, kept = (self.members @ sums).T
         weight = np.where(weight > 0.0, weight, 1.0)  # groups without rows in the sample
         second = np.tensordot(self.members, second, axes=1) / weight[:, None, None]
-        own = np.linalg.eigvalsh(second)[:, -problem.n_components :].sum(axis=1)
+        own = leading_sums(second, problem.n_components)
         given = trace / weight, (own, np.zeros_like(own)), weight / weight.sum()
         affine = AffineMeasure.of(problem.criterion.measured, *given)
         return affine.values(kept / weight)

@@ -18,21 +18,16 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, xlogy
 
-from fairpca._linalg.types import Array
+from fairpca._linalg.types import ROUNDING, Array
 from fairpca.criteria import WARM_MU, Criterion, Domain
-from fairpca.solvers._space import EXPENSIVE, Effort, Forms, Spectrum, WholeSpace
+from fairpca.solvers._space import EXPENSIVE, Effort, Forms, Spectrum, Weighted, WholeSpace
 
 _EMPTY = 1e-30
 """Occupations up to this are none: their share of a derivative is far below rounding."""
 
 _SATURATED = 40.0
-"""Eigenvalues this many mu from the level are occupied fully or not at all: exp(-40) < 1e-17."""
-
-_FAR_LEVEL = 50.0
-"""The level lies at most this many mu outside the eigenvalues: exp(-50) times d is below any r."""
-
-_LEVEL_ROUNDING = 1e-14
-"""Error of the number of occupied eigenvectors that is rounding, relative to r."""
+"""Eigenvalues this many mu from the level are occupied fully or not at all: exp(-40) < 1e-17;
+and the level lies at most as far outside of them."""
 
 _LEVEL_STEPS = 100
 """The most steps to the level; a handful is usual."""
@@ -87,9 +82,6 @@ _POLISHING_FACTOR = 0.5
 
 _FAR = 1e9
 """A gain that no step has, relative to the largest trace."""
-
-_RIDGE = 1e-14
-"""Share of its trace that is added to the diagonal of the Hessian, which can be singular."""
 
 _TO_BOUNDARY = 0.99
 """The longest step, relative to that which reaches the boundary of the domain."""
@@ -160,13 +152,13 @@ def smoothed_sum(spectrum: Spectrum, r: int, mu: float) -> SmoothedSum:
     """Find the level at which the occupation sums to r, by a safeguarded Newton method."""
     # Measured from the middle of the gap, so that tied eigenvalues keep their digits.
     values = spectrum.values - (spectrum.values[r - 1] + spectrum.values[r]) / 2
-    low, high = float(values[-1]) - _FAR_LEVEL * mu, float(values[0]) + _FAR_LEVEL * mu
+    low, high = float(values[-1]) - _SATURATED * mu, float(values[0]) + _SATURATED * mu
     level = 0.0
     for _ in range(_LEVEL_STEPS):
         x = (values - level) / mu
         p, q = expit(x), expit(-x)
         excess = float(p[r:].sum() - q[:r].sum())
-        if abs(excess) <= _LEVEL_ROUNDING * r:
+        if abs(excess) <= ROUNDING * r:
             break
         if excess > 0:
             low = level
@@ -182,14 +174,13 @@ def smoothed_sum(spectrum: Spectrum, r: int, mu: float) -> SmoothedSum:
 
 
 @dataclass(frozen=True, eq=False)
-class DualResult:
+class DualResult(Weighted):
     """The best weights found and the relaxed projector ``vectors * occupation @ vectors.T``."""
 
     weights: Array
     value: float
     vectors: Array
     occupation: Array
-    n_eigen: int
     above_limit: bool
     smooth_at: float | None
     """The mu, relative to `mu_unit`, from which nothing depended on it; or None."""
@@ -197,11 +188,8 @@ class DualResult:
     """Whether it could have been polished, and was not."""
     is_polished: bool
     """Whether it has no slope, and lies inside of a simplex."""
-
-    @property
-    def is_tied(self) -> bool:
-        """Whether an eigenvector is occupied in part."""
-        return _is_mixed(self.occupation)
+    n_eigen: int
+    is_tied: bool
 
 
 def _is_mixed(occupation: Array) -> bool:
@@ -246,11 +234,12 @@ def maximise_dual(
         search.best,
         forms.backend.host(search.smoothed.spectrum.vectors),
         search.smoothed.p,
-        search.n_eigen,
         search.best > limit,
         smooth_at,
         smooth_at is not None and not polish,
         search.is_polished,
+        search.n_eigen,
+        _is_mixed(search.smoothed.p),
     )
 
 
@@ -459,7 +448,8 @@ class _DualAscent:
         n, m = len(gradient), len(self.domain.balance)
         system = np.zeros((n + m, n + m))
         system[:n, :n] = hessian
-        system[:n, :n] += _RIDGE * np.trace(hessian) * np.eye(n)
+        # A Hessian can be singular.
+        system[:n, :n] += ROUNDING * np.trace(hessian) * np.eye(n)
         system[:n, n:] = self.domain.balance.T
         system[n:, :n] = self.domain.balance
         right = np.concatenate([gradient, np.zeros(m)])

@@ -456,8 +456,7 @@ def summed_losses(
     for i, block in blocks:
         rows = CentredRows(block, center)
         scores = np.hstack([host(rows.scores(basis)) for basis in bases[i]])
-        groups = Groups((i,), np.zeros(rows.n, np.int8))
-        total.add(GroupMoments.from_groups(scores, groups))
+        total.add(GroupMoments.from_groups(scores, Groups((i,), np.zeros(rows.n, np.int8))))
         offsets[i] += rows.n * host(block_mean(block) - center)
         squares[i] += float(rows.squares().sum())
     moments = total.moments()
