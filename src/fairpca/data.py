@@ -307,8 +307,10 @@ def _parted(
     if names:
         sensitive_features = chosen_columns(X, names)
     if fitted is not None:
-        return fitted._without_sensitive(X), sensitive_features
-    return X if keep_sensitive else without_columns(X, names), sensitive_features
+        X = fitted._without_sensitive(X)
+    elif names and not keep_sensitive:
+        X = without_columns(X, names)
+    return X, sensitive_features
 
 
 def check_dimension(n_components: object, d: float) -> None:

@@ -46,7 +46,7 @@ class ArrayBatches:
     ----------
     rows : array, CSR matrix or device array of shape (n, d)
     codes : integer array of shape (n,)
-        The group of each row; others than 0 to k - 1 are left out.
+        The group of each row.
     k : int
         Number of groups.
     size : int
@@ -61,31 +61,29 @@ class ArrayBatches:
     ) -> None:
         self._rows, self._rng = rows, rng
         self.is_uneven = False
-        members = [np.flatnonzero(codes == i) for i in range(k)]
-        self.counts = np.array([len(some) for some in members])
-        self.shares: Array = self.counts / self.counts.sum()
-        aside = [_n_held_out(len(some), held_out) for some in members]
-        mixed = [rng.permutation(some) for some in members]
-        self._orders = [some[n:] for some, n in zip(mixed, aside, strict=True)]
-        left = np.array([len(some) for some in self._orders])
-        sizes = np.rint(size * (self.shares + 1.0 / k) / 2.0).astype(int)
-        self._sizes = np.clip(sizes, 1, left)
-        self._at = np.zeros(k, dtype=int)
-        kept = [rows[some[:n]] if n else None for some, n in zip(mixed, aside, strict=True)]
+        self._orders, held = [], []
+        for i in range(k):
+            mixed = rng.permutation(np.flatnonzero(codes == i))
+            n = min(int(held_out * len(mixed)), MOST_HELD_OUT)
+            n = n if n >= N_PARTS else 0  # one for each part, or none
+            self._orders.append(mixed[n:])
+            held.append(as_double(rows[mixed[:n]]) if n else None)
         self.parts = [
-            [None if own is None else as_double(own[p::N_PARTS]) for own in kept]
-            for p in range(N_PARTS if any(aside) else 0)
+            [None if own is None else own[p::N_PARTS] for own in held]
+            for p in range(N_PARTS if any(own is not None for own in held) else 0)
         ]
+        self.counts = np.bincount(codes, minlength=k)
+        self.shares: Array = self.counts / self.counts.sum()
+        sizes = np.rint(size * (self.shares + 1.0 / k) / 2.0).astype(int)
+        self._sizes = np.clip(sizes, 1, [len(order) for order in self._orders])
+        self._at = np.zeros(k, dtype=int)
 
     def one_pass(self) -> Iterator[Batch]:
         """Batches with as many rows in all as there are."""
-        for _ in range(max(round(self.counts.sum() / self._sizes.sum()), 1)):
-            yield [self._block(i) for i in range(len(self._sizes))], self._kinds
-
-    @property
-    def _kinds(self) -> list[str]:
         sizes = zip(self._sizes, self._orders, strict=True)
-        return [WHOLE if size == len(some) else PART for size, some in sizes]
+        kinds = [WHOLE if size == len(order) else PART for size, order in sizes]
+        for _ in range(max(round(self.counts.sum() / self._sizes.sum()), 1)):
+            yield [self._block(i) for i in range(len(kinds))], kinds
 
     def _block(self, i: int) -> Any:
         size, order = self._sizes[i], self._orders[i]
@@ -252,12 +250,6 @@ class _StreamedGroup:
             self.kept.append(block[:most])
         elif (place := rng.integers(self.n_blocks)) < len(self.kept):
             self.kept[place] = block[:most]
-
-
-def _n_held_out(n: int, share: float) -> int:
-    """Rows of a group to hold out: one for each part, or none."""
-    wanted = min(int(share * n), MOST_HELD_OUT)
-    return wanted if wanted >= N_PARTS else 0
 
 
 def rows_at_once(rows: Any) -> int:
