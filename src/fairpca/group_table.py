@@ -281,16 +281,6 @@ class GroupTable:
         return tuple(self.labels[i] for i in np.flatnonzero(self.change > 0.0))
 
     @property
-    def n_better_off(self) -> int:
-        """How many groups lose less than with ordinary PCA."""
-        return len(self.better_off)
-
-    @property
-    def n_worse_off(self) -> int:
-        """How many groups lose more than with ordinary PCA."""
-        return len(self.worse_off)
-
-    @property
     def largest_gain(self) -> float:
         """How much less than with ordinary PCA the group loses that gains the most; 0 if none."""
         return max(-float(self.change.min()), 0.0)
@@ -397,7 +387,7 @@ class GroupTable:
 
         One group has nothing to be compared with.
         """
-        k, better, worse = len(self), self.n_better_off, self.n_worse_off
+        k, better, worse = len(self), len(self.better_off), len(self.worse_off)
         pca = "ordinary PCA" if self.baseline == "rows" else "the PCA of the training rows"
         if k == 1:
             return " ".join(self.notes)

@@ -52,13 +52,10 @@ class PermutationTest:
         distribution.
     p_values : array of shape (k,)
         Adjusted for the number of groups.
-    n_permutations : int
-        Number of random permutations.
     """
 
     statistic: Array
     p_values: Array
-    n_permutations: int
 
     @property
     def exceeds_null(self) -> NDArray[np.bool_]:
@@ -125,7 +122,6 @@ class RowSample:
 def permutation_test(
     problem: Problem,
     grouped_data: GroupedData,
-    n_permutations: int = N_PERMUTATIONS,
     random_state: int | None = None,
 ) -> PermutationTest:
     """Test whether the measures of groups with ordinary PCA differ beyond chance.
@@ -136,8 +132,6 @@ def permutation_test(
         Dimension and measure.
     grouped_data : GroupedData
         The rows, as the moments of the problem have them.
-    n_permutations : int, default=199
-        Number of random permutations.
     random_state : int or None, default=None
         Seed; None is a fixed seed too.
 
@@ -158,11 +152,11 @@ def permutation_test(
     """
     k = problem.n_groups
     if problem.scale == 0.0:
-        return PermutationTest(np.zeros(k), np.ones(k), n_permutations)
+        return PermutationTest(np.zeros(k), np.ones(k))
     rng = np.random.default_rng(SEED if random_state is None else random_state)
     sample = RowSample.from_data(problem, grouped_data, rng)
     observed = np.arange(len(sample.rows))
-    orders = (rng.permutation(len(observed)) for _ in range(n_permutations))
+    orders = (rng.permutation(len(observed)) for _ in range(N_PERMUTATIONS))
     measures = np.array([sample.measures(problem, order) for order in (observed, *orders)])
     # With the observed labels, which under the null hypothesis are one permutation of many.
     spread = measures.std(axis=0)
@@ -173,4 +167,4 @@ def permutation_test(
         statistics = np.abs(statistics)
     largest, ties = statistics[1:].max(axis=1), 1e-9 * (1.0 + np.abs(statistics[0]))
     as_large = (largest[:, None] >= statistics[0] - ties).sum(axis=0)
-    return PermutationTest(statistics[0], (1.0 + as_large) / (1.0 + n_permutations), n_permutations)
+    return PermutationTest(statistics[0], (1.0 + as_large) / (1.0 + N_PERMUTATIONS))

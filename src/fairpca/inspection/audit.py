@@ -249,7 +249,7 @@ class Auditor:
         # A projection from the mean of all rows leaves no group less than its own PCA does.
         self._least = 0.0 if baseline == "rows" and _is_projection(estimator) else -np.inf
         self._least_rows, self._effective = few_rows(r), moments.effective_count
-        self._loss_sums, self._sums = np.zeros(k), np.zeros((_N_VALUES, k))
+        self._sums = np.zeros((_N_VALUES, k))
         self._draws, self._quantiles = np.full((3, k, n_resamples), np.nan), np.full(k, np.nan)
         rng = np.random.default_rng(SEED if random_state is None else random_state)
         self._seeds, self._seed = group_seeds(rng, k), random_state
@@ -274,12 +274,7 @@ class Auditor:
         Rows are as the moments have them, or, to be measured against the training rows, as the
         reduction has; `errors` are its squared ones.
         """
-        blocks, weights = self._blocks_of(group), grouped_data.weights
-        members = np.flatnonzero(grouped_data.members(group))
-        weighted = errors[members] if weights is None else errors[members] * weights[members]
-        self._loss_sums[group] += float(weighted.sum())
-        if blocks is None and self._known is None:  # all else is known from the moments
-            return
+        blocks, members = self._blocks_of(group), np.flatnonzero(grouped_data.members(group))
         for some, block, weight in centred_blocks(grouped_data, members, self._center):
             values = self._values(group, block, errors[some])
             self._sums[:, group] += values @ weight
@@ -310,16 +305,14 @@ class Auditor:
 
     def table(self, grouped_data: GroupedData | None = None) -> GroupTable:
         """The table of all that was taken; with the rows of the problem there is a test as well."""
-        moments, loss = self._moments, self._loss_sums / self._moments.weight
-        test = None
+        moments, test = self._moments, None
+        variance, loss, pca, own = np.maximum(self._sums / moments.weight, 0.0)
         if self.problem is not None:
             variance, own = self.problem.traces, self.problem.own_losses
             pca = self.problem.group_losses(self.problem.pca_basis)
             warn_of_few_rows(self.problem)
             if grouped_data is not None and self._n_resamples and len(moments.labels) > 1:
                 test = permutation_test(self.problem, grouped_data, random_state=self._seed)
-        else:
-            variance, _, pca, own = np.maximum(self._sums / moments.weight, 0.0)
         intervals = self._intervals(loss, own, pca) if self._n_resamples else None
         return GroupTable(
             name="audited",
