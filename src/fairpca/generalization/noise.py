@@ -8,10 +8,10 @@ sample to sample is seen from folds, and follows from the covariances where the 
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import clone
 
 from fairpca._linalg.types import Array
 from fairpca.folds import are_large
@@ -118,7 +118,9 @@ class SamplingNoise:
                 constants = problem.traces - self.own_losses
                 problem = problem.measured_from(constants, problem.affine.units)
             temperature = self._temperature(problem)
-        return problem.with_criterion(clone(criterion).set_params(temperature=temperature))
+        soft = copy(criterion)
+        soft.temperature = temperature
+        return problem.with_criterion(soft)
 
     def _temperature(self, problem: Problem) -> float:
         """That at which differences of several standard errors are acted on."""
