@@ -124,6 +124,9 @@ def _what_is_cheap(facts: Facts) -> list[str]:
         cut = float((levels[0] - levels[cheap]) / (levels[0] - levels[-1]))
         change = percent(abs(levels[0] - levels[cheap]) / abs(levels[0]), up=False)
         word = f"{'raises' if facts.measure.is_kept else 'cuts'} the {front.worst_name} by {change}"
+        if facts.measure.relative:
+            ends = " to ".join(percent(abs(levels[i])) for i in (0, cheap))
+            word = f"takes the {front.worst_name} from {ends}"
     return [f"At most {percent(_CHEAP)} more loss already {word}."] if cut >= _WORTH_IT else []
 
 
