@@ -73,9 +73,9 @@ def report(
     made = report_on(prepared, dimension, choices, table, context.obj, **shown)
     write_report(made, page.report)
     fair = made.front.estimator(-1)
-    table = findings.shown(fair.group_table_)
+    shown_table = findings.shown(fair.group_table_)
     # What the table has said already, the finding need not say below it.
-    sentences = [each for each in findings.of_report(made.sentences()) if each not in table]
+    sentences = [each for each in findings.of_report(made.sentences()) if each not in shown_table]
     show(
         page.json,
         lambda: {
@@ -86,7 +86,7 @@ def report(
         },
         lambda: [
             findings.columns_sentence(prepared),
-            *table,
+            *shown_table,
             *sentences,
             *findings.proof(fair),
         ],
