@@ -70,9 +70,9 @@ def report(
     made = report_on(prepared, dimension, choices, table, context.obj, **shown)
     write_report(made, report)
     fair = made.front.estimator(-1)
-    table = findings.shown(fair.group_table_)
+    groups = findings.shown(fair.group_table_)
     # What the table has said already, the finding need not say below it.
-    sentences = [each for each in findings.of_report(made.sentences()) if each not in table]
+    sentences = [each for each in findings.of_report(made.sentences()) if each not in groups]
     show(
         json,
         lambda: {
@@ -83,7 +83,7 @@ def report(
         },
         lambda: [
             findings.columns_sentence(prepared),
-            *table,
+            *groups,
             *sentences,
             *findings.proof(fair),
         ],
