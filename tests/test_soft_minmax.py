@@ -373,3 +373,25 @@ def test_sentences():
     found = ExactSolver().solve(problem).certificate
     assert found.goal == "soft"
     assert found.sentences()[0].startswith(("Proven optimal", "The soft maximum"))
+
+
+def test_a_fit_has_what_proves_it():
+    """The bound from the multipliers, the temperature and the debiased baselines."""
+    rng = np.random.default_rng(5)
+    X, groups = rng.normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1], np.repeat(["a", "b", "c"], 100)
+    X[:100], X[100:200] = X[:100, ::-1], np.roll(X[100:200], 2, axis=1)
+    fair = FairPCA(2).fit(X, sensitive_features=groups)
+    certificate, table = fair.certificate_, fair.group_table_
+    assert 0.0 < certificate.temperature < np.inf
+    criterion = SoftMinMax(temperature=certificate.temperature)
+    problem = Problem(GroupMoments.from_rows(X, groups), 2, criterion=criterion)
+    constants = table.variance - table.held_out.own_loss
+    debiased = problem.measured_from(constants, np.ones(3))
+    bound = debiased.dual_bound(certificate.multipliers)
+    assert bound == pytest.approx(certificate.lower_bound, rel=1e-9)
+    assert debiased.goal.value(certificate.measures) == pytest.approx(certificate.value, rel=1e-9)
+    # By hand: w . c - the sum of the largest eigenvalues - T KL(w, p), with groups of one size.
+    w = certificate.multipliers / certificate.multipliers.sum()
+    values = np.linalg.eigvalsh(np.tensordot(w, problem.matrices, 1))[-2:].sum()
+    cost = certificate.temperature * (w @ np.log(3 * w))
+    assert w @ constants - values - cost == pytest.approx(certificate.lower_bound, rel=1e-9)

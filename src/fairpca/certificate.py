@@ -225,6 +225,8 @@ class Certificate(Spoken):
         Whether the components were found one after another, each the best given those before it.
     extra_loss : float or None
         The share of the least total loss that may be lost in addition, where it was limited.
+    temperature : float
+        That of the soft maximum ("soft"), which is in the bound; 0 for other criteria.
     stopped_by : {"", "gap", "time limit", "callback"}
         What ended the search where it could have gone on: the gap is as small as was asked for, or
         time was up, or a callback asked for it.
@@ -277,6 +279,7 @@ class Certificate(Spoken):
     requested_tolerance: float | None = None
     violation_multipliers: Array | None = None
     minmax_measures: Array | None = None
+    temperature: float = 0.0
     stopped_by: str = ""
 
     @property
@@ -475,6 +478,7 @@ def certify(
         covers_mixtures=plain and means and goal.covers_mixtures and problem.own_bases is None,
         pca_is_least=problem.centering == "global",
         extra_loss=goal.max_extra_loss,
+        temperature=goal.heat,
         violation_multipliers=violation_multipliers,
     )
 

@@ -214,6 +214,9 @@ class Criterion(BaseEstimator, ABC):
 
     tolerance: float = 0.0
     max_extra_loss: float | None = None
+    heat: float = 0.0
+    """The temperature of a soft maximum."""
+
     limit: float = np.inf
     """A dual value above it proves that no subspace meets the condition."""
 
@@ -714,7 +717,7 @@ class SoftMinMax(Criterion):
         return np.asarray(weights / weights.sum())
 
     @property
-    def heat(self) -> float:
+    def heat(self) -> float:  # type: ignore[override]
         """The temperature; without one it is 0 or infinite, as the standard errors are."""
         return float(self.standard_errors if self.temperature is None else self.temperature)
 
