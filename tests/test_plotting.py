@@ -29,6 +29,8 @@ from fairpca.plotting import (
     _style,
 )
 
+from texts import refused
+
 pytestmark = pytest.mark.contract  # matplotlib
 
 mpl.use("Agg")
@@ -134,7 +136,7 @@ def test_convergence_of_solvers_with_and_without_a_record(data):
     assert display.ax_.get_yscale() == "log"
     weights = FairPCA(2, solver="mw", criterion="minmax").fit(X, sensitive_features=groups)
     assert ConvergenceDisplay.from_estimator(weights).ax_.get_ylabel() == "duality gap"
-    with pytest.raises(ValueError, match="'exact' keeps no record"):
+    with refused(ValueError, "'exact'", "record"):
         ConvergenceDisplay.from_estimator(
             FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
         )
@@ -188,7 +190,7 @@ def test_pictures_go_where_they_are_told(data):
         fair, X, sensitive_features=groups, dimensions=[1], axes=panels
     )
     assert list(losses.axes_) == list(panels)
-    with pytest.raises(ValueError, match="one for each of the 2 groups, got 4"):
+    with refused(ValueError, "2 groups, got 4"):
         losses.plot(axes=axes)
 
 
@@ -472,26 +474,26 @@ def test_wrong_input_is_refused(data):
     for make in (DisparityDisplay.from_estimator, ConvergenceDisplay.from_estimator):
         with pytest.raises(NotFittedError):
             make(FairPCA(criterion="minmax"))
-    with pytest.raises(ValueError, match="two integers from 0 to 1"):
+    with refused(ValueError, "two integers", "0 to 1"):
         BiplotDisplay.from_estimator(fair, X, sensitive_features=groups, components=(0, 5))
     one = FairPCA(1, criterion="minmax").fit(X, sensitive_features=groups)
-    with pytest.raises(ValueError, match="needs two components"):
+    with refused(ValueError, "two components"):
         BiplotDisplay.from_estimator(one, X, sensitive_features=groups)
     parity = ParityPCA(2).fit(X, sensitive_features=groups)
-    with pytest.raises(TypeError, match="ParityPCA has no table of groups: pass X"):
+    with refused(TypeError, "ParityPCA", "table", "pass X"):
         DisparityDisplay.from_estimator(parity)
     kernel = KernelParityPCA(2).fit(X, sensitive_features=groups)
-    with pytest.raises(TypeError, match="components_, which KernelParityPCA has not"):
+    with refused(TypeError, "components_", "KernelParityPCA"):
         BiplotDisplay.from_estimator(kernel, X, sensitive_features=groups)
-    with pytest.raises(TypeError, match="ParityPCA has no solver whose steps can be drawn"):
+    with refused(TypeError, "ParityPCA", "solver"):
         ConvergenceDisplay.from_estimator(parity)
-    with pytest.raises(TypeError, match="SelectKBest has no n_components to be varied"):
+    with refused(TypeError, "SelectKBest", "n_components"):
         LossDisplay.from_estimator(SelectKBest(), X, sensitive_features=groups)
-    with pytest.raises(TypeError, match="DisparityDisplay needs a step with transform and inverse"):
+    with refused(TypeError, "DisparityDisplay", "inverse_transform"):
         DisparityDisplay.from_estimator(make_pipeline(StandardScaler(), KernelParityPCA(2)))
-    with pytest.raises(TypeError, match="aliases"):
+    with refused(TypeError, "aliases"):
         FrontDisplay([1.0, 0.0], [1.0, 2.0]).plot(line_kw={"c": "red", "color": "blue"})
-    with pytest.raises(ValueError, match="dimensions must be an integer"):
+    with refused(ValueError, "dimensions", "integer"):
         LossDisplay.from_estimator(fair, X, sensitive_features=groups, dimensions=[1.5])
 
 
@@ -499,5 +501,5 @@ def test_without_matplotlib_the_extra_is_named(data, monkeypatch):
     X, groups = data
     fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"fairpca\[plot\]"):
+    with refused(ImportError, "fairpca[plot]"):
         DisparityDisplay.from_estimator(fair)

@@ -12,6 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from fairpca import FairPCA, audit
 from fairpca.moments import row_space
 
+from texts import refused
+
 pytestmark = pytest.mark.untraced
 
 
@@ -300,20 +302,20 @@ def test_what_is_asked_for_wrongly(monkeypatch):
     known = {"sensitive_features": groups}
     fair = FairPCA(2, criterion="minmax").fit(X, **known)
     for wrong, match in (
-        ({"baseline": "own"}, "baseline must be one of"),
-        ({"n_resamples": 1}, "n_resamples must be 0 or at least 2"),
-        ({"n_resamples": -1}, "n_resamples must be an integer of at least 0"),
-        ({"random_state": "x"}, "random_state must be None or an integer"),
+        ({"baseline": "own"}, "baseline"),
+        ({"n_resamples": 1}, "n_resamples 0 2"),
+        ({"n_resamples": -1}, "n_resamples integer"),
+        ({"random_state": "x"}, "random_state"),
     ):
-        with pytest.raises(ValueError, match=match):
+        with refused(ValueError, *match.split()):
             audit(fair, X, **known, **wrong)
-    with pytest.raises(ValueError, match="which PCA does not keep: fit a FairPCA"):
+    with refused(ValueError, "PCA does not keep", "FairPCA"):
         audit(PCA(2).fit(X), X, **known, baseline="training")
     monkeypatch.setattr(row_space, "FEW_COLUMNS", 1)
     wide = np.random.default_rng(0).normal(size=(20, 60))
     fair = FairPCA(2, criterion="minmax").fit(wide, sensitive_features=np.arange(20) % 2)
     assert fair.baselines_ is None
-    with pytest.raises(ValueError, match="fitted to far more columns than rows"):
+    with refused(ValueError, "more columns"):
         audit(fair, wide, sensitive_features=np.arange(20) % 2, baseline="training")
 
 

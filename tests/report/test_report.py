@@ -36,6 +36,7 @@ from fairpca.report._text import (
 from fairpca.report._words import compared, finding, spoken, warnings
 
 from hostile import HOSTILE
+from texts import refused, warned
 
 
 def two_groups(n=300, seed=0):
@@ -294,7 +295,7 @@ def test_shown_code_makes_the_report_and_the_model(choices, monkeypatch):
 
 def test_finding_where_there_is_nothing_to_find():
     X, _ = two_groups()
-    with pytest.warns(FairnessWarning, match="one group only"):
+    with warned(FairnessWarning, "one group"):
         alone = report(X, sensitive_features=["all"] * len(X), n_components=2)
     assert alone.summary["finding"] == [
         "There is one group only: ordinary PCA is as fair as can be."
@@ -368,7 +369,7 @@ def test_a_group_of_one_row_has_no_interval():
     X, groups = two_groups()
     groups = groups.astype(object)
     groups[0] = "alone"
-    with pytest.warns(FairnessWarning, match=r"'alone' \(1 row\)"):
+    with warned(FairnessWarning, "'alone' (1"):
         made = report(X, sensitive_features=groups, n_components=2, n_points=2, n_resamples=5)
     assert made.front.problem.moments.labels == ("a", "alone", "b")
     assert [low is None for low in made.summary["pca"]["low"]] == [False, True, False]
@@ -406,36 +407,36 @@ def test_progress_is_told():
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"n_resamples": 1}, "n_resamples must be 0 or at least 2"),
-        ({"n_resamples": -1}, "n_resamples must be an integer of at least 0"),
-        ({"n_points": 1}, "n_points must be at least 2"),
-        ({"title": 3}, "title must be text"),
-        ({"title": " "}, "title must not be empty"),
-        ({"code": b"x"}, "code must be text"),
-        ({"data_name": 0}, "data_name must be text"),
-        ({"rows_shown": -1}, "rows_shown must be an integer of at least 0"),
-        ({"least_named": 0}, "least_named must be an integer of at least 1"),
-        ({"left_out": {"late": -1}}, r"left_out\['late'\] must be an integer of at least 0"),
-        ({"n_components": 1.9}, "n_components must be an integer"),
-        ({"criterion": "sum"}, "criterion must be one of"),
-        ({"criterion": MinMax}, r"write criterion=MinMax\(\)"),
-        ({"criterion": MinMax("range")}, "measure must be one of"),
-        ({"criterion": "balanced"}, r"leads to MinMax\(\) or Equal\(\), not to Balanced\(\)"),
-        ({"criterion": AtMost(1.0)}, r"leads to MinMax\(\) or Equal\(\), not to AtMost"),
-        ({"sensitive_features": None}, "sensitive_features must name the group"),
+        ({"n_resamples": 1}, "n_resamples 0 2"),
+        ({"n_resamples": -1}, "n_resamples integer"),
+        ({"n_points": 1}, "n_points"),
+        ({"title": 3}, "title text"),
+        ({"title": " "}, "title empty"),
+        ({"code": b"x"}, "code"),
+        ({"data_name": 0}, "data_name"),
+        ({"rows_shown": -1}, "rows_shown"),
+        ({"least_named": 0}, "least_named"),
+        ({"left_out": {"late": -1}}, "left_out['late']"),
+        ({"n_components": 1.9}, "n_components"),
+        ({"criterion": "sum"}, "criterion"),
+        ({"criterion": MinMax}, "criterion=MinMax()"),
+        ({"criterion": MinMax("range")}, "measure"),
+        ({"criterion": "balanced"}, "MinMax() Equal() Balanced()"),
+        ({"criterion": AtMost(1.0)}, "MinMax() Equal() AtMost"),
+        ({"sensitive_features": None}, "sensitive_features"),
     ],
 )
 def test_wrong_options_are_refused_before_any_work(wrong, words, monkeypatch):
     X, groups = two_groups()
     monkeypatch.setattr(GroupMoments, "from_codes", lambda *_: pytest.fail("work was done"))
-    with pytest.raises(ValueError, match=words):
+    with refused(ValueError, *words.split()):
         report(X, **({"sensitive_features": groups, "n_components": 2} | wrong))
 
 
 def test_missing_jinja2_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     X, groups = two_groups()
-    with pytest.raises(ImportError, match=r"fairpca\[report\]"):
+    with refused(ImportError, "fairpca[report]"):
         report(X, sensitive_features=groups, n_components=2)
 
 

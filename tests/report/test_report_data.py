@@ -18,6 +18,8 @@ from fairpca.report._report import losses_by_dimension, places_of_rows
 from fairpca.report._text import shown_names
 from fairpca.tables.preparation import POOL, ColumnOutcome
 
+from texts import warned
+
 QUICK = {"n_components": 2, "n_points": 2, "n_resamples": 0}
 NONE_ELSE = "No values are missing in the other rows."
 
@@ -140,7 +142,7 @@ def test_rows_without_a_label_are_counted():
     groups = halves().astype(object)
     groups[:7] = None
     given = {"sensitive_features": groups, "missing_labels": "drop"}
-    with pytest.warns(FairnessWarning, match="7 of 120 rows are left out"):
+    with warned(FairnessWarning, "7 of 120", "left out"):
         data = report(rows_of(), **given, **QUICK).summary["data"]
     assert data["about"][2] == "7 rows without a label are left out."
 

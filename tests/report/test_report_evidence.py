@@ -10,6 +10,8 @@ from fairpca.data import prepare_data
 from fairpca.report import report
 from fairpca.report._facts import repeats
 
+from texts import warned
+
 
 def people(sizes, seed=0, turned=(), scale=1.0):
     """Rows of six columns in groups of these sizes; groups that are turned have other axes."""
@@ -79,7 +81,7 @@ def test_rows_are_not_said_to_be_repeated_where_that_is_no_wonder():
     # Rows that are left out are not counted.
     labels = np.resize(["a", "b"], 350).astype(object)
     labels[220:] = None
-    with pytest.warns(FairnessWarning, match="130 of 350 rows are left out"):
+    with warned(FairnessWarning, "130 of 350", "left out"):
         assert repeats(prepare_data(twice, labels, missing_labels="drop")) is None
     # Nor are people who are alike but for their age, though the columns tell much of each other.
     grade = rng.integers(0, 30, 3000)

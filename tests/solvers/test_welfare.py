@@ -12,6 +12,7 @@ from fairpca import ExactSolver
 from fairpca.solvers import SOLVERS, NashWelfare
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
+from texts import refused, warned
 
 pytestmark = pytest.mark.untraced
 
@@ -197,7 +198,7 @@ def test_one_group_is_ordinary_pca(name):
 
 def test_stopping():
     problem = random_problem(np.random.default_rng(7), "general", 4, 6, 2)
-    with pytest.warns(ConvergenceWarning, match="used all its steps"):
+    with warned(ConvergenceWarning, "all its steps"):
         few = NashWelfare(max_iter=2, tol=0.0).solve(problem)
     assert few.n_iter == 2
     assert few.message == "most steps reached"
@@ -210,11 +211,11 @@ def test_stopping():
 @pytest.mark.parametrize(
     ("choice", "words"),
     [
-        ({"rounding": "up"}, "'lp', 'iterative'"),
-        ({"tol": -1.0}, "tol must be a number of at least 0"),
-        ({"max_iter": 0}, "max_iter must be an integer of at least 1"),
+        ({"rounding": "up"}, "'lp' 'iterative'"),
+        ({"tol": -1.0}, "tol"),
+        ({"max_iter": 0}, "max_iter"),
     ],
 )
 def test_wrong_choices_are_refused(choice, words):
-    with pytest.raises(ValueError, match=words):
+    with refused(ValueError, *words.split()):
         NashWelfare(**choice)
