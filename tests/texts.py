@@ -21,6 +21,7 @@ import fairpca
 SNAPSHOT = Path(__file__).with_suffix(".txt")
 OURS = Path(fairpca.__file__).parent
 REMAKE = "--remake-texts"
+_NUMBER = re.compile(r"(?<![\w#])(?<![A-Za-z]-)[-+\u2212]?\d+(,\d{3})*(\.\d+)?(e[-+]?\d+)?(?!\w)")
 
 
 @contextmanager
@@ -59,6 +60,11 @@ def recorded(text, *words):
             f"is\n\n{near}\n\nIf it is as it should be, run this test with {REMAKE}."
         )
     return text
+
+
+def numbers_in(text):
+    """The numbers of a text, in their order, whatever it says of them."""
+    return [float(found[0].replace(",", "")) for found in _NUMBER.finditer(text)]
 
 
 def read():
@@ -112,7 +118,7 @@ def _without_numbers(text):
         (r"\b0x[0-9a-fA-F]+", "0x…"),
         (r"\b(datetime64|timestamp)\[\w+\]", r"\1"),
         (r"\blarge_string\b", "string"),
-        (r"(?<![\w#])(?<![A-Za-z]-)[-+\u2212]?\d+(,\d{3})*(\.\d+)?(e[-+]?\d+)?(?!\w)", "#"),
+        (_NUMBER, "#"),
         (r"-{4,}", "----"),
         (r"[ \n]*\n", "\n"),
         (r" {2,}", "  "),

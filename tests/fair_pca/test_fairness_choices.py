@@ -30,7 +30,7 @@ from fairpca.datasets import load_adult
 from fairpca.model_file import load_model, save_model
 from fairpca.solvers import SOLVERS
 
-from texts import refused, warned
+from texts import recorded, refused, warned
 
 pytestmark = pytest.mark.untraced
 
@@ -84,8 +84,7 @@ def test_equality_that_leaves_all_worse_off_is_warned_of(by_race, r):
     with warned(FairnessWarning, "Every group", "worse off"):
         fair = FairPCA(r, criterion="equal").fit(X, sensitive_features=groups)
     assert fair.certificate_.all_worse_off
-    assert str(fair.certificate_).startswith("Every group is worse off than with ordinary PCA, by")
-    assert "Every group is worse off than with ordinary PCA." in str(fair.group_table_)
+    recorded(fair.group_table_.sentences(), "Every group is worse off")
 
 
 def test_measures_are_what_they_are_called():
@@ -212,12 +211,8 @@ def test_solvers_with_a_criterion_of_their_own_refuse_others(solver, criterion, 
     monkeypatch.setattr(GroupMoments, "from_codes", lambda *_: pytest.fail("rows were read"))
     X, groups = rows_and_groups()
     asked = "Balanced()" if criterion == "balanced" else repr(criterion)
-    with refused(ValueError, "criterion of its own") as caught:
+    with refused(ValueError, f"solver={solver!r}", "criterion of its own", asked):
         FairPCA(2, solver=solver, criterion=criterion).fit(X, sensitive_features=groups)
-    assert str(caught.value) == (
-        f"solver={solver!r} has a criterion of its own, and cannot do {asked}: "
-        "leave out one or the other."
-    )
 
 
 def test_pareto_descent_is_judged_by_equality_whatever_the_criterion():
