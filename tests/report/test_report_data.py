@@ -18,7 +18,7 @@ from fairpca.report._report import losses_by_dimension, places_of_rows
 from fairpca.report._text import shown_names
 from fairpca.tables.preparation import POOL, ColumnOutcome
 
-from texts import warned
+from texts import numbers_in, recorded, warned
 
 QUICK = {"n_components": 2, "n_points": 2, "n_resamples": 0}
 NONE_ELSE = "No values are missing in the other rows."
@@ -41,18 +41,13 @@ def test_columns_of_numbers_tell_what_they_can():
     X["same"] = 5.0
     X["wide"] = 100 * X["c0"]
     data = report(X, sensitive_features=halves(), **QUICK).summary["data"]
-    assert data["about"] == [
-        "There are 7 columns of numbers (1 with two values only); whether some stand for text, and "
-        "how that was encoded, is not known to this page.",
-        "“town”, which makes the groups, is not among the columns that are reduced, though others "
-        "may tell the groups apart.",
-    ]
+    numbers, groups = data["about"]
+    recorded(numbers, "7 columns", "1 with two values")
+    recorded(groups, "“town”", "not among the columns")
     assert data["among"] is False
-    assert data["sentences"][2] == "Without any variance, so nothing to lose, has: “same”."
+    recorded(data["sentences"][2], "Without any variance", "“same”")
     share = X["wide"].var() / X.var().sum()
-    assert data["sentences"][3] == (
-        f"“wide” dominates: it has {100 * share:.3g} % of the variance of all columns together."
-    )
+    recorded(data["sentences"][3], "“wide” dominates", f"{100 * share:.3g} %")
     notes = {column["name"]: column["note"] for column in data["columns"]}
     assert [name for name in notes if notes[name]] == ["same"]
     assert notes["same"] == "does not vary"
@@ -64,15 +59,13 @@ def test_an_attribute_among_the_columns_is_said(columns):
     for name in columns:
         X[name] = (groups == name[-1]).astype(float)
     data = report(X, sensitive_features=groups, **QUICK).summary["data"]
-    assert data["about"][1] == (
-        "“town”, which makes the groups, is itself among the columns that are reduced."
-    )
+    recorded(data["about"][1], "“town”", "itself among the columns")
     both = pd.DataFrame({"town": groups, "age": ["x", "y"] * 60})
     data = report(X, sensitive_features=both, **QUICK).summary["data"]
-    assert data["about"][1].startswith("“town” and “age”, which make the groups, are themselves")
+    recorded(data["about"][1], "“town” and “age”", "themselves")
     data = report(X.to_numpy(), sensitive_features=groups.to_numpy(), **QUICK).summary["data"]
     assert data["among"] is None
-    assert data["about"][1].startswith("What makes the groups has no name here")
+    recorded(data["about"][1], "no name")
 
 
 def test_what_became_of_a_table_is_told():
@@ -88,14 +81,11 @@ def test_what_became_of_a_table_is_told():
     ]
     made = report(X, sensitive_features=halves(), columns=columns, data_name="folk.csv", **QUICK)
     data = made.summary["data"]
-    assert data["sentences"] == [
-        "2 columns of numbers, 1 column of text (as 2 columns of 0 and 1, one for each value) and "
-        "1 column of text (as 1 column of codes) are reduced.",
-        "“town”, which makes the groups, is not among the columns that are reduced, though others "
-        "may tell the groups apart.",
-        "3 missing values in 1 column are filled in.",
-        "Columns that are left out: “id”.",
-    ]
+    reduced, groups, missing, left_out = data["sentences"]
+    assert numbers_in(recorded(reduced, "numbers", "text", "codes")) == [2, 1, 2, 0, 1, 1, 1]
+    recorded(groups, "“town”", "not among the columns")
+    recorded(missing, "3 missing values in 1 column", "filled in")
+    recorded(left_out, "left out", "“id”")
     assert [column["became"] for column in data["columns"]] == [
         "a number",
         "text, as 2 columns of 0 and 1",
@@ -112,7 +102,7 @@ def test_what_became_of_a_table_is_told():
     assert made.html().count("filled in with the most frequent") == 2  # in the table, in the data
     # Columns of another table say nothing about this one.
     other = report(X, sensitive_features=halves(), columns=columns[:1], **QUICK).summary["data"]
-    assert other["about"][0].startswith("There are 5 columns of numbers;")
+    recorded(other["about"][0], "5 columns of numbers")
 
 
 @pytest.mark.parametrize(
@@ -144,7 +134,7 @@ def test_rows_without_a_label_are_counted():
     given = {"sensitive_features": groups, "missing_labels": "drop"}
     with warned(FairnessWarning, "7 of 120", "left out"):
         data = report(rows_of(), **given, **QUICK).summary["data"]
-    assert data["about"][2] == "7 rows without a label are left out."
+    recorded(data["about"][2], "7 rows", "label", "left out")
 
 
 @pytest.mark.parametrize(
@@ -283,14 +273,11 @@ def test_the_program_names_the_file_without_its_folder(tmp_path, monkeypatch, ca
     assert "secret-client" not in page
     assert "secret-client" not in json.dumps(summary)
     assert summary["data"]["name"] == "folk.csv"
-    assert "of “folk.csv”, grouped by “town”," in summary["finding"][0]
+    recorded(summary["finding"][0], "“folk.csv”", "“town”")
     assert "fairpca report folk.csv --sensitive town" in summary["code"]
     assert "--report=folk.html" in summary["code"]
     assert "fairpca front folk.csv" in summary["code"]
-    assert summary["data"]["about"][0] == (
-        "4 columns of numbers and 1 column of text (as 3 columns of 0 and 1, one for each value) "
-        "are reduced."
-    )
+    recorded(summary["data"]["about"][0], "4 columns of numbers", "1 column of text", "3 columns")
     assert summary["rows_shown"]["shown"] == 20
     # A slash in the name of a column is not a folder.
     main(["report", *typed, out, "--drop", "job/pay", "--json", "--force"])
