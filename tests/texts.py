@@ -12,6 +12,7 @@ import re
 import traceback
 from collections import defaultdict
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,7 @@ def recorded(text, *words):
     if _running.config.getoption(REMAKE):
         _running.user_properties.append((REMAKE, now))
         return text
-    known = read().get(_test(_running.nodeid), [])
+    known = read(SNAPSHOT).get(_test(_running.nodeid), [])
     if now not in known:
         (near,) = difflib.get_close_matches(now, known, 1, 0.0) or ["(none)"]
         raise AssertionError(
@@ -67,10 +68,11 @@ def numbers_in(text):
     return [float(found[0].replace(",", "")) for found in _NUMBER.finditer(text)]
 
 
-def read():
-    """The texts of the snapshot, by test."""
+@cache
+def read(snapshot):
+    """The texts of a snapshot, by test."""
     found, texts = {}, []
-    for line in SNAPSHOT.read_text("utf-8").splitlines():
+    for line in snapshot.read_text("utf-8").split("\n"):
         if line.startswith("  * "):
             texts.append(line[4:])
         elif line.startswith("    "):
@@ -127,6 +129,13 @@ def _without_numbers(text):
     return text.strip()
 
 
+def is_there(test):
+    """Whether there is a test of this name in the snapshot."""
+    path, _, name = test.partition("::")
+    file = Path(__file__).parent / path
+    return file.exists() and f"def {name}(" in file.read_text("utf-8")
+
+
 def _test(nodeid):
     """Of a parametrised test all cases lie in one block."""
     return nodeid.partition("[")[0].removeprefix("tests/")
@@ -160,7 +169,7 @@ def pytest_runtest_logreport(report):
 def pytest_sessionfinish(session):
     """Keep the texts of tests that did not run, or not in all of their cases."""
     if session.config.getoption(REMAKE) and not hasattr(session.config, "workerinput"):
-        known = read()
+        known = dict(read(SNAPSHOT))
         for test, texts in _made.items():
             known[test] = texts + (known.get(test, []) if test in _incomplete else [])
-        write({test: texts for test, texts in known.items() if texts})
+        write({test: texts for test, texts in known.items() if texts and is_there(test)})
