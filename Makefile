@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint docs package bench bench-large studies reproduce clean
+.PHONY: demo test lint docs package bench bench-large studies studies-large reproduce clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -63,8 +63,16 @@ studies: $(READY)
 	$(BIN)/python -m studies.interval_coverage
 	$(BIN)/python -m studies.raw_columns
 	$(BIN)/python -m studies.hard_problems
+	$(BIN)/python -m studies.combinations
 	$(BIN)/python -m studies.second_search
 	$(BIN)/python -m studies.kernel
+	$(BIN)/python -m studies.stochastic
+
+# Half a gigabyte of rows, and tables from packages: what is not installed keeps its figures.
+studies-large: $(READY)
+	mkdir -p .studies-data
+	$(BIN)/python -m studies.stochastic_large .studies-data
+	$(BIN)/python -m studies.new_data
 
 reproduce: $(READY)
 	$(BIN)/python -m studies.reproduction
@@ -77,4 +85,4 @@ $(READY): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) dist .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .experiments-cache demo-output docs/_build docs/gallery docs/studies docs/api/generated
+	rm -rf $(VENV) dist .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .experiments-cache .studies-data demo-output docs/_build docs/gallery docs/studies docs/api/generated

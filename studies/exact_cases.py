@@ -7,25 +7,22 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils import Bunch
-
-from fairpca import ExactSolver, GroupMoments, Problem, Solution
-from fairpca.datasets import load_adult, load_credit
+from fairpca import ExactSolver, Problem, Solution
+from studies.real_data import real_moments
 
 TARGET = Path(__file__).with_name("exact_cases.md")
 
-GROUPINGS: dict[str, tuple[Callable[..., Bunch], str | tuple[str, ...]]] = {
-    "Adult, race": (load_adult, "race"),
-    "Adult, sex × race": (load_adult, ("sex", "race")),  # noqa: RUF001
-    "Credit, marriage": (load_credit, "marriage"),
-    "Credit, education": (load_credit, "education"),
-    "Credit, sex × marriage": (load_credit, ("sex", "marriage")),  # noqa: RUF001
-}
+GROUPINGS = (
+    "Adult, race",
+    "Adult, sex × race",  # noqa: RUF001
+    "Credit, marriage",
+    "Credit, education",
+    "Credit, sex × marriage",  # noqa: RUF001
+)
 
 HEAD = """# Every real case with three to ten groups
 
@@ -60,18 +57,9 @@ class Case:
         return self.solution.certificate.relative_gap
 
 
-def moments_of(grouping: str) -> GroupMoments:
-    """Moments of a standardised data set, grouped."""
-    load, sensitive = GROUPINGS[grouping]
-    bunch = load(sensitive=sensitive, as_frame=False)
-    return GroupMoments.from_rows(
-        StandardScaler().fit_transform(bunch.data), bunch.sensitive_features
-    )
-
-
 def solve(grouping: str, first: int = 1, step: int = 1) -> Iterator[Case]:
     """Solve a grouping for the dimensions from 1 to d - 1, or for a sample of them."""
-    moments = moments_of(grouping)
+    moments = real_moments(grouping)
     for r in range(first, moments.n_features, step):
         problem = Problem(moments, r, criterion="equal")
         start = time.perf_counter()

@@ -6,7 +6,7 @@ Run ``python -m studies.fairness_of_criteria`` to rewrite studies/criteria.md (s
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from sklearn.model_selection import ShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import Certificate, ExactSolver, GroupMoments, MinMax, Problem
-from fairpca.datasets import load_adult, load_credit
+from studies.real_data import real_rows
 
 Array = NDArray[np.float64]
 
@@ -29,8 +29,6 @@ CHOICES: dict[str, dict[str, Any]] = {
     "1 % more loss": {"criterion": MinMax(max_extra_loss=0.01)},
 }
 """What is compared with ordinary PCA."""
-
-LOADERS: dict[str, Callable[..., Any]] = {"Adult": load_adult, "Credit": load_credit}
 
 ADULT, CREDIT = ("sex", "race"), ("sex", "marriage", "education")
 
@@ -109,9 +107,8 @@ class Fitted:
 
 def rows_of(data: str, names: tuple[str, ...]) -> tuple[Array, Any]:
     """Rows and groups of a data set, without the columns that define the groups."""
-    sensitive = names[0] if len(names) == 1 else list(names)
-    bunch = LOADERS[data](sensitive=sensitive, keep_sensitive=False, as_frame=False)
-    return bunch.data, bunch.sensitive_features
+    name = f"{data}, {' × '.join(names)}"  # noqa: RUF001
+    return real_rows(name, standardised=False, keep_sensitive=False)
 
 
 def adult_by_race() -> GroupMoments:

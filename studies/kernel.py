@@ -15,11 +15,10 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.model_selection import StratifiedShuffleSplit
-from sklearn.preprocessing import StandardScaler
 
 from fairpca import ExactSolver, FairnessWarning, GroupMoments, KernelFairPCA, MinMax, Problem
 from fairpca._linalg.types import Array
-from fairpca.datasets import load_adult
+from studies.real_data import real_rows
 
 TARGET = Path(__file__).with_name("kernel.md")
 
@@ -163,8 +162,7 @@ def digits_lines() -> Iterator[str]:
 
 def adult_rows(sensitive: str, n: int | None = None) -> tuple[Array, Any]:
     """Adult with its columns standardised, or so many random rows of it."""
-    adult = load_adult(sensitive=sensitive, as_frame=False)
-    X, groups = StandardScaler().fit_transform(adult.data), np.asarray(adult.sensitive_features)
+    X, groups = real_rows(f"Adult, {sensitive}")
     if n is None:
         return X, groups
     chosen = np.random.default_rng(0).permutation(len(X))[:n]

@@ -14,21 +14,17 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import StandardScaler
 
-from fairpca import ExactSolver, GroupMoments, ParetoDescent, Problem, Solution
+from fairpca import ExactSolver, ParetoDescent, Problem, Solution
 from fairpca._linalg.types import Array
-from fairpca.datasets import load_adult, load_credit
+from studies.real_data import real_moments
 
 TARGET = Path(__file__).with_name("pareto_variants.md")
 DIMENSIONS = (2, 5, 10)
-GROUPINGS: dict[str, tuple[Callable[..., Any], str]] = {
-    "Adult by sex": (load_adult, "sex"),
-    "Adult by race": (load_adult, "race"),
-    "Credit by sex": (load_credit, "sex"),
-    "Credit by marriage": (load_credit, "marriage"),
-    "Credit by education": (load_credit, "education"),
-}
+GROUPINGS = (
+    *("Adult by sex", "Adult by race"),
+    *("Credit by sex", "Credit by marriage", "Credit by education"),
+)
 
 HEAD = """# Pareto descent: where its variants end, and whether they converge
 
@@ -111,10 +107,7 @@ def table(row: Callable[..., str], cases: Iterable[tuple[Any, ...]], *more: Any)
 
 def problem_of(name: str, r: int) -> Problem:
     """Standardised codes of a table, by groups."""
-    load, sensitive = GROUPINGS[name]
-    bunch = load(sensitive=sensitive, as_frame=False)
-    X = StandardScaler().fit_transform(bunch.data)
-    return Problem(GroupMoments.from_rows(X, bunch.sensitive_features), r, criterion="equal")
+    return Problem(real_moments(name), r, criterion="equal")
 
 
 def variants() -> list[tuple[str, dict[str, Any]]]:

@@ -3,24 +3,17 @@
 Run ``python -m studies.price_of_nesting`` to rewrite studies/nested.md (under a minute).
 """
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairPCA
-from fairpca.datasets import load_adult, load_credit
 from fairpca.fair_pca import NestingTable
+from studies.real_data import real_rows
 
 TARGET = Path(__file__).with_name("nested.md")
 
-CASES: tuple[tuple[str, Callable[..., Any], str], ...] = (
-    ("Adult", load_adult, "sex"),
-    ("Adult", load_adult, "race"),
-    ("Credit", load_credit, "sex"),
-    ("Credit", load_credit, "marriage"),
-    ("Credit", load_credit, "education"),
+CASES = (
+    *("Adult, sex", "Adult, race"),
+    *("Credit, sex", "Credit, marriage", "Credit, education"),
 )
 
 N_COMPONENTS = 10
@@ -42,12 +35,11 @@ Made by `python -m studies.price_of_nesting`.
 """
 
 
-def nesting(load: Callable[..., Any], sensitive: str, n_components: int) -> NestingTable:
+def nesting(name: str, n_components: int) -> NestingTable:
     """The table of nested components of a data set."""
-    data = load(sensitive=sensitive, keep_sensitive=False, as_frame=False)
-    X = StandardScaler().fit_transform(data.data)
+    X, groups = real_rows(name, keep_sensitive=False)
     fair = FairPCA(n_components, criterion="minmax", nested=True)
-    table: NestingTable = fair.fit(X, sensitive_features=data.sensitive_features).nesting_
+    table: NestingTable = fair.fit(X, sensitive_features=groups).nesting_
     return table
 
 
@@ -63,8 +55,8 @@ def lines(title: str, table: NestingTable) -> list[str]:
 def main() -> None:
     """Fit everything and write the page."""
     page = [HEAD, "| groups | j | nested | free | price | step |", "|---" * 6 + "|"]
-    for data, load, sensitive in CASES:
-        page += lines(f"{data}, {sensitive}", nesting(load, sensitive, N_COMPONENTS))
+    for name in CASES:
+        page += lines(name, nesting(name, N_COMPONENTS))
         print("\n".join(page[-N_COMPONENTS:]), flush=True)
     TARGET.write_text("\n".join(page) + "\n", encoding="utf-8")
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +14,19 @@ import numpy as np
 from joblib import Parallel, delayed  # comes with scikit-learn
 
 from fairpca import ExactSolver, GroupMoments, Problem
-from fairpca.datasets import load_adult, load_credit
+from studies.real_data import real_moments
 
 TARGET = Path(__file__).with_name("raw_columns.md")
 
-GROUPINGS: dict[str, tuple[Callable[..., Any], Any]] = {
-    "Adult, sex": (load_adult, "sex"),
-    "Adult, race": (load_adult, "race"),
-    "Adult, sex × race": (load_adult, ("sex", "race")),  # noqa: RUF001
-    "Credit, sex": (load_credit, "sex"),
-    "Credit, marriage": (load_credit, "marriage"),
-    "Credit, education": (load_credit, "education"),
-    "Credit, sex × marriage": (load_credit, ("sex", "marriage")),  # noqa: RUF001
-}
+GROUPINGS = (
+    "Adult, sex",
+    "Adult, race",
+    "Adult, sex × race",  # noqa: RUF001
+    "Credit, sex",
+    "Credit, marriage",
+    "Credit, education",
+    "Credit, sex × marriage",  # noqa: RUF001
+)
 """What loads each grouping, and its sensitive columns."""
 
 HEAD = """# Columns as they are
@@ -46,10 +45,7 @@ ones could lose less, over the total loss. *Rounding* is how far rounding can mo
 
 def moments_of(grouping: str) -> GroupMoments:
     """Moments of the unscaled columns."""
-    load, sensitive = GROUPINGS[grouping]
-    bunch = load(sensitive=sensitive, as_frame=False)
-    texts = [str(label) for label in np.asarray(bunch.sensitive_features, dtype=object)]
-    return GroupMoments.from_rows(bunch.data, texts)
+    return real_moments(grouping, standardised=False)
 
 
 def case(grouping: str, r: int) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import StandardScaler
 
 from fairpca import (
     ExactSolver,
@@ -29,17 +28,12 @@ from fairpca import (
 from fairpca._linalg.types import Array
 from fairpca.comparators import VRPCA, ConvexParityPCA, ParityPCA
 from fairpca.comparators.parity import parity_gaps
-from fairpca.datasets import load_adult, load_credit
 from fairpca.solvers import MultiplicativeWeights, PelegrinaFPCA, SDPRelaxation
+from studies.real_data import real_rows
 
 TARGET = Path(__file__).with_name("rivals.md")
 
-DATA: dict[str, tuple[Callable[..., Any], str]] = {
-    "Adult, sex": (load_adult, "sex"),
-    "Adult, race": (load_adult, "race"),
-    "Credit, sex": (load_credit, "sex"),
-    "Credit, marriage": (load_credit, "marriage"),
-}
+DATA = ("Adult, sex", "Adult, race", "Credit, sex", "Credit, marriage")
 
 DIMENSIONS = (2, 5, 10)
 
@@ -189,9 +183,7 @@ def best_time(run: Callable[[], object], budget: float) -> float:
 
 def compare(name: str, r: int, budget: float = 1.0) -> Iterator[Result]:
     """Run every method that can take this data on r dimensions, for so many seconds each."""
-    load, sensitive = DATA[name]
-    bunch = load(sensitive=sensitive, as_frame=False)
-    X, groups = StandardScaler().fit_transform(bunch.data), bunch.sensitive_features
+    X, groups = real_rows(name)
     problem = Problem(GroupMoments.from_rows(X, groups), r)
     plain = best_time(lambda: PCA(r).fit(X), budget)
     for method in METHODS:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from fairpca import ExactSolver, Problem
 from studies import exact_cases
+from studies.real_data import real_moments
 
 Array = NDArray[np.float64]
 
@@ -92,7 +93,7 @@ def search(problem: Problem, seed: int, max_iter: int = MAX_ITER) -> float:
 
 def searched(grouping: str, r: int, n_starts: int = N_STARTS, *, jobs: int = -1) -> Searched:
     """One case, by both programs."""
-    problem = Problem(exact_cases.moments_of(grouping), r, criterion="equal")
+    problem = Problem(real_moments(grouping), r, criterion="equal")
     ours = ExactSolver().solve(problem)
     losses = Parallel(n_jobs=jobs)(delayed(search)(problem, seed) for seed in range(n_starts))
     return Searched(ours.total_loss, ours.certificate.relative_gap, np.array(losses))

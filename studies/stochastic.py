@@ -11,24 +11,20 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import StandardScaler
 
 from fairpca import Equal, ExactSolver, GroupMoments, ParetoDescent, Problem, StochasticFairPCA
 from fairpca._linalg.types import Array
 from fairpca.comparators import VRPCA
-from fairpca.datasets import load_adult, load_credit
 from fairpca.stochastic.batches import ArrayBatches
-from fairpca.stochastic.tracked import TrackedSubspaces
+from fairpca.stochastic.tracked import CentredRows, MovingBasis, TrackedSubspaces
+from studies.real_data import real_rows
 
 TARGET = Path(__file__).with_name("stochastic.md")
-CASES: dict[str, tuple[Callable[..., Any], str]] = {
-    "Adult by sex": (load_adult, "sex"),
-    "Adult by race": (load_adult, "race"),
-    "Credit by marriage": (load_credit, "marriage"),
-}
+CASES = ("Adult by sex", "Adult by race", "Credit by marriage")
 DIMENSIONS, BATCHES, PASSES, SEEDS = (2, 5, 10), (64, 1024), (1, 3, 10, 30), range(10)
 
 HEAD = """# Stochastic Pareto descent: how near to the frontier, and what it takes
@@ -61,10 +57,10 @@ VARIANTS = """
 
 The direction of noisy gradients is biased; *recursive* tracks them with a correction for the way of
 the basis since, *average* without, *none* takes each batch as it is. Steps are as long as the
-measured noise allows, or 1/√t. *Averaged*: the result is the average of the last pass.
+measured noise allows, or 1/√t. `StochasticFairPCA` does what the first line says.
 
-| variance reduction | steps | averaged | batches of 64 | batches of 1,024 |
-|---|---|---|---|---|
+| variance reduction | steps | batches of 64 | batches of 1,024 |
+|---|---|---|---|
 """
 
 JOINT = """
@@ -117,7 +113,7 @@ def main() -> None:
             lines.append(row(name, r, "full", distances, np.array([run[1] for run in full])))
     every = np.concatenate(found)
     lines.append(BELOW.format(n=len(every), least=every.min()))
-    lines += [VARIANTS + "\n".join(map(variant_row, variants()))]
+    lines += [VARIANTS + "\n".join(variant_row(*variant) for variant in VARIANTS_TRIED)]
     lines += [*own_lines, TIMES]
     lines += [times_row(name, r) for name in CASES for r in DIMENSIONS]
     lines += [STOPPING + "\n".join(stopping_row(name, r) for name in CASES for r in DIMENSIONS)]
@@ -136,10 +132,9 @@ def said(line: str) -> str:
 @lru_cache
 def data(name: str) -> tuple[Array, Any, int]:
     """Standardised rows, codes of their groups, and the number of groups."""
-    load, sensitive = CASES[name]
-    bunch = load(sensitive=sensitive, as_frame=False)
-    labels, codes = np.unique(bunch.sensitive_features, return_inverse=True)
-    return StandardScaler().fit_transform(bunch.data), codes, len(labels)
+    X, groups = real_rows(name)
+    labels, codes = np.unique(groups, return_inverse=True)
+    return X, codes, len(labels)
 
 
 @lru_cache
@@ -172,7 +167,7 @@ def stochastic_run(name: str, r: int, size: int, seed: int) -> tuple[list[float]
         for batch, kinds in batches.one_pass():
             spaces.take(batch, batches.shares, kinds)
         if number in PASSES:
-            distance, spread = judged(name, r, spaces.result())
+            distance, spread = judged(name, r, spaces.fair.basis)
             distances.append(distance)
             errors.append(own_error(name, r, [moving.basis for moving in spaces.own]))
     return distances, spread, errors
@@ -215,18 +210,37 @@ def cells(name: str, r: int, *columns: Array) -> str:
     return said(f"| {name} | {r} | {' | '.join(parts)} |")
 
 
-def variants() -> list[dict[str, Any]]:
-    """Choices of StochasticFairPCA."""
-    chosen = [(reduction, "noise") for reduction in ("recursive", "average", None)]
-    chosen += [("recursive", "sqrt"), (None, "sqrt")]
-    return [
-        {"variance_reduction": reduction, "step": step, "averaging": averaging}
-        for reduction, step in chosen
-        for averaging in (False, True)
-    ]
+FOLLOW = MovingBasis.follow
 
 
-def variant_row(choices: dict[str, Any]) -> str:
+def average(self: MovingBasis, i: int, rows: CentredRows, kind: str) -> None:
+    """Follow an image by the average of recent batches as they are."""
+    last = self.images[i]
+    forget(self, i, rows, kind)
+    if last is not None:
+        self.images[i] = last + self.shares[i] * (self.images[i] - last)
+
+
+def forget(self: MovingBasis, i: int, rows: CentredRows, kind: str) -> None:
+    """Take the image of the last batch."""
+    FOLLOW(self, i, rows, kind)
+    self.images[i] = rows.image(self.basis)
+
+
+def root_of_steps(self: TrackedSubspaces, noise: Array, parts: Array) -> float:
+    """Length of a step that falls as the root of their number."""
+    return self.step_size / float(np.sqrt(self.n_steps))
+
+
+REDUCTIONS = {"recursive": FOLLOW, "average": average, "none": forget}
+STEPS = {"by noise": TrackedSubspaces._length, "1/√t": root_of_steps}
+VARIANTS_TRIED = [
+    *(("recursive", "by noise"), ("average", "by noise"), ("none", "by noise")),
+    *(("recursive", "1/√t"), ("none", "1/√t")),
+]
+
+
+def variant_row(reduction: str, steps: str) -> str:
     """A line for a variant."""
     X, codes, _ = data("Adult by sex")
     parts = []
@@ -234,14 +248,15 @@ def variant_row(choices: dict[str, Any]) -> str:
         ends = []
         for seed in range(5):
             fair = StochasticFairPCA(5, batch_size=size, max_passes=10, random_state=seed)
-            fair.set_params(validation_fraction=0, certify=False, **choices)
-            fair.fit(X, sensitive_features=codes.astype(str))
+            fair.set_params(validation_fraction=0, certify=False)
+            with (
+                patch.object(MovingBasis, "follow", REDUCTIONS[reduction]),
+                patch.object(TrackedSubspaces, "_length", STEPS[steps]),
+            ):
+                fair.fit(X, sensitive_features=codes.astype(str))
             ends.append(judged("Adult by sex", 5, fair.components_.T)[0])
         parts.append(f"{np.median(ends):.2g} ({max(ends):.2g})")
-    reduction, step = choices["variance_reduction"] or "none", choices["step"]
-    steps = "by noise" if step == "noise" else "1/√t"
-    averaged = "yes" if choices["averaging"] else "no"
-    return said(f"| {reduction} | {steps} | {averaged} | {' | '.join(parts)} |")
+    return said(f"| {reduction} | {steps} | {' | '.join(parts)} |")
 
 
 class GivenOwn(TrackedSubspaces):

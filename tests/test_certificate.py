@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairpca import AtMost, Equal, ExactSolver, FairnessWarning, FairPCA
-from fairpca.certificate import certify
+from fairpca.certificate import certify, rounded
 from fairpca.datasets import load_credit
 from fairpca.solvers import SOLVERS
 
@@ -213,3 +213,9 @@ def test_words_when_every_group_is_worse_off():
     assert poor.all_worse_off
     assert "compared with PCA" not in kinds(poor)
     assert numbers_in(recorded(str(poor), "Every group is worse off"))[:2] == [2.0, 3.0]
+
+
+def test_a_number_that_has_few_digits_is_not_rounded():
+    for up in (False, True):
+        assert [rounded(x, 6, up=up) for x in (0.1, 0.3, 12.5)] == ["0.1", "0.3", "12.5"]
+    assert [rounded(1 / 3, 2, up=up) for up in (False, True)] == ["0.33", "0.34"]

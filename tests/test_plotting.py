@@ -12,20 +12,17 @@ from matplotlib import pyplot as plt
 from sklearn.base import clone
 from sklearn.decomposition import PCA, FastICA, TruncatedSVD
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import Equal, FairPCA, MinMax, ParetoDescent, audit, pareto_front
+from fairpca import Equal, FairPCA, MinMax, audit, pareto_front
 from fairpca.comparators import KernelParityPCA, ParityPCA
 from fairpca.plotting import (
     BiplotDisplay,
-    ConvergenceDisplay,
     DisparityDisplay,
     FrontDisplay,
     HeldOutLossDisplay,
-    LossDisplay,
     _style,
 )
 
@@ -63,8 +60,10 @@ def test_disparities_are_the_lengths_of_the_bars(data):
     fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     display = DisparityDisplay.from_estimator(fair)
     plain, equal = display.ax_.containers
-    np.testing.assert_allclose([bar.get_width() for bar in plain], fair.group_table_.pca_disparity)
-    np.testing.assert_allclose([bar.get_width() for bar in equal], fair.group_table_.disparity)
+    table = fair.group_table_
+    for bars, disparity in ((plain, table.pca_disparity), (equal, table.disparity)):
+        widths = np.array([bar.get_width() for bar in bars])
+        np.testing.assert_allclose(widths, 100 * disparity / table.variance)
     names = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert names == ["few (60 rows)", "many (180 rows)"]
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
@@ -75,21 +74,6 @@ def test_disparities_are_the_lengths_of_the_bars(data):
         "ordinary PCA",
         "audited",
     ]
-
-
-def test_losses_by_dimension_are_those_of_separate_fits(data):
-    X, groups = data
-    display = LossDisplay.from_estimator(
-        FairPCA(criterion="minmax"), X, sensitive_features=groups, dimensions=[1, 3]
-    )
-    fit = FairPCA(3, criterion="minmax").fit(X, sensitive_features=groups)
-    assert len(display.axes_) == 2
-    for i, ax in enumerate(display.axes_):
-        lines = {line.get_label(): line.get_ydata() for line in ax.get_lines()}
-        assert lines["fair PCA"][1] == pytest.approx(fit.group_table_.loss[i])
-        assert lines["own PCA"][1] == pytest.approx(fit.group_table_.own_loss[i])
-        assert lines["ordinary PCA"][1] == pytest.approx(fit.group_table_.pca_loss[i])
-        assert "rows)" in ax.get_title()
 
 
 def test_the_front_is_shown_in_per_cent_of_ordinary_pca():
@@ -103,13 +87,16 @@ def test_the_front_is_shown_in_per_cent_of_ordinary_pca():
 @pytest.mark.parametrize(
     ("criterion", "name"),
     [
-        ("minmax", "largest disparity of a group"),
-        (MinMax("relative_disparity"), "largest relative disparity of a group"),
-        (MinMax("share_kept"), "least share kept by a group"),
-        ("equal", "largest difference in disparity between two groups"),
+        ("minmax", "largest disparity of a group (% of few's variance)"),
         (
-            Equal(measure="kept_variance"),
-            "largest difference in kept variance between two groups",
+            MinMax("relative_disparity"),
+            "largest relative disparity of a group (% of its variance)",
+        ),
+        (MinMax("share_kept"), "least share kept by a group (% of its variance)"),
+        ("equal", "largest difference in disparity between two groups (squared units of X)"),
+        (
+            Equal(measure="share_lost"),
+            "largest difference in share lost between two groups (% of their variance)",
         ),
     ],
     ids=str,
@@ -120,26 +107,11 @@ def test_a_computed_front_is_drawn_from_pca_to_the_fairest(data, criterion, name
     front = pareto_front(X, criterion=criterion, **given)
     display = FrontDisplay.from_front(front, chosen=front.select(knee=True))
     line = display.ax_.get_lines()[0]
-    kept = name == "least share kept by a group"
-    np.testing.assert_allclose(line.get_xdata(), -front.largest if kept else front.unfairness)
+    unit = 1.0 if "squared" in name else 100.0
+    unit /= front.problem.traces[0] if "few" in name else 1.0
+    np.testing.assert_allclose(line.get_xdata(), unit * np.abs(front.unfairness))
     np.testing.assert_allclose(line.get_ydata(), 100 * front.extra_loss, atol=1e-12)
     assert display.ax_.get_xlabel() == name
-
-
-def test_convergence_of_solvers_with_and_without_a_record(data):
-    X, groups = data
-    solver = ParetoDescent(n_restarts=2, max_iter=50)
-    fair = FairPCA(2, solver=solver, criterion="minmax").fit(X, sensitive_features=groups)
-    display = ConvergenceDisplay.from_estimator(fair)
-    norms = fair.solution_.history["runs"][1].norms
-    np.testing.assert_allclose(display.ax_.get_lines()[1].get_ydata(), norms)
-    assert display.ax_.get_yscale() == "log"
-    weights = FairPCA(2, solver="mw", criterion="minmax").fit(X, sensitive_features=groups)
-    assert ConvergenceDisplay.from_estimator(weights).ax_.get_ylabel() == "duality gap"
-    with refused(ValueError, "'exact'", "record"):
-        ConvergenceDisplay.from_estimator(
-            FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
-        )
 
 
 def test_the_biplot_shows_rows_by_group_and_the_longest_arrows(data):
@@ -176,7 +148,7 @@ def test_pictures_go_where_they_are_told(data):
         axes.ravel(),
         (
             lambda ax: DisparityDisplay.from_estimator(fair, ax=ax),
-            lambda ax: ConvergenceDisplay.from_estimator(fair, ax=ax),
+            lambda ax: DisparityDisplay.from_table(fair.group_table_, ax=ax),
             lambda ax: FrontDisplay([1.0, 0.0], [1.0, 2.0]).plot(ax=ax),
             lambda ax: BiplotDisplay.from_estimator(fair, X, sensitive_features=groups, ax=ax),
         ),
@@ -185,13 +157,6 @@ def test_pictures_go_where_they_are_told(data):
         display = make(ax)
         assert display.ax_ is ax
         assert display.figure_ is figure
-    panels = plt.subplots(1, 2)[1]
-    losses = LossDisplay.from_estimator(
-        fair, X, sensitive_features=groups, dimensions=[1], axes=panels
-    )
-    assert list(losses.axes_) == list(panels)
-    with refused(ValueError, "2 groups, got 4"):
-        losses.plot(axes=axes)
 
 
 def in_pipeline(reduction, X, groups):
@@ -210,15 +175,11 @@ def test_the_reduction_in_a_pipeline_is_shown(data):
     fair = FairPCA(2, solver="pareto", criterion="minmax").fit(rows, sensitive_features=groups)
     bars = DisparityDisplay.from_estimator(pipe)
     np.testing.assert_allclose(bars.table.disparity, fair.group_table_.disparity)
-    curves = ConvergenceDisplay.from_estimator(pipe).curves
-    np.testing.assert_allclose(curves["start 1"], fair.solution_.history["runs"][0].norms)
     biplot = BiplotDisplay.from_estimator(pipe, frame, sensitive_features=groups)
     np.testing.assert_allclose(biplot.scores, fair.transform(rows), atol=1e-12)
     assert biplot.columns == list("pqrst")
-    losses = LossDisplay.from_estimator(pipe, frame, sensitive_features=groups, dimensions=[2])
-    np.testing.assert_allclose(losses.tables[0].loss, fair.group_table_.loss)
     with pytest.raises(NotFittedError):
-        LossDisplay.from_estimator(clone(pipe), frame, sensitive_features=groups)
+        BiplotDisplay.from_estimator(clone(pipe), frame, sensitive_features=groups)
 
 
 @pytest.mark.parametrize(
@@ -235,25 +196,9 @@ def test_any_reduction_is_shown(data, reduction):
     np.testing.assert_array_equal(bars.table.disparity, table.disparity)
     legend = [text.get_text() for text in bars.ax_.get_legend().get_texts()]
     assert legend == ["ordinary PCA", name]
-    losses = LossDisplay.from_estimator(fitted, X, **known, dimensions=[1, 3])
-    np.testing.assert_allclose(losses.tables[1].loss, table.loss, rtol=1e-6)
-    assert name in [line.get_label() for line in losses.axes_[0].get_lines()]
     biplot = BiplotDisplay.from_estimator(fitted, X, **known)
     np.testing.assert_array_equal(biplot.scores, fitted.transform(X)[:, :2])
     assert ("% of variance" in biplot.ax_.get_xlabel()) == (name != "FastICA")
-
-
-def test_losses_by_dimension_count_weights(data):
-    X, groups = data
-    weights = np.random.default_rng(0).integers(1, 4, len(X))
-    repeated = {"sensitive_features": np.repeat(groups, weights)}
-    for reduction in (FairPCA(criterion="minmax"), ParityPCA()):
-        weighted = LossDisplay.from_estimator(
-            reduction, X, sensitive_features=groups, sample_weight=weights, dimensions=[2]
-        )
-        rows = np.repeat(X, weights, axis=0)
-        expected = LossDisplay.from_estimator(reduction, rows, **repeated, dimensions=[2])
-        np.testing.assert_allclose(weighted.tables[0].loss, expected.tables[0].loss)
 
 
 def test_held_out_losses_are_drawn_as_they_are(data):
@@ -261,18 +206,19 @@ def test_held_out_losses_are_drawn_as_they_are(data):
     known = {"sensitive_features": groups, "dimensions": [1, 2, 3]}
     for fair, label in (
         (FairPCA(criterion="minmax"), "held-out disparity (squared units of X)"),
-        (FairPCA(criterion=MinMax("share_kept")), "held-out loss (share of its variance)"),
+        (FairPCA(criterion=MinMax("share_kept")), "held-out loss (% of its variance)"),
     ):
         display = HeldOutLossDisplay.from_estimator(fair, X, **known)
         assert label in display.ax_.get_ylabel()
         losses = display.losses
         bars = display.ax_.containers
         assert [bar.get_label() for bar in bars] == ["ordinary PCA", "fair PCA"]
+        unit = 100.0 if losses.relative else 1.0
         for bar, curve in zip(bars, (losses.pca, losses.reduction), strict=True):
             line, _, (segments,) = bar
-            np.testing.assert_allclose(line.get_ydata(), curve.worst)
+            np.testing.assert_allclose(line.get_ydata(), unit * curve.worst)
             ends = np.array([segment[:, 1] for segment in segments.get_segments()])
-            np.testing.assert_allclose(ends.T, curve.worst_interval)
+            np.testing.assert_allclose(ends.T, unit * np.array(curve.worst_interval))
         names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
         worst = {*losses.pca.worst_group, *losses.reduction.worst_group}
         expected = [f"{losses.groups[i]} ({losses.count[i]:,} rows)" for i in sorted(worst)]
@@ -296,12 +242,6 @@ def test_style_keywords_replace_the_defaults_under_any_name(data):
     front = FrontDisplay([1.0, 0.0], [1.0, 2.0]).plot(line_kw={"ls": "--", "c": "red"})
     assert front.ax_.get_lines()[0].get_linestyle() == "--"
     assert front.ax_.get_lines()[0].get_color() == "red"
-    steps = ConvergenceDisplay.from_estimator(fair, line_kw={"lw": 7})
-    assert steps.ax_.get_lines()[0].get_linewidth() == 7
-    losses = LossDisplay.from_estimator(
-        fair, X, sensitive_features=groups, dimensions=[2], line_kw={"marker": "x"}
-    )
-    assert {line.get_marker() for line in losses.axes_[0].get_lines()} == {"x"}
     biplot = BiplotDisplay.from_estimator(
         fair,
         X,
@@ -342,7 +282,6 @@ def test_labels_that_are_not_harmless_are_drawn_as_they_are():
     for display in (
         DisparityDisplay.from_estimator(fair),
         BiplotDisplay.from_estimator(fair, frame, sensitive_features=groups),
-        LossDisplay.from_estimator(fair, frame, sensitive_features=groups, dimensions=[2]),
     ):
         assert (drawn(display.figure_)[..., :3] < 128).any()
     names = DisparityDisplay.from_estimator(fair).ax_.get_yticklabels()
@@ -411,23 +350,7 @@ def test_the_colours_are_those_of_the_report():
     )
 
 
-def test_panels_share_their_scales_and_show_all_curves(data):
-    X, groups = data
-    groups = np.where(np.arange(len(X)) % 3 == 0, groups, "third")
-    display = LossDisplay.from_estimator(PCA(), X, sensitive_features=groups, dimensions=[1, 2])
-    limits = {(*ax.get_xlim(), *ax.get_ylim()) for ax in display.axes_}
-    assert len(limits) == 1
-    *_, bottom, top = limits.pop()
-    assert bottom == 0.0
-    assert top > max(line.get_ydata().max() for ax in display.axes_ for line in ax.get_lines())
-    assert [text.get_text() for text in display.figure_.legends[0].get_texts()] == [
-        "ordinary PCA",
-        "PCA",
-        "own PCA",
-    ]
-
-
-def test_forty_groups_have_a_legend_that_fits_and_panels_with_room():
+def test_forty_groups_have_a_legend_that_fits():
     X, groups = named(*(f"group {i}" for i in range(40)))
     fitted = PCA(2).fit(X)
     display = BiplotDisplay.from_estimator(fitted, X, sensitive_features=groups, max_points=400)
@@ -441,8 +364,6 @@ def test_forty_groups_have_a_legend_that_fits_and_panels_with_room():
     assert legend.x1 <= inside.x1
     assert inside.y0 <= legend.y0
     assert legend.x0 >= display.ax_.get_window_extent().x1  # beside the rows, not over them
-    losses = LossDisplay.from_estimator(PCA(), X, sensitive_features=groups, dimensions=[1])
-    assert losses.figure_.get_figheight() < 20
 
 
 def test_a_biplot_of_all_rows_says_nothing_of_a_sample(data):
@@ -471,9 +392,8 @@ def test_labels_for_which_there_is_no_room_are_left_out():
 def test_wrong_input_is_refused(data):
     X, groups = data
     fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
-    for make in (DisparityDisplay.from_estimator, ConvergenceDisplay.from_estimator):
-        with pytest.raises(NotFittedError):
-            make(FairPCA(criterion="minmax"))
+    with pytest.raises(NotFittedError):
+        DisparityDisplay.from_estimator(FairPCA(criterion="minmax"))
     with refused(ValueError, "two integers", "0 to 1"):
         BiplotDisplay.from_estimator(fair, X, sensitive_features=groups, components=(0, 5))
     one = FairPCA(1, criterion="minmax").fit(X, sensitive_features=groups)
@@ -485,16 +405,10 @@ def test_wrong_input_is_refused(data):
     kernel = KernelParityPCA(2).fit(X, sensitive_features=groups)
     with refused(TypeError, "components_", "KernelParityPCA"):
         BiplotDisplay.from_estimator(kernel, X, sensitive_features=groups)
-    with refused(TypeError, "ParityPCA", "solver"):
-        ConvergenceDisplay.from_estimator(parity)
-    with refused(TypeError, "SelectKBest", "n_components"):
-        LossDisplay.from_estimator(SelectKBest(), X, sensitive_features=groups)
     with refused(TypeError, "DisparityDisplay", "inverse_transform"):
         DisparityDisplay.from_estimator(make_pipeline(StandardScaler(), KernelParityPCA(2)))
     with refused(TypeError, "aliases"):
         FrontDisplay([1.0, 0.0], [1.0, 2.0]).plot(line_kw={"c": "red", "color": "blue"})
-    with refused(ValueError, "dimensions", "integer"):
-        LossDisplay.from_estimator(fair, X, sensitive_features=groups, dimensions=[1.5])
 
 
 def test_without_matplotlib_the_extra_is_named(data, monkeypatch):

@@ -57,9 +57,9 @@ def lines_of_the_plane(problem):
     """Measures (n, k) and total losses (n,) of all lines, those at the limit of a budget too."""
     values, vectors = np.linalg.eigh(problem.total_matrix)
     limit = np.pi / 2
-    if problem.goal.extra_loss is not None:
+    if problem.goal.max_extra_loss is not None:
         # The total loss at an angle from PCA: least + (values[1] - values[0]) * sin(angle)^2.
-        share = problem.goal.extra_loss * values[0] / (values[1] - values[0])
+        share = problem.goal.max_extra_loss * values[0] / (values[1] - values[0])
         limit = np.arcsin(np.sqrt(min(share, 1.0)))
     angles = np.linspace(-limit, limit, 20_001)
     lines = vectors[:, ::-1] @ np.array([np.cos(angles), np.sin(angles)])

@@ -126,10 +126,13 @@ def main() -> None:
         for name, tree in trees.items()
         if modules()[name].name not in _HOMES
     )
-    fit, program = counted(array_journey()), counted(program_journey("fit"))
+    fit, plain = counted(array_journey()), counted(array_journey("minmax"))
+    program = counted(program_journey("fit"))
     rows = {
         "functions / files passed by `fit`, two groups": f"{fit.functions} / {fit.files}",
         "switches between files on the way; depth": f"{fit.switches} ; {fit.depth}",
+        "functions / files with plain min-max": f"{plain.functions} / {plain.files}",
+        "switches between files; depth": f"{plain.switches} ; {plain.depth}",
         "functions passed by the program's `fit x.csv`": program.functions,
         "code lines of src": f"{sum(map(code_lines, texts.values())):,}",
         "functions": f"{len(functions):,}",

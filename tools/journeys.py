@@ -94,12 +94,12 @@ def counted(journey: Callable[[], Any]) -> Walk:
     return Walk(names, switches, max(depths))
 
 
-def array_journey() -> Callable[[], Any]:
+def array_journey(criterion: str = "soft") -> Callable[[], Any]:
     """`FairPCA.fit` on a NumPy array with two groups."""
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1], np.repeat(["a", "b"], [100, 200])
     X[:100] = X[:100, ::-1]
-    return lambda: FairPCA(2).fit(X, sensitive_features=groups)
+    return lambda: FairPCA(2, criterion=criterion).fit(X, sensitive_features=groups)
 
 
 def program_journey(command: str, folder: str | None = None) -> Callable[[], Any]:
@@ -148,6 +148,7 @@ def main() -> None:
     names = parser.parse_args().list
     warnings.simplefilter("ignore")
     show("FairPCA.fit, NumPy array, two groups", counted(array_journey()), names)
+    show('The same with criterion="minmax"', counted(array_journey("minmax")), names)
     show("fairpca fit people.csv", counted(program_journey("fit")), names)
     show("fairpca report people.csv", counted(program_journey("report")), names)
     from pyspark.sql import SparkSession

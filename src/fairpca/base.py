@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import gen_batches
-from sklearn.utils.validation import assert_all_finite, check_array, check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from fairpca._linalg.backends import NUMPY, device_library, to_device
 from fairpca._linalg.dense import fix_signs
@@ -121,6 +121,11 @@ class Reduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 f"{self.n_components_}."
             )
 
+    def _check_new(self, X: Any) -> Any:
+        """Rows that were not fitted to: finite, and with the columns of the fit."""
+        check_is_fitted(self)
+        return check_rows(self._without_sensitive(X), self, reset=False, finite=True)
+
     def _without_sensitive(self, X: Any) -> Any:
         """A table without the columns that made the groups, unless they are features."""
         features = {*getattr(self, "feature_names_in_", ())}
@@ -161,10 +166,7 @@ class LinearReduction(Reduction):
         check_is_fitted(self)
         if device_library(X) is not None:
             return self._projection.on_device(self._check_device_rows(X))
-        rows = check_rows(self._without_sensitive(X), self, reset=False)
-        values = rows.data if hasattr(rows, "toarray") else rows
-        assert_all_finite(values, estimator_name=type(self).__name__, input_name="X")
-        return self._projection(rows)
+        return self._projection(self._check_new(X))
 
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Bring reduced rows back to the original columns.

@@ -16,7 +16,7 @@ import numpy as np
 from fairpca._linalg.types import Array
 from fairpca.criteria import FINDINGS, OPTIMAL_GAP
 from fairpca.exceptions import warn_user
-from fairpca.measures import BY_NOUN
+from fairpca.measures import BY_NOUN, NO_VARIANCE
 from fairpca.problem import Problem
 
 
@@ -334,6 +334,10 @@ class Certificate(Spoken):
         if self.own_error > 0.0 or self.stated_spread > 0.0:
             apart = max(apart, self.spread)
         asked = f"{self.requested_tolerance or 0:g}"
+        subspace = "subspace of this dimension"
+        if self.extra_loss is not None:
+            extra = f"{100 * self.extra_loss:g}"
+            subspace += f" that loses at most {extra} % more than the least total loss"
         most = 0.0
         if self.minmax_measures is not None:
             most = float((self.measures - self.minmax_measures).max())
@@ -367,7 +371,7 @@ class Certificate(Spoken):
             "gains": f"{self.least_gain:.3g} to {most:.3g}",
             "changes": f"{change.min():.3g} to {change.max():.3g}",
             "compared": self._compared(),
-            "extra": f"{100 * (self.extra_loss or 0.0):g}",
+            "subspace": subspace,
             "rounding": rounded(_ROUNDINGS * self.rounding, 1, up=True),
             "error": rounded(self.own_error, 2, up=True),
             "r": self.n_components,
@@ -434,7 +438,9 @@ def certify(
         status = "optimal" if nothing or gap <= OPTIMAL_GAP * abs(value) else "bounded"
     else:
         status = "infeasible" if violation_bound > judged.allowed else "unresolved"
-    sizes = affine.traces if problem.graded_losses is None else affine.scale
+    # Nothing changes for a group without variance.
+    sizes = np.maximum(affine.traces, NO_VARIANCE * affine.traces.max())
+    sizes = sizes if problem.graded_losses is None else affine.scale
     change = measures - problem.measures(problem.pca_basis)
     # The spread beyond what was asked for, if the measures may not be called equal.
     size, stated_spread = float(np.abs(measures).max()), 0.0
@@ -468,7 +474,7 @@ def certify(
         own_error=float(problem.own_errors.max()) if plain else 0.0,
         covers_mixtures=plain and means and goal.covers_mixtures and problem.own_bases is None,
         pca_is_least=problem.centering == "global",
-        extra_loss=goal.extra_loss,
+        extra_loss=goal.max_extra_loss,
         violation_multipliers=violation_multipliers,
     )
 
@@ -482,6 +488,8 @@ def warn_of_certificate(certificate: Certificate) -> None:
 
 def rounded(number: float, digits: int, *, up: bool) -> str:
     """The number to this number of significant digits, not below it (up) or not above it."""
+    if float(text := f"{number:.{digits}g}") == number:  # such as 0.1, which is a little more
+        return text
     context = decimal.Context(
         prec=digits, rounding=decimal.ROUND_CEILING if up else decimal.ROUND_FLOOR
     )

@@ -16,12 +16,12 @@ from `Criterion`, as `MinMax` does; one that minimises the total loss under a co
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import signature
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from sklearn.base import BaseEstimator
 
 from fairpca._linalg.types import Array
 from fairpca.groups import per_group
-from fairpca.measures import EPS, AffineMeasure, Measure, check_measure
+from fairpca.measures import EPS, MEASURES, AffineMeasure, Measure, check_measure
 from fairpca.validation import check_number
 
 if TYPE_CHECKING:
@@ -63,18 +63,40 @@ _ABOVE_ALL = 1e-6
 FINDINGS: dict[str, dict[str, str]] = {}
 """The sentences of certificates, by `Certificate.goal` and status; each criterion adds its own."""
 
+_Kind = TypeVar("_Kind", bound="Criterion")
+
 Smooth = tuple[Array, float, Array]
 """Maximiser, value, and a factor R of the derivative ``R R^T`` of the maximiser by the measures."""
 
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """Weights ``offset + directions @ z`` at ``cost . z``, over which a dual is maximised.
+    """Weights ``offset + directions @ z``, over which a dual is maximised, and what they cost.
 
-    If bounded, z is not negative and ``balance @ z`` stays as it is at the start. If signed, z is
-    a positive and a negative part, of which only the first has a cost. If it is a simplex, z are
-    the weights, and sum to 1. With a prior p over k groups and a temperature, the first k of z
-    sum to 1 and also cost ``temperature * KL(z, p)``.
+    The dual is ``min_P sum_i weights_i e_i(P) - cost``: the value of a criterion is the largest of
+    sums of measures with weights, less what these cost. `MinMax` has the simplex at no cost.
+
+    Attributes
+    ----------
+    offset : array of shape (k,)
+    directions : array of shape (k, n)
+        They make the weights of the k groups of the n numbers z that are searched.
+    cost : array of shape (n,)
+        What a unit of each z costs.
+    balance : array of shape (m, n)
+        ``balance @ z`` stays what it is at the start, if z is bounded.
+    start : array of shape (n,)
+        Where the search begins; positive, if z is bounded.
+    bounded : bool, default=True
+        Whether z is kept from being negative, by a barrier.
+    signed : bool, default=False
+        Whether z is a positive and a negative part of the same k numbers, of which only the first
+        has a cost; where both are positive, only their difference counts.
+    simplex : bool, default=False
+        Whether z are the weights themselves, and sum to 1.
+    temperature : float, default=0.0
+    prior : array of shape (k,), default=None
+        The first k of z, which sum to 1, also cost ``temperature * KL(z, prior)``.
     """
 
     offset: Array
@@ -167,7 +189,11 @@ class Criterion(BaseEstimator, ABC):
     """The sentence for each status of a certificate; see `fairpca.certificate` for the numbers."""
 
     resumes: ClassVar[bool] = False
-    """Whether a dual search begins where it ended when the search space has grown."""
+    """Whether a dual search begins where it ended when the search space has grown.
+
+    With many columns a search takes place in a part of the space, which grows until nothing is
+    missing. True saves time if `domain` can begin at any weights `near` the best, whatever bounds
+    they are at, as on a simplex it can."""
 
     has_root: ClassVar[bool] = False
     """Whether disparities of two groups are solved by a root-find in one weight."""
@@ -187,7 +213,7 @@ class Criterion(BaseEstimator, ABC):
     plain_reason: ClassVar[str] = "the least total loss of all has the least possible value"
 
     tolerance: float = 0.0
-    extra_loss: float | None = None
+    max_extra_loss: float | None = None
     limit: float = np.inf
     """A dual value above it proves that no subspace meets the condition."""
 
@@ -196,9 +222,9 @@ class Criterion(BaseEstimator, ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "findings" in vars(cls):
-            if "name" not in vars(cls):
-                raise TypeError(f"{cls.__name__} has findings of its own, so it needs a name too.")
+        if "findings" in vars(cls) and "name" not in vars(cls):
+            raise TypeError(f"{cls.__name__} has findings of its own, so it needs a name too.")
+        if "name" in vars(cls) and hasattr(cls, "findings"):
             FINDINGS[cls.name] = cls.findings
 
     def __init__(self, measure: str = "disparity") -> None:
@@ -209,15 +235,25 @@ class Criterion(BaseEstimator, ABC):
     @property
     def measured(self) -> Measure:
         """The measure by its name."""
-        return check_measure(self.measure)
+        return MEASURES[self.measure]
 
     def validate(self) -> None:
         """Raise ValueError for wrong parameters."""
         check_measure(self.measure)
+        extra = self.max_extra_loss
+        if extra is not None:
+            if isinstance(extra, bool) or not isinstance(extra, Real):
+                raise ValueError(f"max_extra_loss must be a number, got {extra!r}.")
+            check_number("max_extra_loss", extra, least=0.0)
 
     @property
     def can_be_nested(self) -> bool:
         """Whether subspaces that contain each other can be found one dimension at a time."""
+        return False
+
+    @property
+    def is_approached(self) -> bool:
+        """Whether published methods that have a criterion of their own come near this one."""
         return False
 
     def validate_groups(self, labels: Sequence[Hashable], names: Sequence[str] | None) -> None:
@@ -233,14 +269,19 @@ class Criterion(BaseEstimator, ABC):
 
     def applied_to(self, problem: Problem) -> Self:
         """A copy that knows the numbers of a problem."""
-        kind: Any = self._applied_class()
-        applied = kind.__new__(kind)
-        applied.__dict__.update(self.__dict__)
-        applied.problem, applied.affine = problem, problem.affine
-        return applied  # type: ignore[no-any-return]
+        return self.changed(problem=problem, affine=problem.affine)
 
-    def _applied_class(self) -> type[Criterion]:
-        return type(self)
+    def changed(self, **attributes: Any) -> Self:
+        """A copy with other attributes."""
+        copy = type(self).__new__(type(self))
+        copy.__dict__.update(self.__dict__ | attributes)
+        return copy
+
+    def of_kind(self, kind: type[_Kind]) -> _Kind:
+        """A copy of another class."""
+        copy = kind.__new__(kind)
+        copy.__dict__.update(self.__dict__)
+        return copy
 
     # --- What is minimised ----------------------------------------------------
 
@@ -288,9 +329,12 @@ class Criterion(BaseEstimator, ABC):
 
     @abstractmethod
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
-        """The weights over which the dual is maximised.
+        """The weights over which the dual is maximised, and where the search begins.
 
-        The best may be `near` some weights, to begin at a barrier of this mu, in this unit.
+        Without `near` it begins in the middle. `near` are weights of the groups, (k,), that are
+        thought to be nearly the best; they may lie on the boundary, or outside. `mu` is where the
+        barrier then begins: the share that such a start keeps of the middle. `unit` is that of the
+        dual's value, for barriers that have one.
         """
 
     @abstractmethod
@@ -321,6 +365,8 @@ class Criterion(BaseEstimator, ABC):
         return None
 
     # --- The local search -----------------------------------------------------
+    # Its dual state is an array of any shape, which only `start`, `net` and `smooth` look into:
+    # for most criteria the weights of the groups, as these defaults have it.
 
     def start(self, weights: Array) -> Array:
         """Dual state from the weights that a dual search found; the weights unless said."""
@@ -377,14 +423,14 @@ class MinMax(Criterion):
     plain_reason = "the least total loss of all is best for the worst-off group"
     resumes = has_root = covers_mixtures = True
     findings: ClassVar[dict[str, str]] = {
-        "optimal": "Proven optimal: in every subspace of this dimension some group has a {noun} of "
-        "at least {at_least}, and here none has more than {at_most}.",
-        "optimal, kept": "Proven optimal: in every subspace of this dimension some group has a "
-        "{noun} of at most {can_keep}, and here none has less than {keeps}.",
-        "bounded": "No group has a {noun} above {at_most}; no subspace of this dimension can bring "
-        "the largest one below {at_least}.",
-        "bounded, kept": "No group has a {noun} below {keeps}; no subspace of this dimension can "
-        "bring the smallest one above {can_keep}.",
+        "optimal": "Proven optimal: in every {subspace} some group has a {noun} of at least "
+        "{at_least}, and here none has more than {at_most}.",
+        "optimal, kept": "Proven optimal: in every {subspace} some group has a {noun} of at most "
+        "{can_keep}, and here none has less than {keeps}.",
+        "bounded": "No group has a {noun} above {at_most}; no {subspace} can bring the largest one "
+        "below {at_least}.",
+        "bounded, kept": "No group has a {noun} below {keeps}; no {subspace} can bring the "
+        "smallest one above {can_keep}.",
         "relaxed": "No group has a {noun} above {at_most}; in a subspace of {r} dimensions some "
         "group has at least {at_least}.",
         "relaxed, kept": "Every group has a {noun} of at least {keeps}; in a subspace of {r} "
@@ -392,27 +438,26 @@ class MinMax(Criterion):
     }
 
     def __init__(self, measure: str = "disparity", max_extra_loss: float | None = None) -> None:
-        super().__init__(measure)
+        self.measure = measure
         self.max_extra_loss = max_extra_loss
-
-    def validate(self) -> None:
-        """Raise ValueError for wrong parameters."""
-        super().validate()
-        _check_extra_loss(self.max_extra_loss)
 
     @property
     def can_be_nested(self) -> bool:
         return self.max_extra_loss is None
 
-    def _applied_class(self) -> type[Criterion]:
-        return type(self) if self.max_extra_loss is None else _MinMaxWithinBudget
+    @property
+    def is_approached(self) -> bool:
+        return self.measure == "disparity" and self.max_extra_loss is None
+
+    def applied_to(self, problem: Problem) -> Self:
+        """A copy that knows the numbers of a problem."""
+        applied = super().applied_to(problem)
+        if self.max_extra_loss is not None:
+            return applied.of_kind(_MinMaxWithinBudget)
+        return applied
 
     def value(self, measures: Array) -> float:
         return float(measures.max())
-
-    @property
-    def least(self) -> float:
-        return self.affine.least
 
     def no_worse(self, measures: Array) -> Array:
         return np.full(len(measures), self.enough(self.value(measures)))
@@ -422,14 +467,14 @@ class MinMax(Criterion):
         return _unit_vector(len(self.affine.floor), int(np.argmax(self.affine.floor)))
 
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
-        return _simplex(len(self.affine.weights), None, near, mu)
+        return _simplex(len(self.affine.weights), near, mu)
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         positive = np.maximum(multipliers, 0.0)
         if not positive.any():
-            return self.affine.least
+            return self.least
         least = self.problem.least_weighted(positive / positive.sum(), start)
-        return max(least - 4 * EPS * self.affine.scale, self.affine.least)
+        return max(least - 4 * EPS * self.affine.scale, self.least)
 
     def weights_at(self, measures: Array, weights: Array) -> Array:
         """All on the worst-off group."""
@@ -437,7 +482,13 @@ class MinMax(Criterion):
 
     def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
         """Project on the simplex."""
-        return _smooth_largest(measures, state, rho)
+        moved = project_on_simplex(state + rho * (measures - measures.max()))
+        value = float(moved @ measures - _square(moved - state) / (2 * rho))
+        return moved, value, _centred(moved > 0, rho)
+
+    def point_cost(self, point: Array) -> float:
+        """What a point of the simplex costs in the dual."""
+        return 0.0
 
 
 class _WithinBudget(Criterion):
@@ -447,12 +498,7 @@ class _WithinBudget(Criterion):
     """
 
     resumes = has_root = covers_mixtures = False
-    max_extra_loss: float | None
-
-    @property
-    def extra_loss(self) -> float | None:  # type: ignore[override]
-        """The share of the least total loss that may be lost in addition."""
-        return self.max_extra_loss
+    point_cost: Callable[[Array], float]
 
     @cached_property
     def loss_budget(self) -> float:
@@ -511,10 +557,6 @@ class _WithinBudget(Criterion):
         least -= 4 * EPS * affine.scale + price * (self.loss_budget + slack - base)
         return max(least - self.point_cost(point), self.least)
 
-    def point_cost(self, point: Array) -> float:
-        """What a point of the simplex costs in the dual."""
-        return 0.0
-
     def _split(self, weights: Array) -> tuple[Array, float]:
         """Non-negative weights, as those of a point of the simplex and a price times `weights`."""
         price = max(float(weights.sum()) - 1.0, 0.0) / float(self.affine.weights.sum())
@@ -550,24 +592,10 @@ class _WithinBudget(Criterion):
         return np.append(point, price), value, factor
 
 
-_CHEAP = "subspaces of this dimension that lose at most {extra} % more than the least total loss"
-
-
 class _MinMaxWithinBudget(_WithinBudget, MinMax):
     """`MinMax` with a limited total loss."""
 
     name = "max_extra_loss"
-    findings: ClassVar[dict[str, str]] = {
-        **MinMax.findings,
-        "optimal": f"Proven optimal: in all {_CHEAP}, some group has a {{noun}} of at least "
-        "{at_least}, and here none has more than {at_most}.",
-        "optimal, kept": f"Proven optimal: in all {_CHEAP}, some group has a {{noun}} of at most "
-        "{can_keep}, and here none has less than {keeps}.",
-        "bounded": f"No group has a {{noun}} above {{at_most}}; of {_CHEAP}, none can bring the "
-        "largest one below {at_least}.",
-        "bounded, kept": f"No group has a {{noun}} below {{keeps}}; of {_CHEAP}, none can bring "
-        "the smallest one above {can_keep}.",
-    }
 
 
 class SoftMinMax(Criterion):
@@ -616,13 +644,13 @@ class SoftMinMax(Criterion):
     resumes = has_root = is_smooth = True
     findings: ClassVar[dict[str, str]] = {
         "optimal": "Proven optimal: the soft maximum of the groups' {plural} is {at_most}, and no "
-        "subspace of this dimension has a smaller one.",
+        "{subspace} has a smaller one.",
         "optimal, kept": "Proven optimal: the soft minimum of the groups' {plural} is {keeps}, and "
-        "no subspace of this dimension has a larger one.",
-        "bounded": "The soft maximum of the groups' {plural} is {at_most}; no subspace of this "
-        "dimension has a smaller one than {at_least}.",
-        "bounded, kept": "The soft minimum of the groups' {plural} is {keeps}; no subspace of this "
-        "dimension has a larger one than {can_keep}.",
+        "no {subspace} has a larger one.",
+        "bounded": "The soft maximum of the groups' {plural} is {at_most}; no {subspace} has a "
+        "smaller one than {at_least}.",
+        "bounded, kept": "The soft minimum of the groups' {plural} is {keeps}; no {subspace} has a "
+        "larger one than {can_keep}.",
         "relaxed": "The soft maximum of the groups' {plural} is {at_most}; in a subspace of {r} "
         "dimensions it is at least {at_least}.",
         "relaxed, kept": "The soft minimum of the groups' {plural} is {keeps}; in a subspace of "
@@ -636,7 +664,7 @@ class SoftMinMax(Criterion):
         max_extra_loss: float | None = None,
         temperature: float | None = None,
     ) -> None:
-        super().__init__(measure)
+        self.measure = measure
         self.standard_errors = standard_errors
         self.max_extra_loss = max_extra_loss
         self.temperature = temperature
@@ -644,7 +672,6 @@ class SoftMinMax(Criterion):
     def validate(self) -> None:
         """Raise ValueError for wrong parameters."""
         super().validate()
-        _check_extra_loss(self.max_extra_loss)
         for name in ("standard_errors", "temperature"):
             given = getattr(self, name)
             if given is None and name == "temperature":
@@ -657,18 +684,14 @@ class SoftMinMax(Criterion):
     def estimates_noise(self) -> bool:  # type: ignore[override]
         return self.temperature is None
 
-    def _applied_class(self) -> type[Criterion]:
-        # Ordinary PCA, at an infinite temperature, is within any budget.
-        within = self.max_extra_loss is not None and self.heat < np.inf
-        if self.heat == 0.0:
-            return _MinMaxWithinBudget if within else MinMax
-        return _SoftWithinBudget if within else SoftMinMax
+    @property
+    def is_approached(self) -> bool:
+        return bool(self.get_params() == SoftMinMax().get_params())
 
     def in_unit(self, factor: float) -> Self:
         """The same where all measures are multiplied by a factor."""
         given = self.temperature
-        scaled = None if given is None else given * factor
-        return type(self)(self.measure, self.standard_errors, self.max_extra_loss, scaled)
+        return self if given is None else self.changed(temperature=given * factor)
 
     def applied_to(self, problem: Problem) -> Self:
         """A copy that knows the numbers of a problem."""
@@ -677,7 +700,12 @@ class SoftMinMax(Criterion):
                 "SoftMinMax needs a temperature here: FairPCA finds one by cross-fitting, and a "
                 "Problem has to be given one, SoftMinMax(temperature=…)."
             )
-        return super().applied_to(problem)
+        # Ordinary PCA, at an infinite temperature, is within any budget.
+        within = self.max_extra_loss is not None and self.heat < np.inf
+        kind: type[Criterion] = _SoftWithinBudget if within else SoftMinMax
+        if self.heat == 0.0:
+            kind = _MinMaxWithinBudget if within else MinMax
+        return super().applied_to(problem).of_kind(kind)
 
     @cached_property
     def prior(self) -> Array:
@@ -715,7 +743,7 @@ class SoftMinMax(Criterion):
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
         # Groups without a share in the total loss, which have no variance, get next to nothing.
         prior = np.maximum(self.prior, np.finfo(float).tiny)
-        found = _simplex(len(prior), None, prior if near is None else near, mu)
+        found = _simplex(len(prior), prior if near is None else near, mu)
         return replace(found, temperature=self.heat, prior=prior)
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
@@ -742,26 +770,16 @@ class SoftMinMax(Criterion):
         factor = (np.diag(roots) - np.outer(weights, roots)) / np.sqrt(self.heat)
         return weights, self.value(measures), factor
 
+    def point_cost(self, point: Array) -> float:
+        """What a point of the simplex costs in the dual, with its rounding."""
+        cost = self.heat * divergence(point, self.prior)
+        return cost + 8 * EPS * cost
+
 
 class _SoftWithinBudget(_WithinBudget, SoftMinMax):
     """`SoftMinMax` with a limited total loss."""
 
     name = "soft max_extra_loss"
-    findings: ClassVar[dict[str, str]] = {
-        **SoftMinMax.findings,
-        "optimal": "Proven optimal: the soft maximum of the groups' {plural} is {at_most}, and no "
-        f"smaller in any of the {_CHEAP}.",
-        "optimal, kept": "Proven optimal: the soft minimum of the groups' {plural} is {keeps}, and "
-        f"no larger in any of the {_CHEAP}.",
-        "bounded": "The soft maximum of the groups' {plural} is {at_most}; in none of the "
-        f"{_CHEAP} is it below {{at_least}}.",
-        "bounded, kept": "The soft minimum of the groups' {plural} is {keeps}; in none of the "
-        f"{_CHEAP} is it above {{can_keep}}.",
-    }
-
-    def point_cost(self, point: Array) -> float:
-        cost = self.heat * divergence(point, self.prior)
-        return cost + 8 * EPS * cost
 
 
 class LeastLoss(Criterion):
@@ -774,28 +792,24 @@ class LeastLoss(Criterion):
     plain_reason = "the least total loss of all meets the criterion"
 
     @abstractmethod
-    def violation(self, measures: Array) -> float:
-        """How far the measures are from the condition: positive if they violate it."""
-
-    @abstractmethod
-    def worst(self, measures: Array) -> Array:
-        """Multipliers that measure the violation: a proof where no others are."""
-
-    @abstractmethod
     def cost(self, weights: Array) -> float:
         """What the condition takes from the value of the dual."""
 
     @abstractmethod
     def nearest(self) -> Criterion:
-        """What is minimised to come as near to the condition as can be."""
+        """What is minimised to come as near to the condition as can be, within the tolerance."""
 
     @abstractmethod
     def relaxed_by(self, amount: float) -> LeastLoss:
         """The same with a violation of this amount allowed."""
 
-    @abstractmethod
+    def violation(self, measures: Array) -> float:
+        """How far the measures are from the condition: positive if they violate it."""
+        return self.nearest().value(measures) - self.tolerance
+
     def violation_bound(self, multipliers: Array) -> float:
         """Lower bound on the violation of any subspace: see `Problem.violation_bound`."""
+        return self.nearest().bound(multipliers, 0.0, None)
 
     def is_impossible(self, nearest: float) -> bool:
         """Whether a bound on the value of `nearest` proves that no subspace is near enough."""
@@ -803,8 +817,11 @@ class LeastLoss(Criterion):
 
     def is_met(self, measures: Array, share: float = 1.0) -> bool:
         """Whether the violation is at most this share of what is negligible."""
-        negligible = max(self.problem.negligible_spread, EQUAL * float(np.abs(measures).max()))
-        return self.violation(measures) <= share * negligible
+        return self.violation(measures) <= share * self.negligible(measures)
+
+    def negligible(self, measures: Array) -> float:
+        """The violation that counts as none."""
+        return max(self.problem.negligible_spread, EQUAL * float(np.abs(measures).max()))
 
     @property
     def scale(self) -> float:
@@ -842,7 +859,7 @@ class LeastLoss(Criterion):
 
     def violation_proof(self, measures: Array) -> Array | None:
         violated = self.violation(measures) > self.problem.negligible_spread
-        return self.worst(measures) if violated else None
+        return self.nearest().weights_at(measures, measures) if violated else None
 
     @property
     def _base(self) -> float:
@@ -901,33 +918,27 @@ class Equal(LeastLoss):
 
     def in_unit(self, factor: float) -> Self:
         """The same where all measures are multiplied by a factor."""
-        return type(self)(float(self.tolerance) * factor, self.measure)
+        return self.changed(tolerance=float(self.tolerance) * factor)
 
-    def _other(self, tolerance: float) -> Equal:
-        return Equal(tolerance, self.measure).applied_to(self.problem)
-
-    def violation(self, measures: Array) -> float:
-        return float(np.ptp(measures)) - self.tolerance
+    @property
+    def is_approached(self) -> bool:
+        return self.measure == "disparity"
 
     def judge(self, measures: Array, at_most: Array, total_loss: float) -> Judgement:
         spread = float(at_most.max() - measures.min())
-        negligible = max(self.problem.negligible_spread, EQUAL * float(np.abs(measures).max()))
-        allowed = self.tolerance + negligible
+        allowed = self.tolerance + self.negligible(measures)
         slack = max(spread - self.tolerance, 0.0)
         return Judgement(total_loss, spread, float(np.ptp(measures)) <= allowed, slack, allowed)
-
-    def worst(self, measures: Array) -> Array:
-        return _furthest_apart(measures)
 
     def cost(self, weights: Array) -> float:
         over = np.maximum(weights - self.affine.loss_weights, 0.0)
         return self.tolerance * float(over.sum())
 
     def nearest(self) -> Criterion:
-        return _Spread(self.tolerance, self.measure).applied_to(self.problem)
+        return self.of_kind(_Spread)
 
     def relaxed_by(self, amount: float) -> LeastLoss:
-        return self._other(self.tolerance + amount)
+        return self.changed(tolerance=self.tolerance + amount)
 
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
         weights = self.affine.loss_weights
@@ -953,14 +964,6 @@ class Equal(LeastLoss):
         cost = (self.tolerance + slack) * float(np.maximum(values, 0.0).sum())
         least = self.problem.least_weighted(self.affine.weights + values, start)
         return self._base + least - cost - self.affine.doubt(values)
-
-    def violation_bound(self, multipliers: Array) -> float:
-        """On the spread: the multipliers less their mean, positive parts scaled to sum to one."""
-        values = multipliers - multipliers.mean()
-        size = float(np.maximum(values, 0.0).sum())
-        if size == 0.0:
-            return 0.0
-        return (self.problem.least_weighted(values) - self.affine.doubt(values)) / size
 
     def missed(self, measures: Array) -> Array:
         """From the band as wide as the tolerance around which they lie."""
@@ -1045,50 +1048,41 @@ class AtMost(LeastLoss):
         if hasattr(given, "to_dict"):
             given = given.to_dict()
         if isinstance(given, Mapping):
-            return type(self)({label: n * factor for label, n in given.items()}, self.measure)
-        return type(self)(np.asarray(given, dtype=np.float64) * factor, self.measure)
+            scaled: Any = {label: n * factor for label, n in given.items()}
+        else:
+            scaled = np.asarray(given, dtype=np.float64) * factor
+        return self.changed(bounds=scaled)
 
     def for_groups(self, problem: Problem, some: NDArray[np.bool_]) -> Criterion:
         """The same for some of the groups of a problem."""
         bounds = self._per_group(problem.moments.labels, problem.moments.group_names)
-        return AtMost(bounds[some], self.measure)
+        return self.changed(bounds=bounds[some])
 
     def applied_to(self, problem: Problem) -> Self:
         """A copy that knows the numbers of a problem."""
-        applied = super().applied_to(problem)
         bounds = self._per_group(problem.moments.labels, problem.moments.group_names)
         # Nobody keeps less than nothing: no measure exceeds this, which replaces infinite bounds.
-        most = applied.affine.constants + applied.affine.scale
-        applied.upper_bounds = np.minimum(self.measured.sign * bounds, most)
-        return applied
+        most = problem.affine.constants + problem.affine.scale
+        upper_bounds = np.minimum(self.measured.sign * bounds, most)
+        return super().applied_to(problem).with_upper_bounds(upper_bounds)
 
     upper_bounds: Array
     """What no measure may exceed; (k,)."""
 
-    def violation(self, measures: Array) -> float:
-        return float((measures - self.upper_bounds).max())
-
     def judge(self, measures: Array, at_most: Array, total_loss: float) -> Judgement:
         violation = max(self.violation(at_most), 0.0)
-        allowed = max(self.problem.negligible_spread, EQUAL * float(np.abs(measures).max()))
+        allowed = self.negligible(measures)
         return Judgement(total_loss, violation, violation <= allowed, violation, allowed)
-
-    def worst(self, measures: Array) -> Array:
-        return _unit_vector(len(measures), int(np.argmax(measures - self.upper_bounds)))
 
     def cost(self, weights: Array) -> float:
         return float(self.upper_bounds @ (weights - self.affine.loss_weights))
 
     def nearest(self) -> Criterion:
-        nearest = _LargestExcess(self.measure).applied_to(self.problem)
-        nearest.upper_bounds = self.upper_bounds
-        return nearest
+        return self.of_kind(_LargestExcess)
 
-    def with_upper_bounds(self, upper_bounds: Array) -> AtMost:
+    def with_upper_bounds(self, upper_bounds: Array) -> Self:
         """The same with these limits on the measures as they are."""
-        other = AtMost(self.bounds, self.measure)
-        other.problem, other.affine, other.upper_bounds = self.problem, self.affine, upper_bounds
-        return other
+        return self.changed(upper_bounds=upper_bounds)
 
     def relaxed_by(self, amount: float) -> LeastLoss:
         return self.with_upper_bounds(self.upper_bounds + amount)
@@ -1106,15 +1100,6 @@ class AtMost(LeastLoss):
         least = self.problem.least_weighted(self.affine.weights + positive, start)
         # Constants may be larger than stated; the bounds are on what was measured.
         return self._base + least - float(positive @ (self.upper_bounds + slack))
-
-    def violation_bound(self, multipliers: Array) -> float:
-        """On the largest excess: the positive parts are scaled to sum to one."""
-        positive = np.maximum(multipliers, 0.0)
-        size = float(positive.sum())
-        if size == 0.0:
-            return 0.0
-        least = self.problem.least_weighted(positive)
-        return (least - float(positive @ self.upper_bounds)) / size
 
     def missed(self, measures: Array) -> Array:
         """What exceeds the bounds."""
@@ -1196,47 +1181,48 @@ class Balanced(Criterion):
         return self._shares, self.value(measures), np.zeros((len(measures), 0))
 
 
-class _LargestExcess(Criterion):
+class _LargestExcess(MinMax):
     """Minimise the largest excess over upper bounds: how near any subspace comes to `AtMost`."""
 
     name = "excess"
-    resumes = True
+    has_root = covers_mixtures = False
     upper_bounds: Array
 
     def value(self, measures: Array) -> float:
-        return float((measures - self.upper_bounds).max())
+        return super().value(measures - self.upper_bounds)
 
     def enough(self, bound: float, gap: float = CLOSED_GAP) -> float:
         # Whoever is within the bounds is near enough.
         return max(bound * (1.0 + gap), 0.0) + self.problem.negligible_spread / 2
 
     def domain(self, near: Array | None = None, mu: float = WARM_MU, unit: float = 1.0) -> Domain:
-        return _simplex(len(self.upper_bounds), self.upper_bounds, near, mu)
+        return replace(super().domain(near, mu, unit), cost=self.upper_bounds)
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
-        raise NotImplementedError("AtMost.violation_bound is the bound.")
+        """On the largest excess: the positive parts are scaled to sum to one."""
+        positive = np.maximum(multipliers, 0.0)
+        size = float(positive.sum())
+        if size == 0.0:
+            return 0.0
+        least = self.problem.least_weighted(positive, start)
+        return (least - float(positive @ self.upper_bounds)) / size
 
     def weights_at(self, measures: Array, weights: Array) -> Array:
-        """All on the worst-off group."""
-        return _unit_vector(len(measures), int((measures - self.upper_bounds).argmax()))
+        return super().weights_at(measures - self.upper_bounds, weights)
 
     def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
-        """Project on the simplex."""
-        return _smooth_largest(measures - self.upper_bounds, state, rho)
+        return super().smooth(measures - self.upper_bounds, state, rho)
 
 
-class _Spread(Criterion):
+class _Spread(MinMax):
     """Minimise the spread, of which the tolerance is enough: how near any comes to `Equal`.
 
-    The dual state are two points of the simplex.
+    The dual state are two points of the simplex: the weights of the largest measure, and those of
+    the largest of all with a minus sign.
     """
 
     name = "spread"
-    resumes = True
-
-    def __init__(self, tolerance: float = 0.0, measure: str = "disparity") -> None:
-        super().__init__(measure)
-        self.tolerance = tolerance
+    has_root = covers_mixtures = False
 
     def value(self, measures: Array) -> float:
         return float(np.ptp(measures))
@@ -1257,11 +1243,18 @@ class _Spread(Criterion):
         return Domain(np.zeros(k), _signed(k), np.zeros(2 * k), balance, start)
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
-        raise NotImplementedError("Equal.violation_bound is the bound.")
+        """On the spread: the multipliers less their mean, positive parts scaled to sum to one."""
+        values = multipliers - multipliers.mean()
+        size = float(np.maximum(values, 0.0).sum())
+        if size == 0.0:
+            return 0.0
+        return (self.problem.least_weighted(values, start) - self.affine.doubt(values)) / size
 
     def weights_at(self, measures: Array, weights: Array) -> Array:
-        """All on the two groups that are furthest apart."""
-        return _furthest_apart(measures)
+        """1 for the group with the largest measure, -1 for that with the smallest."""
+        k = len(measures)
+        smallest = _unit_vector(k, int(np.argmin(measures)))
+        return _unit_vector(k, int(np.argmax(measures))) - smallest
 
     def start(self, weights: Array) -> Array:
         """Two points of the simplex whose difference is near the weights, scaled."""
@@ -1274,11 +1267,9 @@ class _Spread(Criterion):
 
     def smooth(self, measures: Array, state: Array, rho: float) -> Smooth:
         """Project both points on the simplex."""
-        largest = project_on_simplex(state[0] + rho * (measures - measures.max()))
-        smallest = project_on_simplex(state[1] - rho * (measures - measures.min()))
-        moved = np.array([largest, smallest])
-        value = float((largest - smallest) @ measures - _square(moved - state) / (2 * rho))
-        return moved, value, np.hstack([_centred(largest > 0, rho), _centred(smallest > 0, rho)])
+        largest, most, first = super().smooth(measures, state[0], rho)
+        smallest, least, second = super().smooth(-measures, state[1], rho)
+        return np.array([largest, smallest]), most + least, np.hstack([first, second])
 
 
 CRITERIA: dict[str, type[Criterion]] = {
@@ -1310,13 +1301,6 @@ def as_criterion(given: Any) -> Criterion:
     return given
 
 
-def _check_extra_loss(given: Any) -> None:
-    if given is not None:
-        if isinstance(given, bool) or not isinstance(given, Real):
-            raise ValueError(f"max_extra_loss must be a number, got {given!r}.")
-        check_number("max_extra_loss", given, least=0.0)
-
-
 def divergence(weights: Array, prior: Array) -> float:
     """Kullback and Leibler's divergence of weights from a prior, both of which sum to one."""
     # Of nearly equal weights from their differences, as logarithms of ratios would cancel.
@@ -1335,18 +1319,11 @@ def project_on_simplex(point: Array) -> Array:
     return np.asarray(np.maximum(point - excess[last], 0.0))
 
 
-def _smooth_largest(measures: Array, state: Array, rho: float) -> Smooth:
-    moved = project_on_simplex(state + rho * (measures - measures.max()))
-    value = float(moved @ measures - _square(moved - state) / (2 * rho))
-    return moved, value, _centred(moved > 0, rho)
-
-
-def _simplex(k: int, cost: Array | None, near: Array | None, mu: float) -> Domain:
+def _simplex(k: int, near: Array | None, mu: float) -> Domain:
     start = np.full(k, 1.0 / k)
     if near is not None:
         start = (1.0 - mu) * near / near.sum() + mu * start
-    cost = np.zeros(k) if cost is None else cost
-    return Domain(np.zeros(k), np.eye(k), cost, np.ones((1, k)), start, simplex=True)
+    return Domain(np.zeros(k), np.eye(k), np.zeros(k), np.ones((1, k)), start, simplex=True)
 
 
 def _balance(target: Array, dead: float) -> float:
@@ -1363,12 +1340,6 @@ def _centred(active: NDArray[np.bool_], rho: float) -> Array:
     projector = np.diag(active.astype(float))
     projector -= np.outer(active, active) / max(int(active.sum()), 1)
     return np.asarray(np.sqrt(rho) * projector[:, active])
-
-
-def _furthest_apart(measures: Array) -> Array:
-    """1 for the group with the largest measure, -1 for that with the smallest."""
-    k = len(measures)
-    return _unit_vector(k, int(np.argmax(measures))) - _unit_vector(k, int(np.argmin(measures)))
 
 
 def _unit_vector(k: int, place: int) -> Array:

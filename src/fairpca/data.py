@@ -1,4 +1,4 @@
-"""prepare_data: rows, wherever they are, as moments by group and what else is fitted to."""
+"""The door for rows: `prepare_data` sums them up by group, `prepare_rows` leaves them rows."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from fairpca.exceptions import warn_user
 from fairpca.folds import in_folds
 from fairpca.groups import (
     Codes,
+    Groups,
     chosen_columns,
     encode_groups,
     named_columns,
@@ -85,11 +86,6 @@ class GroupedData:
     def n_features(self) -> int:
         """Number of columns of the rows."""
         return self.moments.n_features if self.space is None else self.space.d
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """Names of those columns, if they have any."""
-        return self.moments.feature_names
 
     def grouped(self, groups: str | None) -> GroupedData:
         """The same rows by other groups, as `GroupMoments.overlapping` has them."""
@@ -184,27 +180,23 @@ def prepare_data(
     """
     on_device, on_cluster = device_library(X) is not None, cluster_library(X) is not None
     if not on_cluster:
-        check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
-    names: tuple[str, ...] = ()
-    if isinstance(sensitive_features, str | list | tuple):
-        names = named_columns(X, sensitive_features)
-    if names and not on_cluster:
-        sensitive_features = chosen_columns(X, names)
-    left_out = names if reset else getattr(estimator, "sensitive_names_", names)
-    if left_out and not (keep_sensitive or on_cluster):
-        X = without_columns(X, left_out)
+        known = None if reset else estimator
+        X, sensitive_features = _parted(X, sensitive_features, keep_sensitive, known)
+        check_same_index(X, sample_weight=sample_weight)
     if in_place and (on_device or on_cluster):
         choices: dict[str, Any] = {"sample_weight": sample_weight, "missing_labels": missing_labels}
-        choices["folds"] = folds is not None
         if on_device:
-            choices["folds"] = folds if folds == "needed" else folds is not None
             rows = check_device_rows(X, at_least=least_rows)
             check_dimension(n_components, rows.shape[1])
+            choices["folds"] = folds or False
             moments = GroupMoments.from_rows(rows, sensitive_features, **choices)
         else:
+            # Here, so that Dask and Spark are imported for their own data only.
+            from fairpca.sources import read_moments
+
             check_dimension(n_components, _most_features(X))
-            choices["keep_sensitive"] = keep_sensitive
-            moments = _cluster_moments(X, sensitive_features=sensitive_features, **choices)
+            choices |= {"keep_sensitive": keep_sensitive, "folds": folds is not None}
+            moments = read_moments(X, sensitive_features=sensitive_features, **choices)
         check_moments(moments, n_components)
         grouped_data = GroupedData.from_moments(moments, groups)
         if estimator is not None:
@@ -218,15 +210,20 @@ def prepare_data(
     if found.kept is not None:
         weights = found.weights(weights)
         warn_of_dropped(found.n_dropped, rows.shape[0])
-        _check_left(rows.shape[0] - found.n_dropped, least_rows)
+        left = rows.shape[0] - found.n_dropped
+        if left < least_rows:
+            raise ValueError(
+                f"Only {left} of the rows have sensitive features, while a minimum of "
+                f"{least_rows} is required: fill them in, or make the others a group with "
+                "missing_labels='group'."
+            )
     wide = reduce_wide and rows.shape[1] > rows.shape[0]
     space = spanned_space(rows, weights, estimator) if wide else None
-    at = rows if space is None else space.rows
-    parted, cells = found, None
+    at, parted, cells = rows if space is None else space.rows, found, None
     if folds is not None:
         parted = in_folds(found, rows, weights, needed=folds == "needed")
-    moments = GroupMoments.from_codes(at, parted.codes, parted.labels, weights, **parted.about)
-    if folds is not None and moments.has_folds:
+    moments = GroupMoments.from_groups(at, parted, weights)
+    if parted is not found:
         cells, moments = moments, moments.without_folds()
     if not moments.is_finite:
         explain_not_finite(rows, estimator)
@@ -241,6 +238,79 @@ def prepare_data(
     if features is not None and space is None:
         moments = replace(moments, feature_names=tuple(features))
     return GroupedData(moments, rows, codes, weights, space, cells=cells).grouped(groups)
+
+
+def prepare_rows(
+    X: Any,
+    sensitive_features: Any,
+    estimator: Any,
+    *,
+    n_components: object = None,
+    reset: bool = True,
+    in_place: bool = False,
+    is_part: bool = False,
+) -> tuple[Any, Groups, int]:
+    """Check rows and groups, for an estimator that is fitted to the rows themselves.
+
+    Parameters
+    ----------
+    X, sensitive_features
+        As for the `fit` of `FairPCA`.
+    estimator : Reduction
+        Which says what becomes of sensitive columns and missing labels.
+    n_components, reset, in_place
+        As for `prepare_data`.
+    is_part : bool, default=False
+        Whether these are some of the rows only, so that there may be a single one, or none with a
+        label.
+
+    Returns
+    -------
+    rows : array, CSR matrix or device array
+        Finite, without those that are left out for want of a label.
+    groups : Groups
+        Of these rows.
+    n_dropped : int
+        How many are left out.
+    """
+    known = None if reset else estimator
+    X, sensitive_features = _parted(X, sensitive_features, estimator.keep_sensitive, known)
+    least, on_device = 1 if is_part else 2, device_library(X) is not None
+    if on_device and in_place:
+        n_features = None if reset else estimator.n_features_in_
+        name = type(estimator).__name__
+        rows = check_device_rows(X, name, n_features, at_least=least, finite=True)
+        estimator.n_features_in_ = rows.shape[1]
+    else:
+        X = to_host(X) if on_device else X
+        rows = check_rows(X, estimator, reset=reset, ensure_min_samples=least, finite=True)
+    check_dimension(n_components, rows.shape[1])
+    labels = (sensitive_features, rows.shape[0], estimator.missing_labels)
+    groups = encode_groups(*labels, may_be_empty=is_part)
+    if reset:
+        estimator.sensitive_names_ = groups.names or ()
+    if groups.kept is None:
+        return rows, groups, 0
+    some = np.flatnonzero(groups.kept)
+    return rows[some], replace(groups, codes=groups.codes[some], kept=None), groups.n_dropped
+
+
+def _parted(
+    X: Any, sensitive_features: Any, keep_sensitive: bool, fitted: Any = None
+) -> tuple[Any, Any]:
+    """What is reduced, and what makes the groups, of a table that may hold both.
+
+    `fitted` is an estimator that knows which columns are which.
+    """
+    check_same_index(X, sensitive_features=sensitive_features)
+    names = named_columns(X, sensitive_features)
+    if names:
+        sensitive_features = chosen_columns(X, names)
+    if fitted is not None:
+        X = fitted._without_sensitive(X)
+    elif names and not keep_sensitive:
+        X = without_columns(X, names)
+    return X, sensitive_features
 
 
 def check_dimension(n_components: object, d: float) -> None:
@@ -259,11 +329,10 @@ def check_moments(moments: GroupMoments, n_components: object) -> None:
     check_dimension(n_components, moments.n_features)
 
 
-def record_columns(estimator: Any, source: GroupMoments | GroupedData) -> None:
+def record_columns(estimator: Any, grouped_data: GroupedData) -> None:
     """Set number and names of an estimator's columns, as scikit-learn does for rows."""
-    set_columns(estimator, source.n_features, source.feature_names)
-    moments = source.moments if isinstance(source, GroupedData) else source
-    estimator.sensitive_names_ = moments.group_names or ()
+    set_columns(estimator, grouped_data.n_features, grouped_data.moments.feature_names)
+    estimator.sensitive_names_ = grouped_data.moments.group_names or ()
 
 
 def warn_of_no_groups(y: Any, way_out: str) -> None:
@@ -284,14 +353,6 @@ def padded(moments: GroupMoments, n_columns: int) -> GroupMoments:
     return replace(moments, mean=np.pad(moments.mean, ((0, 0), (0, more))), scatter=scatter)
 
 
-def _check_left(n_rows: int, least_rows: int) -> None:
-    if n_rows < least_rows:
-        raise ValueError(
-            f"Only {n_rows} of the rows have sensitive features, while a minimum of {least_rows} "
-            "is required: fill them in, or make the others a group with missing_labels='group'."
-        )
-
-
 def _most_features(X: Any) -> float:
     """How many columns of X on a cluster there are to be reduced at most."""
     if hasattr(type(X), "columns"):
@@ -299,10 +360,3 @@ def _most_features(X: Any) -> float:
     shape: Any = getattr(X, "shape", ())
     known = isinstance(shape, tuple) and len(shape) == 2 and shape[1] == shape[1]
     return float(shape[1]) if known else float("inf")
-
-
-def _cluster_moments(X: Any, **choices: Any) -> Any:
-    # Here, so that Dask and Spark are imported for their own data only.
-    from fairpca.sources import read_moments
-
-    return read_moments(X, **choices)

@@ -19,7 +19,7 @@ from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
 from fairpca.base import LinearReduction, solution_axes
 from fairpca.certificate import Certificate, warn_of_certificate
-from fairpca.criteria import Criterion, Equal, MinMax, SoftMinMax, as_criterion
+from fairpca.criteria import Criterion, MinMax, as_criterion
 from fairpca.data import (
     GroupedData,
     check_dimension,
@@ -28,7 +28,7 @@ from fairpca.data import (
     warn_of_no_groups,
 )
 from fairpca.exceptions import warn_user
-from fairpca.generalization.cautions import warn_of_few_rows, warn_of_one_group
+from fairpca.generalization.cautions import chance_notes, warn_of_few_rows, warn_of_one_group
 from fairpca.generalization.noise import SamplingNoise
 from fairpca.group_table import GroupTable, HeldOut
 from fairpca.groups import GROUPINGS, UNGROUPED, grouping_of
@@ -36,9 +36,9 @@ from fairpca.measures import BY_NOUN
 from fairpca.moments import GroupMoments
 from fairpca.moments.row_space import RowSpace
 from fairpca.problem import Problem
-from fairpca.solution import Solution
+from fairpca.solution import Progress, Solution
 from fairpca.solvers import SOLVERS, Nested, NestedStep, Solver, check_nested, has_own_criterion
-from fairpca.text import TextTable, formatted, html_table, label_text, laid_out, number_format
+from fairpca.text import TextTable, formatted, html_parts, label_text, laid_out, number_format
 from fairpca.validation import check_choice, check_flag, check_seed, import_pandas
 
 # Who is told of a solver's steps: scikit-learn's callbacks (from 1.9 on), and a listener.
@@ -54,8 +54,6 @@ except ImportError:
         """Return the method as it is."""
         return method
 
-
-__all__ = ["CallbackSupportMixin", "FitTask", "listening", "with_callbacks"]
 
 Listener = Callable[..., None]
 """Told how many steps of how many are done, and by name what a solver says of them."""
@@ -73,36 +71,31 @@ def listening(listener: Listener) -> Iterator[None]:
         _listener.reset(before)
 
 
-class FitTask:
-    """Fitting as a task, a solver's steps as its parts; idle without listeners or steps."""
+@contextmanager
+def _fit_task(estimator: Any, n_steps: int) -> Iterator[Callable[[], Progress | None]]:
+    """Fitting as a task with a solver's steps as its parts.
 
-    def __init__(self, estimator: Any, n_steps: int) -> None:
-        self._estimator = estimator
-        self._n_steps = n_steps
-        self._listener = _listener.get()
-        self._context = None
-        if n_steps and hasattr(estimator, "_skl_callbacks"):
-            self._context = estimator._init_callback_context(max_subtasks=n_steps)
-            self._context.call_on_fit_task_begin(estimator=estimator)
+    Gives what makes the function that a solver calls after each step of one run, which returns
+    whether to stop; None where nobody listens.
+    """
+    listener, context = _listener.get(), None
+    if n_steps and hasattr(estimator, "_skl_callbacks"):
+        context = estimator._init_callback_context(max_subtasks=n_steps)
+        context.call_on_fit_task_begin(estimator=estimator)
 
-    def steps(self) -> Callable[..., bool] | None:
-        """What a solver calls after each step of one run; it returns whether to stop."""
-        listened_to = self._context is not None or self._listener is not None
-        return partial(self._step, count(1)) if self._n_steps and listened_to else None
-
-    def end(self) -> None:
-        """Report that fitting is done."""
-        if self._context is not None:
-            self._context.call_on_fit_task_end(estimator=self._estimator)
-
-    def _step(self, done: Iterator[int], **found: float) -> bool:
-        if self._listener is not None:
-            self._listener(next(done), self._n_steps, **found)
-        if self._context is None:
+    def step(done: Iterator[int], **found: float) -> bool:
+        if listener is not None:
+            listener(next(done), n_steps, **found)
+        if context is None:
             return False
-        step = self._context.subcontext(task_name="step")
-        step.call_on_fit_task_begin(estimator=self._estimator)
-        return bool(step.call_on_fit_task_end(estimator=self._estimator))
+        part = context.subcontext(task_name="step")
+        part.call_on_fit_task_begin(estimator=estimator)
+        return bool(part.call_on_fit_task_end(estimator=estimator))
+
+    heard = n_steps > 0 and not (listener is None and context is None)
+    yield lambda: partial(step, count(1)) if heard else None
+    if context is not None:
+        context.call_on_fit_task_end(estimator=estimator)
 
 
 # Baselines: the subspaces of the rows that a model was fitted to, for judging it by others.
@@ -246,18 +239,6 @@ class NestingTable:
     gap: Array
     measure: str
 
-    @classmethod
-    def from_steps(cls, steps: Sequence[NestedStep]) -> NestingTable:
-        """The table of the steps that a nested subspace was found in."""
-        return cls(
-            value=np.array([step.value for step in steps]),
-            free_value=np.array([step.free_value for step in steps]),
-            free_bound=np.array([step.free_bound for step in steps]),
-            status=tuple(step.certificate.status for step in steps),
-            gap=np.array([step.certificate.gap for step in steps]),
-            measure=steps[0].certificate.measure,
-        )
-
     @property
     def price(self) -> Array:
         """What nesting costs: how much larger the largest measure is than it need be; (r,)."""
@@ -283,29 +264,22 @@ class NestingTable:
         return import_pandas().DataFrame(self.to_dict()).set_index("components")
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         return laid_out(self.text_parts())
+
+    def _repr_html_(self) -> str:
+        return html_parts(self.text_parts())
 
     def text_parts(self) -> list[TextTable | str]:
         """What is printed: the table."""
-        return [TextTable(*self._cells())]
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._cells())
-
-    def _cells(self) -> tuple[list[str], list[list[str]]]:
         sign = BY_NOUN[self.measure].sign
         numbers = (sign * self.value, sign * self.free_value, self.price)
-        form = number_format(numbers)
+        form, most = number_format(numbers), "smallest" if sign < 0 else "largest"
+        head = ["components", f"{most} {self.measure}", "free optimum", "price"]
         rows = [
             [str(j + 1), *(formatted(part[j], form) for part in numbers), self.status[j]]
             for j in range(len(self))
         ]
-        most = "smallest" if sign < 0 else "largest"
-        head = ["components", f"{most} {self.measure}", "free optimum", "price"]
-        return [*head, "given the ones before"], rows
+        return [TextTable([*head, "given the ones before"], rows)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -547,13 +521,13 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         -------
         self : FairPCA
         """
-        solver = self._check_parameters()
+        solver, criterion = checked_choices(self)
         grouped = sensitive_features is not None
-        folds = "needed" if grouped and self._needs_folds(solver) else None
-        grouped_data = self._prepare(
-            X, sensitive_features, sample_weight, reduce_wide=True, in_place=True, folds=folds
-        )
-        self._finish(grouped_data, solver, grouped=grouped, y=y)
+        held_out = grouped and self.groups is not None and criterion.estimates_noise
+        options: dict[str, Any] = {"reduce_wide": True, "in_place": True}
+        options["folds"] = "needed" if held_out else None
+        grouped_data = self._prepare(X, sensitive_features, sample_weight, **options)
+        self._finish(grouped_data, solver, criterion, grouped=grouped, y=y)
         return self
 
     def fit_moments(self, moments: GroupMoments) -> FairPCA:
@@ -604,8 +578,11 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         """
         grouped = grouped_data.moments.labels != UNGROUPED
         grouped_data = grouped_data.grouped(self.groups)
-        solver = self._check_data(grouped_data)
-        self._finish(grouped_data, solver, grouped=grouped)
+        choices = checked_choices(self)
+        check_moments(grouped_data.moments, None)
+        check_dimension(self.n_components, grouped_data.n_features)
+        record_columns(self, grouped_data)
+        self._finish(grouped_data, *choices, grouped=grouped)
         return self
 
     def partial_fit(
@@ -651,7 +628,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         >>> fair.group_table_.count.tolist()
         [100, 100, 100]
         """
-        solver = self._check_parameters()
+        solver, criterion = checked_choices(self)
         before: PartialFitState | None = getattr(self, "_partial_fit_state", None)
         if before is None and hasattr(self, "components_"):
             warn_user(
@@ -667,7 +644,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         # Intersections, of which any groups can be made, also after other batches.
         options = {"groups": None if self.groups is None else "intersections"}
         # Moments without folds cannot be added to others that have them, nor they to these.
-        folds = grouped and self._needs_folds(solver)
+        folds = grouped and self.groups is not None and criterion.estimates_noise
         if before is not None:
             folds = before.moments.has_folds
         options["folds"] = "all" if folds else None
@@ -681,7 +658,8 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         if moments.n_rows >= 2:
             grouped_data = GroupedData.from_moments(moments, self.groups)
             first = before is None or before.moments.n_rows < 2
-            self._finish(grouped_data, solver, grouped=grouped, y=y, state=state, first=first)
+            choices = solver, criterion
+            self._finish(grouped_data, *choices, grouped=grouped, y=y, state=state, first=first)
         else:
             self._partial_fit_state = state
         return self
@@ -726,7 +704,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         others["groups"] = grouping_of(problem.moments.labels)
         others["keep_sensitive"] = not set(features or ()).isdisjoint(sensitive or ())
         fair = cls(problem.n_components, criterion=problem.criterion, **others)
-        record_columns(fair, problem.moments)
+        record_columns(fair, GroupedData(problem.moments))
         fair._set_fitted(problem, solution)
         return fair
 
@@ -734,6 +712,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         self,
         grouped_data: GroupedData,
         solver: Solver,
+        criterion: Criterion,
         *,
         grouped: bool,
         y: Any = None,
@@ -747,7 +726,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
             elif first:
                 warn_of_no_groups(y, "set groups=None if ordinary PCA is wanted")
         with threads_for(grouped_data.moments.n_features):
-            problem, solution, held_out = self._run(grouped_data, solver)
+            problem, solution, held_out = self._run(grouped_data, solver, criterion)
             self._set_fitted(problem, solution, grouped_data.space, held_out)
             # Together with the rest, so that a call that is interrupted can be made again. Only
             # partial_fit keeps moments: others would make their pickles larger for nothing.
@@ -757,45 +736,27 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
             warn_of_certificate(solution.certificate)
             warn_of_few_rows(problem)
 
-    def _check_parameters(self) -> Solver:
-        return checked_solver(self)
-
-    def _check_data(self, grouped_data: GroupedData) -> Solver:
-        """The same for rows that are summed up already, whose columns are recorded."""
-        solver = self._check_parameters()
-        check_moments(grouped_data.moments, None)
-        check_dimension(self.n_components, grouped_data.n_features)
-        record_columns(self, grouped_data)
-        return solver
-
     @with_callbacks  # type: ignore[untyped-decorator]
     def _run(
-        self, grouped_data: GroupedData, solver: Solver
+        self, grouped_data: GroupedData, solver: Solver, criterion: Criterion
     ) -> tuple[Problem, Solution, HeldOut | None]:
-        n_steps, n = getattr(solver, "n_steps", 0), self.n_components
-        task = FitTask(self, n_steps) if n_steps else None
+        n, noise = self.n_components, None
         share = None if n is None or isinstance(n, Integral) else float(n)
-        criterion, noise = chosen_criterion(self, solver), None
-        for r in grouped_data.dimensions(n):
-            problem = solved = grouped_data.problem(r, criterion=criterion)
-            progress = None if task is None else task.steps()
-            if criterion.estimates_noise:
-                noise = SamplingNoise.of_problem(problem, grouped_data.cells, self.groups)
-                solved = noise.debiased()
-            # Solvers without steps need not know of progress.
-            solution = solver.solve(solved, progress) if progress else solver.solve(solved)
-            kept = problem.traces - solution.group_losses
-            if share is None or (kept >= share * problem.traces).all():
-                break
-        if task is not None:
-            task.end()
-        if noise is not None:
-            problem = problem.with_criterion(solved.criterion)
-        return problem, solution, None if noise is None else noise.held_out(solution)
-
-    def _needs_folds(self, solver: Solver) -> bool:
-        """Whether rows are to be held out, where there are groups."""
-        return self.groups is not None and chosen_criterion(self, solver).estimates_noise
+        with _fit_task(self, getattr(solver, "n_steps", 0)) as new_run:
+            for r in grouped_data.dimensions(n):
+                problem = solved = grouped_data.problem(r, criterion=criterion)
+                if criterion.estimates_noise:
+                    noise = SamplingNoise.of_problem(problem, grouped_data.cells, self.groups)
+                    solved = noise.debiased()
+                # Solvers without steps need not know of progress.
+                progress = new_run()
+                solution = solver.solve(solved, progress) if progress else solver.solve(solved)
+                kept = problem.traces - solution.group_losses
+                if share is None or (kept >= share * problem.traces).all():
+                    break
+        if noise is None:
+            return problem, solution, None
+        return problem.with_criterion(solved.criterion), solution, noise.held_out(solution)
 
     def _set_fitted(
         self,
@@ -814,14 +775,30 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         self.baselines_ = Baselines.of_problem(problem) if space is None else None
         self.__dict__.pop("nesting_", None)
         if solution.is_ordered:
-            self.nesting_ = NestingTable.from_steps(solution.history["steps"])
+            steps: Sequence[NestedStep] = solution.history["steps"]
+            names = ("value", "free_value", "free_bound")
+            self.nesting_ = NestingTable(
+                **{name: np.array([getattr(step, name) for step in steps]) for name in names},
+                status=tuple(step.certificate.status for step in steps),
+                gap=np.array([step.certificate.gap for step in steps]),
+                measure=solution.certificate.measure,
+            )
         table = GroupTable.from_problem(problem, solution.group_losses, "fair")
-        self.group_table_ = replace(table, held_out=held_out)
+        self.group_table_ = replace(table, held_out=held_out, notes=chance_notes(problem))
 
 
-def checked_solver(fair: Any) -> Solver:
-    """The solver that an estimator's parameters name; wrong ones are refused before any work."""
-    check_n_components(fair.n_components)
+def checked_choices(fair: Any) -> tuple[Solver, Criterion]:
+    """The solver and the criterion of an estimator; wrong parameters are refused before any work.
+
+    The criterion is that of certificates, where a solver has one of its own.
+    """
+    n = fair.n_components
+    whole, number = isinstance(n, Integral) and not isinstance(n, bool), isinstance(n, Real)
+    if not (n is None or (n >= 1 if whole else number and 0.0 < float(n) < 1.0)):
+        raise ValueError(
+            "n_components must be None, an integer of at least 1, or a share strictly "
+            f"between 0 and 1, got {n!r}."
+        )
     criterion = as_criterion(fair.criterion)
     for name in ("nested", "whiten", "keep_sensitive"):
         check_flag(name, getattr(fair, name))
@@ -831,40 +808,14 @@ def checked_solver(fair: Any) -> Solver:
     if fair.nested:
         check_nested(criterion, solver)
         solver = Nested(solver)
-    elif has_own_criterion(solver) and not _leaves_to_solver(criterion):
-        raise ValueError(
-            f"solver={fair.solver!r} has a criterion of its own, and cannot do {criterion!r}: "
-            "leave out one or the other."
-        )
-    checked: Solver = solver
-    return checked
-
-
-def _leaves_to_solver(criterion: Criterion) -> bool:
-    """Whether this is the default, or what published methods minimise in one way or another."""
-    if criterion.measure != "disparity" or getattr(criterion, "max_extra_loss", None) is not None:
-        return False
-    if isinstance(criterion, SoftMinMax):
-        return bool(criterion.get_params() == SoftMinMax().get_params())
-    return isinstance(criterion, MinMax | Equal)
-
-
-def chosen_criterion(fair: Any, solver: Solver) -> Criterion:
-    """The criterion of an estimator; that of certificates, where a solver has one of its own."""
-    criterion = as_criterion(fair.criterion)
-    own = has_own_criterion(solver) and isinstance(criterion, SoftMinMax)
-    return MinMax() if own else criterion
-
-
-def check_n_components(n: object) -> None:
-    """Raise ValueError unless this is None, a number of dimensions or a share."""
-    whole = isinstance(n, Integral) and not isinstance(n, bool)
-    share = isinstance(n, Real) and not isinstance(n, Integral)
-    if not (n is None or (whole and int(n) >= 1) or (share and 0.0 < float(n) < 1.0)):  # type: ignore[call-overload,arg-type]
-        raise ValueError(
-            "n_components must be None, an integer of at least 1, or a share strictly "
-            f"between 0 and 1, got {n!r}."
-        )
+    elif has_own_criterion(solver):
+        if not criterion.is_approached:
+            raise ValueError(
+                f"solver={fair.solver!r} has a criterion of its own, and cannot do {criterion!r}: "
+                "leave out one or the other."
+            )
+        criterion = MinMax() if criterion.estimates_noise else criterion
+    return solver, criterion
 
 
 def _named_solver(given: Any, random_state: int | None) -> Any:

@@ -150,15 +150,7 @@ def row_numbers(
         part = slice(begin, begin + step)
         block = rows[part] if chosen is None else rows[chosen[part]]
         block = np.asarray(block.toarray() if sparse else block, dtype=np.float64)
-        if rounded:
-            sizes = np.abs(block)
-            largest = sizes.max(axis=1)
-            several = (sizes > _NEGLIGIBLE * largest[:, None]).sum(axis=1) > 1
-            block = block / _divisors(largest, several, np)[:, None]
-            block += _COARSE
-            block -= _COARSE
-        numbers = np.ascontiguousarray(block + 0.0)  # of which there is one zero
-        whole = _mixed(numbers.view(np.int64)) if rounded else numbers
+        whole = np.ascontiguousarray(_whole(block, np, rounded=rounded))
         bits[part] = np.einsum("ij,j->i", whole.view(np.uint64), constants)
     return bits
 
@@ -182,32 +174,28 @@ def _of_device(rows: Any, chosen: NDArray[np.intp] | None, rounded: bool) -> Bit
         else:
             members = xp.asarray(chosen[begin : begin + step], device=rows.device)
             block = xp.take(rows, members, axis=0)
-        block = xp.astype(block, xp.float64)
-        if rounded:
-            sizes = xp.abs(block)
-            largest = xp.max(sizes, axis=1)
-            some = xp.astype(sizes > _NEGLIGIBLE * largest[:, None], xp.int64)
-            divisors = _divisors(largest, xp.sum(some, axis=1) > 1, xp)
-            block = (block / divisors[:, None] + _COARSE) - _COARSE
-        numbers = (block + 0.0).view(xp.int64)
-        numbers = _mixed(numbers) if rounded else numbers
+        numbers = _whole(xp.astype(block, xp.float64), xp, rounded=rounded)
         parts.append(to_host(xp.sum(numbers * constants, axis=1, dtype=xp.int64)).view(np.uint64))
     return np.concatenate(parts)
 
 
-def _divisors(largest: Any, several: Any, xp: Any) -> Any:
-    """What rows are divided by: their largest value, or a power of two near it; (n,).
+def _whole(block: Any, xp: Any, *, rounded: bool) -> Any:
+    """The bits of values as signed whole numbers, on any device.
 
-    The largest where `several` values of the row are not zero.
+    Rounded values are first divided by the largest of their row, if several of the row are not
+    zero, else by a power of two near it. The bits at the top are spread over all of the number.
     """
+    if not rounded:
+        return (block + 0.0).view(xp.int64)  # of which there is one zero
+    sizes = abs(block)
+    largest = xp.max(sizes, axis=1)
+    several = (sizes > _NEGLIGIBLE * largest[:, None]).sum(axis=1) > 1
     powers = ((_UNEVEN * largest).view(xp.int64) & _EXPONENT).view(xp.float64)
     divisors = xp.where(several, largest, powers)
-    return xp.where(divisors > 0.0, divisors, xp.ones_like(divisors))
-
-
-def _mixed(bits: Any) -> Any:
-    """Signed bits rounded, on any device, those at the top spread over all of the number."""
-    high = (bits + _GRID_SHIFT) >> _DROPPED_BITS
+    block = block / xp.where(divisors > 0.0, divisors, xp.ones_like(divisors))[:, None]
+    block += _COARSE
+    block -= _COARSE
+    high = ((block + 0.0).view(xp.int64) + _GRID_SHIFT) >> _DROPPED_BITS
     return (high << _DROPPED_BITS) ^ (high & (2**_DROPPED_BITS - 1))
 
 

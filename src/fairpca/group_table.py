@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._linalg.types import Array
+from fairpca.measures import NO_VARIANCE
 from fairpca.problem import Problem
 from fairpca.text import (
     Summary,
@@ -266,7 +267,8 @@ class GroupTable:
     def change(self) -> Array:
         """What each group loses more than with ordinary PCA, 0 where that is rounding; (k,)."""
         change = self.loss - self.pca_loss
-        return np.where(np.abs(change) > _NO_CHANGE * self.variance, change, 0.0)
+        least = np.maximum(_NO_CHANGE * self.variance, NO_VARIANCE * self.variance.max(initial=0.0))
+        return np.where(np.abs(change) > least, change, 0.0)
 
     @property
     def better_off(self) -> tuple[Hashable, ...]:
@@ -277,16 +279,6 @@ class GroupTable:
     def worse_off(self) -> tuple[Hashable, ...]:
         """The groups that lose more than with ordinary PCA."""
         return tuple(self.labels[i] for i in np.flatnonzero(self.change > 0.0))
-
-    @property
-    def n_better_off(self) -> int:
-        """How many groups lose less than with ordinary PCA."""
-        return len(self.better_off)
-
-    @property
-    def n_worse_off(self) -> int:
-        """How many groups lose more than with ordinary PCA."""
-        return len(self.worse_off)
 
     @property
     def largest_gain(self) -> float:
@@ -395,7 +387,7 @@ class GroupTable:
 
         One group has nothing to be compared with.
         """
-        k, better, worse = len(self), self.n_better_off, self.n_worse_off
+        k, better, worse = len(self), len(self.better_off), len(self.worse_off)
         pca = "ordinary PCA" if self.baseline == "rows" else "the PCA of the training rows"
         if k == 1:
             return " ".join(self.notes)

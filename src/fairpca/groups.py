@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
@@ -172,22 +172,10 @@ def overlapping(
     for label in labels:
         values = label if isinstance(label, tuple) else ()
         wanted |= {(*(ALL,) * j, v, *(ALL,) * (width - j - 1)) for j, v in enumerate(values)}
-    made = sorted_labels(wanted, orders)
-    return made, np.array([[_covers(group, label) for label in labels] for group in made])
-
-
-def refuse_all_label(labels: Iterable[Hashable]) -> None:
-    """Raise ValueError for a label that stands for something else where columns are several."""
-    if ALL in labels:
-        raise ValueError(
-            f"sensitive_features has the label {ALL!r}, which stands for the groups of the other "
-            "columns: give it another name."
-        )
-
-
-def _covers(group: Hashable, label: Hashable) -> bool:
-    pairs: Callable[..., Iterable[tuple[Hashable, Hashable]]] = zip
-    return all(a in (ALL, b) for a, b in pairs(group, label, strict=True))
+    made: tuple[Any, ...] = sorted_labels(wanted, orders)
+    old: tuple[Any, ...] = labels
+    covers = [[all(a in (ALL, b) for a, b in zip(g, x, strict=True)) for x in old] for g in made]
+    return made, np.array(covers)
 
 
 def _others(label: Hashable) -> tuple[bool, ...]:
@@ -237,40 +225,37 @@ Codes = NDArray[np.integer[Any]]
 Encoded = tuple[tuple[Hashable, ...], Codes]
 """Labels, and for each row the position of its label among them."""
 
-_FEW_LABELS = 4
-
-_TEXT_OF_POLARS = ("String", "Categorical", "Enum")
-"""How the names of its types begin."""
+_FEW_LABELS, _MOST_COUNTED = 4, 4096
+"""So many texts are found by comparing all rows with each, and in so wide a range whole numbers are
+counted: both much faster than looking up or sorting."""
 
 
 def encode_column(column: Any) -> Encoded:
     """Return the sorted labels of one column and the codes, -1 where the label is missing."""
+    order = None
     if not isinstance(column, np.ndarray):
+        order = column_order(column)
         if hasattr(column, "factorize"):  # pandas
             codes, uniques = column.factorize()
             if column.dtype == object:
                 refuse_mixed_types(column, uniques)
-            found = [_plain(label) for label in uniques.tolist()]
-            return in_order(found, codes, column_order(column))
-        if is_quick(column):  # text of Polars
-            texts = column.cast(str)
-            found = texts.drop_nulls().unique().to_list()
-            places = texts.replace_strict(found, list(range(len(found))), default=None)
-            return in_order(found, places.fill_null(-1).to_numpy())
-        column = column.to_numpy()
-    array: NDArray[Any] = column
+            return in_order([_plain(label) for label in uniques.tolist()], codes, order)
+        if hasattr(column, "to_pylist") and column.null_count:
+            # Of integers of which some are missing, pyarrow makes floats.
+            column = np.array([*column.to_pylist(), None], dtype=object)[:-1]
+    array: NDArray[Any] = np.asarray(column)
     if array.dtype.kind in "biu":
         return _encode_integers(array)
     peeled = _encode_few_strings(array)
     if peeled is not None:
-        return in_order(*peeled)
+        return in_order(*peeled, order)
     values = array.tolist()
     different = set(values)
     refuse_mixed_types(values, different)
     distinct = [v for v in different if not _is_missing(v)]
     lookup = dict.fromkeys(different, -1) | {v: i for i, v in enumerate(distinct)}
     codes = np.fromiter(map(lookup.__getitem__, values), dtype=np.int32, count=len(values))
-    return in_order(distinct, codes)
+    return in_order(distinct, codes, order)
 
 
 def refuse_mixed_types(values: Iterable[Any], labels: Iterable[Any]) -> None:
@@ -314,33 +299,17 @@ def _encode_few_strings(array: NDArray[Any]) -> tuple[list[Any], Codes] | None:
 
 
 def _encode_integers(array: NDArray[Any]) -> Encoded:
+    """Labels and codes of whole numbers, or of True and False."""
+    kind = bool if array.dtype.kind == "b" else int
+    least, most = (int(array.min()), int(array.max())) if len(array) else (0, _MOST_COUNTED)
+    if most - least >= _MOST_COUNTED or array.dtype == np.uint64:
+        unique, codes = np.unique(array, return_inverse=True)
+        return tuple(unique.tolist()), codes
     # Counting is much faster than sorting when the values lie close together, as codes do.
-    if array.dtype.kind == "b":
-        array = array.view(np.int8)
-        kind: type = bool
-    else:
-        kind = int
-    if len(array) == 0:
-        return (), np.zeros(0, dtype=np.int32)
-    low, high = int(array.min()), int(array.max())
-    if high - low < 4096:
-        offset = array
-        if low != 0:  # the difference may not fit the signed type, but does fit the unsigned one
-            offset = (array - array.dtype.type(low)).view(f"u{array.dtype.itemsize}")
-        if offset.dtype == np.uint64:  # which old versions of bincount refuse
-            offset = offset.astype(np.int64)
-        # The least and the largest are there: of two values, as of two groups, both.
-        counts = np.bincount(offset) if high - low > 1 else np.ones(high - low + 1)
-        present = np.flatnonzero(counts)
-        if len(present) == high - low + 1:
-            codes: Codes = offset
-        else:
-            table = np.zeros(high - low + 1, dtype=np.int16)
-            table[present] = np.arange(len(present))
-            codes = table[offset]
-        return tuple(kind(v + low) for v in present.tolist()), codes
-    unique, codes = np.unique(array, return_inverse=True)
-    return tuple(unique.tolist()), codes
+    offset = array.astype(np.int64) - least
+    there = np.bincount(offset) > 0
+    labels = tuple(kind(value + least) for value in np.flatnonzero(there).tolist())
+    return labels, (np.cumsum(there) - 1).astype(np.int16)[offset]
 
 
 def in_order(values: list[Any], codes: Codes, order: Labels | None = None) -> Encoded:
@@ -354,27 +323,20 @@ def in_order(values: list[Any], codes: Codes, order: Labels | None = None) -> En
     return labels, np.array([*(rank[v] for v in values), -1], dtype=np.int32)[codes]
 
 
-def is_quick(column: Any) -> bool:
-    """Whether a column itself finds its labels faster than we do: of pandas, or text of Polars."""
-    if hasattr(column, "factorize"):
-        return True
-    return hasattr(column, "replace_strict") and str(column.dtype).startswith(_TEXT_OF_POLARS)
-
-
 def column_order(column: Any) -> Labels | None:
     """The categories of a column of pandas, Polars or pyarrow in their order, if they have one."""
-    kind: Any = column.dtype if hasattr(column, "dtype") else getattr(column, "type", None)
+    kind: Any = getattr(column, "dtype", getattr(column, "type", None))
     if hasattr(kind, "index_type") and kind.ordered:  # of pyarrow
         whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
         whole = whole.chunk(0) if hasattr(whole, "num_chunks") and whole.num_chunks else whole
-        return _ordered(whole.dictionary.to_pylist()) if hasattr(whole, "dictionary") else None
-    if getattr(kind, "ordered", False) or type(kind).__name__ == "Enum":  # of pandas, of Polars
-        return _ordered(map(_plain, kind.categories.to_list()))
-    return None
-
-
-def _ordered(categories: Iterable[Any]) -> Labels:
-    return tuple(dict.fromkeys(map(canonical, categories)))
+        if not hasattr(whole, "dictionary"):
+            return None
+        categories = whole.dictionary.to_pylist()
+    elif getattr(kind, "ordered", False) or type(kind).__name__ == "Enum":  # of pandas, of Polars
+        categories = kind.categories.to_list()
+    else:
+        return None
+    return tuple(dict.fromkeys(canonical(_plain(category)) for category in categories))
 
 
 def _plain(label: Any) -> Any:
@@ -437,19 +399,6 @@ class Groups:
         return self.kept.astype(np.float64) if weights is None else weights * self.kept
 
 
-@dataclass(frozen=True, eq=False)
-class _Column:
-    """One sensitive column: its values, and what is known of it beside them.
-
-    The values are an array, or what `is_quick`.
-    """
-
-    values: Any
-    name: Any = None
-    order: Labels | None = None
-    is_category: bool = False
-
-
 def encode_groups(
     sensitive_features: Any,
     n_rows: int,
@@ -468,37 +417,35 @@ def encode_groups(
     columns = _columns(sensitive_features)
     if not columns:
         raise ValueError("sensitive_features has no columns.")
-    lengths = {len(column.values) for column in columns}
+    lengths = {len(values) for values, _ in columns}
     if lengths != {n_rows}:
         raise ValueError(
             "Found input variables with inconsistent numbers of samples: "
             f"{[n_rows, *sorted(lengths)]}; sensitive_features needs one label for each row of X."
         )
     try:
-        encoded = [
-            in_order(list(labels), codes, column.order) if column.order else (labels, codes)
-            for column in columns
-            for labels, codes in [encode_column(column.values)]
-        ]
+        encoded = [encode_column(values) for values, _ in columns]
     except TypeError as error:
         if "unhashable" not in str(error):
             raise
         raise TypeError(
             f"sensitive_features must hold plain labels such as text or numbers: {error}."
         ) from error
-    names = [
-        column.name if isinstance(column.name, str) and column.name else None for column in columns
-    ]
-    for (labels, _), column, name in zip(encoded, columns, names, strict=True):
-        if not column.is_category:
-            refuse_measurements(labels, name)
-    known = [name for name in names if name]
+    names = [name for _, name in columns if isinstance(name, str) and name]
+    orders: list[Labels | None] = []
+    for (labels, _), (values, name) in zip(encoded, columns, strict=True):
+        kind = getattr(values, "dtype", getattr(values, "type", None))
+        if hasattr(kind, "categories") or hasattr(kind, "index_type"):
+            orders.append(column_order(values))
+        else:
+            orders.append(None)
+            refuse_measurements(labels, name if name in names else None)
     groups = combine_encoded(
         encoded,
         n_rows,
         missing_labels,
-        known if len(known) == len(set(known)) == len(names) else None,
-        [column.order for column in columns],
+        names if len(set(names)) == len(columns) else None,
+        orders,
     )
     if n_rows and not groups.labels and not may_be_empty:
         raise ValueError(f"sensitive_features is missing in all of the {n_rows:,} rows.")
@@ -515,30 +462,38 @@ def combine_encoded(
     orders: Sequence[Labels | None] = (),
 ) -> Groups:
     """Groups from one or several columns as `encode_column` gives them."""
-    for column, _ in encoded:
-        refuse_ambiguous(column)
+    for labels, _ in encoded:
+        refuse_ambiguous(labels)
+        if len(encoded) > 1 and ALL in labels:
+            raise ValueError(
+                f"sensitive_features has the label {ALL!r}, which stands for the groups of the "
+                "other columns: give it another name."
+            )
     kept = None
     if any(codes.min(initial=0) < 0 for _, codes in encoded):
-        kept = _check_missing(encoded, n_rows, missing_labels)
-        if kept is None:
+        missing: NDArray[np.bool_] = np.any([codes < 0 for _, codes in encoded], axis=0)
+        if missing_labels == "error":
+            raise ValueError(
+                f"sensitive_features has {np.count_nonzero(missing):,} missing values in "
+                f"{n_rows:,} rows: leave those rows out with missing_labels='drop', or make them "
+                "a group of their own with missing_labels='group'."
+            )
+        if missing_labels == "group":
             encoded = [_name_missing(*column) for column in encoded]
-    # Of rows that are left out the labels do not count, even if other columns have some.
-    dense = encoded if kept is None else [(labels, codes[kept]) for labels, codes in encoded]
-    if kept is not None and not kept.any():
-        return Groups((), np.zeros(n_rows, dtype=np.int8), kept=kept)
-    if len(encoded) == 1:
-        labels, codes = dense[0]
-    else:
-        for column, _ in encoded:
-            refuse_all_label(column)
-        labels, codes = _cross(dense)
+        else:
+            # Of rows that are left out the labels do not count, even if other columns have some.
+            kept = ~missing
+            encoded = [(labels, codes[kept]) for labels, codes in encoded]
+            if not kept.any():
+                return Groups((), np.zeros(n_rows, dtype=np.int8), kept=kept)
+    labels, codes = encoded[0] if len(encoded) == 1 else _cross(encoded)
     check_number_of_groups(len(labels))
     if kept is not None:
         every = np.zeros(n_rows, dtype=codes.dtype)
         every[kept] = codes
         codes = every
-    groups = Groups(labels, codes, tuple(names) if names else None, kept=kept)
-    return replace(groups, orders=tuple(orders)) if any(orders) else groups
+    known = tuple(orders) if any(orders) else None
+    return Groups(labels, codes, tuple(names) if names else None, known, kept)
 
 
 def warn_of_dropped(n_dropped: int, n_rows: int) -> None:
@@ -562,61 +517,44 @@ def warn_of_alike(columns: Iterable[Iterable[Hashable]]) -> None:
         )
 
 
-def _columns(given: Any) -> list[_Column]:
-    """Split into columns."""
+def _columns(given: Any) -> list[tuple[Any, Any]]:
+    """Split into columns, each with its name: arrays, or columns of pandas, Polars or pyarrow."""
     if scipy.sparse.issparse(given):
         raise ValueError("sensitive_features must be dense: pass its toarray().")
     if isinstance(given, dict):
         parts = [(name, _columns(part)) for name, part in given.items()]
         return [
-            replace(column, name=name) if len(columns) == 1 else column
+            (values, name if len(columns) == 1 else own)
             for name, columns in parts
-            for column in columns
+            for values, own in columns
         ]
     if hasattr(given, "collect"):
         raise ValueError("sensitive_features is a lazy frame: call its collect() first.")
     if hasattr(given, "column_names"):  # a table of pyarrow
-        return [_column(given.column(name), name) for name in given.column_names]
+        return [(given.column(name), name) for name in given.column_names]
     if hasattr(given, "columns"):
         if hasattr(given, "iloc"):  # names may repeat in pandas
-            return [_column(given.iloc[:, j], name) for j, name in enumerate(given.columns)]
-        return [_column(given[name], name) for name in given.columns]
-    if hasattr(given, "factorize") or (hasattr(given, "dtype") and hasattr(given, "to_numpy")):
-        return [_column(given, getattr(given, "name", None))]  # a column of pandas or Polars
-    if hasattr(given, "dictionary_encode"):  # of pyarrow
-        return [_column(given, None)]
+            return [(given.iloc[:, j], name) for j, name in enumerate(given.columns)]
+        return [(given[name], name) for name in given.columns]
+    if hasattr(given, "to_numpy"):  # a column of pandas, Polars or pyarrow
+        return [(given, getattr(given, "name", None))]
     values = given
     if isinstance(values, np.matrix):
         values = np.asarray(values)
     if not isinstance(values, np.ndarray):
-        values = values.to_numpy() if hasattr(values, "to_numpy") else _as_array(values)
+        values = _as_array(values)
     if isinstance(values, np.ma.MaskedArray):
         mask = np.ma.getmaskarray(values)
         values = np.array(values.data, dtype=object)
         values[mask] = None
     if values.ndim == 1:
-        return [_Column(values)]
+        return [(values, None)]
     if values.ndim == 2 and values.shape[1] > 0:
-        return [_Column(column) for column in values.T]
+        return [(column, None) for column in values.T]
     raise ValueError(
         "sensitive_features must have one or two dimensions (rows, or rows and columns), "
         f"got shape {values.shape}."
     )
-
-
-def _column(column: Any, name: Any) -> _Column:
-    """A column of a data frame or a table."""
-    kind = column.dtype if hasattr(column, "dtype") else column.type
-    is_category = hasattr(kind, "categories") or hasattr(kind, "index_type")
-    values = column if is_quick(column) else _values(column)
-    return _Column(values, name, column_order(column), is_category)
-
-
-def _values(column: Any) -> NDArray[Any]:
-    if hasattr(column, "null_count") and hasattr(column, "to_pylist") and column.null_count:
-        # Of integers of which some are missing, pyarrow makes floats.
-        return np.array([*column.to_pylist(), None], dtype=object)[:-1]
-    return np.asarray(column)
 
 
 def _as_array(values: Any) -> NDArray[Any]:
@@ -661,23 +599,6 @@ def _cross(encoded: list[Encoded]) -> Encoded:
     return tuple(zip(*reversed(parts), strict=True)), codes
 
 
-def _check_missing(
-    encoded: list[Encoded], n_rows: int, missing_labels: str
-) -> NDArray[np.bool_] | None:
-    """Which rows are kept, where some are left out; raises ValueError if they must not be."""
-    if missing_labels == "group":
-        return None
-    missing: NDArray[np.bool_] = np.any([codes < 0 for _, codes in encoded], axis=0)
-    n_missing = np.count_nonzero(missing)
-    if missing_labels == "error":
-        raise ValueError(
-            f"sensitive_features has {n_missing:,} missing values in {n_rows:,} rows: leave those "
-            "rows out with missing_labels='drop', or make them a group of their own with "
-            "missing_labels='group'."
-        )
-    return ~missing
-
-
 # Columns of a table by their names: those that make the groups, and those that are reduced.
 
 _MOST_NAMES = 5
@@ -716,10 +637,9 @@ def named_columns(X: Any, sensitive_features: Any) -> tuple[str, ...]:
     repeated = len(set(names)) < len(names)
     if not absent and not repeated:
         return tuple(names)
-    if not isinstance(given, str) and (repeated or len(names) == X.shape[0]):
+    as_many = len(names) == X.shape[0] or len(names) > len(columns)
+    if not isinstance(given, str) and (repeated or as_many):
         return ()  # labels, one for each row
-    if len(names) > len(columns):
-        return ()
     texts = [name for name in columns if isinstance(name, str)]
     near = [n for name in absent for n in get_close_matches(name, texts, _MOST_NAMES)]
     known = listed(near or texts, _MOST_NAMES)

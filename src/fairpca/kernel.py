@@ -25,28 +25,19 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.preprocessing import KernelCenterer
 from sklearn.utils import gen_batches
-from sklearn.utils.validation import assert_all_finite, check_array, check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.types import Array
 from fairpca.base import Reduction, solution_axes
 from fairpca.certificate import Certificate, warn_of_certificate
 from fairpca.criteria import Criterion
-from fairpca.data import GroupedData, warn_of_no_groups
-from fairpca.fair_pca import checked_solver
+from fairpca.data import GroupedData, prepare_rows, warn_of_no_groups
+from fairpca.fair_pca import checked_choices
 from fairpca.generalization.cautions import warn_of_few_rows, warn_of_one_group
 from fairpca.group_table import GroupTable
-from fairpca.groups import (
-    Codes,
-    Groups,
-    chosen_columns,
-    encode_groups,
-    named_columns,
-    warn_of_dropped,
-    without_columns,
-)
+from fairpca.groups import Codes, Groups, warn_of_dropped
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.problem import Problem
 from fairpca.solution import Solution
@@ -56,8 +47,6 @@ from fairpca.validation import (
     check_choice,
     check_flag,
     check_number,
-    check_rows,
-    check_same_index,
     check_whole_number,
     explain_not_finite,
 )
@@ -123,8 +112,8 @@ class KernelReduction(Reduction):
         """
         rows = self._check_new(X)
         projected = np.empty((rows.shape[0], self.n_components_), dtype=rows.dtype)
-        for part, kernel in self._kernels(rows):
-            projected[part] = self._project(self._centred(kernel))
+        for part, kernel, _ in self._centred_kernels(rows):
+            projected[part] = self._project(kernel)
         return projected
 
     def _project(self, kernel: Array) -> Array:
@@ -145,59 +134,52 @@ class KernelReduction(Reduction):
 
     def _read(self, X: Any, sensitive_features: Any) -> tuple[Any, Groups]:
         """Checked rows and their groups, without the rows that are left out."""
-        check_same_index(X, sensitive_features=sensitive_features)
-        names = named_columns(X, sensitive_features)
-        if names:
-            sensitive_features = chosen_columns(X, names)
-        features = X if self.keep_sensitive else without_columns(X, names)
-        rows = self._check_rows(features, reset=True, ensure_min_samples=2)
-        groups = encode_groups(sensitive_features, rows.shape[0], self.missing_labels)
-        self.sensitive_names_ = groups.names or ()
-        if groups.kept is None:
-            return rows, groups
-        if self.kernel == "precomputed":
+        rows, groups, n_dropped = prepare_rows(X, sensitive_features, self)
+        if n_dropped and self.kernel == "precomputed":
             raise ValueError(
                 "Rows of a precomputed kernel cannot be left out here: leave out those whose "
                 "sensitive features are missing, and their columns, before."
             )
-        warn_of_dropped(groups.n_dropped, rows.shape[0])
-        return rows[groups.kept], replace(groups, codes=groups.codes[groups.kept], kept=None)
-
-    def _check_new(self, X: Any) -> Any:
-        """Rows that were not fitted to, checked."""
-        check_is_fitted(self)
-        return self._check_rows(self._without_sensitive(X), reset=False)
-
-    def _check_rows(self, X: Any, *, reset: bool, ensure_min_samples: int = 1) -> Any:
-        rows = check_rows(X, self, reset=reset, ensure_min_samples=ensure_min_samples)
-        assert_all_finite(rows, estimator_name=type(self).__name__, input_name="X")
-        return rows
+        warn_of_dropped(n_dropped, rows.shape[0] + n_dropped)
+        return rows, groups
 
     def _span(self, landmarks: Any) -> tuple[Array, Array]:
         """Eigenvalues l and eigenvectors V of the landmarks' centred kernel; they are kept."""
-        self.gamma_ = 1.0 / landmarks.shape[1] if self.gamma is None else float(self.gamma)
+        n, d = landmarks.shape
+        self.gamma_ = 1.0 / d if self.gamma is None else float(self.gamma)
         # A copy: what the caller does to X later must not change the kernel.
         self.X_fit_ = None if self.kernel == "precomputed" else landmarks.astype(np.float64)
-        kernel = self._kernel_of_landmarks(landmarks)
-        self._centerer = KernelCenterer().set_output(transform="default").fit(kernel)
-        # Beside the kernel before it is centred, small eigenvalues are rounding of that step.
-        rounding = len(kernel) * np.finfo(float).eps * float(np.abs(kernel).max())
-        return _numerical_range(self._centred(kernel), rounding)
-
-    def _kernel_of_landmarks(self, landmarks: Any) -> Array:
-        n, d = landmarks.shape
         if self.kernel == "precomputed" and n != d:
             raise ValueError(f"A precomputed kernel must be a square matrix, got {(n, d)}.")
         kernel = self._finite_kernel(landmarks)
-        if not np.allclose(kernel, kernel.T, rtol=0.0, atol=_INDEFINITE * np.abs(kernel).max()):
+        largest = float(np.abs(kernel).max())
+        if not np.allclose(kernel, kernel.T, rtol=0.0, atol=_INDEFINITE * largest):
             raise ValueError("The kernel matrix of the training rows is not symmetric.")
-        return kernel
+        self._landmark_means = kernel.mean(axis=0)
+        values, vectors = NUMPY.eigh(self._centred(kernel)[0])
+        # Beside the kernel before it is centred, small eigenvalues are rounding of that step.
+        rounding = n * np.finfo(float).eps * largest
+        if values[-1] < -max(_INDEFINITE * values[0], rounding):
+            raise ValueError(
+                "The centred kernel matrix is not positive semidefinite: its smallest eigenvalue "
+                f"is {values[-1]:.3g}, its largest {values[0]:.3g}. If the kernel is one that "
+                "should be, columns far from zero cost its digits: centre them first."
+            )
+        kept = values > max(_RANGE * values[0], rounding)
+        return values[kept], vectors[:, kept]
 
-    def _kernels(self, rows: Any) -> Iterator[tuple[slice, Array]]:
-        """The kernel between rows and landmarks, block by block."""
-        n_landmarks = len(self._centerer.K_fit_rows_)
-        for part in gen_batches(rows.shape[0], max(1, _BLOCK_VALUES // n_landmarks)):
-            yield part, self._finite_kernel(rows[part])
+    def _centred_kernels(self, rows: Any) -> Iterator[tuple[slice, Array, Array]]:
+        """What `_centred` returns of rows, block by block, and which rows are in a block."""
+        step = max(1, _BLOCK_VALUES // len(self._landmark_means))
+        for part in gen_batches(rows.shape[0], step):
+            yield part, *self._centred(self._finite_kernel(rows[part]))
+
+    def _centred(self, kernel: Array) -> tuple[Array, Array]:
+        """Inner products with the landmarks after their mean feature is taken off, and with it."""
+        mean = kernel.mean(axis=1)
+        centred = kernel - self._landmark_means
+        centred -= (mean - self._landmark_means.mean())[:, None]
+        return centred, mean
 
     def _finite_kernel(self, rows: Any) -> Array:
         """The kernel between rows and landmarks; refused where numbers are too large for it."""
@@ -212,17 +194,16 @@ class KernelReduction(Reduction):
             explain_not_finite(rows, self)
         return kernel
 
-    def _centred(self, kernel: Array) -> Array:
-        """The inner products after the landmarks' mean feature is taken off."""
-        return np.asarray(self._centerer.transform(kernel))
+    def _squares(self, rows: Any, mean: Array) -> Array:
+        """Squared distances of rows' features from the landmarks' mean feature.
 
-    def _squares(self, rows: Any, kernel: Array) -> Array:
-        """Squared distances of rows' features from the landmarks' mean feature."""
+        `mean` has the rows' inner products with that.
+        """
         own = np.empty(rows.shape[0])
         for part in gen_batches(rows.shape[0], _DIAGONAL_ROWS):
             block = rows[part].astype(np.float64, copy=False)
             own[part] = np.diagonal(self._kernel_matrix(block, block))
-        return np.asarray(own - 2.0 * kernel.mean(axis=1) + self._centerer.K_fit_all_)
+        return np.asarray(own - 2.0 * mean + self._landmark_means.mean())
 
     def _kernel_matrix(self, rows: Any, others: Any) -> Array:
         """The kernel between rows and others, in double precision."""
@@ -287,93 +268,11 @@ def draw_landmarks(codes: Codes, n: int, least: int, seed: int) -> NDArray[np.in
     return np.sort(np.concatenate(drawn))
 
 
-def _numerical_range(kernel: Array, rounding: float) -> tuple[Array, Array]:
-    """Eigenvalues of a positive semidefinite matrix that are not zero, and their eigenvectors."""
-    values, vectors = NUMPY.eigh(kernel)
-    if values[-1] < -max(_INDEFINITE * values[0], rounding):
-        raise ValueError(
-            "The centred kernel matrix is not positive semidefinite: its smallest eigenvalue is "
-            f"{values[-1]:.3g}, its largest {values[0]:.3g}. If the kernel is one that should be, "
-            "columns far from zero cost its digits: centre them first."
-        )
-    kept = values > max(_RANGE * values[0], rounding)
-    return values[kept], vectors[:, kept]
-
-
-# Pre-images: from a point of a kernel's feature space back to a row.
-
-
-class PreimageReduction(KernelReduction):
-    """A reduction with a kernel that can learn the way back from its landmarks."""
-
-    fit_inverse_transform: bool
-    alpha: float
-
-    def inverse_transform(self, X: ArrayLike) -> Array:
-        """Rows whose reduction is near to these: pre-images, of which there need not be any.
-
-        They are learned as scikit-learn's `KernelPCA` learns them, by kernel ridge regression from
-        the reduced landmarks to the landmarks. As there, the regression has no intercept, so centre
-        the columns first. How far they are from the rows is not what the certificate is about: see
-        `reconstruction_errors`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_components_)
-            Reduced rows.
-
-        Returns
-        -------
-        array of shape (n_samples, n_features_in_)
-        """
-        check_is_fitted(self)
-        if self._preimages is None:
-            raise NotFittedError(
-                "inverse_transform has not been learned: set fit_inverse_transform=True and fit."
-            )
-        reduced = check_array(X, dtype=[np.float64, np.float32])
-        self._check_reduced(reduced)
-        learned_from, coefficients = self._preimages
-        restored: Array = self._kernel_matrix(reduced, learned_from) @ coefficients
-        return restored.astype(reduced.dtype, copy=False)
-
-    def _check_preimages(self) -> None:
-        """Raise ValueError for parameters with which there are none to be learned."""
-        check_flag("fit_inverse_transform", self.fit_inverse_transform)
-        check_number("alpha", self.alpha, least=0.0)
-        if self.fit_inverse_transform and self.kernel == "precomputed":
-            raise ValueError(
-                "fit_inverse_transform needs rows, not a precomputed kernel: leave it out."
-            )
-
-    def _check_dense(self, rows: Any) -> None:
-        if self.fit_inverse_transform and hasattr(rows, "toarray"):
-            raise ValueError("fit_inverse_transform needs dense rows: leave it out, or densify X.")
-
-    def _learn_preimages(self) -> None:
-        """Learn them, if that is asked for; the components are known."""
-        self._preimages: tuple[Array, Array] | None = None
-        if not self.fit_inverse_transform:
-            return
-        blocks = self._kernels(self.X_fit_)
-        reduced = np.concatenate([self._project(self._centred(kernel)) for _, kernel in blocks])
-        kernel = self._kernel_matrix(reduced, reduced)
-        kernel[np.diag_indices_from(kernel)] += self.alpha
-        try:
-            coefficients = scipy.linalg.solve(kernel, self.X_fit_, assume_a="pos", overwrite_a=True)
-        except np.linalg.LinAlgError as error:
-            raise ValueError(
-                f"inverse_transform cannot be learned with alpha={self.alpha!r}, because the "
-                "kernel matrix of the reduced rows is not positive definite: set a larger alpha."
-            ) from error
-        self._preimages = reduced, coefficients
-
-
 _NO_SHARE = 1e-9
 """Share of a group's variance outside the landmarks' span that is not worth a word."""
 
 
-class KernelFairPCA(PreimageReduction):
+class KernelFairPCA(KernelReduction):
     """Kernel principal component analysis that is fair to the worst-off group.
 
     This is `FairPCA` in the feature space of a kernel: of all subspaces of `n_components`
@@ -550,7 +449,8 @@ class KernelFairPCA(PreimageReduction):
         """
         solver = self._check_parameters()
         rows, groups = self._read(X, sensitive_features)
-        self._check_dense(rows)
+        if self.fit_inverse_transform and hasattr(rows, "toarray"):
+            raise ValueError("fit_inverse_transform needs dense rows: leave it out, or densify X.")
         chosen = self._chosen_landmarks(rows, groups)
         values, vectors = self._span(rows if chosen is None else rows[chosen])
         if self.n_components > len(values):
@@ -561,14 +461,13 @@ class KernelFairPCA(PreimageReduction):
         roots = np.sqrt(values)
         to_span = vectors / roots
         if chosen is None:
-            coordinates, outside = vectors * roots, np.zeros(len(vectors))
-            moments = GroupMoments.from_groups(coordinates, groups)
+            outside = np.zeros(len(vectors))
+            moments = GroupMoments.from_groups(vectors * roots, groups)
         else:
-            coordinates = None
             moments, outside = self._mapped(rows, groups, to_span)
         if not moments.is_finite:
             explain_not_finite(rows, self)
-        grouped_data = GroupedData(moments, coordinates, groups.codes).grouped(self.groups)
+        grouped_data = GroupedData(moments, codes=groups.codes).grouped(self.groups)
         if self.groups is not None:
             if sensitive_features is None:
                 warn_of_no_groups(y, "set groups=None if ordinary kernel PCA is wanted")
@@ -582,6 +481,34 @@ class KernelFairPCA(PreimageReduction):
         warn_of_certificate(solution.certificate)
         warn_of_few_rows(problem)
         return self
+
+    def inverse_transform(self, X: ArrayLike) -> Array:
+        """Rows whose reduction is near to these: pre-images, of which there need not be any.
+
+        They are learned as scikit-learn's `KernelPCA` learns them, by kernel ridge regression from
+        the reduced landmarks to the landmarks. As there, the regression has no intercept, so centre
+        the columns first. How far they are from the rows is not what the certificate is about: see
+        `reconstruction_errors`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components_)
+            Reduced rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_features_in_)
+        """
+        check_is_fitted(self)
+        if self._preimages is None:
+            raise NotFittedError(
+                "inverse_transform has not been learned: set fit_inverse_transform=True and fit."
+            )
+        reduced = check_array(X, dtype=[np.float64, np.float32])
+        self._check_reduced(reduced)
+        learned_from, coefficients = self._preimages
+        restored: Array = self._kernel_matrix(reduced, learned_from) @ coefficients
+        return restored.astype(reduced.dtype, copy=False)
 
     def reconstruction_errors(self, X: Any) -> Array:
         """Squared distances of rows from their reconstructions in the feature space.
@@ -605,11 +532,10 @@ class KernelFairPCA(PreimageReduction):
                 "precomputed kernel with the training rows: fit with the name of a kernel."
             )
         errors = np.empty(rows.shape[0])
-        for part, kernel in self._kernels(rows):
-            centred = self._centred(kernel)
-            from_center = self._squares(rows[part], kernel) + self._center_square
-            from_center -= 2.0 * centred @ self._center_coef
-            kept = (centred @ self.dual_coef_ - self._offset) ** 2 @ self._retention
+        for part, kernel, mean in self._centred_kernels(rows):
+            from_center = self._squares(rows[part], mean) + self._center_square
+            from_center -= 2.0 * kernel @ self._center_coef
+            kept = (kernel @ self.dual_coef_ - self._offset) ** 2 @ self._retention
             errors[part] = np.maximum(from_center - kept, 0.0)
         return errors
 
@@ -625,8 +551,13 @@ class KernelFairPCA(PreimageReduction):
         check_whole_number("n_landmarks", self.n_landmarks, least=least, optional=True)
         if self.n_landmarks is not None and self.kernel == "precomputed":
             raise ValueError("n_landmarks needs rows, not a precomputed kernel: leave it out.")
-        self._check_preimages()
-        return checked_solver(self)
+        check_flag("fit_inverse_transform", self.fit_inverse_transform)
+        check_number("alpha", self.alpha, least=0.0)
+        if self.fit_inverse_transform and self.kernel == "precomputed":
+            raise ValueError(
+                "fit_inverse_transform needs rows, not a precomputed kernel: leave it out."
+            )
+        return checked_choices(self)[0]
 
     def _chosen_landmarks(self, rows: Any, groups: Groups) -> NDArray[np.intp] | None:
         """Positions of the landmarks; None for all rows."""
@@ -643,11 +574,11 @@ class KernelFairPCA(PreimageReduction):
     def _mapped(self, rows: Any, groups: Groups, to_span: Array) -> tuple[GroupMoments, Array]:
         """Moments of all rows' coordinates, and each row's square outside the landmarks' span."""
         total, outside = MomentSum(), np.empty(rows.shape[0])
-        for part, kernel in self._kernels(rows):
+        for part, kernel, mean in self._centred_kernels(rows):
             with np.errstate(over="ignore", invalid="ignore"):  # the moments will tell
-                coordinates = self._centred(kernel) @ to_span
+                coordinates = kernel @ to_span
                 inside = np.einsum("ij,ij->i", coordinates, coordinates)
-                outside[part] = np.maximum(self._squares(rows[part], kernel) - inside, 0.0)
+                outside[part] = np.maximum(self._squares(rows[part], mean) - inside, 0.0)
             here = replace(groups, codes=groups.codes[part])
             total.add(GroupMoments.from_groups(coordinates, here))
         return total.moments(), outside
@@ -681,3 +612,21 @@ class KernelFairPCA(PreimageReduction):
                 "feature space, and no larger share of any other group's."
             )
             self.group_table_ = replace(self.group_table_, notes=(note,))
+
+    def _learn_preimages(self) -> None:
+        """Learn them, if that is asked for; the components are known."""
+        self._preimages: tuple[Array, Array] | None = None
+        if not self.fit_inverse_transform:
+            return
+        blocks = self._centred_kernels(self.X_fit_)
+        reduced = np.concatenate([self._project(kernel) for _, kernel, _ in blocks])
+        kernel = self._kernel_matrix(reduced, reduced)
+        kernel[np.diag_indices_from(kernel)] += self.alpha
+        try:
+            coefficients = scipy.linalg.solve(kernel, self.X_fit_, assume_a="pos", overwrite_a=True)
+        except np.linalg.LinAlgError as error:
+            raise ValueError(
+                f"inverse_transform cannot be learned with alpha={self.alpha!r}, because the "
+                "kernel matrix of the reduced rows is not positive definite: set a larger alpha."
+            ) from error
+        self._preimages = reduced, coefficients

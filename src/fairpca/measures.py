@@ -7,7 +7,7 @@ import numpy as np
 
 from fairpca._linalg.types import Array
 
-_NO_VARIANCE = 1e-30
+NO_VARIANCE = 1e-30
 """Variance of a group, relative to the largest one, that counts as none: it has no shares."""
 
 EPS = float(np.finfo(float).eps)
@@ -98,8 +98,6 @@ class AffineMeasure:
         How much larger the constants can be.
     floor : array of shape (k,)
         No subspace has a smaller measure of each group.
-    least : float
-        In every subspace some measure is at least this large.
     """
 
     constants: Array
@@ -113,7 +111,6 @@ class AffineMeasure:
     scale: float
     errors: Array
     floor: Array
-    least: float
     offsets: Array
 
     @classmethod
@@ -133,11 +130,12 @@ class AffineMeasure:
         than the difference of traces and gains, and those with ordinary PCA.
         """
         k, (own_gains, own_errors) = len(traces), own
-        some = traces > _NO_VARIANCE * float(traces.max(initial=0.0))
-        units = np.where(some, traces, 1.0) if measure.relative else np.ones(k)
-        # A group without variance keeps nothing whatever is done: it must not be the worst off.
-        nothing = np.where(some, 0.0, -float((traces / units).max(initial=0.0)))
-        constants = {"own": own_gains, "all": traces, "none": nothing}[measure.baseline]
+        largest = float(traces.max(initial=0.0)) or 1.0
+        some = traces > NO_VARIANCE * largest
+        units = np.where(some, traces, largest) if measure.relative else np.ones(k)
+        # A group without variance keeps nothing, but all of what it has: its share is 1.
+        shift = np.where(some, 0.0, -units) if measure.relative else np.zeros(k)
+        constants = {"own": own_gains, "all": traces, "none": shift}[measure.baseline]
         if given is not None:
             constants, units = given
         plain = measure.is_disparity and given is None
@@ -145,8 +143,9 @@ class AffineMeasure:
         scale = float(weights @ (traces / units))
         if lost is not None:
             offsets = lost[0] if plain else offsets
-            # Where nobody loses anything, what rounding makes of the variance is left.
-            scale = max(float((lost[1] / units).max()), EPS * scale)
+            if not measure.is_kept:  # what is kept is large, however little is lost
+                # Where nobody loses anything, what rounding makes of the variance is left.
+                scale = max(float((lost[1] / units).max()), EPS * scale)
         floor = (constants - own_gains - own_errors - _ROUNDING * traces) / units
         loss_unit = float((weights * units).sum() / weights.sum())
         floor = np.zeros(k) if plain else floor
@@ -162,7 +161,6 @@ class AffineMeasure:
             scale=scale,
             errors=own_errors / units if plain else np.zeros(k),
             floor=floor,
-            least=float(floor.max()),
             offsets=offsets / units,
         )
 

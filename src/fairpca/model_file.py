@@ -30,16 +30,15 @@ from fairpca.files.archive import COUNTS, FileFormat
 from fairpca.files.checks import (
     check_finite,
     check_positive,
-    checked_number,
     checked_texts,
     quoted,
     require,
     taking_for_damage,
 )
 from fairpca.files.schema import (
-    Each,
     Optional,
     Values,
+    finite,
     flag,
     label_as_data,
     label_from_data,
@@ -93,7 +92,7 @@ def _statuses(value: Any, what: str, sizes: schema.Sizes) -> tuple[str, ...]:
 
 
 def _fill(value: Any, what: str, sizes: schema.Sizes) -> float | str:
-    return value if isinstance(value, str) else checked_number(value, what, finite=True)
+    return value if isinstance(value, str) else finite(value, what, sizes)
 
 
 _KNOWN: list[type[Criterion]] = [*CRITERIA.values(), AtMost]
@@ -141,7 +140,7 @@ SCHEMA = {
     "explained_variance_ratio": Values("r", _check_not_negative),
     "singular_values": Values("r", _check_not_negative),
     "projection_factors": Optional(Values("r", _check_shares)),
-    "noise_variance": number(finite=True),
+    "noise_variance": finite,
     "feature_names": Optional(texts("d", different=False)),
     "parameters": _parameters,
     "left_out": lambda value, what, sizes: value,
@@ -160,17 +159,17 @@ SCHEMA = {
         "retention": Optional(Values("n", _check_shares)),
         **dict.fromkeys(("solver", "message"), text()),
         **dict.fromkeys(("n_iter", "n_eigen"), whole(0)),
-        "total_loss": number(finite=True),
+        "total_loss": finite,
     },
     "certificate": {
-        **{field.name: number() for field in fields(Certificate)},
+        **{field.name: number for field in fields(Certificate)},
         "status": text(*_STATUSES),
         "goal": text(*FINDINGS),
         "measure": text(*BY_NOUN),
         "stopped_by": text("", "gap", "time limit", "callback"),
         **dict.fromkeys(("covers_mixtures", "pca_is_least", "is_nested"), flag),
         **dict.fromkeys(("n_components", "n_dimensions"), whole(1)),
-        **dict.fromkeys(("extra_loss", "requested_tolerance"), Optional(number())),
+        **dict.fromkeys(("extra_loss", "requested_tolerance"), Optional(number)),
         **dict.fromkeys(("multipliers", "measures", "change_from_pca"), Values("k")),
         **dict.fromkeys(("violation_multipliers", "minmax_measures"), Optional(Values("k"))),
     },
@@ -186,7 +185,7 @@ SCHEMA = {
     ),
     "preparation": Optional(
         {
-            "columns": Each(
+            "columns": [
                 {
                     "name": text(),
                     "kind": text(*KINDS),
@@ -194,7 +193,7 @@ SCHEMA = {
                     "pool": text(),
                     "fill": Optional(_fill),
                 }
-            ),
+            ],
             "means": Values("d"),
             "scales": Values("d", check_positive),
             "ignored": texts(),

@@ -444,7 +444,8 @@ class PaperObjectives:
         gradients = (weights @ parts.reshape(len(parts), -1)).reshape(-1, *basis.shape)
         if self._has_alpha:
             pull = basis if tangent is None else tangent(basis, basis[None])[0]
-            gradients += 2.0 * np.multiply.outer(self._alphas(len(gradients)), pull)
+            alphas = np.broadcast_to(self.alpha, (len(gradients),))
+            gradients += 2.0 * np.multiply.outer(alphas, pull)
         return self._values(problem, kept, disparities, basis), gradients
 
     def units(self, problem: Problem) -> Array:
@@ -472,15 +473,12 @@ class PaperObjectives:
         values[0] = problem.weights @ (problem.traces - kept)
         values[1:] = PENALTIES[self.penalty][0](disparities)
         if self._has_alpha:
-            values += self._alphas(len(values)) * float(np.square(basis).sum())
+            values += np.asarray(self.alpha) * float(np.square(basis).sum())
         return values
 
     @property
     def _has_alpha(self) -> bool:
-        return not isinstance(self.alpha, float) or self.alpha != 0.0
-
-    def _alphas(self, m: int) -> Array:
-        return np.broadcast_to(np.asarray(self.alpha, dtype=np.float64), (m,))
+        return bool(np.any(self.alpha))
 
     def _differences(self, problem: Problem) -> Array:
         """Matrix that takes the groups' disparities to those that are penalised."""

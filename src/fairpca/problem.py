@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -9,7 +10,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fairpca._linalg import krylov
 from fairpca._linalg.backends import NUMPY
@@ -123,52 +124,47 @@ class Problem:
         if self.aggregation == "sum":
             # Of rows that are in several groups each loss is there as often.
             weights = np.full(n_groups, 1.0 / moments.n_partitions)
-        own = self.own_bases
+        own, is_large = self.own_bases, d > krylov.FEW_COLUMNS and krylov.is_large(d, r)
+        offsets = moments.offsets * (self.centering == "global")
+        sums = moments.scatter, offsets, moments.weight
+        matrices = group_matrices(*sums, self.aggregation, is_large=is_large)
+        traces = matrices.traces
         self.__dict__.update(
             moments=moments,
             criterion=criterion,
             own_bases=None if own is None else checked_bases(own, (n_groups, d, r)),
             n_groups=n_groups,
-            is_large=d > krylov.FEW_COLUMNS and krylov.is_large(d, r),
+            is_large=is_large,
             weights=weights,
+            group_matrices=matrices,
+            traces=traces,
+            scale=float(weights @ traces),
         )
+        if d <= krylov.FEW_COLUMNS:
+            self._solve_total()
+            self._solve_groups()
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Take the step that gives it, when the first of what that gives is asked for."""
-            if name not in type(self).__dataclass_fields__ or "moments" not in self.__dict__:
+            """With many columns, solve the eigenproblems that give it when it is first needed."""
+            if name not in type(self).__dataclass_fields__ or "weights" not in self.__dict__:
                 raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
-            if name in ("group_matrices", "traces", "scale"):
-                self._sum_up()
-            elif name.startswith("own_"):
+            if name.startswith("own_"):
                 self._solve_groups()
             else:
                 self._solve_total()
             return self.__dict__[name]
 
-    def _sum_up(self) -> None:
-        """Set the groups' matrices and what they would lose if nothing was kept."""
-        moments, offsets = self.moments, self.moments.offsets
-        if self.centering == "group":
-            offsets = np.zeros_like(offsets)
-        sums = moments.scatter, offsets, moments.weight
-        matrices = group_matrices(*sums, self.aggregation, is_large=self.is_large)
-        traces = matrices.traces
-        self.__dict__.update(
-            group_matrices=matrices, traces=traces, scale=float(self.weights @ traces)
-        )
-
     def _solve_total(self) -> None:
         """Set what all rows keep: ordinary PCA, unless losses are from the groups' own means."""
         moments, r, found = self.moments, self.n_components, self.__dict__
-        offsets = moments.offsets
         values, vectors = self.group_matrices.leading(self.weights, r)
         graded = None
         lost, all_of_it = float(values[r:].sum()), float(values.sum())
-        is_graded = r < moments.n_features <= _MOST_GRADED and lost < _GRADED * all_of_it
+        is_graded = r < len(vectors) <= _MOST_GRADED and lost < _GRADED * all_of_it
         if is_graded and self.own_bases is None and self.measured_by is None:
-            sums = np.asarray(moments.scatter), offsets, moments.weight
+            sums = np.asarray(moments.scatter), moments.offsets, moments.weight
             graded = GradedLosses.of_scatters(*sums, r, self.aggregation, self.centering)
             values, vectors = graded.eigenpairs(self.weights, vectors)
         basis = pca = vectors[:, :r]
@@ -190,8 +186,6 @@ class Problem:
             basis, values = self.least_loss_basis, self.total_eigenpairs[0]
             leading = matrices.own_pairs(r, basis)
             gains = np.array([sums.sum() for sums, _ in leading])
-            # A group that varies in fewer dimensions, as one of fewer rows does, keeps everything
-            # in many subspaces: its own is the one that has most of the total matrix.
             ranks = np.minimum(moments.count, r)
             if graded is None:
                 own = tuple(vectors for _, vectors in leading)
@@ -199,10 +193,7 @@ class Problem:
                 ranks = np.minimum(ranks, [int((sums > low).sum()) for (sums, _), low in some])
             else:
                 own = graded.own[1]
-            if (ranks < r).any():
-                total = basis * np.sqrt(np.maximum(values[:r], 0.0))
-                each = zip(own, ranks, strict=True)
-                own = tuple(b if n == r else completed(b[:, :n], total) for b, n in each)
+            own = filled(own, ranks, basis, values[:r])
             found.update(own_subspaces=own, own_errors=np.zeros(k))
         found["own_gains"] = gains
         found["own_losses"] = np.maximum(traces - gains, 0.0) if graded is None else graded.own[0]
@@ -228,8 +219,13 @@ class Problem:
 
     @cached_property
     def loss_scale(self) -> float:
-        """What tolerances of the total loss are relative to: tr(A), or what PCA loses if tiny."""
-        return self.scale if self.graded_losses is None else self.total_loss(self.least_loss_basis)
+        """What tolerances of the total loss are relative to: tr(A), or what PCA loses if tiny.
+
+        Groups that keep the same may lose far more than with PCA.
+        """
+        if self.graded_losses is None or self.criterion.measured.is_kept:
+            return self.scale
+        return self.total_loss(self.least_loss_basis)
 
     def group_losses(self, basis: Array, retention: Array | None = None) -> Array:
         """Reconstruction loss of each group, with the digits that it has; (k,)."""
@@ -239,24 +235,22 @@ class Problem:
 
     def with_criterion(self, criterion: str | Criterion) -> Problem:
         """The same problem with another criterion; what was computed is shared."""
-        wanted, own = as_criterion(criterion), self.criterion
+        wanted = as_criterion(criterion)
         wanted.validate_groups(self.moments.labels, self.moments.group_names)
-        other = copy(self)
-        object.__setattr__(other, "criterion", wanted)
-        other.__dict__.pop("goal", None)
-        if wanted.measure != own.measure:
-            for name in ("affine", "rounding"):
-                other.__dict__.pop(name, None)
-        return other
+        return self._changed("criterion", wanted)
 
     def measured_from(self, constants: Array, units: Array) -> Problem:
         """The same problem with other constants c_i and units s_i of the measure."""
         if self.graded_losses is not None:  # which are not computed for given ones
             return replace(self, measured_by=(constants, units))
+        return self._changed("measured_by", (constants, units))
+
+    def _changed(self, name: str, value: Any) -> Problem:
+        """The same with another criterion or measure, to which the matrices are nothing."""
         other = copy(self)
-        object.__setattr__(other, "measured_by", (constants, units))
-        for name in ("goal", "affine", "rounding"):
-            other.__dict__.pop(name, None)
+        other.__dict__[name] = value
+        for found in ("goal", "affine", "rounding", "loss_scale"):
+            other.__dict__.pop(found, None)
         return other
 
     def weighted_basis(self, weights: Array) -> Array:
@@ -387,6 +381,21 @@ class Problem:
                 f"got {multipliers!r}."
             )
         return values
+
+
+def filled(
+    own: Sequence[Array], ranks: NDArray[np.integer[Any]], basis: Array, values: Array
+) -> tuple[Array, ...]:
+    """Own subspaces of groups that may vary in fewer dimensions, filled up to all of them.
+
+    A group that does keeps everything in many subspaces: its own is the one that has most of the
+    total matrix, of which these are the leading eigenvectors and eigenvalues.
+    """
+    total = basis * np.sqrt(np.maximum(values, 0.0))
+    return tuple(
+        vectors if rank == len(values) else completed(vectors[:, :rank], total)
+        for vectors, rank in zip(own, ranks.tolist(), strict=True)
+    )
 
 
 def group_matrices(

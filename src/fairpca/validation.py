@@ -22,8 +22,6 @@ _ARROW_NUMBERS = ("int", "uint", "float", "double", "halffloat", "bool", "decima
 _ACCEPT: dict[str, Any] = {
     "accept_sparse": "csr",
     "dtype": [np.float64, np.float32],
-    # The moments show whether all values are finite, which saves a pass over the data.
-    "ensure_all_finite": False,
 }
 
 
@@ -77,11 +75,17 @@ def import_pandas() -> Any:
 
 
 def check_rows(
-    X: Any, estimator: Any = None, *, reset: bool = True, ensure_min_samples: int = 1
+    X: Any,
+    estimator: Any = None,
+    *,
+    reset: bool = True,
+    ensure_min_samples: int = 1,
+    finite: bool = False,
 ) -> Any:
     """Return X as a float array or CSR matrix; with an estimator, check or record its columns.
 
-    Whether the values are finite is left to the caller (see `explain_not_finite`).
+    Whether the values are finite is checked only if asked for: moments show it, which saves a pass
+    over the data (see `explain_not_finite`).
     """
     frame, names, rows = False, None, X
     if type(X) is not np.ndarray:
@@ -96,9 +100,9 @@ def check_rows(
             rows = X.to_numpy() if names else X
     if getattr(X, "shape", None) == (0, 0):
         raise ValueError("X is empty: it has no rows and no columns.")
-    accept = {"ensure_min_samples": ensure_min_samples, **_ACCEPT}
+    accept = {"ensure_min_samples": ensure_min_samples, "ensure_all_finite": finite, **_ACCEPT}
     plain = type(rows) is np.ndarray and rows.ndim == 2 and rows.dtype == np.float64
-    if reset and plain and len(rows) >= ensure_min_samples and rows.shape[1] > 0:
+    if reset and not finite and plain and len(rows) >= ensure_min_samples and rows.shape[1] > 0:
         # scikit-learn has nothing to find fault with, and takes a twentieth of a fit to see that.
         if estimator is not None:
             set_columns(estimator, rows.shape[1], names)
@@ -255,31 +259,23 @@ def numeric_columns(X: Any) -> list[Any]:
 
 def refuse_text_columns(X: Any) -> None:
     """Raise ValueError if columns hold no numbers."""
-    names = _non_numeric_columns(X)
+    names: list[Any] = []
+    if hasattr(X, "dtypes") and hasattr(X, "columns"):  # a data frame of pandas or Polars
+        for j, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
+            plain = str(dtype) != "object" or not any(_is_text(value) for value in X.iloc[:, j])
+            names += [name] * (not (plain and _is_numeric(dtype)))
+    elif hasattr(X, "schema") and hasattr(X, "column_names"):  # a table of pyarrow
+        names = [one.name for one in X.schema if not str(one.type).startswith(_ARROW_NUMBERS)]
+    elif isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "mM":
+        names = list(range(X.shape[1]))  # dates would be taken for numbers of nanoseconds
+    elif isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
+        # Only text is refused here; for other objects scikit-learn has its own words.
+        names = [j for j in range(X.shape[1]) if any(_is_text(value) for value in X[:, j])]
     if names:
         raise ValueError(
             f"X has non-numeric columns: {listed(names, 5)}. Encode them as numbers "
             "(for example with OneHotEncoder) or leave them out."
         )
-
-
-def _non_numeric_columns(X: Any) -> list[Any]:
-    if hasattr(X, "dtypes") and hasattr(X, "columns"):  # a data frame of pandas or Polars
-        types = enumerate(zip(X.columns, X.dtypes, strict=True))
-        return [
-            name
-            for j, (name, dtype) in types
-            if not _is_numeric(dtype)
-            or (str(dtype) == "object" and any(_is_text(value) for value in X.iloc[:, j]))
-        ]
-    if hasattr(X, "schema") and hasattr(X, "column_names"):  # a table of pyarrow
-        return [field.name for field in X.schema if not str(field.type).startswith(_ARROW_NUMBERS)]
-    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "mM":
-        return list(range(X.shape[1]))  # dates would be taken for numbers of nanoseconds
-    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
-        # Only text is refused here; for other objects scikit-learn has its own words.
-        return [j for j in range(X.shape[1]) if any(_is_text(value) for value in X[:, j])]
-    return []
 
 
 def _is_numeric(dtype: Any) -> bool:

@@ -678,7 +678,7 @@ def test_intersections_of_several_columns():
     ],
 )
 def test_wrong_parameters_are_refused_before_any_work(options, words, monkeypatch):
-    monkeypatch.setattr(GroupMoments, "from_codes", lambda *_: pytest.fail("rows were read"))
+    monkeypatch.setattr(GroupMoments, "from_groups", lambda *_: pytest.fail("rows were read"))
     X, groups = two_groups()
     with refused(ValueError, *words.split()) as error:
         FairPCA(**options).fit(X, sensitive_features=groups)
@@ -686,14 +686,14 @@ def test_wrong_parameters_are_refused_before_any_work(options, words, monkeypatc
 
 
 def test_more_components_than_columns(monkeypatch):
-    monkeypatch.setattr(GroupMoments, "from_codes", lambda *_: pytest.fail("rows were read"))
+    monkeypatch.setattr(GroupMoments, "from_groups", lambda *_: pytest.fail("rows were read"))
     X, groups = two_groups()
     with refused(ValueError, "n_components=7", "n_features=6"):
         FairPCA(7, criterion="minmax").fit(X, sensitive_features=groups)
 
 
 def test_labels_of_another_length(monkeypatch):
-    monkeypatch.setattr(GroupMoments, "from_codes", lambda *_: pytest.fail("rows were read"))
+    monkeypatch.setattr(GroupMoments, "from_groups", lambda *_: pytest.fail("rows were read"))
     X, groups = two_groups()
     with refused(ValueError, "inconsistent numbers", "[120, 119]", "sensitive_features"):
         FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups[1:])

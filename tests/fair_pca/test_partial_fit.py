@@ -220,3 +220,12 @@ def test_the_criterion_may_change_between_batches():
     fair = FairPCA(2, criterion="minmax").partial_fit(X[:60], sensitive_features=labels[:60])
     with refused(ValueError, "moments by fold"):
         fair.set_params(criterion="soft").partial_fit(X[60:], sensitive_features=labels[60:])
+
+
+def test_a_series_with_the_name_of_a_feature_leaves_that_feature_where_it_is():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    frame = pd.DataFrame(X, columns=list("abc")).assign(code=np.arange(60) % 2)
+    fair = FairPCA(2)
+    for part in (frame[:30], frame[30:]):
+        fair.partial_fit(part, sensitive_features=part.code)
+    assert_same_fit(fair, FairPCA(2).fit(frame, sensitive_features=frame.code))

@@ -11,6 +11,8 @@ from fairpca.generalization.cautions import dominant_column
 from fairpca.kernel import KernelFairPCA
 from fairpca.report import report
 
+from texts import recorded
+
 
 def said(run):
     """The warnings of a call."""
@@ -114,3 +116,46 @@ def test_one_column_with_most_of_the_variance():
     assert any(share in note for note in table.notes)
     made = report(X, sensitive_features=groups, n_components=2, n_points=2, n_resamples=0)
     assert "One column decides" in [each["title"] for each in made.summary["warnings"]]
+
+
+# --- Plain min-max where chance explains the disparities -----------------------
+
+
+def chance_note(seed, criterion, apart=False, r=2):
+    rng = np.random.default_rng(seed)
+    X, groups = rng.normal(size=(300, 6)) * np.sqrt(5 / np.arange(1, 7)), np.arange(300) % 3 // 2
+    if apart:
+        X[groups == 1, :4] = X[groups == 1, 3::-1]
+    table = FairPCA(r, criterion=criterion).fit(X, sensitive_features=groups).group_table_
+    for note in table.notes:
+        recorded(note, "No group has a significant disparity", "default criterion")
+    for text in (str(table), str(table.summary())):
+        assert len(table.notes) == ("No group has a significant disparity" in text)
+    return len(table.notes) == 1
+
+
+def test_min_max_of_groups_that_are_alike_is_noted():
+    """Nearly always, whatever is measured; where they differ, never."""
+    assert np.mean([chance_note(seed, "minmax") for seed in range(60)]) > 0.8
+    assert np.mean([chance_note(seed, MinMax("share_lost")) for seed in range(60)]) > 0.8
+    assert not any(chance_note(seed, "minmax", apart=True) for seed in range(60))
+
+
+@pytest.mark.parametrize("criterion", ["soft", "equal", "balanced", MinMax(max_extra_loss=0.01)])
+def test_other_criteria_are_not_noted(criterion):
+    assert chance_note(0, "minmax")
+    assert not chance_note(0, criterion)
+    assert not chance_note(0, "minmax", r=6)  # nothing is lost
+
+
+def test_random_rotations_are_as_far_as_the_note_allows():
+    """The limit against disparities of samples from one population, by brute force."""
+    rng, values, n, r = np.random.default_rng(0), np.array([8.0, 4.0, 1.0, 0.5]), 80, 2
+    found = []
+    for _ in range(2000):
+        matrix = np.cov((rng.normal(size=(n, 4)) * np.sqrt(values)).T, ddof=0)
+        found.append(np.linalg.eigvalsh(matrix)[-r:].sum() - matrix[0, 0] - matrix[1, 1])
+    means = np.outer(values[:r], values[r:]) / n / (values[:r, None] - values[r:])
+    limit = means.sum() + 2.0 * np.sqrt(2.0 * np.square(means).sum())
+    assert np.mean(found) == pytest.approx(means.sum(), rel=0.1)
+    assert 0.01 < np.mean(np.array(found) > limit) < 0.08

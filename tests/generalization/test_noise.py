@@ -24,6 +24,7 @@ from fairpca import (
     SoftMinMax,
 )
 from fairpca import folds as rows_folds
+from fairpca.data import prepare_data
 from fairpca.folds import N_FOLDS, row_folds
 from fairpca.generalization.noise import SamplingNoise
 from fairpca.measures import MEASURES
@@ -240,12 +241,14 @@ def test_debiased_gains_are_near_those_of_the_population(n_columns):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(75, n_columns))
         X[:, 0] *= np.sqrt(strong)
-        noise = noise_of(X, np.repeat(["a", "b"], [60, 15]), 1)
+        # In the space that the rows span, as in a fit.
+        data = prepare_data(X, np.repeat(["a", "b"], [60, 15]), reduce_wide=True, folds="all")
+        problem = data.problem(1, criterion="soft")
+        noise = SamplingNoise.of_problem(problem, data.cells, "intersections")
         kept = noise.problem.traces - noise.own_losses
         found.append(kept[1])
-        folds = noise.folds
-        held_out = sum(folds.held_out(fold).own_kept()[1] for fold in folds.numbers)
-        arithmetic.append((noise.problem.own_gains[1] + held_out) / 2)
+        held_out = noise.folds.own_kept().sum(axis=0)
+        arithmetic.append((noise.problem.own_gains[1] + held_out[1]) / 2)
     assert 0.75 * strong < np.mean(found) < 1.5 * strong
     if n_columns == 3000:
         assert np.mean(arithmetic) > 2 * strong

@@ -9,11 +9,23 @@ from matplotlib import pyplot as plt
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import t as student
 from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler
 
-from fairpca import AtMost, Comparison, ExactSolver, FairPCA, GroupMoments, SoftMinMax, compare
+from fairpca import (
+    AtMost,
+    Comparison,
+    ExactSolver,
+    FairPCA,
+    GroupMoments,
+    Problem,
+    SoftMinMax,
+    compare,
+)
+from fairpca.data import prepare_data
+from fairpca.datasets import load_adult
 from fairpca.folds import row_folds
 from fairpca.inspection import compare as module
-from fairpca.inspection.compare import HeldOutEstimate
+from fairpca.inspection.compare import HeldOutEstimate, HeldOutSums, Method
 from fairpca.plotting import ComparisonDisplay
 
 from texts import numbers_in, recorded, refused
@@ -59,9 +71,9 @@ def by_hand(X, groups, r, weights=None):
 
 
 def own_by_hand(X, groups, r, power):
-    """What groups lose with their own PCA, about the mean of all training rows; (J, k).
+    """What groups lose with their own PCA, about the mean of all training rows; (J, k) each.
 
-    They keep the geometric mean of what they keep in the sample and held out.
+    First they keep the geometric mean of what they keep in the sample and held out, then the last.
     """
     folds, labels = row_folds(X), sorted(set(groups))
     kept, variance = np.zeros((2, 5, len(labels))), np.zeros((5, len(labels)))
@@ -76,21 +88,26 @@ def own_by_hand(X, groups, r, power):
                 variance[fold, i] = np.square(rows).sum()
     in_sample, held_out = kept.sum(axis=1)
     shares = (kept[0] / in_sample + kept[1] / held_out) / 2
-    return variance - in_sample**power * held_out ** (1 - power) * shares
+    return variance - in_sample**power * held_out ** (1 - power) * shares, variance - kept[1]
 
 
 def assert_intervals(found, sums, variance, limits=(-np.inf, np.inf)):
     """Intervals by the formulas for a ratio of sums of five folds, one group and method a time."""
+    for name, expected in zip(("low", "high"), ends_by_hand(sums, variance, limits), strict=True):
+        assert_allclose(getattr(found, name), expected, atol=2e-5)
+
+
+def ends_by_hand(sums, variance, limits=(-np.inf, np.inf)):
     m, _, k = sums.shape
+    ends = np.empty((2, m, k))
     for j in range(m):
         for i in range(k):
             ratio = sums[j, :, i].sum() / variance[:, i].sum()
             rest = sums[j, :, i] - ratio * variance[:, i]
             error = np.sqrt(np.var(rest, ddof=1) * 5 * (1 + 5 / 4)) / variance[:, i].sum()
             reach = student.ppf(1 - 0.05 / (2 * k), 4) * error
-            ends = found.low[j, i], found.high[j, i]
-            expected = np.clip([ratio - reach, ratio + reach], *limits)
-            assert_allclose(ends, expected, atol=2e-5)
+            ends[:, j, i] = np.clip([ratio - reach, ratio + reach], *limits)
+    return ends
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -111,13 +128,20 @@ def test_against_fits_to_rows(weighted):
     assert_allclose(found.total_lost, lost, atol=2e-5)
     assert_intervals(found.change, losses - losses[0], variance)
     if not weighted:
-        own = own_by_hand(X, groups, 2, np.where(found.count >= 30, 5 / 9, 0.5))
+        own, held_out = own_by_hand(X, groups, 2, np.where(found.count >= 30, 5 / 9, 0.5))
         expected = (losses - own).sum(axis=1) / variance.sum(axis=0)
         assert_allclose(found.disparity.value, expected, atol=2e-5)
         beyond = (losses - own).sum(axis=1) / found.count
         assert_allclose(found.largest_disparity, beyond.max(axis=1), atol=1e-3)
         assert_array_equal(found.largest_disparity_group, beyond.argmax(axis=1))
-        assert_intervals(found.disparity, losses - own, variance)
+        low, high = ends_by_hand(losses - own, variance)
+        assert_allclose(found.disparity.high, high, atol=2e-5)
+        low = np.minimum(low, ends_by_hand(losses - held_out, variance)[0])
+        assert_allclose(found.disparity.low, low, atol=2e-5)
+        fair = found.methods.index("fair PCA")
+        assert_intervals(found.beyond_fair, losses - losses[fair], variance)
+        error = (found.beyond_fair.high - found.beyond_fair.value) / student.ppf(1 - 0.05 / 6, 4)
+        assert_allclose(found.beyond_fair.error, error, atol=1e-12)
         assert_intervals(found.share_lost, losses, variance, limits=(0, 1))
 
 
@@ -352,7 +376,7 @@ def made_up(pca, more, fair, *, reach=0.01, disparity=0.0, count=100):
 
     def estimate(value):
         reaches = np.broadcast_to(reach, value.shape)
-        return HeldOutEstimate(value, value - reaches, value + reaches)
+        return HeldOutEstimate(value, value - reaches, value + reaches, reaches / 3.0)
 
     k = len(pca)
     return Comparison(
@@ -362,6 +386,7 @@ def made_up(pca, more, fair, *, reach=0.01, disparity=0.0, count=100):
         count=np.full(k, count),
         share_lost=estimate(shares),
         change=estimate(shares - shares[0]),
+        beyond_fair=estimate(shares - shares[2]),
         disparity=estimate(np.outer([1.0, 0.8, 0.5], np.full(k, disparity))),
         total_lost=shares.mean(axis=1),
         variance=np.arange(1.0, k + 1.0),
@@ -401,6 +426,7 @@ def test_rules_no_gain_and_no_difference():
     assert worse.kind == "no gain"
     assert worse.numbers["hurt"] == [("b", 0.08, 0.1)]
     recorded(str(worse), "5 components", "costs b (8.0 → 10.0 % lost)", "use PCA")
+    assert [each.numbers["significant"] for each in (alike, apart)] == [[], ["a", "b"]]
 
 
 def test_rule_more_components():
@@ -409,8 +435,35 @@ def test_rule_more_components():
     assert verdict.numbers["more_components"] == 6
     words = ("PCA with 6 components", "helps a (12.0 → 9.2 % lost)", "costs b (8.0 → 8.4 % lost)")
     recorded(str(verdict), *words, "disparity falls by 50 %", "loss falls by 12 %")
-    # One group that loses more than with fair PCA is enough.
-    assert made_up([12, 8], [9.3, 7.5], [9.2, 8.4], reach=0.003).verdict.kind == "trade"
+    # One group that loses more than with fair PCA is enough, if by more than a standard error.
+    assert made_up([12, 8], [9.25, 7.5], [9.2, 8.4], reach=0.003).verdict.kind == "more components"
+    trade = made_up([12, 8], [9.4, 7.5], [9.2, 8.4], reach=0.003).verdict
+    assert trade.kind == "trade"
+    assert trade.numbers["more_components"] is None
+    assert trade.numbers["alternative"] == (6, [("a", 0.092, 0.094)])
+    recorded(str(trade), "PCA with 6 components", "better than with 5", "a (9.2 → 9.4 % lost)")
+
+
+def test_more_components_that_do_not_serve_most_groups_are_no_alternative():
+    one_not_helped = made_up([12, 8], [9.4, 7.9], [9.2, 8.4], reach=0.003).verdict
+    most_worse = made_up([12, 8, 9], [9.4, 7.4, 8.4], [9.2, 8.4, 8.0], reach=0.003).verdict
+    for verdict in (one_not_helped, most_worse):
+        assert verdict.kind == "trade"
+        assert verdict.numbers["alternative"] is None
+        assert "better than with" not in recorded(str(verdict))
+
+
+def test_adult_by_race_names_the_components_that_serve_nearly_all_groups():
+    adult = load_adult(sensitive="race")
+    X = StandardScaler().fit_transform(adult.data.drop(columns="fnlwgt"))
+    found = compare(X, sensitive_features=adult.sensitive_features, n_components=3)
+    assert len(found.better_off(2)) == 5
+    components, worse = found.verdict.numbers["alternative"]
+    assert components == found.dimensions[2] == 5
+    # It does not serve every group as well: this one loses far more.
+    assert [name for name, *_ in worse] == ["Amer-Indian-Eskimo"]
+    assert found.beyond_fair.low[2, 0] > 0.1
+    assert found.verdict.numbers["more_components"] is None
 
 
 def test_rule_gain_and_trade():
@@ -452,6 +505,32 @@ def test_groups_that_differ_much_are_a_trade():
 
 
 # Intervals on known populations.
+
+
+def heavy_tails(rng):
+    return rng.standard_t(4, size=(300, 8)) * np.sqrt(5 / np.arange(1, 9))
+
+
+def part_of_adult(rng):
+    adult = load_adult(as_frame=False)
+    return StandardScaler().fit_transform(adult.data[rng.choice(len(adult.data), 400)])
+
+
+@pytest.mark.untraced
+@pytest.mark.parametrize("draw", [heavy_tails, part_of_adult])
+@pytest.mark.parametrize("shares", [[0.5, 0.5], [0.4, 0.3, 0.2, 0.1]])
+def test_random_labels_rarely_have_a_significant_disparity(draw, shares):
+    """In at most one of 20 tables; binomial: 18 or more of 200 have a probability of 1.2 %."""
+    significant = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        X = draw(rng)
+        data = prepare_data(X, rng.choice(len(shares), len(X), p=shares), folds="all")
+        problem = Problem(data.moments, 2, SoftMinMax())
+        methods = [Method("PCA", 2)]
+        sums = HeldOutSums.of_folds(data.cells, "intersections", problem, methods)
+        significant += bool((sums.disparity().low[0] > 1e-9).any())
+    assert significant <= 17
 
 
 @pytest.mark.untraced
@@ -508,6 +587,11 @@ def test_columns_and_texts():
     assert [len(names) for names in summary["better off"]] == [
         len(found.better_off(i)) for i in range(6)
     ]
+    assert_allclose(fair["disparity"] * fair["variance"], found.disparity.value[4] * found.variance)
+    lines = str(found).splitlines()
+    assert str(found.verdict).startswith(lines[0])
+    largest = 100 * found.disparity.value[0, found.largest_disparity_group[0]]
+    assert f"   {largest:.1f} " in str(found)
     assert all(len(line) <= 80 for line in str(found).splitlines())
     page = found._repr_html_()
     assert "&lt;b&gt;" in page

@@ -202,7 +202,6 @@ def test_where_the_least_loss_is_fairest_there_is_one_point():
         front = spread_front(problem)
         assert len(front) == 1
         assert front.select(knee=True) == front.select(max_spread=0.0) == 0
-        assert front.hypervolume() == 0.0
         assert front.extra_loss.tolist() == [0.0]
 
 
@@ -497,26 +496,17 @@ def test_estimator_takes_the_same_wishes(front):
         assert front.estimator(**wish).solution_ is front[front.select(**wish)]
 
 
-def test_hypervolume_against_a_fine_grid(front):
-    widest, costliest = front.unfairness[0], front.extra_loss[-1]
-    for reference in (None, (0.7 * widest, 2 * costliest), (2 * widest, 0.4 * costliest)):
-        right, top = reference or (widest, costliest)
-        x, y = ((np.arange(1000) + 0.5) / 1000 * end for end in (right, top))
-        reached = np.array([front.extra_loss[front.unfairness <= s].min(initial=np.inf) for s in x])
-        area = (reached[:, None] <= y[None, :]).mean() * right * top
-        assert front.hypervolume(reference) == pytest.approx(area, rel=5e-3)
-    with refused(ValueError, "reference", "two numbers"):
-        front.hypervolume((1.0, np.nan))
-
-
 def test_tables(front):
     columns = front.to_dict()
     assert list(columns)[-2:] == ["disparity of group 0", "disparity of group 1"]
     frame = front.to_frame()
-    assert frame.shape == (21, 8)
+    assert frame.shape == (21, 9)
     assert frame.index.name == "point"
     np.testing.assert_array_equal(frame["total loss"], front.total_loss)
     np.testing.assert_array_equal(frame["relative gap"], front.relative_gap)
+    worst = front.measures.argmax(axis=1)
+    shares = np.take(front.problem.traces, worst) * frame["share of its variance"]
+    np.testing.assert_allclose(shares, front.largest)
     lines = repr(front).splitlines()
     assert lines[1].split()[0] == "point"
     assert [line.split()[0] for line in lines[3:11]] == "0 3 6 9 11 14 17 20".split()

@@ -19,7 +19,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from fairpca import FairnessWarning, FairPCA
+from fairpca import Equal, FairnessWarning, FairPCA, MinMax
 from fairpca.metrics import WorstGroupScorer
 
 from texts import refused, warned
@@ -43,36 +43,54 @@ def data(counts=(60, 120), d=5, seed=0):
     return X, groups
 
 
-def by_hand(fitted, X, groups, weights=None, relative=True):
-    """The score from the formula, group by group and row by row."""
+MEASURES = [
+    *("disparity", "relative_disparity", "loss", "share_lost", "kept_variance", "share_kept")
+]
+
+
+def by_hand(fitted, X, groups, weights=None, measure="disparity", training=None):
+    """The score from the formula, group by group and row by row.
+
+    `training` are the rows and groups of the fit, and its weights.
+    """
     weights = np.ones(len(X)) if weights is None else weights
     back = (X - fitted.mean_) @ fitted.components_.T @ fitted.components_ + fitted.mean_
     worst = []
     for group in np.unique(groups):
         here = groups == group
-        lost = np.average(((X - back)[here] ** 2).sum(axis=1), weights=weights[here])
-        variance = np.average(((X - fitted.mean_)[here] ** 2).sum(axis=1), weights=weights[here])
-        worst.append(1 - lost / variance if relative else -lost)
+        known = {"weights": weights[here]}
+        lost = np.average(((X - back)[here] ** 2).sum(axis=1), **known)
+        centred = (X - fitted.mean_)[here]
+        variance = np.average((centred**2).sum(axis=1), **known)
+        if "disparity" in measure:
+            rows, labels, row_weights = (*training, np.ones(len(training[0])))[:3]
+            roots = np.sqrt(row_weights[labels == group])[:, None]
+            axes = np.linalg.svd((rows[labels == group] - fitted.mean_) * roots)[2]
+            own = axes[: len(fitted.components_)]
+            lost -= np.average(((centred - centred @ own.T @ own) ** 2).sum(axis=1), **known)
+        value = variance - lost if "kept" in measure else -lost
+        worst.append(value / (variance if measure.startswith(("rel", "share")) else 1))
     return min(worst)
 
 
-def scores_by_hand(make, X, groups, folds, relative=True):
+def scores_by_hand(make, X, groups, folds, measure="disparity"):
     scores = []
     for train, test in folds:
         fair = make().fit(X[train], sensitive_features=groups[train])
-        scores.append(by_hand(fair, X[test], groups[test], relative=relative))
+        training = X[train], groups[train]
+        scores.append(by_hand(fair, X[test], groups[test], measure=measure, training=training))
     return scores
 
 
-@pytest.mark.parametrize("relative", [True, False])
+@pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("weighted", [True, False])
-def test_the_score_is_that_of_the_formula(relative, weighted):
+def test_the_score_is_that_of_the_formula(measure, weighted):
     X, groups = data()
     new, labels = data(seed=1)
     weights = np.random.default_rng(2).uniform(0, 2, len(new)) if weighted else None
     fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
-    expected = by_hand(fair, new, labels, weights, relative)
-    scorer = WorstGroupScorer(relative=relative)
+    expected = by_hand(fair, new, labels, weights, measure, (X, groups))
+    scorer = WorstGroupScorer(measure)
     known = {"sensitive_features": labels, "sample_weight": weights}
     assert scorer(fair, new, **known) == pytest.approx(expected, rel=1e-12)
     assert scorer.score(fair, new, None, **known) == pytest.approx(expected, rel=1e-12)
@@ -81,8 +99,35 @@ def test_the_score_is_that_of_the_formula(relative, weighted):
     whitened = FairPCA(2, whiten=True, criterion="minmax").fit(X, sensitive_features=groups)
     assert scorer(whitened, new, **known) == pytest.approx(expected, rel=1e-9)
     pca = PCA(2).fit(X)
-    expected = by_hand(pca, new, labels, weights, relative)
-    assert scorer(pca, new, **known) == pytest.approx(expected, rel=1e-12)
+    if "disparity" in measure:
+        with refused(ValueError, "this PCA", "another measure"):
+            scorer(pca, new, **known)
+    else:
+        expected = by_hand(pca, new, labels, weights, measure)
+        assert scorer(pca, new, **known) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "measure"),
+    [
+        ("soft", "disparity"),
+        ("minmax", "disparity"),
+        ("balanced", "loss"),
+        *((MinMax(measure), measure) for measure in MEASURES),
+        (Equal(measure="share_lost"), "share_lost"),
+    ],
+)
+def test_by_default_it_scores_what_is_minimised(criterion, measure):
+    X, groups = data()
+    fair = FairPCA(2, criterion=criterion).fit(X, sensitive_features=groups)
+    found = WorstGroupScorer()(fair, X, sensitive_features=groups)
+    assert found == WorstGroupScorer(measure)(fair, X, sensitive_features=groups)
+    assert found == pytest.approx(by_hand(fair, X, groups, None, measure, (X, groups)), rel=1e-9)
+    if measure == "disparity":  # of the rows of the fit
+        assert found == pytest.approx(-fair.group_table_.disparity.max(), rel=1e-9)
+    pca = PCA(2).fit(X)
+    kept = by_hand(pca, X, groups, measure="share_kept")
+    assert WorstGroupScorer()(pca, X, sensitive_features=groups) == pytest.approx(kept)
 
 
 def test_a_reduction_without_a_mean_is_measured_from_that_of_the_rows():
@@ -100,18 +145,18 @@ def test_overlapping_groups_are_those_of_the_fit():
     both = np.column_stack([groups, np.array(["x", "y", "y"] * 60, dtype=object)])
     fair = FairPCA(2, groups="marginals", criterion="minmax").fit(X, sensitive_features=both)
     score = WorstGroupScorer()(fair, X, sensitive_features=both)
-    expected = min(by_hand(fair, X, column) for column in both.T)
+    expected = min(by_hand(fair, X, column, training=(X, column)) for column in both.T)
     assert score == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.usefixtures("routing")
-@pytest.mark.parametrize("relative", [True, False])
-def test_a_search_routes_the_groups_to_fit_and_to_the_score(relative):
+@pytest.mark.parametrize("measure", [None, "share_kept"])
+def test_a_search_routes_the_groups_to_fit_and_to_the_score(measure):
     X, groups = data()
     search = GridSearchCV(
         FairPCA(criterion="minmax"),
         {"n_components": [1, 3]},
-        scoring=WorstGroupScorer(relative=relative),
+        scoring=WorstGroupScorer(measure),
         cv=FOLDS,
         error_score="raise",
     )
@@ -119,14 +164,20 @@ def test_a_search_routes_the_groups_to_fit_and_to_the_score(relative):
     for i, r in enumerate([1, 3]):
         scores = [search.cv_results_[f"split{j}_test_score"][i] for j in range(3)]
         expected = scores_by_hand(
-            lambda r=r: FairPCA(r, criterion="minmax"), X, groups, FOLDS.split(X), relative
+            lambda r=r: FairPCA(r, criterion="minmax"),
+            X,
+            groups,
+            FOLDS.split(X),
+            measure or "disparity",
         )
         np.testing.assert_allclose(scores, expected, rtol=1e-9)
     assert search.best_estimator_.group_table_.labels == ("a", "b")
     copy = clone(search)
-    assert copy.scoring.relative is relative
+    assert copy.scoring.measure is measure
     whole = search.score(X, sensitive_features=groups)
-    assert whole == pytest.approx(by_hand(search.best_estimator_, X, groups, relative=relative))
+    best = search.best_estimator_
+    expected = by_hand(best, X, groups, None, measure or "disparity", (X, groups))
+    assert whole == pytest.approx(expected)
 
 
 @pytest.mark.usefixtures("routing")
@@ -140,8 +191,8 @@ def test_a_pipeline_with_text_and_a_classifier_and_several_scores():
         (OneHotEncoder(), ["town"]), (StandardScaler(), list("uvwxy"))
     )
     pipe = make_pipeline(columns, FairPCA(criterion="minmax"), LogisticRegression())
-    scoring = {"accuracy": "accuracy", "kept": WorstGroupScorer(), "loss": WorstGroupScorer()}
-    scoring["loss"].set_params(relative=False)
+    scoring = {"accuracy": "accuracy", "worst": WorstGroupScorer(), "loss": WorstGroupScorer()}
+    scoring["loss"].set_params(measure="loss")
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
     search = GridSearchCV(
         pipe, {"fairpca__n_components": [2, 4]}, scoring=scoring, refit="accuracy", cv=folds
@@ -153,9 +204,10 @@ def test_a_pipeline_with_text_and_a_classifier_and_several_scores():
         rows, new = (prepared.transform(frame.iloc[part]) for part in (train, test))
         for i, r in enumerate([2, 4]):
             fair = FairPCA(r, criterion="minmax").fit(rows, sensitive_features=groups[train])
-            expected[0, i] += by_hand(fair, new, groups[test]) / 3
-            expected[1, i] += by_hand(fair, new, groups[test], relative=False) / 3
-    np.testing.assert_allclose(search.cv_results_["mean_test_kept"], expected[0], rtol=1e-8)
+            training = rows, groups[train]
+            expected[0, i] += by_hand(fair, new, groups[test], training=training) / 3
+            expected[1, i] += by_hand(fair, new, groups[test], measure="loss") / 3
+    np.testing.assert_allclose(search.cv_results_["mean_test_worst"], expected[0], rtol=1e-8)
     np.testing.assert_allclose(search.cv_results_["mean_test_loss"], expected[1], rtol=1e-8)
     assert (search.cv_results_["mean_test_accuracy"] > 0.5).all()
 
@@ -186,7 +238,8 @@ def test_cross_validation_with_names_of_columns():
         fair = FairPCA(2, criterion="minmax").fit(
             scaler.transform(X[train]), sensitive_features=groups[train]
         )
-        expected = by_hand(fair, scaler.transform(X[test]), groups[test])
+        training = scaler.transform(X[train]), groups[train]
+        expected = by_hand(fair, scaler.transform(X[test]), groups[test], training=training)
         assert score == pytest.approx(expected, rel=1e-9)
 
 
@@ -203,7 +256,8 @@ def test_weights_are_routed_where_they_are_asked_for():
         fitted = FairPCA(2, criterion="minmax").fit(
             X[train], sensitive_features=groups[train], sample_weight=weights[train]
         )
-        expected = by_hand(fitted, X[test], groups[test], weights[test])
+        training = X[train], groups[train], weights[train]
+        expected = by_hand(fitted, X[test], groups[test], weights[test], training=training)
         assert score == pytest.approx(expected, rel=1e-9)
     with refused(ValueError, "sample_weight"):
         cross_val_score(fair, X, scoring=WorstGroupScorer(), **known)
@@ -215,8 +269,8 @@ def test_without_routing_the_names_of_the_fit_are_enough():
     search = GridSearchCV(
         FairPCA(criterion="minmax"),
         {"n_components": [2]},
-        scoring={"kept": WorstGroupScorer(), "loss": WorstGroupScorer(relative=False)},
-        refit="kept",
+        scoring={"worst": WorstGroupScorer(), "loss": WorstGroupScorer("loss")},
+        refit="worst",
         cv=FOLDS,
         error_score="raise",
     )
@@ -248,7 +302,8 @@ def test_groups_without_rows_are_named():
     some = groups != "c"
     with warned(FairnessWarning, "No rows", "'c'"):
         score = WorstGroupScorer()(fair, X[some], sensitive_features=groups[some])
-    assert score == pytest.approx(by_hand(fair, X[some], groups[some]), rel=1e-12)
+    expected = by_hand(fair, X[some], groups[some], training=(X, groups))
+    assert score == pytest.approx(expected, rel=1e-12)
 
 
 def test_small_groups_are_scored_as_one_and_unseen_ones_too():
@@ -261,11 +316,18 @@ def test_small_groups_are_scored_as_one_and_unseen_ones_too():
     labels[c[:4]], labels[c[4:9]], labels[c[9:]] = "d", "e", "a"
     X[c[:9]] *= 30.0  # so that the small groups decide
     with warned(FairnessWarning, "'d', 'e'", "as one"):
-        score = WorstGroupScorer(relative=False)(fair, X, sensitive_features=labels)
+        score = WorstGroupScorer("loss")(fair, X, sensitive_features=labels)
+    with warned(FairnessWarning, "'d', 'e'", "as one"):
+        disparity = WorstGroupScorer()(fair, X, sensitive_features=labels)
     labels[c[:9]] = "small"
-    assert score == pytest.approx(by_hand(fair, X, labels, relative=False), rel=1e-10)
+    assert score == pytest.approx(by_hand(fair, X, labels, measure="loss"), rel=1e-10)
+    # Groups that the fit has not seen are measured from its ordinary PCA.
+    axes = fair.baselines_.pca_basis
+    centred = X[c[:9]] - fair.mean_
+    own = np.square(centred - centred @ axes @ axes.T).sum(axis=1).mean()
+    assert disparity == pytest.approx(score + own, rel=1e-10)
     with warned(FairnessWarning, "'small'", "mostly"):
-        alone = WorstGroupScorer(relative=False)(fair, X, sensitive_features=labels)
+        alone = WorstGroupScorer("loss")(fair, X, sensitive_features=labels)
     assert alone == pytest.approx(score, rel=1e-12)
 
 
@@ -273,16 +335,16 @@ def test_a_group_without_variance_has_lost_nothing_of_it():
     X, groups = data()
     fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     X[groups == "a"] = fair.mean_
-    score = WorstGroupScorer()(fair, X, sensitive_features=groups)
-    expected = by_hand(fair, X[groups == "b"], groups[groups == "b"])
+    score = WorstGroupScorer("share_kept")(fair, X, sensitive_features=groups)
+    expected = by_hand(fair, X[groups == "b"], groups[groups == "b"], measure="share_kept")
     assert score == pytest.approx(expected, rel=1e-12)
 
 
 def test_refusals():
     X, groups = data()
     fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
-    with refused(ValueError, "relative", "'no'"):
-        WorstGroupScorer(relative="no")(fair, X, sensitive_features=groups)
+    with refused(ValueError, "measure", "'no'"):
+        WorstGroupScorer("no")(fair, X, sensitive_features=groups)
     with pytest.raises(sklearn.exceptions.NotFittedError):
         WorstGroupScorer()(FairPCA(2, criterion="minmax"), X, sensitive_features=groups)
     with refused(TypeError, "WorstGroupScorer", "transform"):

@@ -18,7 +18,7 @@ from texts import warned
 pytestmark = [pytest.mark.untraced, pytest.mark.long]
 
 CHARTS = ("#glance", "#measures", "#front", "#dimensions", "#losses", "#components")
-"""Those that the slider moves; the picture of the rows shows both its ends."""
+"""Those that the slider moves; it does not move the rows and the methods."""
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_page_is_quiet_fits_and_is_accessible(browser, path, width, scheme):
     brightness = sum(map(int, re.findall(r"\d+", paper)[:3])) / (3 * 255)
     assert brightness > 0.9 if scheme == "light" else brightness < 0.2
     assert visit.page.locator(".warning h3").first.inner_text() == "Small groups"
-    for chart in CHARTS:
+    for chart in (*CHARTS, "#methods"):
         assert visit.page.locator(chart).is_visible()
         assert visit.page.locator(f"{chart} svg").count() > 0
     assert visit.findings() == []
@@ -107,16 +107,22 @@ def test_the_page_shows_the_numbers_of_the_point(browser, path):
     for point in (3, 0):
         visit.page.locator("#slider").fill(str(point))
         shown = visit.page.locator("#groups [data-show=measure]").all_inner_texts()
-        expected = summary["points"][point]["measures"]
-        np.testing.assert_allclose([float(text) for text in shown], expected, rtol=1e-3)
+        squared = summary["points"][point]["measures"]
+        variance = [group["variance"] for group in summary["groups"]]
+        expected = 100 * np.divide(squared, variance)
+        found = [float(text.removesuffix(" %")) for text in shown]
+        np.testing.assert_allclose(found, expected, rtol=5e-3)
+        shown = visit.page.locator("#groups [data-show=squared]").all_inner_texts()
+        np.testing.assert_allclose([float(text) for text in shown], squared, rtol=1e-3)
         here = visit.page.locator("#here")
         places[point] = [float(here.get_attribute(name)) for name in ("cx", "cy")]
     marks = marks_of(visit)
     levels = [summary["points"][point]["largest"] for point in (3, 0)]
-    np.testing.assert_allclose(marks([places[3][0], places[0][0]]), levels, rtol=1e-6)
+    per_cent = 100 * np.divide(levels, variance[summary["pca"]["worst_group"]])
+    np.testing.assert_allclose(marks([places[3][0], places[0][0]]), per_cent, rtol=1e-6)
     assert places[3][1] < places[0][1]  # more loss is higher up
     # Numbers that came with the page and numbers that its script wrote have one form.
-    before, after = (f"#groups tbody td:nth-child({place})" for place in (4, 5))
+    before, after = (f"#groups tbody td:nth-child({place})" for place in (6, 7))
     came, written = (visit.page.locator(cells).all_inner_texts() for cells in (before, after))
     assert came == written
     assert len(came) == 3
@@ -146,7 +152,7 @@ def marks_of(visit):
     ids=str,
 )
 def test_other_measures(browser, tmp_path, criterion):
-    """What is kept is shown as it is, and shares as per cent."""
+    """What is kept is shown as it is, and all as per cent of the groups' variances."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1]
     X[:100] = X[:100, ::-1]
@@ -156,29 +162,29 @@ def test_other_measures(browser, tmp_path, criterion):
     made.write_html(path)
     visit = Visit(browser, path)
     visit.assert_quiet()
-    unit = 100 if criterion.measure.startswith("share") else 1
+    relative = criterion.measure.startswith("share")
+    variance = [1.0, 1.0] if relative else made.front.problem.traces
+    over_spread = isinstance(criterion, Equal)
+    level_unit = 1.0 if over_spread else 100 / variance[made.summary["pca"]["worst_group"]]
     before = visit.page.locator("#groups").inner_text()
     for point in (2, 4):
         visit.page.locator("#slider").fill(str(point))
         shown = visit.page.locator("#groups [data-show=measure]").all_inner_texts()
-        assert all(text.endswith(" %") == (unit == 100) for text in shown)
         values = [float(text.removesuffix(" %")) for text in shown]
-        expected = unit * np.array(made.summary["points"][point]["measures"])
+        expected = 100 * np.divide(made.summary["points"][point]["measures"], variance)
         np.testing.assert_allclose(values, expected, rtol=5e-3)
         here = float(visit.page.locator("#here").get_attribute("cx"))
         level = made.front.unfairness[point]
-        assert marks_of(visit)(here) == pytest.approx(unit * abs(level), rel=1e-6, abs=1e-6)
+        assert marks_of(visit)(here) == pytest.approx(level_unit * abs(level), rel=1e-6, abs=1e-6)
         assert made.summary["points"][point]["spoken"] in visit.text("#readout")
         assert visit.text("#compared") == made.summary["points"][point]["compared"]
     # What came with the page is what its script writes at the same point.
     assert visit.page.locator("#groups").inner_text() == before
-    end = "most equal" if isinstance(criterion, Equal) else "fairest"
+    end = "most equal" if over_spread else "fairest"
     assert visit.page.get_by_role("button", name=end).get_attribute("aria-pressed") == "true"
     bound = visit.page.locator("#front text", has_text="proven: not").all_text_contents()
     kept = criterion.measure in ("kept_variance", "share_kept")
-    expected = (
-        [] if isinstance(criterion, Equal) else [f"proven: not {'above' if kept else 'below'}"]
-    )
+    expected = [] if over_spread else [f"proven: not {'above' if kept else 'below'}"]
     assert bound == expected
     assert visit.findings() == []
     visit.assert_quiet()
@@ -291,7 +297,8 @@ def test_notebook_frame_shows_the_page(browser, tmp_path):
     outside.write_text(f"<!DOCTYPE html><title>n</title>{made._repr_html_()}", encoding="utf-8")
     visit = Visit(browser, outside)
     frame = visit.page.frame_locator("iframe")
-    assert frame.locator("#finding p").first.inner_text() == made.summary["finding"][0]
+    lead = frame.locator("#finding p").first.inner_text()
+    assert lead.replace("\u00a0", " ") == made.summary["finding"][0]
     assert frame.locator("#measures svg").count() == 1
     assert visit.said == []
     visit.context.close()

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from fairpca.report import report
+from fairpca.report._text import percent
 
 from browser import Visit, running_browser
 from hostile import HOSTILE
@@ -64,7 +65,7 @@ def test_a_picture_is_above_the_fold_at_every_width(visit):
 def test_values_are_read_with_the_pointer_and_by_keyboard(visit):
     page, summary = visit.page, data_of(visit)
     tip = page.locator(".tip")
-    for chart in ("#glance", "#measures", "#front", "#dimensions", "#losses"):
+    for chart in ("#glance", "#measures", "#front", "#methods", "#dimensions", "#losses"):
         page.locator(chart).focus()
         page.keyboard.press("ArrowRight")
         assert tip.is_visible()
@@ -79,9 +80,9 @@ def test_values_are_read_with_the_pointer_and_by_keyboard(visit):
     worst = summary["order"][0]
     page.locator("#glance").focus()
     page.keyboard.press("ArrowRight")
-    value = summary["pca"]["measures"][worst]
-    name = summary["groups"][worst]["name"]
-    assert tip.inner_text() == f"{name}, 60 rows: disparity {value:.4g} with ordinary PCA"
+    name, variance = (summary["groups"][worst][which] for which in ("name", "variance"))
+    value = 100 * summary["pca"]["measures"][worst] / variance
+    assert tip.inner_text() == f"{name}, 60 rows: disparity {value:.3g} % with ordinary PCA"
     page.keyboard.press("Tab")
     assert not tip.is_visible()
     page.locator("#losses").scroll_into_view_if_needed()
@@ -99,10 +100,11 @@ def test_the_table_sorts_by_keyboard_too(visit):
     head = page.locator("#groups th[data-sort=before]")
     head.locator("button").focus()
     page.keyboard.press("Enter")
-    expected = sorted(
-        summary["groups"],
-        key=lambda group: -summary["pca"]["measures"][summary["groups"].index(group)],
-    )
+    shares = [
+        100 * measure / group["variance"]
+        for group, measure in zip(summary["groups"], summary["pca"]["measures"], strict=True)
+    ]
+    expected = [summary["groups"][i] for i in np.argsort(np.negative(shares), kind="stable")]
     assert page.locator(names).all_inner_texts() == [group["name"] for group in expected]
     assert head.get_attribute("aria-sort") == "descending"
     page.keyboard.press("Enter")
@@ -118,7 +120,8 @@ def test_the_table_sorts_by_keyboard_too(visit):
         )
     )
     for group, value in zip(summary["groups"], summary["points"][2]["measures"], strict=True):
-        assert float(shown[group["name"]]) == pytest.approx(value, rel=1e-3)
+        share = 100 * value / group["variance"]
+        assert float(shown[group["name"]].removesuffix(" %")) == pytest.approx(share, rel=5e-3)
     page.locator("#groups th[data-sort=group] button").click()
     assert page.locator("#groups th[aria-sort]").count() == 1
     assert sorted(page.locator(names).all_inner_texts()) == sorted(before)
@@ -129,23 +132,21 @@ def test_units_and_groups_can_be_chosen(visit):
     page, summary = visit.page, data_of(visit)
     worst = summary["order"][0]
     group = summary["groups"][worst]
-    kept = [
-        100 * (1 - each["losses"][worst] / group["variance"])
+    lost = [
+        100 * each["losses"][worst] / group["variance"]
         for each in (summary["pca"], summary["points"][-1])
     ]
-    page.get_by_label("share of the variance that is kept").check()
+    page.get_by_label("share of the variance that is lost").check()
     words = page.locator("#measures").get_attribute("aria-label")
     assert (
-        f"{group['name']}: {kept[0]:.1f} % with ordinary PCA, {kept[1]:.1f} % at the slider"
+        f"{group['name']}: {lost[0]:.1f} % with ordinary PCA, {lost[1]:.1f} % at the slider"
         in words
     )
-    assert page.locator("#measures text", has_text="% of the group's variance that is kept").count()
-    assert (
-        page.locator("#dimensions").get_attribute("aria-label").startswith("variance kept of each")
-    )
-    page.get_by_label("loss, in squared units").check()
+    assert page.locator("#measures text", has_text="% of the group's variance that is lost").count()
+    assert page.locator("#dimensions").get_attribute("aria-label").startswith("share lost of each")
+    page.get_by_label("disparity, in squared units").check()
     words = page.locator("#measures").get_attribute("aria-label")
-    assert f"{group['name']}: {summary['pca']['losses'][worst]:.4g} with ordinary PCA" in words
+    assert f"{group['name']}: {summary['pca']['measures'][worst]:.4g} with ordinary PCA" in words
     page.get_by_label("disparity", exact=True).check()
     assert page.locator(".chart .strong").count() == 0
     page.locator("#emphasis-rows").select_option("c")
@@ -166,7 +167,8 @@ def test_links_lead_to_sections_and_presets_say_what_they_are(visit):
     assert len(texts) == 4
     for text, name in zip(texts, ("least_loss", "one_percent", "knee", "fairest"), strict=True):
         point = summary["points"][summary["choices"][name]]
-        assert f"largest disparity {point['unfairness']:.4g}, " in text
+        share = point["unfairness"] / summary["groups"][point["worst_group"]]["variance"]
+        assert f"largest disparity {percent(share)} of its variance, " in text
 
 
 def test_code_and_numbers_can_be_taken_away(visit):

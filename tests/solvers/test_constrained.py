@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from fairpca import ExactSolver, FairnessWarning, GroupMoments, Problem
 from fairpca.datasets import load_adult
 from fairpca.solvers import EpsilonConstraint, Lagrangian, PelegrinaFPCA
-from studies import exact_cases
+from studies.real_data import real_moments
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
 from texts import refused, warned
@@ -368,7 +368,7 @@ def test_disparities_can_be_compared_instead(by_sex):
 
 @pytest.mark.parametrize("constrained", [False, True])
 def test_three_groups_are_refused(constrained):
-    problem = Problem(exact_cases.moments_of("Adult, race"), 2)
+    problem = Problem(real_moments("Adult, race"), 2)
     with refused(ValueError, "two groups"):
         PelegrinaFPCA(constrained=constrained).solve(problem)
 

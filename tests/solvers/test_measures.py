@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from fairpca import ExactSolver, GroupMoments, Problem
+from fairpca import AtMost, Equal, ExactSolver, GroupMoments, MinMax, Problem
 from fairpca.certificate import certify
 
 from asked import asked
@@ -128,16 +128,40 @@ def test_where_nothing_has_to_be_searched_for(measure, relative):
 
 @every_measure
 @pytest.mark.parametrize("place", [0, 2])
-def test_a_group_without_variance_does_not_decide(measure, relative, place):
+def test_a_group_without_variance(measure, relative, place):
+    """It loses nothing and keeps all of nothing, so others decide; but of variance it keeps 0."""
     matrices = scaled_matrices(np.random.default_rng(6), "general", 3, 5)
     without = ExactSolver().solve(posed(matrices, 2, measure, relative)).certificate
-    padded = posed(np.insert(matrices, place, 0.0, axis=0), 2, measure, relative)
-    certificate = ExactSolver().solve(padded).certificate
+    problem = posed(np.insert(matrices, place, 0.0, axis=0), 2, measure, relative)
+    solution = ExactSolver().solve(problem)
+    certificate = solution.certificate
     assert certificate.status == without.status == "optimal"
+    if measure == "variance" and not relative:
+        assert certificate.value == certificate.measures[place] == 0.0
+        assert solution.total_loss == pytest.approx(problem.total_loss(problem.pca_basis))
+        return
     assert certificate.value == pytest.approx(without.value, rel=1e-7)
     assert_allclose(np.delete(certificate.measures, place), without.measures, atol=1e-6)
-    if measure != "variance":
-        assert certificate.measures[place] == 0.0
+    assert certificate.measures[place] == (-1.0 if measure == "variance" else 0.0)
+
+
+def test_what_a_group_without_variance_keeps():
+    """Two rows of a lie at the mean of all rows, and b keeps 16, 4 or 0 along the three axes."""
+    X = np.array([[0.0, 0, 0]] * 2 + [[4, 0, 0], [-4, 0, 0], [0, 2, 0], [0, -2, 0]])
+
+    def solved(criterion):
+        moments = GroupMoments.from_rows(X, list("aabbbb"))
+        return ExactSolver().solve(Problem(moments, 1, criterion=criterion)).certificate
+
+    equal = solved(Equal(measure="kept_variance"))
+    assert equal.status == "optimal"
+    assert_allclose(equal.measures, 0.0, atol=1e-12)
+    bounded = solved(AtMost({"a": 0.1}, "kept_variance"))
+    assert bounded.status == "infeasible"
+    assert bounded.violation_bound == pytest.approx(0.1, rel=1e-3)
+    largest = solved(MinMax("kept_variance"))
+    assert largest.status == "optimal"
+    assert largest.value == 0.0
 
 
 # What holds for every measure
@@ -235,3 +259,15 @@ def test_tied_eigenvalues_leave_a_choice_to_the_total_loss():
     assert solution.certificate.value == pytest.approx(1.0, abs=1e-7)
     assert_allclose(np.abs(solution.basis[:, 0]), [0, 1, 0], atol=1e-3)
     assert solution.total_loss == pytest.approx(0.1 * 1 + 0.1 * 0.1 + 0.8 * 0.9, abs=1e-6)
+
+
+def test_equal_kept_variances_where_pca_loses_nothing():
+    """Along an axis at an angle to the first, a keeps 4 c and b keeps c, c the squared cosine.
+
+    They differ by 1.5 at c = 1/2, where 1 of 2 is lost.
+    """
+    moments = GroupMoments.from_rows(np.array([[2.0, 0], [-1, 0], [-1, 0]]), ["a", "b", "b"])
+    problem = Problem(moments, 1, criterion=Equal(1.5, "kept_variance"))
+    certificate = ExactSolver(n_starts=2).solve(problem).certificate
+    assert certificate.lower_bound == pytest.approx(1.0, rel=1e-9)
+    assert certificate.spread <= 1.5 + 1e-8

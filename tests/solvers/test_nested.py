@@ -116,7 +116,7 @@ def test_the_price_on_real_data(load, sensitive):
 
 def test_the_page_shows_what_the_script_finds():
     page = price_of_nesting.TARGET.read_text(encoding="utf-8").splitlines()
-    found = price_of_nesting.nesting(load_adult, "sex", price_of_nesting.N_COMPONENTS)
+    found = price_of_nesting.nesting("Adult, sex", price_of_nesting.N_COMPONENTS)
     assert set(price_of_nesting.lines("Adult, sex", found)) <= set(page)
 
 

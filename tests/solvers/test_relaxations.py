@@ -19,7 +19,7 @@ from fairpca.solvers._dual import maximise_dual
 from fairpca.solvers._space import Forms
 from fairpca.solvers.exact import best_multipliers
 from fairpca.solvers.relaxation import project_on_fantope, round_relaxed
-from studies import exact_cases
+from studies.real_data import real_moments
 
 from alone import domain, minmax
 from problems import KINDS, problem_of, random_basis, random_problem
@@ -93,7 +93,7 @@ def test_the_projection_on_relaxed_projectors_is_the_nearest(d, seed, size):
 
 @pytest.fixture(scope="module")
 def by_race():
-    return exact_cases.moments_of("Adult, race")
+    return real_moments("Adult, race")
 
 
 @pytest.mark.parametrize("r", [2, 5, 10])

@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -93,3 +95,45 @@ def test_a_grouping_anew(name):
                 size = 1e-3 * max(np.abs(cell["PCA"][figure]))
                 anew = found["cells"][r][method][figure]
                 assert anew == pytest.approx(cell[method][figure], rel=1e-3, abs=size)
+
+
+def numbers_after(text, start, count):
+    """The first numbers behind a place in a text."""
+    rest = text[text.index(start) + len(start) :]
+    return [float(found) for found in re.findall(r"\d+(?:\.\d+)?", rest)[:count]]
+
+
+def test_the_page_for_users_has_the_figures_of_the_study():
+    page = (Path(__file__).parents[2] / "docs" / "beyond_the_sample.md").read_text("utf-8")
+    cells = [cell for found in DATA["real"].values() for cell in found["cells"].values()]
+
+    def counts(method, figure="mid"):
+        found = new_data.verdicts(cells, method, figure)
+        return [found.count(-1), found.count(1)]
+
+    def price(method, digits):
+        return round(100 * float(np.median(new_data.changes(cells, method, "total"))), digits)
+
+    soft, plain = counts("soft"), counts("minmax")
+    expected = [soft[0], len(cells), soft[1], price("soft", 2), *plain, price("minmax", 1)]
+    assert numbers_after(page, "In the study the default", 7) == expected
+    shares = counts("soft", "share"), counts("minmax, share, 1 %", "share")
+    assert numbers_after(page, "the largest share lost may", 2) == shares[0]
+    assert numbers_after(page, "max_extra_loss=0.01)` lowered it in", 2) == shares[1]
+    one_more = counts("PCA, one more component")[0]
+    assert numbers_after(page, "if you can afford it: clearly better in", 1) == [one_more]
+    assert numbers_after(page, "in the study it clearly lowered the", 1) == counts("balanced")[:1]
+    ratios = [
+        DATA["populations"][name][method][0] / DATA["populations"][name]["PCA"][0]
+        for name in ("strong, smallest 20", "alike, smallest 20")
+        for method in ("soft", "minmax")
+    ]
+    found = numbers_after(page, "one group has 20 rows, the default leaves", 5)
+    assert [found[0], found[1], found[3], found[4]] == pytest.approx(ratios, rel=0.02)
+    moved = [
+        100 * np.median([found[name] for found in DATA["stability"].values()])
+        for name in ("folds", "tables")
+    ]
+    assert numbers_after(page, "assignments of the rows to folds", 2) == pytest.approx(
+        moved, abs=0.05
+    )

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +14,7 @@ from scipy.optimize import nnls
 
 from fairpca._linalg import krylov
 from fairpca._linalg.backends import NUMPY
-from fairpca._linalg.threads import one_blas_thread
+from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
 
 _SAME_SIZE = 1e-9
@@ -27,15 +26,16 @@ _NEARLY_ORTHONORMAL = 1e-6
 _WELL_CONDITIONED = 0.1
 """Smallest eigenvalue of the products of columns, relative to the largest, that loses no digits."""
 
-_QUICK_FACTOR = 2048
-"""Up to so many rows a matrix is factorised by one thread: in less than a tenth of a second."""
-
 _LONG_VECTORS = 2000
 """Length from which the min-norm point is found from products, which halves its digits."""
 
 
 QUICK_COLUMNS = 32
 """Up to this number of columns a product of different matrices is quicker than one with itself."""
+
+_FEW_AT_ONCE = 48
+"""Up to so many columns all eigenvectors are as quick as some; then those of a quarter of the
+eigenvalues take half of the time."""
 
 _LANES = 8
 """Numbers that a processor computes with at once: blocks of a multiple take the least time."""
@@ -102,9 +102,6 @@ class DenseMatrix:
     def leading(self, r: int) -> tuple[Array, Array]:
         return _all_or_some(self._array, r)
 
-    def leading_sum(self, r: int) -> float:
-        return float(np.linalg.eigvalsh(self._array)[-r:].sum())
-
 
 @dataclass(frozen=True, eq=False)
 class DenseMatrices:
@@ -119,9 +116,9 @@ class DenseMatrices:
         return traces
 
     def own_pairs(self, r: int, near: Array) -> list[tuple[Array, Array]]:
-        if self.stack.shape[1] > krylov.FEW_COLUMNS:
-            pairs = [_all_or_some(matrix, r) for matrix in self.stack]
-            return [(values[:r], vectors[:, :r]) for values, vectors in pairs]
+        d = self.stack.shape[1]
+        if d > krylov.FEW_COLUMNS or (d > _FEW_AT_ONCE and 4 * r <= d):
+            return [some_eigenpairs(matrix.copy(), r) for matrix in self.stack]
         values, vectors = np.linalg.eigh(self.stack)  # all at once: of small ones calls cost most
         leading = np.ascontiguousarray(vectors[:, :, : -r - 1 : -1])
         return list(zip(values[:, : -r - 1 : -1], leading, strict=True))
@@ -159,8 +156,8 @@ def leading_eigenpairs(matrix: Array, r: int, start: Array | None = None) -> tup
     Large matrices go to an iteration, which can begin with vectors that are thought to be nearly
     right. It takes random ones beside them, so it finds other eigenvalues as well.
     """
-    values, vectors = krylov.leading_eigenpairs(DenseMatrix(matrix), r, start)
-    return values[:r], vectors[:, :r]
+    found = krylov.found_pairs(DenseMatrix(matrix), r, start)
+    return found.values, found.vectors
 
 
 def _all_or_some(matrix: Array, r: int) -> tuple[Array, Array]:
@@ -186,7 +183,7 @@ def failed_pivot(rest: Array, vectors: Array, drops: Array, level: float) -> Arr
     the lower triangle of rest is used; it has to be in the order of Fortran.
     """
     # SciPy's threads would wait for NumPy's, for longer than they save.
-    with one_blas_thread() if len(rest) <= _QUICK_FACTOR else nullcontext():
+    with threads_for(len(rest)):
         dsyrk(1.0, vectors * np.sqrt(drops), beta=1.0, c=rest, lower=1, overwrite_c=1)
         rest[np.diag_indices_from(rest)] += level
         factor, failed = dpotrf(rest, lower=1, clean=0, overwrite_a=1)

@@ -53,19 +53,9 @@ class ScatterMatrices:
         pairs = (krylov.proven_pairs(group, r, start) for group in groups)
         return [(found.values, host(found.vectors)) for found in pairs]
 
-    def own_pairs_near(self, r: int, starts: Sequence[Array]) -> list[tuple[Array, Array]]:
-        """The same from a start for each group, without a proof that they are the best."""
-        found = []
-        for unit, start in zip(np.eye(self.k), starts, strict=True):
-            group, near = self.weighted_sum(unit), self.backend.put(start)
-            pairs = krylov.leading_pairs(group, r, near, exact_vectors=True)
-            pairs = krylov.proven_pairs(group, r, near) if pairs is None else pairs
-            found.append((pairs.values, self.backend.host(pairs.vectors)))
-        return found
-
     def leading(self, weights: Array, r: int) -> tuple[Array, Array]:
-        values, vectors = krylov.leading_eigenpairs(self.weighted_sum(weights), r)
-        return values, self.backend.host(vectors)
+        found = krylov.found_pairs(self.weighted_sum(weights), r)
+        return found.values, self.backend.host(found.vectors)
 
     def leading_sum_bound(self, weights: Array, r: int, near: Array | None = None) -> float:
         start = None if near is None else self.backend.put(near)
@@ -135,9 +125,6 @@ class ScatterSum:
     def leading(self, r: int) -> tuple[Array, Tall]:
         return some_eigenpairs(self.whole(), r)
 
-    def leading_sum(self, r: int) -> float:
-        return float(self.leading(r)[0][:r].sum())
-
     def whole(self) -> Tall:
         """The matrix as an array of its own."""
         offsets = self._groups.offsets
@@ -153,8 +140,10 @@ class ScatterSum:
         """A weighted sum of the scatters, in the memory that is given or in new one."""
         groups = self._groups
         out = np.empty((self.d, self.d)) if out is None else out
-        flat = groups.scatter.reshape(groups.k, -1)
-        np.matmul(weights * groups.scales, flat, out=out.reshape(-1))
+        some = np.flatnonzero(weights)  # those before and after are not read
+        part = slice(some[0], some[-1] + 1) if len(some) else slice(0, 1)
+        flat = groups.scatter[part].reshape(-1, self.d * self.d)
+        np.matmul((weights * groups.scales)[part], flat, out=out.reshape(-1))
         return out
 
 
@@ -257,19 +246,26 @@ def united_scatters(stack: Any, parts: NDArray[Any], weight: Array, mean: Array)
 
 
 def scatter_matrices(
-    scatter: Any, offsets: Array, weight: Array, aggregation: str = "mean"
+    scatter: Any,
+    offsets: Array,
+    weight: Array,
+    aggregation: str = "mean",
+    which: NDArray[np.intp] | None = None,
 ) -> ScatterMatrices:
     """The matrices of groups, on the device if their scatters are there, unless that is the CPU.
 
     `offsets` are the groups' means minus the point that rows are measured from; `weight` is that of
-    their rows.
+    their rows. With `which` their scatters are at these positions; sums of several need all.
     """
     scales = np.ones(len(weight)) if aggregation == "sum" else 1.0 / weight
     shares = scales * weight
-    if not isinstance(scatter, DeviceStack) or (is_cpu(scatter.array) and _NUMPY_SOLVES_ON_CPU):
-        return ScatterMatrices(np.ascontiguousarray(scatter), offsets, scales, shares)
-    backend = DeviceBackend(scatter.array)
-    return DeviceMatrices(scatter.array, offsets, scales, shares, backend)
+    on_device = isinstance(scatter, DeviceStack)
+    on_device = on_device and not (is_cpu(scatter.array) and _NUMPY_SOLVES_ON_CPU)
+    stack = scatter.array if on_device else np.ascontiguousarray(scatter)
+    parts = stack if which is None else [stack[i] for i in which.tolist()]
+    if not on_device:
+        return ScatterMatrices(parts, offsets, scales, shares)
+    return DeviceMatrices(parts, offsets, scales, shares, DeviceBackend(stack))
 
 
 class DeviceBackend(Backend):
@@ -334,7 +330,8 @@ class DeviceSum(ScatterSum):
 
     def _combined(self, weights: Array, out: Any = None) -> Any:
         scaled, scatter = weights * self._groups.scales, self._groups.scatter
-        total = float(scaled[0]) * scatter[0]
-        for scale, part in zip(scaled[1:].tolist(), scatter[1:], strict=True):
-            total += scale * part
+        first, *others = np.flatnonzero(scaled).tolist() or [0]
+        total = float(scaled[first]) * scatter[first]
+        for i in others:
+            total += float(scaled[i]) * scatter[i]
         return total

@@ -15,15 +15,15 @@ from typing import NamedTuple
 import numpy as np
 
 from fairpca._linalg.threads import one_blas_thread
-from fairpca._linalg.types import Array, Matrix, Tall
+from fairpca._linalg.types import ROUNDING, Array, Matrix, Tall
 
 FEW_COLUMNS = 300
 """Up to so many columns a matrix is no trouble: all eigenvectors are as quick as some."""
 
-_EXTRA_VECTORS = 8
+EXTRA_VECTORS = 8
 """Vectors that are kept beside those that are wanted, so that the gap below these is seen."""
 
-_NARROWEST, _WIDEST, _BLOCKS = 8, 16, 6
+_NARROWEST, _WIDEST, _BLOCKS = EXTRA_VECTORS, 16, 6
 """Columns of a block, and blocks between restarts, at the least: fewer leave memory unread, more
 reach lower powers of the matrix with as many products."""
 
@@ -36,9 +36,6 @@ _CLEARLY = 1e3
 _SPENT, _UNTOUCHED = 1e-13, 0.5
 """What is left of a column, relative to the largest before and to itself: at most so much is
 rounding; at least so much has lost no digits."""
-
-_ERROR = 1e-14
-"""Error of the sum of the eigenvalues that counts as rounding, relative to the matrix's size."""
 
 _ANGLE, _RESIDUAL = 1e-8, 5e-13
 """Angle to the eigenvectors' span that counts as none, and the norm of the residual, relative to
@@ -63,22 +60,12 @@ def is_large(d: int, r: int) -> bool:
     return d > FEW_COLUMNS and _fits(d, r)
 
 
-def leading_eigenpairs(matrix: Matrix, r: int, start: Tall | None = None) -> tuple[Array, Tall]:
-    """The r largest eigenvalues and their eigenvectors, or more where they are found anyway."""
-    if matrix.at_once or not _fits(matrix.d, r):
-        return matrix.leading(r)
-    pairs = found_pairs(matrix, r, start)
-    return pairs.values, pairs.vectors
-
-
 def leading_sum_bound(matrix: Matrix, r: int, start: Tall | None = None) -> float:
     """The sum of the r largest eigenvalues, or a little more, but not less.
 
     An iteration approaches eigenvalues from below and could miss some, so its result is proven:
     see `proven_pairs`. Starting vectors, right or wrong, only change how long it takes.
     """
-    if matrix.at_once or not _fits(matrix.d, r):
-        return matrix.leading_sum(r)
     bound = proven_pairs(matrix, r, start).bound
     assert bound is not None
     return bound
@@ -151,7 +138,7 @@ def proven_pairs(
             break
         values = found.values
         rounding = 4 * np.finfo(float).eps * np.sqrt(matrix.d) * abs(float(values[-1]))
-        margin = _ERROR * matrix.size + float(rounding)
+        margin = ROUNDING * matrix.size + float(rounding)
         if margin == 0.0:
             return found._replace(bound=0.0)
         missed = matrix.disproof(found.vectors, values - values[-1], float(values[-1]) + margin)
@@ -165,7 +152,7 @@ def proven_pairs(
 
 def all_pairs(matrix: Matrix, r: int) -> Pairs:
     """The r largest eigenvalues and their eigenvectors, at once."""
-    more = min(r + _EXTRA_VECTORS, matrix.d)
+    more = min(r + EXTRA_VECTORS, matrix.d)
     values, vectors = matrix.leading(more)
     return Pairs(values[:r], vectors[:, :r], vectors[:, r:more], float(values[:r].sum()))
 
@@ -180,7 +167,7 @@ def _block_width(r: int) -> int:
 
 
 def _space_size(r: int) -> int:
-    return max(3 * r, r + _EXTRA_VECTORS + _BLOCKS * _block_width(r))
+    return max(3 * r, r + EXTRA_VECTORS + _BLOCKS * _block_width(r))
 
 
 class _Iteration:
@@ -222,7 +209,7 @@ class _Iteration:
 
     def shrink(self) -> None:
         """Keep the leading vectors: all that are wanted, and half of the others."""
-        keep = min(max(self._r + _EXTRA_VECTORS, (self._used + self._r) // 2), self._used)
+        keep = min(max(self._r + EXTRA_VECTORS, (self._used + self._r) // 2), self._used)
         keep = min(keep, self._size - self._width)
         self.values, self.vectors, image = self._rotate(keep)
         wanted = self.vectors[:, : self._r] * self._backend.put(self.values[: self._r])
@@ -233,12 +220,12 @@ class _Iteration:
 
     def pairs(self) -> Pairs:
         """What was found."""
-        r, more = self._r, self._r + _EXTRA_VECTORS
+        r, more = self._r, self._r + EXTRA_VECTORS
         return Pairs(self.values[:r], self.vectors[:, :r], self.vectors[:, r:more])
 
     def has_converged(self, exact_vectors: bool) -> bool:
         """Whether what was found is exact: see `leading_pairs`."""
-        if self._error() > _ERROR * self._matrix.size:
+        if self._error() > ROUNDING * self._matrix.size:
             return False
         rounding = 4 * np.finfo(float).eps * self._matrix.size
         floor = max(_RESIDUAL * self._largest, rounding)
@@ -276,13 +263,9 @@ class _Iteration:
             leading = turn[:, :keep]
             return values[:keep], basis @ leading, image @ leading
 
+    @one_blas_thread()  # threads would save next to nothing, and wait for each other
     def _orthonormal(self, block: Tall) -> Tall:
         """Orthonormal to the basis and in itself; what is in the span already becomes random."""
-        # Of few columns: threads would save next to nothing, and wait for each other.
-        with one_blas_thread():
-            return self._orthonormal_columns(block)
-
-    def _orthonormal_columns(self, block: Tall) -> Tall:
         basis = self._basis[:, : self._used]
         size = 0.0
         for _ in range(4):

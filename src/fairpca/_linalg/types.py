@@ -10,6 +10,9 @@ from fairpca._linalg.backends import Backend
 
 Array = NDArray[np.float64]
 
+ROUNDING = 1e-14
+"""What counts as rounding in a sum of products or of eigenvalues, relative to what is summed."""
+
 Tall = Any
 """A block of columns, (d, m) with m far below d, in whatever library the matrix lives in."""
 
@@ -44,9 +47,6 @@ class Matrix(Protocol):
 
     def leading(self, r: int) -> tuple[Array, Tall]:
         """The r largest eigenvalues, or more of them, and their eigenvectors, all at once."""
-
-    def leading_sum(self, r: int) -> float:
-        """The sum of the r largest eigenvalues, all computed at once."""
 
 
 class GroupMatrices(Protocol):

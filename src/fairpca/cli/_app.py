@@ -24,11 +24,11 @@ from fairpca.cli._terminal import (
     BadInputError,
     complain,
     failure,
-    forget,
     show_warning,
     stage,
     to_stdout,
-    written_so_far,
+    warned,
+    written,
 )
 from fairpca.exceptions import FairnessWarning
 from fairpca.files.atomic import NotWrittenError
@@ -67,13 +67,13 @@ def run(arguments: Sequence[str]) -> int:
         if hasattr(stream, "reconfigure"):  # so that what it cannot show is written as escapes
             stream.reconfigure(errors="backslashreplace")
     with warnings.catch_warnings(), _cleaning_up_when_ended():
-        forget()
+        warned.clear()
+        written.clear()
         warnings.showwarning = show_warning
         warnings.simplefilter("always", FairnessWarning)
         given = [argument for argument in arguments if argument != "--debug"]
         try:
-            program = typer.main.get_command(_application())
-            code = program.main(
+            code = typer.main.get_command(_PROGRAM).main(
                 args=list(given),
                 obj=given,  # for reports, which say how they were made
                 prog_name="fairpca",
@@ -142,7 +142,7 @@ def _described(error: BaseException) -> tuple[int, str]:
         return FAILED, "there is not enough memory for this table."
     if isinstance(error, NotWrittenError):
         said = failure(error, "write").removesuffix(".")
-        before = ", ".join(repr(str(path)) for path in written_so_far()) or "nothing"
+        before = ", ".join(repr(str(path)) for path in written) or "nothing"
         return FAILED, (
             f"{said} after {error.written:,} bytes, which are removed again; before that, "
             f"{before} was written."
@@ -166,24 +166,6 @@ def _is_interrupt(error: BaseException | None) -> bool:
 def _give_up_on_stdout() -> None:
     """Nobody reads any more: Python would complain again on the way out."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _application() -> typer.Typer:
-    application = typer.Typer(
-        cls=_Group,
-        context_settings={"max_content_width": _WIDEST_HELP},
-        rich_markup_mode=None,  # plain help, which can be piped and searched
-        pretty_exceptions_enable=False,
-    )
-    application.callback(invoke_without_command=True, help=_HELP, epilog=_as_epilog(_EXAMPLES))(
-        _options_of_the_program
-    )
-    for found in sorted(iter_modules(commands.__path__), key=lambda module: module.name):
-        module: Any = import_module(f"{commands.__name__}.{found.name}")
-        application.command(found.name, cls=_Command, epilog=_as_epilog(module.EXAMPLES))(
-            getattr(module, found.name)
-        )
-    return application
 
 
 class _WholeWords:
@@ -225,6 +207,15 @@ def _as_epilog(examples: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
+_PROGRAM = typer.Typer(
+    cls=_Group,
+    context_settings={"max_content_width": _WIDEST_HELP},
+    rich_markup_mode=None,  # plain help, which can be piped and searched
+    pretty_exceptions_enable=False,
+)
+
+
+@_PROGRAM.callback(invoke_without_command=True, help=_HELP, epilog=_as_epilog(_EXAMPLES))
 def _options_of_the_program(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
@@ -236,3 +227,10 @@ def _options_of_the_program(
         print(f"fairpca {__version__}")
     elif context.invoked_subcommand is None:
         print(context.get_help())
+
+
+for _found in sorted(iter_modules(commands.__path__), key=lambda module: module.name):
+    _module: Any = import_module(f"{commands.__name__}.{_found.name}")
+    _PROGRAM.command(_found.name, cls=_Command, epilog=_as_epilog(_module.EXAMPLES))(
+        getattr(_module, _found.name)
+    )

@@ -79,35 +79,28 @@ def of_subspace(fair: FairPCA) -> list[str]:
 
 
 def _who_pays(fair: FairPCA) -> str:
-    table, certificate = fair.group_table_, fair.certificate_
-    before = _with_pca(fair)
-    worst, best = int(before.argmax()), int(before.argmin())
-    name = short_texts(table.to_dict()["group"])
+    table, measure = fair.group_table_, BY_NOUN[fair.certificate_.measure]
     if len(table) == 1:
         return "There is one group, for which ordinary PCA is its own."
-    if certificate.measure == "disparity":
-        return (
-            f"With ordinary PCA, {name[worst]} loses {table.pca_disparity[worst]:.4g} more than "
-            f"with a PCA of its own, {name[best]} {table.pca_disparity[best]:.4g}."
-        )
-    has = f"has a {certificate.measure} of {abs(before[worst]):.4g}"
-    return f"With ordinary PCA, {name[worst]} {has}, {name[best]} one of {abs(before[best]):.4g}."
-
-
-def _with_pca(fair: FairPCA) -> Array:
-    """The measure of each group with ordinary PCA, of the rows themselves; (k,)."""
-    table = fair.group_table_
-    measure = BY_NOUN[fair.certificate_.measure]
-    measures: Array = {
+    measures: Array = {  # with ordinary PCA, of the rows themselves
         "own": table.pca_disparity,
         "all": table.pca_loss,
         "none": table.pca_loss - table.variance,
     }[measure.baseline]
-    if not measure.relative:
-        return measures
-    shares = np.zeros(len(table))
-    np.divide(measures, table.variance, out=shares, where=table.variance > 0.0)
-    return shares
+    if measure.relative:
+        some = table.variance > 0.0
+        measures = np.divide(measures, table.variance, out=np.zeros(len(table)), where=some)
+    worst, best = int(measures.argmax()), int(measures.argmin())
+    name = short_texts(table.to_dict()["group"])
+    if fair.certificate_.measure == "disparity":
+        return (
+            f"With ordinary PCA, {name[worst]} loses {measures[worst]:.4g} more than with a PCA of "
+            f"its own, {name[best]} {measures[best]:.4g}."
+        )
+    return (
+        f"With ordinary PCA, {name[worst]} has a {fair.certificate_.measure} of "
+        f"{abs(measures[worst]):.4g}, {name[best]} one of {abs(measures[best]):.4g}."
+    )
 
 
 def proof(fair: FairPCA) -> list[str]:
@@ -170,18 +163,14 @@ def table_as_data(prepared: PreparedTable) -> dict[str, Any]:
 
 def as_data(fair: FairPCA) -> dict[str, Any]:
     """A fitted subspace as plain data, for JSON."""
-    certificate = {
-        name: value.tolist() if isinstance(value, np.ndarray) else value
-        for name, value in asdict(fair.certificate_).items()
-    }
     return {
         "n_components": fair.n_components_,
         "pca_total_loss": total(fair.group_table_, fair.group_table_.pca_loss),
         "total_loss": float(fair.solution_.total_loss),
-        "explained_variance_ratio": fair.explained_variance_ratio_.tolist(),
-        "groups": groups_as_data(fair.group_table_),
+        "explained_variance_ratio": fair.explained_variance_ratio_,
+        "groups": columns_as_data(fair.group_table_.to_dict()),
         "compared_with_pca": _compared_as_data(fair.group_table_),
-        "certificate": certificate
+        "certificate": asdict(fair.certificate_)
         | {"all_worse_off": fair.certificate_.all_worse_off, "text": str(fair.certificate_)},
     }
 
@@ -204,7 +193,7 @@ def model_as_data(audited: GroupTable) -> dict[str, Any]:
     return {
         "total_loss": total(audited, audited.loss),
         "baseline": audited.baseline,
-        "groups": groups_as_data(audited),
+        "groups": columns_as_data(audited.to_dict()),
         "difference_interval": audited.difference_interval,
         "compared_with_pca": _compared_as_data(audited),
     }
@@ -222,17 +211,7 @@ def _compared_as_data(table: GroupTable) -> dict[str, Any]:
     }
 
 
-def groups_as_data(table: GroupTable) -> list[dict[str, Any]]:
-    """A table of groups, one entry for each; None for what is not known."""
-    return columns_as_data(table.to_dict())
-
-
 def columns_as_data(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    """Columns as one entry for each row; None for what is not known."""
+    """Columns as one entry for each row."""
     names = [name.replace(" ", "_").lower() for name in columns]
-    known = (map(_known, column) for column in columns.values())
-    return [dict(zip(names, row, strict=True)) for row in zip(*known, strict=True)]
-
-
-def _known(value: Any) -> Any:
-    return None if isinstance(value, float) and np.isnan(value) else value
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -2,8 +2,7 @@
 
 import shlex
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,8 +12,8 @@ import numpy as np
 import pandas
 
 from fairpca import Comparison, FairPCA, GroupTable, ParetoFront
-from fairpca.cli._options import FitOptions, arguments
-from fairpca.cli._prepared import PreparedTable, without_repeating
+from fairpca.cli._options import OF_ONE_SUBSPACE, FitOptions, arguments
+from fairpca.cli._prepared import PreparedTable
 from fairpca.cli._terminal import (
     REPORT,
     BadInputError,
@@ -22,7 +21,7 @@ from fairpca.cli._terminal import (
     refusing,
     show_warning,
     stage,
-    writing,
+    written,
 )
 from fairpca.fair_pca import listening
 from fairpca.inspection.audit import Auditor, squared_errors
@@ -40,7 +39,22 @@ _STANDARD_INPUT = Path("-")
 def fit_fair(prepared: PreparedTable, n_components: int | float, options: FitOptions) -> FairPCA:
     """Find the fair subspace of prepared columns."""
     _check_shape(prepared, n_components)
-    fair, caught = _fit(prepared, n_components, options)
+    d = len(prepared.preparation.means)
+    doing = f"finding a fair subspace for {prepared.n_rows:,} rows of {d} columns"
+    with (
+        stage(doing) as progress,
+        listening(partial(_tell_step, progress, doing)),
+        refusing(),
+        warnings.catch_warnings(record=True, action="always") as caught,
+    ):
+        grouped_data = prepared.grouped_data(reduce_wide=True)
+        fair = FairPCA(
+            n_components,
+            missing_labels=prepared.options.missing_labels,
+            groups=prepared.options.groups,
+            **options.parameters(grouped_data.moments),
+        )
+        fair.fit_data(grouped_data)
     for warning in caught:
         # The certificate is shown with the result, and need not be said twice.
         if str(warning.message) != str(fair.certificate_):
@@ -93,12 +107,12 @@ def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -
         # Of a batch without any label there are codes, but no groups.
         codes = np.array([*(position.get(label, -1) for label in groups.labels), -1])[groups.codes]
         codes = codes if groups.kept is None else np.where(groups.kept, codes, -1)
-        some = replace(grouped_data, codes=codes, weights=None)
         if space is not None and chosen["baseline"] == "rows":
             rows = space.rows[start : start + len(rows)]
         start += len(rows)
+        some = replace(grouped_data, rows=rows, codes=codes, weights=None)
         for group in every:
-            auditor.add(group, rows, np.flatnonzero(some.members(group)), errors)
+            auditor.add(group, some, errors)
     for group in every:
         auditor.finish(group)
     return auditor.table()
@@ -113,9 +127,7 @@ def check_report(
     check_destination(path, REPORT, *others, force=force)
     with refusing():
         import_jinja2()
-    one_point = choices.tolerance != 0.0 or choices.bound or choices.max_extra_loss is not None
-    one_point = one_point or choices.criterion == "balanced" or choices.standard_errors != 2.0
-    if one_point or choices.nested or not choices.is_exact:
+    if choices.chosen(*OF_ONE_SUBSPACE) or choices.criterion == "balanced":
         raise BadInputError(
             "a report shows every trade-off, solved exactly: leave out --tolerance, --bound, "
             "--max-extra-loss, --standard-errors, --nested, --solver and --criterion balanced, or "
@@ -141,10 +153,8 @@ def report_on(
     rows = pandas.DataFrame(prepared.rows, columns=list(prepared.preparation.feature_names))
     options = [*arguments(prepared.options), "--n-components", str(n_components)]
     again = shlex.join(["fairpca", *map(_without_folder, typed)])
-    if choices.criterion == "minmax":  # that of a front, unless said
-        choices = replace(choices, criterion="soft")
     front = shlex.join(["fairpca", "front", table.name, *options, *arguments(choices)])
-    with stage("making the report") as progress, refusing(), without_repeating():
+    with stage("making the report") as progress, refusing():
         return make_report(
             rows,
             sensitive_features=prepared.groups,
@@ -182,18 +192,11 @@ def _left_out(prepared: PreparedTable) -> dict[str, int]:
     }
 
 
-@contextmanager
-def saying_nothing() -> Iterator[None]:
-    """Leave out the warnings of the body."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
 def write_report(report: Report, path: Path) -> None:
     """Write a report to a file, which is whole or not there."""
-    with stage(f"writing {path.name}"), writing(path):
+    with stage(f"writing {path.name}"):
         report.write_html(path)
+    written.append(path)
 
 
 def _check_shape(prepared: PreparedTable, n_components: int | float) -> None:
@@ -205,29 +208,6 @@ def _check_shape(prepared: PreparedTable, n_components: int | float) -> None:
         raise BadInputError(
             f"--n-components {n_components} is more than the {d} columns that there are."
         )
-
-
-def _fit(
-    prepared: PreparedTable, n_components: int | float, options: FitOptions
-) -> tuple[FairPCA, list[warnings.WarningMessage]]:
-    d = len(prepared.preparation.means)
-    doing = f"finding a fair subspace for {prepared.n_rows:,} rows of {d} columns"
-    with (
-        stage(doing) as progress,
-        listening(partial(_tell_step, progress, doing)),
-        refusing(),
-        warnings.catch_warnings(record=True) as caught,
-    ):
-        warnings.simplefilter("always")
-        grouped_data = prepared.grouped_data(reduce_wide=True)
-        fair = FairPCA(
-            n_components,
-            missing_labels=prepared.options.missing_labels,
-            groups=prepared.options.groups,
-            **options.parameters(grouped_data.moments),
-        )
-        fair.fit_data(grouped_data)
-    return fair, caught
 
 
 def _tell_step(

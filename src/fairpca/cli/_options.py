@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import Field, dataclass, field, fields
-from functools import partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -25,8 +23,9 @@ from fairpca.choices import (
     SMALL_GROUPS,
     SOLVER_NAMES,
     UNKNOWN,
+    WRITABLE,
 )
-from fairpca.cli._terminal import BadInputError, refusing
+from fairpca.cli._terminal import MODEL, BadInputError, check_destination, refusing
 from fairpca.text import ALL, listed
 
 if TYPE_CHECKING:
@@ -49,26 +48,15 @@ def option(default: Any, text: str, **how: Any) -> Any:
     return field(default=default, metadata={"text": text, "words": (), **how})
 
 
-column_option = partial(typer.Option, metavar="COLUMN")
-file_option = partial(typer.Option, metavar="FILE")
-_DIMENSION = typer.Option(
-    "--n-components",
-    metavar="5|0.9",
-    help="The number of columns to reduce to, or a share: the fewest at which the worst-off group "
-    "keeps that share of its variance.",
-)
-_FRONT = (
-    "What is traded for total loss: the largest disparity of a group (minmax), or the largest "
-    "difference between two groups (equal)."
+DIMENSION_TEXT = (
+    "The number of columns to reduce to, or a share: the fewest at which the worst-off group keeps "
+    "that share of its variance."
 )
 _GROUPS = (
     "What several sensitive columns make groups of: their combinations, or each of their values "
     "alone (all women, all Black people, …), or both."
 )
-_OUTPUT = (
-    "Write the reduced table; the suffix is .csv, .parquet, .arrow or .feather. In a CSV file, "
-    "text that a spreadsheet would run gets a ' in front."
-)
+REPORT_TEXT = "Write the page of `fairpca report`; the suffix is .html."
 
 Table = Annotated[
     Path,
@@ -79,31 +67,40 @@ Table = Annotated[
         "with what to do about them.",
     ),
 ]
-Dimension = Annotated[str, _DIMENSION]
-OptionalDimension = Annotated[str | None, _DIMENSION]
-Carry = Annotated[
-    list[str],
-    column_option("--carry", help="Copy a column into the output table; repeat for several."),
-]
-FrontCriterion = Annotated[str, choice_option(FRONTS, _FRONT)]
-Whiten = Annotated[
-    bool,
-    typer.Option("--whiten", help="Divide each reduced column by its standard deviation."),
-]
-OptionalGroups = Annotated[
-    str | None,
-    choice_option(GROUPINGS[:-1], f"{_GROUPS} Without it those of the model, or combinations."),
-]
-Model = Annotated[
-    Path | None, file_option("--model", help="Write the model; the suffix is .fairpca.")
-]
-Output = Annotated[Path | None, file_option("--output", help=_OUTPUT)]
-Report = Annotated[
-    Path | None,
-    file_option("--report", help="Write a page, as `fairpca report` does; the suffix is .html."),
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Dimension = Annotated[str, typer.Option("--n-components", metavar="5|0.9", help=DIMENSION_TEXT)]
+
+
+@dataclass(frozen=True)
+class ResultOptions:
+    """How what is found is printed, and whether what is written replaces what is there."""
+
+    force: bool = option(False, "Replace files that are there already.")
+    json: bool = option(False, "Print the result as JSON.")
+
+
+@dataclass(frozen=True)
+class OutputOptions(ResultOptions):
+    """What is written of a subspace."""
+
+    whiten: bool = option(False, "Divide each reduced column by its standard deviation.")
+    model: Path | None = option(None, "Write the model; the suffix is .fairpca.", metavar="FILE")
+    output: Path | None = option(
+        None,
+        "Write the reduced table; the suffix is .csv, .parquet, .arrow or .feather. In a CSV file, "
+        "text that a spreadsheet would run gets a ' in front.",
+        metavar="FILE",
+    )
+    carry: Sequence[str] = option(
+        (), "Copy a column into the output table; repeat for several.", metavar="COLUMN"
+    )
+    report: Path | None = option(None, REPORT_TEXT, metavar="FILE")
+
+    def check(self, *others: Path | None) -> None:
+        """Refuse what could not be written, before any work, and columns to be carried nowhere."""
+        check_destination(self.model, MODEL, self.output, *others, force=self.force)
+        check_destination(self.output, WRITABLE, *others, force=self.force)
+        if self.carry and self.output is None:
+            raise BadInputError("--carry needs --output, the table to carry columns into.")
 
 
 @dataclass(frozen=True)
@@ -172,88 +169,93 @@ class FitOptions:
     def __post_init__(self) -> None:
         from fairpca.validation import check_number
 
+        object.__setattr__(self, "bound", tuple(self.bound))
         check_words(self)
-        check_number("--tolerance", self.tolerance, least=0.0)
-        limits = {"--gap": self.gap, "--time-limit": self.time_limit}
-        for name, limit in {"--max-extra-loss": self.max_extra_loss, **limits}.items():
-            if limit is not None:
-                check_number(name, limit, least=0.0)
+        for name in ("tolerance", "max_extra_loss", "gap", "time_limit"):
+            if getattr(self, name) is not None:
+                check_number(f"--{name.replace('_', '-')}", getattr(self, name), least=0.0)
         for text in self.bound:
             _parse_bound(text)
-        if not self.standard_errors >= 0.0:
-            raise BadInputError(
-                f"--standard-errors must be a number of at least 0, got {self.standard_errors}."
-            )
-        if self.criterion != "equal" and self.tolerance != 0.0:
-            raise BadInputError(
-                "--tolerance is how far from equal groups may be: it needs --criterion equal."
-            )
-        if self.criterion != "soft" and self.standard_errors != 2.0:
-            raise BadInputError("--standard-errors needs --criterion soft, which is the default.")
-        if self.bound and self.max_extra_loss is not None:
-            raise BadInputError("choose one of --bound and --max-extra-loss, not both.")
-        if self.criterion == "balanced" and self.measure != "disparity":
-            raise BadInputError(
-                "--criterion balanced is judged by losses: leave it out, or --measure."
-            )
-        if self.bound and self.criterion != "soft":
-            raise BadInputError("--bound is a criterion of its own: leave out --criterion.")
-        if self.max_extra_loss is not None and self.criterion not in ("soft", "minmax"):
-            raise BadInputError("--max-extra-loss needs --criterion soft or minmax.")
-        given = {
-            "--bound": bool(self.bound),
-            "--max-extra-loss": self.max_extra_loss is not None,
-        }
-        if self.nested and (self.criterion != "minmax" or any(given.values()) or not self.is_exact):
-            raise BadInputError(
+        soft, balanced = self.criterion == "soft", self.criterion == "balanced"
+        # A solver with a criterion of its own takes none of these.
+        criterion = self.chosen("bound", "max_extra_loss", "measure")
+        criterion += ["--criterion"] if balanced else []
+        criterion += self.chosen("standard_errors")
+        limits = self.chosen("gap", "time_limit")
+        another = self.chosen("bound", "max_extra_loss", "solver") or self.criterion != "minmax"
+        for is_wrong, words in (
+            (
+                not self.standard_errors >= 0.0,
+                f"--standard-errors must be a number of at least 0, got {self.standard_errors}.",
+            ),
+            (
+                self.chosen("tolerance") and self.criterion != "equal",
+                "--tolerance is how far from equal groups may be: it needs --criterion equal.",
+            ),
+            (
+                self.chosen("standard_errors") and not soft,
+                "--standard-errors needs --criterion soft, which is the default.",
+            ),
+            (
+                len(self.chosen("bound", "max_extra_loss")) == 2,
+                "choose one of --bound and --max-extra-loss, not both.",
+            ),
+            (
+                balanced and self.chosen("measure"),
+                "--criterion balanced is judged by losses: leave it out, or --measure.",
+            ),
+            (
+                self.bound and not soft,
+                "--bound is a criterion of its own: leave out --criterion.",
+            ),
+            (
+                self.chosen("max_extra_loss") and self.criterion not in ("soft", "minmax"),
+                "--max-extra-loss needs --criterion soft or minmax.",
+            ),
+            (
+                self.nested and another,
                 "--nested minimises the largest measure in each dimension: it needs --criterion "
-                "minmax, without --bound, --max-extra-loss and --solver."
-            )
-        given |= {"--measure": self.measure != "disparity"}
-        given |= {"--criterion": self.criterion == "balanced"}
-        given |= {"--standard-errors": self.standard_errors != 2.0}
-        if any(given.values()) and not self.is_exact:
-            names = " and ".join(name for name, is_given in given.items() if is_given)
-            raise BadInputError(
-                f"--solver {self.solver} has a criterion of its own: leave it out, or {names}."
-            )
-        if self.is_limited and not self.is_exact:
-            names = " and ".join(name for name, limit in limits.items() if limit is not None)
-            raise BadInputError(
-                f"only the exact solver has a gap and a time limit: leave out {names}, or "
-                f"--solver {self.solver}."
-            )
+                "minmax, without --bound, --max-extra-loss and --solver.",
+            ),
+            (
+                self.solver != "exact" and criterion,
+                f"--solver {self.solver} has a criterion of its own: leave it out, or "
+                f"{' and '.join(criterion)}.",
+            ),
+            (
+                self.solver != "exact" and limits,
+                f"only the exact solver has a gap and a time limit: leave out "
+                f"{' and '.join(limits)}, or --solver {self.solver}.",
+            ),
+        ):
+            if is_wrong:
+                raise BadInputError(words)
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether the solver is the exact one."""
-        return self.solver == "exact"
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether the search is to end at a gap or a time limit."""
-        return self.gap is not None or self.time_limit is not None
+    def chosen(self, *names: str) -> list[str]:
+        """Those of some options that differ from their defaults, as they are typed."""
+        defaults = {one.name: one.default for one in fields(self)}
+        different = (name for name in names if getattr(self, name) != defaults[name])
+        return [f"--{name.replace('_', '-')}" for name in different]
 
     @property
     def folds(self) -> str | None:
         """Whether rows are to be held out: as for `prepare_data`."""
-        needed = self.criterion == "soft" and self.is_exact and not self.bound
+        needed = self.criterion == "soft" and not self.chosen("solver", "bound")
         return "needed" if needed else None
 
     def criterion_for(self, moments: GroupMoments | None = None) -> FairnessCriterion:
         """The criterion, for these groups where bounds name some."""
-        from fairpca.criteria import CRITERIA as KINDS
-        from fairpca.criteria import AtMost, Equal, MinMax, SoftMinMax
+        from fairpca.criteria import AtMost, Balanced, Equal, MinMax, SoftMinMax
 
         if self.bound and moments is not None:
             return AtMost(_bounds(self.bound, self.measure, moments), self.measure)
-        if self.criterion == "equal":
-            return Equal(self.tolerance, self.measure)
-        if self.criterion == "soft":
-            return SoftMinMax(self.measure, self.standard_errors, self.max_extra_loss)
-        if self.criterion == "minmax":
-            return MinMax(self.measure, self.max_extra_loss)
-        return KINDS[self.criterion]()
+        criteria: dict[str, FairnessCriterion] = {
+            "soft": SoftMinMax(self.measure, self.standard_errors, self.max_extra_loss),
+            "minmax": MinMax(self.measure, self.max_extra_loss),
+            "equal": Equal(self.tolerance, self.measure),
+            "balanced": Balanced(),
+        }
+        return criteria[self.criterion]
 
     @property
     def front_criterion(self) -> FairnessCriterion:
@@ -266,30 +268,28 @@ class FitOptions:
         """The parameters of `FairPCA` for these groups."""
         chosen: dict[str, Any] = {"solver": self.solver, "nested": self.nested}
         chosen["criterion"] = self.criterion_for(moments)
-        if self.is_limited:
+        if self.chosen("gap", "time_limit"):
             from fairpca import ExactSolver
 
             chosen["solver"] = ExactSolver(gap=self.gap, time_limit=self.time_limit)
         return chosen
 
 
+@dataclass(frozen=True)
+class FrontOptions(FitOptions):
+    """The same of a front, which leads to one of two criteria."""
+
+    criterion: str = option(
+        "minmax",
+        "What is traded for total loss: the largest disparity of a group (minmax), or the largest "
+        "difference between two groups (equal).",
+        words=FRONTS,
+    )
+
+
 def unique(names: Sequence[str]) -> tuple[str, ...]:
     """The names, each once."""
     return tuple(dict.fromkeys(names))
-
-
-@refusing()
-def check_front(criterion: str) -> None:
-    """Refuse a criterion that no front leads to."""
-    from fairpca.validation import check_choice
-
-    check_choice("--criterion", criterion, FRONTS)
-
-
-def check_carry(carry: Sequence[str], output: Path | None) -> None:
-    """Refuse columns to be carried to nowhere."""
-    if carry and output is None:
-        raise BadInputError("--carry needs --output, the table to carry columns into.")
 
 
 def parse_dimension(text: str) -> int | float:
@@ -458,9 +458,8 @@ class TableOptions:
         if len(self.sep) > 1 or not self.sep.isascii() or self.sep in ('"', "\n", "\r"):
             raise BadInputError(f"--sep must be one character such as ';', got {self.sep!r}.")
         try:
-            codecs.lookup(self.encoding)
-            "".encode(self.encoding)  # some codecs are not for text
-        except (LookupError, ValueError, UnicodeError):
+            "".encode(self.encoding)
+        except (LookupError, ValueError):
             raise BadInputError(
                 f"--encoding {self.encoding!r} is not known; utf-8, cp1252, latin-1 and utf-16 are."
             ) from None
@@ -481,6 +480,15 @@ class TableOptions:
         return {name: getattr(self, name) for name in names} | {"drop": self.unused}
 
 
+@dataclass(frozen=True)
+class ModelTableOptions(TableOptions):
+    """The same of a table that a model may be used on, which has groups of its own."""
+
+    groups: str = option(
+        "", f"{_GROUPS} Without it those of the model, or combinations.", words=GROUPINGS[:-1]
+    )
+
+
 OF_ONE_SUBSPACE = (
     *("tolerance", "bound", "max_extra_loss", "standard_errors", "solver", "nested"),
 )
@@ -495,10 +503,7 @@ def with_options(
     required: Collection[str] = (),
     **kinds: type[Any],
 ) -> Callable[[Command], Command]:
-    """Give a command the options that are fields of `kinds`, with which it is given these.
-
-    A parameter of the command with the name of such a field is that option, in its own words.
-    """
+    """Give a command the options that are fields of `kinds`, and it these."""
 
     def decorate(command: Command) -> Command:
         own = dict(signature(command, eval_str=True).parameters)
@@ -510,11 +515,10 @@ def with_options(
             taken[name] = [one.name for one in options]
             hints = get_type_hints(kind)
             parameters += [
-                _parameter(one, hints[one.name], one.name in required)
-                for one in options
-                if one.name not in own
+                _parameter(one, hints[one.name], one.name in required) for one in options
             ]
-        parameters.sort(key=lambda parameter: parameter.name not in required)
+        last = {one.name for one in fields(ResultOptions)}
+        parameters.sort(key=lambda one: (one.name not in required, one.name in last))
 
         def run(*arguments: Any, **given: Any) -> None:
             passed = {name: value for name, value in given.items() if name in own}

@@ -5,10 +5,8 @@ import os
 import shutil
 import sys
 import tempfile
-import warnings
 import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -22,9 +20,9 @@ from fairpca import FairPCA, GroupMoments
 from fairpca._linalg.types import Array
 from fairpca.choices import READABLE
 from fairpca.cli._options import TableOptions, unique
-from fairpca.cli._terminal import BadInputError, check_suffix, failure, refusing, stage, writing
+from fairpca.cli._terminal import BadInputError, check_suffix, failure, refusing, stage, written
 from fairpca.data import GroupedData, prepare_data
-from fairpca.exceptions import FairnessWarning, warn_user
+from fairpca.exceptions import warn_user
 from fairpca.folds import in_folds
 from fairpca.groups import (
     MISSING,
@@ -165,15 +163,14 @@ class PreparedTable:
         groups = groups or self.options.groups
         if self.moments is not None:
             return GroupedData.from_moments(self.moments, groups)
-        with without_repeating():
-            return prepare_data(
-                self.rows,
-                self.groups,
-                missing_labels=self.options.missing_labels,
-                groups=groups,
-                reduce_wide=reduce_wide,
-                folds=self.folds,
-            )
+        return prepare_data(
+            self.rows,
+            self.groups,
+            missing_labels=self.options.missing_labels,
+            groups=groups,
+            reduce_wide=reduce_wide,
+            folds=self.folds,
+        )
 
     def batches(self, doing: str, columns: Sequence[str] = ()) -> Iterator[tuple[Any, Array]]:
         """Batches of some columns, each with the prepared rows."""
@@ -213,17 +210,14 @@ def prepare_table(
         **options.learning(),
     )
     used = learner().used
-    table.need(unique([*used, *options.sensitive, *carry]))
-    if options.drop_missing:
-        table.drop_missing(used)
+    table.need(unique([*used, *options.sensitive, *carry]), used if options.drop_missing else ())
     small = options.small_groups or ("error" if kept else "keep")
 
     def prepare() -> PreparedTable:
-        learning, doing = learner(), "learning the columns"
+        learning = learner()
         regrouping = _regrouping(table, options, small)
-        with stage(doing) as progress:
-            for batch in table.batches(used, tell=partial(_tell, progress, doing)):
-                learning.see(batch)
+        for batch in _batches(table, "learning the columns", used):
+            learning.see(batch)
         found = learning.preparation()
         prepared = PreparedTable(
             table,
@@ -266,9 +260,7 @@ def open_with_model(
     require_columns(table.names, [*others, *options.unused])
     unused = {*options.unused, *(name for name in others if name not in needed)}
     preparation.check_names([name for name in table.names if name not in unused])
-    table.need(unique([*needed, *others]))
-    if options.drop_missing:
-        table.drop_missing(needed)
+    table.need(unique([*needed, *others]), needed if options.drop_missing else ())
     return PreparedTable(table, preparation, options)
 
 
@@ -302,8 +294,9 @@ def reduce_table(prepared: PreparedTable, fair: FairPCA, carry: Sequence[str], p
         batches = prepared.batches(doing, carried)
         return write_batches((_reduced(fair, *part, carried) for part in batches), path)
 
-    with writing(path):
-        return prepared.table.settled(write)
+    n_rows = prepared.table.settled(write)
+    written.append(path)
+    return n_rows
 
 
 def _reduced(fair: FairPCA, batch: Any, rows: Array, carried: Sequence[str]) -> Any:
@@ -390,23 +383,17 @@ def _prepared(
     tally.clear()
     names = [column.name for column in preparation.columns]
     n_rows = unlabelled = 0
-    with stage(doing) as progress:
-        for batch in prepared.table.batches(
-            unique([*names, *sensitive, *columns]),
-            len(preparation.means),
-            partial(_tell, progress, doing),
-        ):
-            rows = preparation.apply(
-                batch.select(names), tally, prepared.options.unknown_categories
-            )
-            encoded = encode_labels(batch, sensitive)
-            n_rows += len(rows)
-            if prepared.options.missing_labels == "error" and encoded:
-                unlabelled += int(np.any([codes < 0 for _, codes in encoded], axis=0).sum())
-            if not unlabelled and not any(what == "missing" for what, _ in tally):
-                labelled = prepared.regrouping.labelled(batch) if sensitive else batch
-                encoded = encoded if labelled is batch else encode_labels(labelled, sensitive)
-                yield labelled, rows, encoded
+    columns = unique([*names, *sensitive, *columns])
+    for batch in _batches(prepared.table, doing, columns, len(preparation.means)):
+        rows = preparation.apply(batch.select(names), tally, prepared.options.unknown_categories)
+        encoded = encode_labels(batch, sensitive)
+        n_rows += len(rows)
+        if prepared.options.missing_labels == "error" and encoded:
+            unlabelled += int(np.any([codes < 0 for _, codes in encoded], axis=0).sum())
+        if not unlabelled and not any(what == "missing" for what, _ in tally):
+            labelled = prepared.regrouping.labelled(batch) if sensitive else batch
+            encoded = encoded if labelled is batch else encode_labels(labelled, sensitive)
+            yield labelled, rows, encoded
     if unlabelled:
         n_rows += prepared.table.n_unkept
         raise BadInputError(
@@ -417,13 +404,15 @@ def _prepared(
     refuse_missing(Tally({("missing", name): tally["missing", name] for name in names}))
 
 
-@contextmanager
-def without_repeating() -> Iterator[None]:
-    """Leave out the warning of rows that are left out, which has been given."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".* rows are left out", FairnessWarning)
-        yield
-
-
-def _tell(progress: Any, doing: str, rows: int, share: float) -> None:
-    progress(f"{doing}: {rows:,} rows, per cent", round(100 * share), 100)
+def _batches(
+    table: Table, doing: str, columns: Sequence[str], width: int = 0
+) -> Iterator[pyarrow.RecordBatch]:
+    """Batches of a table, as `Table.batches` has them, while it is said how much has been read."""
+    with stage(doing) as progress:
+        yield from table.batches(
+            columns,
+            width,
+            lambda rows, share: progress(
+                f"{doing}: {rows:,} rows, per cent", round(100 * share), 100
+            ),
+        )

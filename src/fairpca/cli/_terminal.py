@@ -43,9 +43,9 @@ _STYLES = {"head": "bold", "worst": "bold red", "refusal": "bold red", "warning"
 _shown: "Live | None" = None
 """What the terminal shows at the moment."""
 
-_warned: list[str] = []
-_written: list[Path] = []
-"""What was said of a command, and what it has written, so far."""
+warned: list[str] = []
+written: list[Path] = []
+"""Of what a command has warned, and the files that it has written, so far."""
 
 
 class BadInputError(Exception):
@@ -99,30 +99,18 @@ def show(
     as_json: bool,
     data: Callable[[], dict[str, Any]],
     words: Callable[[], Iterable[TextTable | str]],
-    **written: Path | None,
+    **files: Path | None,
 ) -> None:
     """Print a result, as JSON or in words, and the files that were written."""
     if as_json:
-        paths = {name: None if path is None else str(path) for name, path in written.items()}
-        say_json(data() | paths | {"warnings": _warned})
+        paths = {name: None if path is None else str(path) for name, path in files.items()}
+        say_json(data() | paths | {"warnings": warned})
         return
     for part in words():
         say(part)
-    for name, path in written.items():
+    for name, path in files.items():
         if path is not None:
             say(f"{'Report' if name == 'report' else 'Written'}: {path}")
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Remember that the body has written this file."""
-    yield
-    _written.append(path)
-
-
-def written_so_far() -> tuple[Path, ...]:
-    """The files that the command has written."""
-    return tuple(_written)
 
 
 def complain(message: str, style: str = "") -> None:
@@ -135,17 +123,11 @@ def complain(message: str, style: str = "") -> None:
     _print(lines, sys.stderr, console)
 
 
-def forget() -> None:
-    """Begin anew with what is remembered of a command."""
-    _warned.clear()
-    _written.clear()
-
-
 def show_warning(message: Warning | str, category: type[Warning], *where: Any, **how: Any) -> None:
     """Print the library's own warnings in one line; those of others are for programmers."""
     if issubclass(category, FairnessWarning):
         text = _in_options(str(message))
-        _warned.append(text)
+        warned.append(text)
         complain(f"warning: {text}", "warning")
 
 
@@ -231,9 +213,10 @@ def _in_options(message: str) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """The value with null for numbers that JSON does not have."""
+    """The value with lists for arrays, and null for numbers that JSON does not have."""
     if isinstance(value, dict):
         return {name: _finite(part) for name, part in value.items()}
+    value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, list | tuple):
         return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

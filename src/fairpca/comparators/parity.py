@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Self
 
@@ -25,7 +25,6 @@ from fairpca._linalg.types import Array
 from fairpca.base import LinearReduction, principal_axes
 from fairpca.data import warn_of_no_groups
 from fairpca.generalization.cautions import warn_of_groups
-from fairpca.groups import Codes
 from fairpca.kernel import KernelReduction, check_memory
 from fairpca.moments import GroupMoments
 from fairpca.solvers.relaxation import BACKENDS, choose_backend, failure, import_cvxpy, run_program
@@ -40,26 +39,21 @@ difference is below what the means of a million rows have as rounding errors."""
 
 def equal_mean_space(moments: GroupMoments) -> Array:
     """Return an orthonormal basis of all directions in which the groups have the same mean."""
-    offsets = moments.mean - moments.total_mean
     # A mean is stored with an error in proportion to itself, not to the spread about it.
     largest = float(np.linalg.norm(moments.mean, axis=1).max())
     rounding = 16 * np.finfo(float).eps * largest
-    return directions_without(offsets, spread_of(moments.total_covariance()), rounding)
+    return directions_without(moments.offsets, np.trace(moments.total_covariance()), rounding)
 
 
-def directions_without(offsets: Array, spread: float, rounding: float = 0.0) -> Array:
+def directions_without(offsets: Array, variance: float, rounding: float = 0.0) -> Array:
     """Return an orthonormal basis of what is orthogonal to the rows of `offsets`.
 
-    Combinations of rows that are zero up to rounding, for rows of data that spread this far, do
-    not cost a dimension.
+    Combinations of these that are zero up to rounding, for rows of data with this total variance,
+    do not cost a dimension.
     """
     _, sizes, directions = np.linalg.svd(offsets, full_matrices=False)
-    return NUMPY.complement(directions[sizes > _EQUAL_MEANS * spread + rounding].T)[1]
-
-
-def spread_of(covariance: Array) -> float:
-    """Root mean square of the rows' distances from their mean."""
-    return float(np.sqrt(max(np.trace(covariance), 0.0)))
+    level = _EQUAL_MEANS * np.sqrt(max(variance, 0.0)) + rounding
+    return NUMPY.complement(directions[sizes > level].T)[1]
 
 
 def similar_covariance_space(moments: GroupMoments, space: Array, n_directions: int) -> Array:
@@ -142,118 +136,79 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """Maximise ``<covariance, P> - penalty * t`` over ``0 <= P <= I`` with trace r.
+    """Maximise ``<covariance, P> - price * t`` over ``0 <= P <= I`` with trace r.
 
-    For every difference f of means, ``f^T P f <= mean_tolerance**2``. For every difference Q of
-    covariances, ``P (shift I + Q) P <= t I`` and ``P (shift I - Q) P <= t I``, where the shift is
-    at least the spectral norm of every Q.
+    For every unit vector u among the directions ``u^T P u`` is at most its limit, and for every
+    factor M ``P M M^T P <= t I``.
 
     Attributes
     ----------
     covariance : array of shape (m, m)
     r : int
-    mean_differences : array of shape (p, m)
-        Only those longer than `mean_tolerance`: P shortens vectors, so it cannot violate others.
-    mean_tolerance : float
-    covariance_differences : array of shape (q, m, m)
-    shift : float
-    penalty : float
+    directions : array of shape (p, m)
+        Of the differences between groups' means.
+    limits : array of shape (p,)
+        Squares of their tolerance, as shares of the squared length of each difference.
+    factors : list of arrays of shape (m, m)
+        With ``M M^T = I + Q`` and ``I - Q`` for every difference Q of covariances, in units of the
+        longest; none where these have no price, or are the same up to rounding.
+    price : float
+        Of t, in these units.
     """
 
     covariance: Array
     r: int
-    mean_differences: Array
-    mean_tolerance: float
-    covariance_differences: Array
-    shift: float
-    penalty: float
+    directions: Array
+    limits: Array
+    factors: list[Array]
+    price: float
 
     def pca_basis(self) -> Array | None:
         """The leading eigenvectors of the covariance where they solve it, else None."""
-        fixed = self.r == len(self.covariance)  # then P = I, whatever it costs
-        if self._has_penalty and not fixed:
+        if self.factors and self.r < len(self.covariance):  # else P = I, whatever it costs
             return None
         basis = leading_eigenpairs(self.covariance, self.r)[1]
-        lengths = np.linalg.norm(self.mean_differences @ basis, axis=1)
-        return basis if (lengths <= self.mean_tolerance).all() else None
+        kept = np.square(self.directions @ basis).sum(axis=1)
+        return basis if (kept <= self.limits).all() else None
 
-    def solve(self, backend: str) -> tuple[Array, float]:
-        """Return P and t; t is zero when it has no price."""
-        cvxpy = import_cvxpy()
-        backend = choose_backend(backend, len(self.covariance) * (2 if self._has_penalty else 1))
-        program, P, t = self._program(cvxpy)
-        run_program(program, backend, **_OPTIONS[backend])
-        if len(self.mean_differences) and program.status.startswith("infeasible"):
-            raise self.too_tight()
-        if P.value is None:
-            raise failure(backend, f"it ended as {program.status!r}")
-        projector, bound = (P.value + P.value.T) / 2, float(t.value if self._has_penalty else 0.0)
-        violation = self._violation(projector, bound)
-        if not violation <= _ACCURACY:
-            raise failure(backend, f"its result violates a condition by {violation:.1g}")
-        return projector, bound * self.shift
-
-    def too_tight(self) -> ValueError:
-        """The error for conditions on the means that no P satisfies."""
-        return ValueError(
-            f"No subspace of n_components={self.r} dimensions, relaxed or not, keeps the groups' "
-            f"means within mean_tolerance={self.mean_tolerance:g}: take fewer dimensions or a "
-            "larger tolerance."
-        )
-
-    @property
-    def _has_penalty(self) -> bool:
-        """Whether t has a price, and covariances differ by more than rounding."""
-        negligible = 1e-12 * float(np.trace(self.covariance))
-        return self.penalty > 0 and self.shift > negligible
-
-    def _program(self, cvxpy: Any) -> tuple[Any, Any, Any]:
-        """The program with means of unit length, and covariances and t in units of the shift."""
-        m = len(self.covariance)
+    def solve(self, backend: str) -> tuple[Array, float] | None:
+        """Return P and t, which is zero where it has no price; None if there is no such P."""
+        cvxpy, m = import_cvxpy(), len(self.covariance)
+        backend = choose_backend(backend, m * (2 if self.factors else 1))
         identity = np.eye(m)
         P, t = cvxpy.Variable((m, m), PSD=True), cvxpy.Variable()
         conditions = [identity - P >> 0, cvxpy.trace(P) == self.r]
-        directions, limits = self._unit_means()
-        conditions += [u @ P @ u <= limit for u, limit in zip(directions, limits, strict=True)]
-        price = self.penalty * self.shift if self._has_penalty else 0.0
-        size = (float(np.trace(self.covariance)) + price) / m
+        known = zip(self.directions, self.limits, strict=True)
+        conditions += [u @ P @ u <= limit for u, limit in known]
+        size = (float(np.trace(self.covariance)) + self.price) / m
         gain = cvxpy.sum(cvxpy.multiply(self.covariance / size, P))
-        if self._has_penalty:
-            gain -= price / size * t
-            for factor in self._covariance_factors():
-                block = cvxpy.bmat([[t * identity, P @ factor], [factor.T @ P, identity]])
-                conditions.append(block >> 0)
-        return cvxpy.Problem(cvxpy.Maximize(gain), conditions), P, t
-
-    def _unit_means(self) -> tuple[Array, Array]:
-        lengths = np.linalg.norm(self.mean_differences, axis=1)
-        return self.mean_differences / lengths[:, None], (self.mean_tolerance / lengths) ** 2
-
-    def _covariance_factors(self) -> list[Array]:
-        """For every pair and sign an M with ``M M^T = I + Q / shift`` or ``I - Q / shift``."""
-        values, vectors = np.linalg.eigh(self.covariance_differences / self.shift)
-        return [
-            v * np.sqrt(np.maximum(1.0 + sign * w, 0.0))
-            for w, v in zip(values, vectors, strict=True)
-            for sign in (1.0, -1.0)
-        ]
+        if self.factors:
+            gain -= self.price / size * t
+        for factor in self.factors:
+            block = cvxpy.bmat([[t * identity, P @ factor], [factor.T @ P, identity]])
+            conditions.append(block >> 0)
+        program = cvxpy.Problem(cvxpy.Maximize(gain), conditions)
+        run_program(program, backend, **_OPTIONS[backend])
+        if len(self.directions) and program.status.startswith("infeasible"):
+            return None
+        if P.value is None:
+            raise failure(backend, f"it ended as {program.status!r}")
+        projector, bound = (P.value + P.value.T) / 2, float(t.value if self.factors else 0.0)
+        violation = self._violation(projector, bound)
+        if not violation <= _ACCURACY:
+            raise failure(backend, f"its result violates a condition by {violation:.1g}")
+        return projector, bound
 
     def _violation(self, projector: Array, bound: float) -> float:
-        """The largest violation of a condition of the scaled program."""
+        """The largest violation of a condition."""
         values = np.linalg.eigvalsh(projector)
         found = [-values[0], values[-1] - 1.0, abs(values.sum() - self.r) / self.r]
-        directions, limits = self._unit_means()
-        found.extend(np.einsum("pi,ij,pj->p", directions, projector, directions) - limits)
-        if self._has_penalty:
-            needed = (np.linalg.norm(projector @ M, 2) ** 2 for M in self._covariance_factors())
-            found.append(max(needed) - bound)
+        found.extend(((self.directions @ projector) * self.directions).sum(axis=1) - self.limits)
+        found.extend(np.linalg.norm(projector @ M, 2) ** 2 - bound for M in self.factors)
         return float(np.max(found))
 
 
 # What the two estimators that project the rows themselves have in common.
-
-ORDINARY_PCA = "use scikit-learn's PCA if ordinary PCA is wanted"
-"""What to do instead of a fit without groups."""
 
 
 class LinearParity(LinearReduction):
@@ -289,7 +244,7 @@ class LinearParity(LinearReduction):
         if grouped:
             warn_of_groups(moments)
         else:
-            warn_of_no_groups(y, ORDINARY_PCA)
+            warn_of_no_groups(y, "use scikit-learn's PCA if ordinary PCA is wanted")
         covariance = moments.total_covariance()
         basis = self._find_basis(moments, covariance)
         self._set_axes(principal_axes(basis, moments, covariance))
@@ -588,11 +543,16 @@ class ConvexParityPCA(LinearParity):
             basis: Array = space @ leading
             self.relaxed_projector_ = basis @ basis.T
             return basis
-        if relaxation.r == space.shape[1]:
-            raise relaxation.too_tight()
-        inner, _ = relaxation.solve(self.backend)
-        self.relaxed_projector_ = space @ inner @ space.T
-        return np.asarray(space @ NUMPY.eigh(inner)[1][:, : relaxation.r])
+        # In all of the dimensions there is but one P, which PCA has found too far from the means.
+        solved = relaxation.solve(self.backend) if relaxation.r < space.shape[1] else None
+        if solved is None:
+            raise ValueError(
+                f"No subspace of n_components={relaxation.r} dimensions, relaxed or not, keeps "
+                f"the groups' means within mean_tolerance={self.mean_tolerance:g}: take fewer "
+                "dimensions or a larger tolerance."
+            )
+        self.relaxed_projector_ = space @ solved[0] @ space.T
+        return np.asarray(space @ NUMPY.eigh(solved[0])[1][:, : relaxation.r])
 
     def _relaxation(self, moments: GroupMoments, covariance: Array) -> tuple[Relaxation, Array]:
         """The problem in the coordinates of a space, and an orthonormal basis of that space.
@@ -600,27 +560,34 @@ class ConvexParityPCA(LinearParity):
         Without tolerance this is the space in which the means are equal, so that they stay equal
         however inaccurate the solver; with one it is everything.
         """
-        d = len(covariance)
+        d, tolerance = len(covariance), float(self.mean_tolerance)
         space, far = np.eye(d), np.empty((0, d))
         undisputed = space
-        if self.mean_tolerance == 0.0:
+        if tolerance == 0.0:
             space = undisputed = equal_mean_space(moments)
-        elif self.mean_tolerance < np.inf:
-            differences = _pair_differences(moments.mean)
-            far = differences[np.linalg.norm(differences, axis=1) > self.mean_tolerance]
-            undisputed = directions_without(far, spread_of(covariance))
+        elif tolerance < np.inf:
+            # Others cannot come to lie too far apart: P shortens vectors.
+            far = _pair_differences(moments.mean)
+            far = far[np.linalg.norm(far, axis=1) > tolerance]
+            undisputed = directions_without(far, np.trace(covariance))
+        inside = space.T @ covariance @ space
+        lengths, factors = np.linalg.norm(far, axis=1), []
+        longest = parity_gaps(moments, np.eye(d))[1] if self.covariance_penalty > 0.0 else 0.0
+        if longest > 1e-12 * np.trace(inside):
+            differences = _pair_differences(projected_covariances(moments, space)) / longest
+            factors = [
+                vectors * np.sqrt(np.maximum(1.0 + sign * values, 0.0))
+                for values, vectors in zip(*np.linalg.eigh(differences), strict=True)
+                for sign in (1.0, -1.0)
+            ]
         searched = undisputed if self.n_components is None else space
-        penalised = self.covariance_penalty > 0.0
         relaxation = Relaxation(
-            covariance=space.T @ covariance @ space,
+            covariance=inside,
             r=self._dimension_in(searched, moments, covariance),
-            mean_differences=far @ space,
-            mean_tolerance=float(self.mean_tolerance),
-            covariance_differences=_pair_differences(projected_covariances(moments, space))
-            if penalised
-            else np.empty((0, *space.T.shape)),
-            shift=parity_gaps(moments, np.eye(d))[1] if penalised else 0.0,
-            penalty=float(self.covariance_penalty),
+            directions=far @ space / lengths[:, None],
+            limits=(tolerance / lengths) ** 2,
+            factors=factors,
+            price=float(self.covariance_penalty) * longest if factors else 0.0,
         )
         return relaxation, space
 
@@ -764,33 +731,28 @@ class KernelParityPCA(KernelReduction):
         self._check_kernel()
         rows, groups = self._read(X, sensitive_features)
         check_memory(rows.shape[0])
-        labels, codes = groups.labels, groups.codes
         values, vectors = self._span(rows)
-        coordinates = vectors * np.sqrt(values)
-        basis = self._find_basis(coordinates, values, codes, len(labels))
+        coordinates, k = vectors * np.sqrt(values), len(groups.labels)
+        means = np.array([coordinates[groups.codes == i].mean(axis=0) for i in range(k)])
+        space = directions_without(
+            means - coordinates.mean(axis=0), values.sum() / len(coordinates)
+        )
+        source = f"the centred kernel matrix has rank {len(values)}"
+        check_dimensions_left(self.n_components, space.shape[1], len(values), source, k)
+        basis = leading_basis(space, np.diag(values), self.n_components)
         self.dual_coef_ = fix_signs(vectors @ (basis / np.sqrt(values)[:, None]))
         self.n_components_ = basis.shape[1]
         projected = coordinates @ basis
-        moments = GroupMoments.from_codes(projected, codes, labels)
+        moments = GroupMoments.from_groups(projected, groups)
         if sensitive_features is not None:
-            warn_of_groups(replace(moments, group_names=groups.names))
+            warn_of_groups(moments)
         else:
             warn_of_no_groups(y, "use scikit-learn's KernelPCA if ordinary kernel PCA is wanted")
         self.mean_gap_, self.covariance_gap_ = parity_gaps(moments, np.eye(self.n_components_))
         self.explained_variance_ = projected.var(axis=0, ddof=1)
-        total = values.sum() / (len(coordinates) - 1)
+        total = values.sum() / (len(projected) - 1)
         self.explained_variance_ratio_ = self.explained_variance_ / total
         return self
-
-    def _find_basis(self, coordinates: Array, values: Array, codes: Codes, k: int) -> Array:
-        """Orthonormal directions among the training rows' coordinates in the feature space."""
-        r, rank = int(self.n_components), len(values)
-        means = np.array([coordinates[codes == group].mean(axis=0) for group in range(k)])
-        offsets = means - coordinates.mean(axis=0)
-        space = directions_without(offsets, float(np.sqrt(values.sum() / len(coordinates))))
-        source = f"the centred kernel matrix has rank {rank}"
-        check_dimensions_left(r, space.shape[1], rank, source, k)
-        return leading_basis(space, np.diag(values), r)
 
 
 __all__ = ["ConvexParityPCA", "KernelParityPCA", "ParityPCA"]

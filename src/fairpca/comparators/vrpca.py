@@ -1,7 +1,5 @@
 """VR-PCA: a stochastic way to each group's own subspace, on rows in memory."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +8,7 @@ import numpy as np
 from fairpca._linalg.dense import polar_factor, qr_factor
 from fairpca._linalg.types import Array
 from fairpca.groups import Codes
+from fairpca.stochastic.tracked import CentredRows
 from fairpca.validation import check_number, check_seed, check_whole_number
 
 _FEWEST_STEPS = 100
@@ -105,60 +104,36 @@ class VRPCA:
         -------
         tuple of k arrays of shape (d, r)
         """
-        rng = np.random.default_rng(self.random_state or 0)
-        found = []
+        rng, found = np.random.default_rng(self.random_state or 0), []
         for code, center in enumerate(centers):
             some = np.flatnonzero(codes == code)
             chance = np.ones(len(some)) if weights is None else weights[some]
-            group = _CentredRows(rows[some], center, chance / chance.sum())
-            found.append(self._subspace(group, r, rng))
+            found.append(self._subspace(rows[some], center, chance / chance.sum(), r, rng))
         return tuple(found)
 
-    def _subspace(self, rows: _CentredRows, r: int, rng: np.random.Generator) -> Array:
-        basis = qr_factor(rng.standard_normal((rows.d, r)))
-        size = rows.mean_square()
-        if size == 0.0:
+    def _subspace(
+        self, rows: Any, center: Array, chance: Array, r: int, rng: np.random.Generator
+    ) -> Array:
+        n, d = rows.shape
+        every = CentredRows(rows, center, chance)
+        basis, size = qr_factor(rng.standard_normal((d, r))), float(chance @ every.squares())
+        if not size > 0.0:
             return basis
         # One exact step from a random start saves many stochastic ones (Shamir, 2016).
-        basis = qr_factor(rows.image(basis) + 1e-12 * size * basis)
-        step = self.step_size or min(self.batch_size / np.sqrt(rows.n), 1.0) / size
+        basis = qr_factor(every.image(basis) + 1e-12 * size * basis)
+        step = self.step_size or min(self.batch_size / np.sqrt(n), 1.0) / size
+        # As many rows as there are, more if they are few, drawn by their weights.
+        n_drawn = max(n, _FEWEST_STEPS * self.batch_size)
         for _ in range(self.max_epochs):
-            snapshot, image = basis, rows.image(basis)
+            snapshot, image = basis, every.image(basis)
             residual = image - basis @ (basis.T @ image)
             if np.linalg.norm(residual) <= self.tol * np.linalg.norm(image):
                 break
-            for batch in rows.batches(self.batch_size, rng):
+            drawn = rng.choice(n, size=n_drawn, p=chance)
+            for start in range(0, n_drawn, self.batch_size):
+                batch = CentredRows(rows[drawn[start : start + self.batch_size]], center)
                 # The rotation that brings the snapshot nearest to the basis.
                 turn = polar_factor(snapshot.T @ basis)
-                noise = rows.image(basis - snapshot @ turn, batch)
+                noise = batch.image(basis - snapshot @ turn)
                 basis = qr_factor(basis + step * (image @ turn + noise))
         return basis
-
-
-class _CentredRows:
-    """Rows minus a centre, without a centred copy, so that sparse rows stay sparse."""
-
-    def __init__(self, rows: Any, center: Array, chance: Array) -> None:
-        self.rows, self.center, self.chance = rows, center, chance
-        self.n, self.d = rows.shape
-
-    def image(self, basis: Array, batch: Array | None = None) -> Array:
-        """Mean of ``x x^T basis`` over all rows, by their weights, or over a batch of them."""
-        rows = self.rows if batch is None else self.rows[batch]
-        weights = self.chance if batch is None else np.full(len(batch), 1.0 / len(batch))
-        scores = (rows @ basis - self.center @ basis) * weights[:, None]
-        image: Array = rows.T @ scores - np.outer(self.center, scores.sum(axis=0))
-        return image
-
-    def mean_square(self) -> float:
-        """Mean squared length of a row."""
-        rows, center = self.rows, self.center
-        squares = rows.multiply(rows).sum(axis=1) if hasattr(rows, "toarray") else (rows**2).sum(1)
-        lengths = np.asarray(squares, dtype=float).ravel() - 2.0 * (rows @ center)
-        return max(float(self.chance @ lengths) + float(center @ center), 0.0)
-
-    def batches(self, size: int, rng: np.random.Generator) -> Any:
-        """As many rows as there are, more if they are few, drawn by their weights, in batches."""
-        n_drawn = max(self.n, _FEWEST_STEPS * size)
-        drawn = rng.choice(self.n, size=n_drawn, p=self.chance)
-        return (drawn[j : j + size] for j in range(0, n_drawn, size))

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from fairpca.datasets._bunch import make_bunch
-from fairpca.datasets._table import Attribute, Column, Table, frozen, read_rows, read_text
+from fairpca.datasets._table import FOLDER, Table, read_rows
 from fairpca.validation import check_choice
 
 
@@ -98,27 +98,23 @@ def _table() -> Table:
     train = read_rows("adult.data.gz")
     test = read_rows("adult.test.gz")[1:]  # the first line is a comment
     rows = train + test
-
-    cells = dict(zip(_NAMES, zip(*(row[:-1] for row in rows), strict=True), strict=True))
-    columns = {name: _column(name, values) for name, values in cells.items()}
+    columns, levels = {}, {}
+    for name, cells in zip(_NAMES, zip(*(row[:-1] for row in rows), strict=True), strict=True):
+        values: Sequence[str | int] = cells
+        if name not in _NUMERIC:
+            levels[name] = dict(enumerate(sorted(set(cells))))
+            codes = {level: code for code, level in levels[name].items()}
+            values = [codes[cell] for cell in cells]
+        columns[name] = np.array(values, dtype=np.float64)
     return Table(
-        columns=tuple(columns.values()),
+        columns=columns,
+        levels=levels,
+        attributes={name: (name, levels[name]) for name in ("sex", "race")},
         # The labels of the test part end in a full stop.
-        target=frozen([row[-1].rstrip(".") == ">50K" for row in rows], np.int64),
+        target=np.array([row[-1].rstrip(".") == ">50K" for row in rows], dtype=np.int64),
         target_name="income",
         target_names=("<=50K", ">50K"),
-        attributes={name: Attribute(name, columns[name].levels or {}) for name in ("sex", "race")},
-        is_test=frozen([False] * len(train) + [True] * len(test), np.bool_),
-        is_unclear=frozen(["?" in row for row in rows], np.bool_),
-        description=read_text("adult.txt"),
-    )
-
-
-def _column(name: str, cells: Sequence[str]) -> Column:
-    if name in _NUMERIC:
-        return Column(name, frozen(cells, np.float64))
-    levels = sorted(set(cells))
-    codes = {level: code for code, level in enumerate(levels)}
-    return Column(
-        name, frozen([codes[cell] for cell in cells], np.float64), dict(enumerate(levels))
+        is_test=np.arange(len(rows)) >= len(train),
+        is_unclear=np.array(["?" in row for row in rows]),
+        description=(FOLDER / "adult.txt").read_text(encoding="ascii"),
     )

@@ -1,12 +1,13 @@
 """From a table and the user's options to the Bunch that a loader returns."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from fairpca.datasets._table import Attribute, Column, Table
+from fairpca.datasets._table import Table
 from fairpca.text import listed
 from fairpca.validation import check_choice, import_pandas
 
@@ -31,11 +32,18 @@ def make_bunch(
     names = _sensitive_names(sensitive, tuple(table.attributes))
     pandas = import_pandas() if as_frame else None
 
-    rows = _select_rows(table, subset, drop_unclear)
-    hidden = set() if keep_sensitive else {table.attributes[name].column for name in names}
-    columns = [column for column in table.columns if column.name not in hidden]
-    data, feature_names = _encode(columns, rows, encoding)
-    groups = np.column_stack([_labels(table, table.attributes[name], rows) for name in names])
+    wanted = np.ones(len(table.target), dtype=bool)
+    if subset != "all":
+        wanted &= table.is_test == (subset == "test")
+    if drop_unclear:
+        wanted &= ~table.is_unclear
+    rows = np.flatnonzero(wanted)
+    chosen = [table.attributes[name] for name in names]
+    hidden = set() if keep_sensitive else {column for column, _ in chosen}
+    data, feature_names = _encode(table, hidden, rows, encoding)
+    groups = np.empty((len(rows), len(names)), dtype=object)
+    for j, (column, labels) in enumerate(chosen):
+        groups[:, j] = [labels[code] for code in table.columns[column][rows].tolist()]
 
     bunch = Bunch(
         data=data,
@@ -68,36 +76,18 @@ def _sensitive_names(sensitive: str | Sequence[str], known: Sequence[str]) -> tu
     return tuple(names)
 
 
-def _select_rows(table: Table, subset: str, drop_unclear: bool) -> NDArray[np.intp]:
-    wanted = np.ones(len(table.target), dtype=bool)
-    if subset != "all":
-        wanted &= table.is_test == (subset == "test")
-    if drop_unclear:
-        wanted &= ~table.is_unclear
-    return np.flatnonzero(wanted)
-
-
 def _encode(
-    columns: Sequence[Column], rows: NDArray[np.intp], encoding: str
+    table: Table, hidden: set[str], rows: NDArray[np.intp], encoding: str
 ) -> tuple[NDArray[np.float64], list[str]]:
     # The columns made here depend on the levels of the whole table, never on the chosen rows, so
     # that a model fitted on one subset can be applied to another.
-    names: list[str] = []
-    encoded: list[NDArray[np.float64]] = []
-    for column in columns:
-        values = column.values[rows]
-        if column.levels is None or encoding == "codes":
-            names.append(column.name)
-            encoded.append(values)
+    encoded: dict[str, NDArray[Any]] = {}
+    for name, column in table.columns.items():
+        if name in hidden:
+            continue
+        values, levels = column[rows], table.levels.get(name)
+        if levels is None or encoding == "codes":
+            encoded[name] = values
         elif encoding == "onehot":
-            for code, level in column.levels.items():
-                names.append(f"{column.name}={level}")
-                encoded.append((values == code).astype(np.float64))
-    return np.column_stack(encoded), names
-
-
-def _labels(table: Table, attribute: Attribute, rows: NDArray[np.intp]) -> NDArray[np.object_]:
-    column = next(column for column in table.columns if column.name == attribute.column)
-    codes = sorted(attribute.labels)
-    labels = np.array([attribute.labels[code] for code in codes], dtype=object)
-    return labels[np.searchsorted(codes, column.values[rows])]
+            encoded |= {f"{name}={level}": values == code for code, level in levels.items()}
+    return np.column_stack([*encoded.values()]).astype(np.float64, copy=False), [*encoded]

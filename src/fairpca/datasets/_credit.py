@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from fairpca.datasets._bunch import make_bunch
-from fairpca.datasets._table import Attribute, Column, Table, frozen, read_rows, read_text
+from fairpca.datasets._table import FOLDER, Table, read_rows
 from fairpca.validation import check_choice
 
 
@@ -94,9 +94,9 @@ def load_credit(
 
 _EDUCATION = ("other", "graduate school", "university", "high school", "other", "other", "other")
 _ATTRIBUTES = {
-    "sex": Attribute("SEX", {1: "male", 2: "female"}),
-    "marriage": Attribute("MARRIAGE", {0: "other", 1: "married", 2: "single", 3: "other"}),
-    "education": Attribute("EDUCATION", dict(enumerate(_EDUCATION))),
+    "sex": ("SEX", {1: "male", 2: "female"}),
+    "marriage": ("MARRIAGE", {0: "other", 1: "married", 2: "single", 3: "other"}),
+    "education": ("EDUCATION", dict(enumerate(_EDUCATION))),
 }
 
 
@@ -104,22 +104,22 @@ _ATTRIBUTES = {
 def _table() -> Table:
     header, *rows = read_rows("UCI_Credit_Card.csv.gz")
     values = np.array(rows, dtype=np.float64)
-    target = frozen(values[:, -1], np.int64)
-    codes = {a.column: {code: str(code) for code in sorted(a.labels)} for a in _ATTRIBUTES.values()}
+    target = values[:, -1].astype(np.int64)
+    # The first column is a row number and the last one the target.
+    columns = dict(zip(header[1:-1], values.T[1:-1], strict=True))
     return Table(
-        # The first column is a row number and the last one the target.
-        columns=tuple(
-            Column(name, frozen(values[:, j], np.float64), codes.get(name))
-            for j, name in enumerate(header[:-1])
-            if name != "ID"
-        ),
+        columns=columns,
+        levels={
+            column: {code: str(code) for code in sorted(labels)}
+            for column, labels in _ATTRIBUTES.values()
+        },
+        attributes=_ATTRIBUTES,
         target=target,
         target_name="default",
         target_names=("no default", "default"),
-        attributes=_ATTRIBUTES,
-        is_test=frozen(_is_test(target), np.bool_),
-        is_unclear=frozen(values[:, header.index("MARRIAGE")] == 0, np.bool_),
-        description=read_text("credit.txt"),
+        is_test=_is_test(target),
+        is_unclear=columns["MARRIAGE"] == 0,
+        description=(FOLDER / "credit.txt").read_text(encoding="ascii"),
     )
 
 

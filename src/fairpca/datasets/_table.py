@@ -6,65 +6,49 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+FOLDER = resources.files("fairpca.datasets") / "data"
 
-@dataclass(frozen=True, eq=False)
-class Column:
-    """One feature; `levels` names the level behind each code and is None for a numeric column."""
-
-    name: str
-    values: NDArray[np.float64]
-    levels: Mapping[int, str] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Attribute:
-    """A sensitive attribute: the column that holds it and the group label of each code."""
-
-    column: str
-    labels: Mapping[int, str]
+Levels = Mapping[int, str]
+"""What each code of a column means."""
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
     """All rows of a data set, with what is needed to choose rows and name groups.
 
-    Tables are cached by the loaders, so every array in them has to be read-only (see `frozen`).
+    Loaders keep it, and hand out copies of the rows that are asked for.
+
+    Attributes
+    ----------
+    columns : mapping of names to arrays of shape (n,)
+    levels : mapping of names to Levels
+        Of the categorical columns.
+    attributes : mapping of names to pairs
+        Of the sensitive attributes: the column that holds it, and its group labels.
+    target : integer array of shape (n,)
+    target_name, target_names : str, sequence of str
+    is_test, is_unclear : boolean arrays of shape (n,)
+        Rows of the test part; rows with a missing or undocumented value.
+    description : str
     """
 
-    columns: Sequence[Column]
+    columns: Mapping[str, NDArray[np.float64]]
+    levels: Mapping[str, Levels]
+    attributes: Mapping[str, tuple[str, Levels]]
     target: NDArray[np.int64]
     target_name: str
     target_names: Sequence[str]
-    attributes: Mapping[str, Attribute]
     is_test: NDArray[np.bool_]
     is_unclear: NDArray[np.bool_]
-    """Rows with a missing or undocumented value, which the user may ask to drop."""
     description: str
 
 
 def read_rows(filename: str) -> list[list[str]]:
     """Return the cells of a gzipped, comma-separated file of this package, line by line."""
-    text = gzip.decompress(_packaged(filename).read_bytes()).decode("ascii")
+    text = gzip.decompress((FOLDER / filename).read_bytes()).decode("ascii")
     # Both of UCI's Adult files end in an empty line, which csv reports as an empty row.
     return [row for row in csv.reader(io.StringIO(text), skipinitialspace=True) if row]
-
-
-def read_text(filename: str) -> str:
-    """Return the text of a file of this package."""
-    return str(_packaged(filename).read_text(encoding="ascii"))
-
-
-def _packaged(filename: str) -> Any:
-    return resources.files("fairpca.datasets") / "data" / filename
-
-
-def frozen(values: Any, dtype: type) -> NDArray[Any]:
-    """Return the values as a new read-only array."""
-    array: NDArray[Any] = np.array(values, dtype=dtype)
-    array.setflags(write=False)
-    return array

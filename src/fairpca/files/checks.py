@@ -1,6 +1,5 @@
 """Checks of what a file holds: each refusal is a clause that says which part cannot be, and why."""
 
-import math
 import struct
 import zipfile
 from collections import Counter
@@ -77,22 +76,6 @@ def checked_whole(value: Any, what: str, least: int) -> int:
     good = type(value) is int and least <= value <= MOST_ROWS
     require(good, f"its {what} is {quoted(value)}, which is no whole number from {least} on")
     return int(value)
-
-
-def checked_number(value: Any, what: str, *, finite: bool = False) -> float:
-    """A number, as JSON has it or, where it is not finite, as text."""
-    known = isinstance(value, int | float) and not isinstance(value, bool)
-    require(known or value in ("inf", "-inf"), f"its {what} is {quoted(value)}, which is no number")
-    number = float(value)
-    possible = math.isfinite(number) if finite else not math.isnan(number)
-    require(possible, f"its {what} is {quoted(value)}, which cannot be")
-    return number
-
-
-def checked_type(value: Any, what: str, type_: type[Any], called: str) -> Any:
-    """A text or a truth value."""
-    require(type(value) is type_, f"its {what} is {quoted(value)}, which is no {called}")
-    return value
 
 
 def check_finite(array: NDArray[np.float64], what: str) -> None:

@@ -7,8 +7,6 @@ numbers, infinities and folds as ``{kind: text}``.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -110,26 +108,10 @@ SCHEMA = {
     "n_dropped": whole(0),
     "pass": Optional(_reading),
 }
-"""What a file of moments holds, of k groups and d columns: the attributes of `StoredMoments`, and
+"""What a file of moments holds, of k groups and d columns: the attributes of `GroupMoments`, and
 under ``pass`` what a pass over files has read so far (see `fairpca.sources`)."""
 
 FILE = FileFormat("fairpca moments", 1, "file of moments", dict(schema.array_types(SCHEMA)))
-
-
-@dataclass(frozen=True, eq=False)
-class StoredMoments:
-    """What a file of moments holds."""
-
-    labels: tuple[Hashable, ...]
-    count: NDArray[np.int64]
-    weight: Array
-    mean: Array
-    scatter: Array
-    weight_squares: Array | None
-    feature_names: tuple[str, ...] | None
-    group_names: tuple[str, ...] | None
-    group_orders: tuple[tuple[Hashable, ...] | None, ...] | None
-    n_dropped: int
 
 
 def save(path: str | Path, moments: Any) -> None:
@@ -145,35 +127,27 @@ def write(path: str | Path, stored: Any, reading: dict[str, Any] | None = None) 
     FILE.write(path, *_parts(stored, reading))
 
 
-def read(source: str | Path | bytes) -> tuple[StoredMoments, dict[str, Any] | None]:
-    """The moments of a file or its bytes, and what had been read if they are those of a pass."""
+def read(source: str | Path | bytes) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The attributes of the moments of a file or its bytes, and what a pass had read, if any."""
     header, arrays = FILE.read(source)
     with taking_for_damage(shown_source(source)):
         found = schema.read(SCHEMA, header, arrays, {})
-        reading = found.pop("pass")
-        stored = StoredMoments(**found)
-        widths = {len(label) if isinstance(label, tuple) else 1 for label in stored.labels}
+        reading, labels = found.pop("pass"), found["labels"]
+        widths = {len(label) if isinstance(label, tuple) else 1 for label in labels}
         require(len(widths) <= 1, "its groups go by different numbers of sensitive columns")
-        folds = {
-            isinstance(label, tuple) and isinstance(label[-1], Fold) for label in stored.labels
-        }
+        folds = {isinstance(label, tuple) and isinstance(label[-1], Fold) for label in labels}
         require(len(folds) <= 1, "some of its groups are in folds and others are not")
         for name in ("group_names", "group_orders"):
             n = {len(found[name])} if found[name] is not None else widths
             require(not widths or n == widths, f"its {name} are not one for each sensitive column")
-        called = [quoted(label) for label in stored.labels]
-        check_scatters(stored.scatter, stored.mean, stored.weight, called)
-        return stored, reading
+        called = [quoted(label) for label in labels]
+        check_scatters(found["scatter"], found["mean"], found["weight"], called)
+        return found, reading
 
 
 def pack(stored: Any) -> bytes:
     """Moments as the bytes of such a file."""
     return FILE.pack(*_parts(stored, None))
-
-
-def unpack(data: bytes) -> StoredMoments:
-    """The moments that `pack` made these bytes of."""
-    return read(data)[0]
 
 
 def _parts(stored: Any, reading: dict[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:

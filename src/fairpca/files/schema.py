@@ -1,9 +1,10 @@
 """The schema of a file: what each entry of its header and each array is, written and checked by it.
 
 A schema is a dictionary: names of entries, in the order of reading, and what they are. That is a
-`Values` for an array, a dictionary for a record, `Optional` or `Each` of these, or a function of an
-entry, what messages call it and the sizes that are known, which returns what is made of it or
-refuses it with a clause. Arrays inside of records have dots in their names.
+`Values` for an array, a dictionary for a record, a list with a dictionary for a list of records
+without arrays, `Optional` of these, or a function of an entry, what messages call it and the sizes
+that are known, which returns what is made of it or refuses it with a clause. Arrays inside of
+records have dots in their names.
 """
 
 from __future__ import annotations
@@ -20,9 +21,7 @@ import numpy as np
 from fairpca.files.archive import FLOATS
 from fairpca.files.checks import (
     check_finite,
-    checked_number,
     checked_texts,
-    checked_type,
     checked_whole,
     quoted,
     require,
@@ -35,10 +34,6 @@ Sizes = dict[str, int]
 """How long axes are, by the letters that stand for them."""
 
 Kind = Callable[[Any, str, Sizes], Any]
-
-
-def no_check(array: Any, what: str) -> None:
-    """Let an array have any numbers."""
 
 
 @dataclass(frozen=True)
@@ -76,18 +71,11 @@ class Optional:
     kind: Any
 
 
-@dataclass(frozen=True)
-class Each:
-    """A list of records without arrays."""
-
-    schema: Schema
-
-
 def text(*known: str) -> Kind:
     """A text, one of those that are known if there are any."""
 
     def check(value: Any, what: str, sizes: Sizes) -> str:
-        checked_type(value, what, str, "text")
+        require(isinstance(value, str), f"its {what} is {quoted(value)}, which is no text")
         require(not known or value in known, f"its {what} is {quoted(value)}, not known")
         return str(value)
 
@@ -103,7 +91,8 @@ def texts(axis: str = "", *, different: bool = True) -> Kind:
 
 def flag(value: Any, what: str, sizes: Sizes) -> bool:
     """True or false."""
-    return bool(checked_type(value, what, bool, "true or false"))
+    require(isinstance(value, bool), f"its {what} is {quoted(value)}, which is no true or false")
+    return bool(value)
 
 
 def whole(least: int) -> Kind:
@@ -111,9 +100,20 @@ def whole(least: int) -> Kind:
     return lambda value, what, sizes: checked_whole(value, what, least)
 
 
-def number(*, finite: bool = False) -> Kind:
-    """A number, perhaps an infinite one."""
-    return lambda value, what, sizes: checked_number(value, what, finite=finite)
+def number(value: Any, what: str, sizes: Sizes) -> float:
+    """A number, as JSON has it or, where it is not finite, as text."""
+    known = isinstance(value, int | float) and not isinstance(value, bool)
+    require(known or value in ("inf", "-inf"), f"its {what} is {quoted(value)}, which is no number")
+    require(not math.isnan(float(value)), f"its {what} is {quoted(value)}, which cannot be")
+    return float(value)
+
+
+def finite(value: Any, what: str, sizes: Sizes) -> float:
+    """A number that is not infinite."""
+    require(
+        math.isfinite(number(value, what, sizes)), f"its {what} is {quoted(value)}, which cannot be"
+    )
+    return float(value)
 
 
 def labels(axis: str) -> Kind:
@@ -152,8 +152,8 @@ def written(schema: Schema, source: Any, prefix: str = "") -> tuple[dict[str, An
             header |= {} if isinstance(inner, Values) else {name: None}
         elif isinstance(inner, Values):
             arrays[prefix + name] = np.asarray(value)
-        elif isinstance(inner, Each):
-            header[name] = [written(inner.schema, part)[0] for part in value]
+        elif isinstance(inner, list):
+            header[name] = [written(inner[0], part)[0] for part in value]
         elif isinstance(inner, dict):
             header[name], more = written(inner, value, f"{prefix}{name}.")
             arrays |= more
@@ -188,9 +188,9 @@ def read(
             found[name] = None
         elif isinstance(inner, Values):
             found[name] = inner.checked(stored, what, sizes)
-        elif isinstance(inner, Each):
+        elif isinstance(inner, list):
             require(isinstance(stored, list), f"its {what} are no list")
-            found[name] = [read(inner.schema, part, {}, sizes, f"{what}.") for part in stored]
+            found[name] = [read(inner[0], part, {}, sizes, f"{what}.") for part in stored]
         elif isinstance(inner, dict):
             found[name] = read(inner, stored, arrays, sizes, f"{what}.")
         else:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -25,6 +24,7 @@ from scipy.special import stdtrit
 
 from fairpca._linalg.types import Array
 from fairpca.data import GroupedData
+from fairpca.measures import AffineMeasure
 from fairpca.problem import Problem
 from fairpca.validation import check_whole_number
 
@@ -177,22 +177,18 @@ def measure_intervals(
     progress: Callable[[int, int], None] | None = None,
 ) -> Intervals:
     """Intervals of the measures in each of the subspaces."""
-    k = problem.n_groups
+    k, center = problem.n_groups, problem.moments.total_mean
     draws, quantiles = np.full((len(bases), k, n_resamples), np.nan), np.full(k, np.nan)
     beside = np.hstack(bases)
     for group, seed in enumerate(group_seeds(rng, k)):
         members = np.flatnonzero(grouped_data.members(group))
         if len(members) >= few_rows(problem.n_components):
             blocks = own_blocks(problem, group, 1 + len(bases), seed)
-            center, given = (
-                problem.moments.total_mean,
-                (grouped_data.rows, members, grouped_data.weights),
-            )
-            for _, part, weights in centred_blocks(*given, center):
+            for _, part, weights in centred_blocks(grouped_data, members, center):
                 kept = np.square(part @ beside).reshape(len(part), len(bases), -1).sum(axis=2)
                 blocks.add(part, weights, [np.square(part).sum(axis=1), *kept.T])
-            measured = _Measured(problem, group, bases)
-            draws[:, group] = blocks.draws(n_resamples, measured)
+            found = _measures(problem, group, bases, blocks.resampled(n_resamples))
+            draws[:, group] = found[:, 1:] - found[:, :1]
             quantiles[group] = blocks.quantile
         if progress is not None:
             progress(group + 1, k)
@@ -209,13 +205,31 @@ def measure_intervals(
     return Intervals(low, high, draws, quantiles)
 
 
+def _measures(problem: Problem, group: int, bases: Sequence[Array], sums: Resampled) -> Array:
+    """The measures of a group in each of the subspaces, from the sums over its rows."""
+    trace, kept = sums.values[0], sums.values[1:]
+    if problem.centering == "group":
+        trace = trace - np.square(sums.mean).sum(axis=1)
+        kept = kept - [np.square(sums.mean @ basis).sum(axis=1) for basis in bases]
+    scale = problem.moments.weight[group] if problem.aggregation == "sum" else 1.0
+    some = scale * trace > NO_VARIANCE * float(problem.traces.max())
+    own = scale * sums.own_gains, np.zeros_like(trace)
+    measure = problem.goal.measured
+    affine = AffineMeasure.of(measure, np.where(some, scale * trace, 0.0), own, np.ones_like(trace))
+    return affine.values(scale * kept)
+
+
 def own_blocks(problem: Problem, group: int, n_values: int, seed: int) -> BootstrapBlocks:
     """Blocks of rows of a group of a problem, whose own subspace is to be found again."""
-    center, r = problem.moments.total_mean, problem.n_components
     matrix = problem.weighted_sum(np.eye(problem.n_groups)[group])
-    directions = leading_directions(matrix, problem.own_subspaces[group], seed)
-    n_rows = int(problem.moments.count[group])
-    return BootstrapBlocks(center, n_values, n_rows, seed, n_components=r, directions=directions)
+    return BootstrapBlocks(
+        n_values,
+        int(problem.moments.count[group]),
+        seed,
+        n_components=problem.n_components,
+        directions=leading_directions(matrix, problem.own_subspaces[group], seed),
+        moving_center=problem.centering == "group",
+    )
 
 
 def leading_directions(matrix: Array, known: Array, seed: int) -> Array:
@@ -234,15 +248,21 @@ def leading_directions(matrix: Array, known: Array, seed: int) -> Array:
     return directions
 
 
+def leading_sums(matrices: Array, r: int) -> Array:
+    """The sum of the r largest eigenvalues of each matrix."""
+    return np.asarray(np.linalg.eigvalsh(matrices)[:, -r:].sum(axis=1))
+
+
 def group_seeds(rng: np.random.Generator, k: int) -> list[int]:
     """A seed for each group, so that the draws of one do not depend on the rows of others."""
     return [int(seed) for seed in rng.integers(2**62, size=k)]
 
 
 def centred_blocks(
-    rows: Any, members: NDArray[np.int64], weights: Array | None, center: Array
+    grouped_data: GroupedData, members: NDArray[np.int64], center: Array
 ) -> Iterator[tuple[NDArray[np.int64], Array, Array]]:
     """Some of all rows in blocks: which they are, themselves from the centre, and their weights."""
+    rows, weights = grouped_data.rows, grouped_data.weights
     step = max(1, _BLOCK_VALUES // len(center))
     for begin in range(0, len(members), step):
         some = members[begin : begin + step]
@@ -253,31 +273,30 @@ def centred_blocks(
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
-    """Rows of a group that are drawn anew, summed up: B times.
+class Resampled:
+    """Rows of a group summed up: first as they are, then as they are drawn, B times.
 
     Attributes
     ----------
-    values : array of shape (q, B)
+    values : array of shape (q, 1 + B)
         Means of the values of rows.
-    mean : array of shape (B, d)
+    mean : array of shape (1 + B, d)
         Of the rows, from the centre that they are measured from.
-    own_gains : callable
-        What the rows keep in their own best subspaces, about that centre or their own mean; (B,).
+    own_gains : array of shape (1 + B,)
+        What the rows keep in their own best subspaces. It is nan, and d is 0, where these are not
+        looked for.
     """
 
     values: Array
     mean: Array
-    own_gains: Callable[[bool], Array]
+    own_gains: Array
 
 
 class BootstrapBlocks:
-    """Parts of a group's rows that are drawn as a whole, as sums about the problem's centre.
+    """Parts of a group's rows that are drawn as a whole, as sums about one centre.
 
     Parameters
     ----------
-    center : array of shape (d,)
-        What rows are measured from.
     n_values : int
         How many numbers come with each row.
     n_rows : int
@@ -286,27 +305,30 @@ class BootstrapBlocks:
         Of all that is random; batches of any size give the same.
     n_components, directions : int and array of shape (d, width), default=None
         Where the rows' own subspaces are looked for, if they are.
+    moving_center : bool, default=False
+        Whether these go through the mean of the rows that are drawn, and not through the centre.
     """
 
     def __init__(
         self,
-        center: Array,
         n_values: int,
         n_rows: int,
         seed: int,
         *,
         n_components: int = 0,
         directions: Array | None = None,
+        moving_center: bool = False,
     ) -> None:
         self._rng, self._r = np.random.default_rng(seed), n_components
-        self._directions = np.zeros((len(center), 0)) if directions is None else directions
-        width = self._directions.shape[1]
+        self._directions = np.zeros((0, 0)) if directions is None else directions
+        self._moving_center = moving_center
+        d, width = self._directions.shape
         limit = _LARGEST_STACK // (8 * max(width, 1) ** 2)
         count = self._most = min(int(np.clip(limit, _FEWEST_PIECES, _PIECES)), n_rows)
         self._n_rows, self._weight_squares = 0, 0.0
         self._weight = np.zeros(count)
         self._values = np.zeros((n_values, count))
-        self._first = np.zeros((count, len(center) if width else 0))
+        self._first = np.zeros((count, d))
         self._second = np.zeros((count, width * width))
 
     def add(self, rows: Array, weights: Array, values: Sequence[Array] | Array) -> None:
@@ -335,55 +357,28 @@ class BootstrapBlocks:
         rows = float(self._weight.sum()) ** 2 / self._weight_squares
         return float(stdtrit(max(min(rows, self._most) - 1.0, 1.0), _LEVEL))
 
-    def draws(self, n_resamples: int, measured: Callable[[Drawn], Array]) -> Array:
-        """Measures of blocks drawn anew minus those of the blocks at hand; (m, n_resamples)."""
+    def resampled(self, n_resamples: int) -> Resampled:
+        """The blocks as they are, and drawn with replacement."""
         n = self._most
         step = max(_LARGEST_STACK // (8 * max(self._second.shape[1], 1)), 1)
-        parts = []
+        times = [np.ones((1, n))]
         for begin in range(0, n_resamples, step):
             size = min(step, n_resamples - begin)
-            times = self._rng.multinomial(n, np.full(n, 1.0 / n), size=size).astype(np.float64)
-            parts.append(measured(self._drawn(times)))
-        return np.hstack(parts) - measured(self._drawn(np.ones((1, n))))
+            times.append(self._rng.multinomial(n, np.full(n, 1.0 / n), size=size).astype(float))
+        own_gains = np.hstack([self._own_gains(some) for some in times])
+        every = np.vstack(times)
+        weight = every @ self._weight
+        values, mean = self._values @ every.T / weight, every @ self._first / weight[:, None]
+        return Resampled(values, mean, own_gains)
 
-    def _drawn(self, times: Array) -> Drawn:
-        """Rows in which each piece is there so many times."""
-        weight = times @ self._weight
-        mean = times @ self._first / weight[:, None]
-
-        def own_gains(moving_center: bool) -> Array:
-            width = self._directions.shape[1]
-            matrices = (times @ self._second / weight[:, None]).reshape(-1, width, width)
-            if moving_center:
-                inside = mean @ self._directions
-                matrices -= inside[:, :, None] * inside[:, None, :]
-            gains: Array = np.linalg.eigvalsh(matrices)[:, -self._r :].sum(axis=1)
-            return gains
-
-        return Drawn(self._values @ times.T / weight, mean, own_gains)
-
-
-class _Measured:
-    """The measures of a group in some subspaces, of rows that are drawn anew."""
-
-    def __init__(self, problem: Problem, group: int, bases: Sequence[Array]) -> None:
-        self._bases = bases
-        self._measure = problem.goal.measured
-        self._moving_center = problem.centering == "group"
-        self._scale = problem.moments.weight[group] if problem.aggregation == "sum" else 1.0
-        self._least = NO_VARIANCE * float(problem.traces.max()) / self._scale
-
-    def __call__(self, drawn: Drawn) -> Array:
-        trace, *rest = drawn.values
-        kept = np.array(rest)
+    def _own_gains(self, times: Array) -> Array:
+        """What rows keep in their own subspaces, where each piece is there so many times."""
+        width = self._directions.shape[1]
+        if not width:
+            return np.full(len(times), np.nan)
+        weight = (times @ self._weight)[:, None]
+        matrices = (times @ self._second / weight).reshape(-1, width, width)
         if self._moving_center:
-            trace = trace - np.square(drawn.mean).sum(axis=1)
-            kept -= [np.square(drawn.mean @ basis).sum(axis=1) for basis in self._bases]
-        constant = {"all": trace, "none": np.zeros_like(trace)}.get(self._measure.baseline)
-        if constant is None:
-            constant = drawn.own_gains(self._moving_center)
-        unit = np.full_like(trace, 1.0 / self._scale)
-        if self._measure.relative:
-            unit = np.where(trace > self._least, trace, 1.0)
-        measures: Array = (constant - kept) / unit
-        return measures
+            inside = times @ self._first / weight @ self._directions
+            matrices -= inside[:, :, None] * inside[:, None, :]
+        return leading_sums(matrices, self._r)

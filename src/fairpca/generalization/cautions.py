@@ -1,10 +1,11 @@
-"""Warnings about groups that cannot be judged, and about a column that decides everything."""
+"""Groups that cannot be judged, disparities that may be chance, and a dominant column."""
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from fairpca._linalg.device import diagonals
+from fairpca.criteria import MinMax
 from fairpca.exceptions import warn_user
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
@@ -12,6 +13,9 @@ from fairpca.text import listed, quote, short_text
 
 _DOMINANT = 0.5
 """Share of the total variance above which one column decides nearly everything."""
+
+_DEVIATIONS = 2.0
+"""Standard deviations that a disparity is above its mean by chance; by more it is significant."""
 
 _NAMED = 5
 """Groups that are named, the smallest ones; of others the number is given."""
@@ -37,6 +41,35 @@ def warn_of_few_rows(problem: Problem) -> None:
             f"dimensions ({r} here); with fewer, its own PCA loses nothing, and its disparity "
             "says nothing about other people. Merge small groups, or leave them out."
         )
+
+
+def chance_notes(problem: Problem) -> tuple[str, ...]:
+    """A sentence where plain min-max acts on disparities with ordinary PCA that chance explains.
+
+    No subspace gives a group more than its disparity, whatever is measured. If all groups have the
+    covariance of all rows, with eigenvalues l, and rows are normal, the own PCA of n_i of n rows is
+    off by random angles, and the disparity is about a sum of squares of normal numbers, with the
+    means ``l_j l_m (1 / n_i - 1 / n) / (l_j - l_m)``, j <= r < m. Nothing is said if some disparity
+    is above the mean of that sum by more than two standard deviations.
+    """
+    criterion, r, n = problem.criterion, problem.n_components, problem.moments.effective_count
+    plain = type(criterion) is MinMax and repr(criterion) == repr(MinMax(criterion.measure))
+    if not plain or problem.n_groups == 1 or r == problem.moments.n_features:
+        return ()
+    values = np.maximum(problem.total_eigenpairs[0], 0.0)
+    products = (
+        np.outer(values[:r], values[r:]) * np.maximum(1 / n - 1 / n.sum(), 0.0)[:, None, None]
+    )
+    # Where eigenvalues are nearer than their standard errors, angles are as large as can be.
+    gaps = np.maximum(values[:r, None] - values[r:], np.sqrt(products))
+    means = np.divide(products, gaps, out=np.zeros_like(gaps), where=gaps > 0.0)
+    limits = means.sum(axis=(1, 2)) + _DEVIATIONS * np.sqrt(2 * np.square(means).sum(axis=(1, 2)))
+    if (problem.disparities(problem.pca_basis) > limits).any():
+        return ()
+    return (
+        "No group has a significant disparity with ordinary PCA, so criterion='minmax' adapts to "
+        "chance: use the default criterion, or PCA.",
+    )
 
 
 def warn_of_one_group(moments: GroupMoments) -> None:

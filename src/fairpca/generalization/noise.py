@@ -8,10 +8,10 @@ sample to sample is seen from folds, and follows from the covariances where the 
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import clone
 
 from fairpca._linalg.types import Array
 from fairpca.folds import are_large
@@ -92,15 +92,12 @@ class SamplingNoise:
         if folds is None or not folds.numbers:
             pca_losses = problem.group_losses(problem.pca_basis)
             return cls(problem, None, in_sample, unit * np.sqrt(variances), pca_losses)
-        rows = [folds.held_out(fold) for fold in folds.numbers]
-        traces = np.array([each.traces for each in rows])
-        pca = np.array([each.kept(each.training.pca_basis) for each in rows])
-        own = np.array([each.own_kept() for each in rows])
+        traces, pca, own = folds.traces, folds.kept(folds.pca_bases), folds.own_kept()
         measures = own - pca if measured.is_disparity else traces - pca
         if measured.is_kept and not measured.relative:
             measures = -pca
         deviations = (measures - folds.shares * measures.sum(axis=0)) / unit
-        n_folds = len(rows)
+        n_folds = len(folds.numbers)
         folded = n_folds / max(n_folds - 1, 1) * np.square(deviations).sum(axis=0)
         held_out = ~folds.not_held_out
         # Few folds know a variance badly: all groups' together, by the number of rows, better.
@@ -121,7 +118,9 @@ class SamplingNoise:
                 constants = problem.traces - self.own_losses
                 problem = problem.measured_from(constants, problem.affine.units)
             temperature = self._temperature(problem)
-        return problem.with_criterion(clone(criterion).set_params(temperature=temperature))
+        soft = copy(criterion)
+        soft.temperature = temperature
+        return problem.with_criterion(soft)
 
     def _temperature(self, problem: Problem) -> float:
         """That at which differences of several standard errors are acted on."""
@@ -149,14 +148,8 @@ class SamplingNoise:
         folds, weights = self.folds, np.maximum(solution.certificate.multipliers, 0.0)
         if folds is None or not weights.any():
             return None
-        losses = np.zeros(self.problem.n_groups)
-        by_label = dict(
-            zip(self.problem.moments.labels, weights / self.problem.affine.units, strict=True)
-        )
-        for fold in folds.numbers:
-            rows = folds.held_out(fold)
-            some = np.array([by_label[label] for label in rows.training.moments.labels])
-            losses += rows.traces - rows.kept(rows.training.weighted_basis(some))
+        bases = folds.weighted_bases(weights / self.problem.affine.units)
+        losses = (folds.traces - folds.kept(bases)).sum(axis=0)
         return HeldOut(self.pca_losses, losses, self.own_losses)
 
 
@@ -175,17 +168,19 @@ def debiased_gains(moments: GroupMoments, n_folds: int, in_sample: Array, held_o
 
 def _normal_variances(problem: Problem, unit: float) -> Array:
     """Sampling variances of the measures in a unit, with ordinary PCA if rows are normal; (k,)."""
-    measured, pca = problem.criterion.measured, problem.pca_basis
-    found = []
+    measured, pca, found = problem.criterion.measured, problem.pca_basis, []
+    matrices = problem.group_matrices
+    put, host = matrices.backend.put, matrices.backend.host
     for which, own in zip(np.eye(problem.n_groups), problem.own_subspaces, strict=True):
-        matrix = problem.group_matrices.dense(which) / unit
         # A share that is kept varies as what is lost does.
         if measured.is_disparity or (measured.is_kept and not measured.relative):
             both = np.hstack([own, pca]) if measured.is_disparity else pca
             signs = np.repeat([1.0, -1.0], [both.shape[1] - pca.shape[1], pca.shape[1]])
-            inner = both.T @ (matrix @ both) * signs
+            image = host(matrices.weighted_sum(which).image(put(both)))
+            inner = both.T @ (image / unit) * signs
             found.append(2.0 * float((inner * inner.T).sum()))
         else:
+            matrix = matrices.dense(which) / unit
             image = matrix @ pca
             squares = np.square(matrix).sum() - 2.0 * np.square(image).sum()
             found.append(2.0 * max(float(squares + np.square(pca.T @ image).sum()), 0.0))

@@ -15,12 +15,16 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from fairpca._linalg.types import Array
 from fairpca.data import GroupedData
-from fairpca.generalization.bootstrap import SEED, leading_directions
+from fairpca.generalization.bootstrap import (
+    SEED,
+    centred_blocks,
+    leading_directions,
+    leading_sums,
+)
 from fairpca.measures import AffineMeasure
 from fairpca.problem import Problem
 
@@ -48,13 +52,10 @@ class PermutationTest:
         distribution.
     p_values : array of shape (k,)
         Adjusted for the number of groups.
-    n_permutations : int
-        Number of random permutations.
     """
 
     statistic: Array
     p_values: Array
-    n_permutations: int
 
     @property
     def exceeds_null(self) -> NDArray[np.bool_]:
@@ -95,16 +96,14 @@ class RowSample:
         order = order[: _MOST_VALUES // directions.shape[1]]
         order = order[np.argsort(codes[order], kind="stable")]
         parts = np.eye(problem.n_groups) if grouped_data.parts is None else grouped_data.parts
-        found = grouped_data.rows[order]
-        dense = found.toarray() if scipy.sparse.issparse(found) else found
-        rows = np.subtract(dense, problem.moments.total_mean, dtype=np.float64)
-        rows *= (np.sqrt(weights[order]) / np.sqrt(problem.scale))[:, None]
-        kept = np.square(rows @ problem.pca_basis).sum(axis=1)
-        sums = np.column_stack([weights[order], np.square(rows).sum(axis=1), kept])
-        if directions.shape[1] < rows.shape[1]:
-            rows = rows @ directions
+        rows, sums = [], []
+        for _, block, weight in centred_blocks(grouped_data, order, problem.moments.total_mean):
+            block *= np.sqrt(weight / problem.scale)[:, None]
+            kept = np.square(block @ problem.pca_basis).sum(axis=1)
+            sums.append(np.column_stack([weight, np.square(block).sum(axis=1), kept]))
+            rows.append(block @ directions if directions.shape[1] < block.shape[1] else block)
         sizes = np.bincount(codes[order], minlength=parts.shape[1])
-        return cls(rows, sums, sizes, parts.astype(np.float64))
+        return cls(np.vstack(rows), np.vstack(sums), sizes, parts.astype(np.float64))
 
     def measures(self, problem: Problem, order: NDArray[np.intp]) -> Array:
         """Measures of the groups if the rows of the parts are these; (k,)."""
@@ -114,7 +113,7 @@ class RowSample:
         weight, trace, kept = (self.members @ sums).T
         weight = np.where(weight > 0.0, weight, 1.0)  # groups without rows in the sample
         second = np.tensordot(self.members, second, axes=1) / weight[:, None, None]
-        own = np.linalg.eigvalsh(second)[:, -problem.n_components :].sum(axis=1)
+        own = leading_sums(second, problem.n_components)
         given = trace / weight, (own, np.zeros_like(own)), weight / weight.sum()
         affine = AffineMeasure.of(problem.criterion.measured, *given)
         return affine.values(kept / weight)
@@ -123,7 +122,6 @@ class RowSample:
 def permutation_test(
     problem: Problem,
     grouped_data: GroupedData,
-    n_permutations: int = N_PERMUTATIONS,
     random_state: int | None = None,
 ) -> PermutationTest:
     """Test whether the measures of groups with ordinary PCA differ beyond chance.
@@ -134,8 +132,6 @@ def permutation_test(
         Dimension and measure.
     grouped_data : GroupedData
         The rows, as the moments of the problem have them.
-    n_permutations : int, default=199
-        Number of random permutations.
     random_state : int or None, default=None
         Seed; None is a fixed seed too.
 
@@ -156,11 +152,11 @@ def permutation_test(
     """
     k = problem.n_groups
     if problem.scale == 0.0:
-        return PermutationTest(np.zeros(k), np.ones(k), n_permutations)
+        return PermutationTest(np.zeros(k), np.ones(k))
     rng = np.random.default_rng(SEED if random_state is None else random_state)
     sample = RowSample.from_data(problem, grouped_data, rng)
     observed = np.arange(len(sample.rows))
-    orders = (rng.permutation(len(observed)) for _ in range(n_permutations))
+    orders = (rng.permutation(len(observed)) for _ in range(N_PERMUTATIONS))
     measures = np.array([sample.measures(problem, order) for order in (observed, *orders)])
     # With the observed labels, which under the null hypothesis are one permutation of many.
     spread = measures.std(axis=0)
@@ -171,4 +167,4 @@ def permutation_test(
         statistics = np.abs(statistics)
     largest, ties = statistics[1:].max(axis=1), 1e-9 * (1.0 + np.abs(statistics[0]))
     as_large = (largest[:, None] >= statistics[0] - ties).sum(axis=0)
-    return PermutationTest(statistics[0], (1.0 + as_large) / (1.0 + n_permutations), n_permutations)
+    return PermutationTest(statistics[0], (1.0 + as_large) / (1.0 + N_PERMUTATIONS))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_array, gen_batches
 from sklearn.utils.validation import check_is_fitted
@@ -18,7 +18,6 @@ from fairpca.fair_pca import Baselines, baselines_of
 from fairpca.generalization.bootstrap import (
     SEED,
     BootstrapBlocks,
-    Drawn,
     centred_blocks,
     check_resamples,
     difference_interval,
@@ -165,11 +164,11 @@ def audit(
     errors, r = squared_errors(estimator, source, grouped_data.rows)
     chosen: dict[str, Any] = {"baseline": baseline, "n_resamples": n_resamples}
     auditor = Auditor(estimator, grouped_data.moments, r, **chosen, random_state=random_state)
+    grouped_data = replace(grouped_data, rows=rows)
     for group in range(len(grouped_data.moments.labels)):
-        members = np.flatnonzero(grouped_data.members(group))
-        auditor.add(group, rows, members, errors, grouped_data.weights)
+        auditor.add(group, grouped_data, errors)
         auditor.finish(group)
-    return auditor.table(replace(grouped_data, rows=rows))
+    return auditor.table(grouped_data)
 
 
 def entering(X: Any, estimator: Any, names: Sequence[str]) -> Any:
@@ -250,7 +249,7 @@ class Auditor:
         # A projection from the mean of all rows leaves no group less than its own PCA does.
         self._least = 0.0 if baseline == "rows" and _is_projection(estimator) else -np.inf
         self._least_rows, self._effective = few_rows(r), moments.effective_count
-        self._loss_sums, self._sums = np.zeros(k), np.zeros((_N_VALUES, k))
+        self._sums = np.zeros((_N_VALUES, k))
         self._draws, self._quantiles = np.full((3, k, n_resamples), np.nan), np.full(k, np.nan)
         rng = np.random.default_rng(SEED if random_state is None else random_state)
         self._seeds, self._seed = group_seeds(rng, k), random_state
@@ -263,31 +262,20 @@ class Auditor:
             return None
         if group not in self._blocks:
             self._blocks[group] = (
-                BootstrapBlocks(self._center, _N_VALUES, n_rows, seed)
+                BootstrapBlocks(_N_VALUES, n_rows, seed)
                 if self.problem is None
                 else own_blocks(self.problem, group, _N_VALUES, seed)
             )
         return self._blocks[group]
 
-    def add(
-        self,
-        group: int,
-        rows: Any,
-        members: NDArray[np.int64],
-        errors: Array,
-        weights: Array | None = None,
-    ) -> None:
+    def add(self, group: int, grouped_data: GroupedData, errors: Array) -> None:
         """Take those of some rows that are members of a group.
 
         Rows are as the moments have them, or, to be measured against the training rows, as the
         reduction has; `errors` are its squared ones.
         """
-        blocks = self._blocks_of(group)
-        weighted = errors[members] if weights is None else errors[members] * weights[members]
-        self._loss_sums[group] += float(weighted.sum())
-        if blocks is None and self._known is None:  # all else is known from the moments
-            return
-        for some, block, weight in centred_blocks(rows, members, weights, self._center):
+        blocks, members = self._blocks_of(group), np.flatnonzero(grouped_data.members(group))
+        for some, block, weight in centred_blocks(grouped_data, members, self._center):
             values = self._values(group, block, errors[some])
             self._sums[:, group] += values @ weight
             if blocks is not None:
@@ -308,28 +296,23 @@ class Auditor:
         """Resample the rows of a group, all of which have been taken."""
         blocks = self._blocks.pop(group, None)
         if blocks is not None:
-            self._draws[:, group] = blocks.draws(self._n_resamples, self._measured)
+            found = blocks.resampled(self._n_resamples)
+            squares, loss, pca, own = found.values
+            own = own if self._known is not None else squares - found.own_gains
+            measures = np.array([loss, loss - own, loss - pca])
+            self._draws[:, group] = measures[:, 1:] - measures[:, :1]
             self._quantiles[group] = blocks.quantile
-
-    def _measured(self, drawn: Drawn) -> Array:
-        """Loss, disparity, and change from ordinary PCA."""
-        squares, loss, pca, own = drawn.values
-        if self._known is None:
-            own = squares - drawn.own_gains(False)
-        return np.array([loss, loss - own, loss - pca])
 
     def table(self, grouped_data: GroupedData | None = None) -> GroupTable:
         """The table of all that was taken; with the rows of the problem there is a test as well."""
-        moments, loss = self._moments, self._loss_sums / self._moments.weight
-        test = None
+        moments, test = self._moments, None
+        variance, loss, pca, own = np.maximum(self._sums / moments.weight, 0.0)
         if self.problem is not None:
             variance, own = self.problem.traces, self.problem.own_losses
             pca = self.problem.group_losses(self.problem.pca_basis)
             warn_of_few_rows(self.problem)
             if grouped_data is not None and self._n_resamples and len(moments.labels) > 1:
                 test = permutation_test(self.problem, grouped_data, random_state=self._seed)
-        else:
-            variance, _, pca, own = np.maximum(self._sums / moments.weight, 0.0)
         intervals = self._intervals(loss, own, pca) if self._n_resamples else None
         return GroupTable(
             name="audited",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,13 +24,11 @@ from fairpca.problem import Problem
 from fairpca.solvers import ExactSolver
 from fairpca.text import (
     TextTable,
-    formatted,
-    html_table,
+    html_parts,
     label_text,
     laid_out,
     listed,
     most_of,
-    number_format,
     short_text,
     short_texts,
 )
@@ -75,6 +72,8 @@ class HeldOutEstimate:
     low, high : arrays of shape (m, k)
         Intervals that hold for all groups of a method together with about 95 % confidence; nan
         for groups with fewer than 20 rows.
+    error : array of shape (m, k)
+        Standard errors of the estimates.
 
     See Also
     --------
@@ -93,6 +92,7 @@ class HeldOutEstimate:
     value: Array
     low: Array
     high: Array
+    error: Array
 
     @property
     def reach(self) -> Array:
@@ -113,11 +113,14 @@ class Verdict:
         "unclear", "no gain" or "no difference".
     numbers : dict
         `n_components`; `more_components`, those with which PCA serves every group as well, or None;
-        `helped` and `hurt`, the groups that fair PCA clearly helps and costs, each with its shares
-        lost with PCA and with fair PCA; `possible_gain`, a group and by how much fair PCA could
-        lower its share lost, by the intervals, or None where fewer than two groups have one;
-        `largest_disparity` and `total_lost`, as in `Comparison`, with PCA and with fair PCA;
-        `not_judged`, the groups without an interval.
+        `alternative`, those with which it clearly helps every group and serves most as well, and
+        the other groups, each with its shares lost with fair PCA and with this PCA, or None;
+        `significant`, the groups with a significant disparity with PCA; `helped` and `hurt`, the
+        groups that fair PCA clearly helps and costs, each with its shares lost with PCA and with
+        fair PCA; `possible_gain`, a group and by how much fair PCA could lower its share lost, by
+        the intervals, or None where fewer than two groups have one; `largest_disparity` and
+        `total_lost`, as in `Comparison`, with PCA and with fair PCA; `not_judged`, the groups
+        without an interval.
 
     See Also
     --------
@@ -153,6 +156,8 @@ class Verdict:
         text = _VERDICTS[self.kind].format(
             r=numbers["n_components"],
             more=more,
+            unfair="Some group has a significant disparity, but " * bool(numbers["significant"]),
+            none="none" if numbers["significant"] else "no group",
             helps=_named(numbers["helped"]),
             costs=costs or "no group significantly",
             and_costs=f" and costs {costs}" if costs else "",
@@ -161,8 +166,17 @@ class Verdict:
             largest_disparity=_moves(*numbers["largest_disparity"]),
             total_lost=_moves(*numbers["total_lost"]),
         )
-        few = numbers["not_judged"]
-        return f"{text} Too few rows to be judged: {listed(few, _MOST_NAMES)}." if few else text
+        parts, few = [text[0].upper() + text[1:]], numbers["not_judged"]
+        if self.kind in ("trade", "gain") and numbers["alternative"] is not None:
+            components, worse = numbers["alternative"]
+            verb = "loses" if len(worse) == 1 else "lose"
+            parts.append(
+                f"PCA with {components} components serves every group better than with "
+                f"{numbers['n_components']}; {_named(worse)} {verb} more than with fair PCA."
+            )
+        if few:
+            parts.append(f"Too few rows to be judged: {listed(few, _MOST_NAMES)}.")
+        return " ".join(parts)
 
 
 _TRADE = (
@@ -173,8 +187,8 @@ _TRADE = (
 _VERDICTS = {
     "one group": "There is one group only: use PCA.",
     "no difference": "No group has a significant disparity: use PCA.",
-    "no gain": "Some group has a significant disparity, but fair PCA with {r} components helps "
-    "none significantly{and_costs}: use PCA.",
+    "no gain": "{unfair}fair PCA with {r} components helps {none} significantly{and_costs}: use "
+    "PCA.",
     "unclear": "The rows do not show whether fair PCA with {r} components helps{perhaps}."
     "{it_costs}",
     "more components": "PCA with {more} components serves every group at least as well as fair PCA "
@@ -188,7 +202,7 @@ _VERDICTS = {
 class Comparison:
     """What groups lose on held-out rows with PCA, balanced PCA and fair PCA.
 
-    Print it for two tables and the verdict; `compare` makes it. The first of the m methods is PCA,
+    Print it for the verdict and two tables; `compare` makes it. The first of the m methods is PCA,
     with which the others are compared.
 
     Attributes
@@ -205,6 +219,8 @@ class Comparison:
         The share of each group's variance that is lost.
     change : HeldOutEstimate
         By how much that share is larger than with PCA; negative numbers are gains.
+    beyond_fair : HeldOutEstimate
+        By how much that share is larger than with fair PCA.
     disparity : HeldOutEstimate
         What each group loses beyond its own PCA of `n_components` dimensions, as a share of its
         variance; about 0 where its own PCA would do no better.
@@ -236,6 +252,7 @@ class Comparison:
     count: NDArray[np.int64]
     share_lost: HeldOutEstimate
     change: HeldOutEstimate
+    beyond_fair: HeldOutEstimate
     disparity: HeldOutEstimate
     total_lost: Array
     variance: Array
@@ -275,28 +292,40 @@ class Comparison:
         """Position of the group that has it; (m,)."""
         return np.asarray((self.disparity.value * self.variance).argmax(axis=1))
 
+    @property
+    def clear_change(self) -> NDArray[np.int64]:
+        """-1 where a group clearly loses less than with PCA, 1 where more, and else 0; (m, k).
+
+        The interval of its change is below or above 0.
+        """
+        less, more = self.change.high < -_ROUNDING, self.change.low > _ROUNDING
+        return np.where(less, -1, np.where(more, 1, 0))
+
     def better_off(self, method: int) -> tuple[Hashable, ...]:
-        """The groups that clearly lose less than with PCA: their interval is below 0."""
-        return self._chosen(self.change.high[method] < -_ROUNDING)
+        """The groups that clearly lose less than with PCA."""
+        return tuple(self.labels[i] for i in np.flatnonzero(self.clear_change[method] < 0))
 
     def worse_off(self, method: int) -> tuple[Hashable, ...]:
-        """The groups that clearly lose more than with PCA: their interval is above 0."""
-        return self._chosen(self.change.low[method] > _ROUNDING)
-
-    def _chosen(self, some: NDArray[np.bool_]) -> tuple[Hashable, ...]:
-        return tuple(label for label, chosen in zip(self.labels, some, strict=True) if chosen)
+        """The groups that clearly lose more than with PCA."""
+        return tuple(self.labels[i] for i in np.flatnonzero(self.clear_change[method] > 0))
 
     @cached_property
     def verdict(self) -> Verdict:
         """The answer, by the rules that `compare` states."""
         fair, r, shares = self.methods.index(_FAIR), self.dimensions[0], self.share_lost.value
-        enough = [
-            self.dimensions[j]
-            for j in range(1, 1 + len(_MORE))
-            if self.methods[j] == "PCA" and (shares[j] <= shares[fair] + _ROUNDING).all()
-        ]
-        helped, hurt = self._changes(self.better_off(fair)), self._changes(self.worse_off(fair))
-        few = np.isnan(self.change.low[fair])
+        clear, few = self.clear_change, np.isnan(self.change.low[fair])
+        helped, hurt = (self._moved(clear[fair] == sign, 0, fair) for sign in (-1, 1))
+        significant = self.disparity.low[0] > _ROUNDING
+        # Whom PCA with more components serves worse than fair PCA, by more than a standard error.
+        worse = self.beyond_fair.value - self.beyond_fair.error > _ROUNDING
+        larger = range(1, self.methods.count("PCA"))
+        enough = [self.dimensions[j] for j in larger if not worse[j].any()]
+        helped_by = (clear < 0) | (few & (self.change.value < 0.0))
+        helping = [j for j in larger if helped_by[j].all() and worse[j].mean() <= 0.5]
+        alternative = None
+        if helping:
+            j = min(helping, key=lambda j: int(worse[j].sum()))
+            alternative = self.dimensions[j], self._moved(worse[j], fair, j)
         gains = np.where(few, 0.0, np.maximum(-self.change.low[fair], 0.0))
         judged = int((~few).sum())
         gainer = int((gains / np.maximum(shares[0], _ROUNDING)).argmax())
@@ -307,28 +336,34 @@ class Comparison:
             kind = "more components" if enough else "trade" if hurt else "gain"
         elif judged < 2 or (gains > _MATTERS * shares[0] + _ROUNDING).any():
             kind = "unclear"
-        elif hurt or (self.disparity.low[0] > _ROUNDING).any():
+        elif hurt or significant.any():
             kind = "no gain"
         else:
             kind = "no difference"
         numbers = {
             "n_components": r,
             "more_components": enough[0] if enough else None,
+            "alternative": alternative,
+            "significant": self._texts(significant),
             "helped": helped,
             "hurt": hurt,
             "possible_gain": possible,
             "largest_disparity": tuple(self.largest_disparity[[0, fair]].tolist()),
             "total_lost": tuple(self.total_lost[[0, fair]].tolist()),
-            "not_judged": [text for text, is_few in zip(self.groups, few, strict=True) if is_few],
+            "not_judged": self._texts(few),
         }
         return Verdict(kind, numbers)
 
-    def _changes(self, labels: Sequence[Hashable]) -> list[tuple[str, float, float]]:
-        """Groups with their shares lost with PCA and with fair PCA, the largest change first."""
-        fair, shares = self.methods.index(_FAIR), self.share_lost.value
-        places = [self.labels.index(label) for label in labels]
-        places.sort(key=lambda i: -abs(float(self.change.value[fair, i])))
-        return [(self.groups[i], float(shares[0, i]), float(shares[fair, i])) for i in places]
+    def _texts(self, some: NDArray[np.bool_]) -> list[str]:
+        return [self.groups[i] for i in np.flatnonzero(some)]
+
+    def _moved(
+        self, some: NDArray[np.bool_], before: int, after: int
+    ) -> list[tuple[str, float, float]]:
+        """Groups with their shares lost with two methods, the largest difference first."""
+        shares = self.share_lost.value[[before, after]].T
+        order = sorted(np.flatnonzero(some), key=lambda i: -float(np.ptp(shares[i])))
+        return [(self.groups[i], *shares[i].tolist()) for i in order]
 
     def __len__(self) -> int:
         return len(self.methods)
@@ -336,7 +371,7 @@ class Comparison:
     def summary(self) -> dict[str, list[Any]]:
         """The first table: columns by name, as lists with one entry for each method."""
         low, high = self.worst_interval
-        texts, every = self.groups, range(len(self))
+        texts, every, clear = self.groups, range(len(self)), self.clear_change
         unfair = self.largest_disparity_group
         return {
             "method": list(self.methods),
@@ -349,12 +384,9 @@ class Comparison:
             "share of variance": self.disparity.value[every, unfair].tolist(),
             "group with largest disparity": [texts[i] for i in unfair],
             "total share lost": self.total_lost.tolist(),
-            "better off": [self._texts(self.better_off(i)) for i in every],
-            "worse off": [self._texts(self.worse_off(i)) for i in every],
+            "better off": [self._texts(clear[i] < 0) for i in every],
+            "worse off": [self._texts(clear[i] > 0) for i in every],
         }
-
-    def _texts(self, labels: Sequence[Hashable]) -> list[str]:
-        return [label_text(label, self.group_names) for label in labels]
 
     def to_dict(self) -> dict[str, list[Any]]:
         """All numbers: columns by name, with one entry for each method and group."""
@@ -364,6 +396,7 @@ class Comparison:
             "components": [r for r in self.dimensions for _ in range(k)],
             "group": self.groups * m,
             "rows": self.count.tolist() * m,
+            "variance": self.variance.tolist() * m,
         }
         for name in ("share_lost", "change", "disparity"):
             found, words = getattr(self, name), name.replace("_", " ")
@@ -383,31 +416,20 @@ class Comparison:
         return laid_out(self.text_parts())
 
     def _repr_html_(self) -> str:
-        cells, _ = self._group_cells()
-        tables = html_table(*self._method_cells()) + html_table(*cells)
-        return tables + "".join(f"<p>{html.escape(text)}</p>" for text in self.sentences())
+        return html_parts(self.text_parts())
 
     def text_parts(self) -> list[TextTable | str]:
-        """What is printed: a table of the methods, one of the groups, and the verdict."""
-        cells, left_out = self._group_cells()
-        tables: list[TextTable | str] = [
-            TextTable(*self._method_cells()),
-            "",
-            TextTable(*cells),
-            "",
-        ]
-        return [*tables, *[left_out] * bool(left_out), *self.sentences()]
-
-    def sentences(self) -> list[str]:
-        """The verdict, and what the numbers are."""
-        return [
-            str(self.verdict),
+        """What is printed: the verdict, a table of the methods and one of the groups."""
+        groups, left_out = self._group_table()
+        note = (
             f"All of it is about held-out rows: each method was fitted to about {N_FOLDS - 1} of "
             f"{N_FOLDS} rows at a time and judged on the others, so all lose slightly more than if "
             f"fitted to all rows. Intervals ({100 * _CONFIDENCE:.0f} %) hold for all groups of a "
             "method together. * is a clear difference from PCA. A disparity is what a group loses "
-            f"beyond its own PCA with {self.dimensions[0]} components.",
-        ]
+            f"beyond its own PCA with {self.dimensions[0]} components, in per cent of its variance."
+        )
+        rest = [left_out, note] if left_out else [note]
+        return [str(self.verdict), "", self._method_table(), "", groups, "", *rest]
 
     def _percent(self, share: float) -> str:
         """A share in per cent, without the sign of a zero."""
@@ -420,28 +442,26 @@ class Comparison:
         text, reach = self._percent(found.value[method, group]), found.reach[method, group]
         return text if np.isnan(reach) else f"{text} ± {self._percent(reach)}"
 
-    def _method_cells(self) -> tuple[list[str], list[list[str]]]:
-        interval = f"{100 * _CONFIDENCE:.0f} %\ninterval"
-        head = ["method,\ncomponents", "worst-off\n% lost", interval, "largest\ndisparity"]
-        head += ["% of its\nvariance", "total\n% lost", "better/\nworse off"]
-        form, unfair = number_format([self.largest_disparity]), self.largest_disparity_group
-        percent, (low, high) = self._percent, self.worst_interval
-        body = []
-        for i, (name, r) in enumerate(zip(self.methods, self.dimensions, strict=True)):
-            known = not np.isnan(low[i])
-            row = [
+    def _method_table(self) -> TextTable:
+        head = ["method,\ncomponents", "largest\n% lost"]
+        head += [f"{100 * _CONFIDENCE:.0f} %\ninterval", "largest\ndisparity, %"]
+        head += ["total\n% lost", "better/\nworse off"]
+        clear, unfair, percent = self.clear_change, self.largest_disparity_group, self._percent
+        low, high = self.worst_interval
+        body = [
+            [
                 f"{name}, {r}",
                 percent(self.worst_lost[i]),
-                f"{percent(low[i])} to {percent(high[i])}" if known else "",
-                formatted(self.largest_disparity[i], form),
-                percent(self.disparity.value[i, unfair[i]]),
+                "" if np.isnan(low[i]) else f"{percent(low[i])} to {percent(high[i])}",
+                self._with_reach(self.disparity, i, unfair[i]),
                 percent(self.total_lost[i]),
-                f"{len(self.better_off(i))}/{len(self.worse_off(i))}" if i else "",
+                f"{(clear[i] < 0).sum()}/{(clear[i] > 0).sum()}" if i else "",
             ]
-            body.append(row)
-        return head, body
+            for i, (name, r) in enumerate(zip(self.methods, self.dimensions, strict=True))
+        ]
+        return TextTable(head, body)
 
-    def _group_cells(self) -> tuple[tuple[list[str], list[list[str]]], str]:
+    def _group_table(self) -> tuple[TextTable, str]:
         """The table of groups, and what is said of those that it leaves out."""
         head = ["group", "rows", f"PCA, {self.dimensions[0]}\n% lost"]
         head += [
@@ -449,14 +469,13 @@ class Comparison:
             for name, r in zip(self.methods[1:], self.dimensions[1:], strict=True)
         ]
         shown, left_out = most_of(self.disparity.value[0])
-        texts, body = short_texts(self.groups), []
+        texts, clear, body = short_texts(self.groups), self.clear_change, []
         for i in shown:
             row = [texts[i], f"{self.count[i]:,}", self._with_reach(self.share_lost, 0, i)]
             for j in range(1, len(self)):
-                clear = self.labels[i] in (*self.better_off(j), *self.worse_off(j))
-                row.append(self._with_reach(self.change, j, i) + ("*" if clear else " "))
+                row.append(self._with_reach(self.change, j, i) + ("*" if clear[j, i] else " "))
             body.append(row)
-        return (head, body), left_out
+        return TextTable(head, body), left_out
 
 
 def compare(
@@ -506,25 +525,32 @@ def compare(
 
     Notes
     -----
-    A change is *clear* where its interval excludes 0. The verdict is the first of these that holds:
+    A change is *clear*, and a disparity *significant*, where its interval excludes 0. The verdict
+    is the first of these that holds:
 
     1. *one group*: there is a single group.
     2. *more components*: fair PCA clearly helps some groups, but with PCA of one or two more
-       components no group loses more, by the estimates.
+       components no group loses more, by the estimates and up to one standard error.
     3. *trade*: it clearly helps some groups and clearly costs others.
     4. *gain*: it clearly helps some groups and clearly costs none.
     5. *unclear*: fewer than two groups have intervals, or by these it could lower what some group
        loses by more than a tenth.
-    6. *no gain*: some group clearly loses more with PCA than with its own PCA, or with fair PCA
-       than with PCA.
+    6. *no gain*: some group has a significant disparity with PCA, or clearly loses more with fair
+       PCA than with PCA.
     7. *no difference*: none of these.
+
+    The verdicts 3 and 4 name PCA of one or two more components too, where it clearly helps every
+    group (by the estimate where there is no interval) and serves at least half of the groups as
+    well as fair PCA does, by the rule of 2.
 
     Intervals are made of the five folds: Student's t with 4 degrees of freedom for a ratio of sums,
     as wide as Nadeau and Bengio (2003) ask for, since training rows overlap, and with Bonferroni's
     correction for the groups. Rows of all groups are held out, also of large ones. Their training
     rows are those of the other folds, as are the temperature and the baselines of `SoftMinMax`.
     Disparities are measured from a weighted mean of what the group's own PCA loses in sample, which
-    is too little, and held out, which is too much.
+    is too little, and held out, which is too much. Their intervals reach down to where they would
+    with the latter alone: PCA itself loses more of held-out rows than of others, so that groups of
+    one population have positive estimates.
 
     References
     ----------
@@ -601,6 +627,7 @@ def comparison_of(
     problem = Problem(grouped_data.moments, n_components, criterion)
     with threads_for(cells.n_features):
         sums = HeldOutSums.of_folds(cells, groups, problem, methods)
+    fair = [method.name for method in methods].index(_FAIR)
     return Comparison(
         methods=tuple(method.name for method in methods),
         dimensions=tuple(method.n_components for method in methods),
@@ -608,7 +635,8 @@ def comparison_of(
         count=problem.moments.count,
         share_lost=sums.estimate(sums.losses, 0.0, 1.0),
         change=sums.estimate(sums.losses - sums.losses[0]),
-        disparity=sums.estimate(sums.losses - sums.own),
+        beyond_fair=sums.estimate(sums.losses - sums.losses[fair]),
+        disparity=sums.disparity(),
         total_lost=sums.total_lost,
         variance=sums.variance.sum(axis=0),
         group_names=problem.moments.group_names,
@@ -663,8 +691,9 @@ class HeldOutSums:
         What the rows lose if nothing is kept.
     losses : array of shape (m, J, k)
         What they lose in the subspaces that methods find without them.
-    own : array of shape (J, k)
-        What they would lose with their group's own PCA, with the bias reduced.
+    own, own_held_out : arrays of shape (J, k)
+        What they would lose with their group's own PCA, with the bias reduced, and with that of the
+        rows of the other folds.
     weights : array of shape (k,)
         What the groups' losses are multiplied with in the total loss.
     rows : array of shape (k,)
@@ -674,6 +703,7 @@ class HeldOutSums:
     variance: Array
     losses: Array
     own: Array
+    own_held_out: Array
     weights: Array
     rows: Array
 
@@ -689,23 +719,21 @@ class HeldOutSums:
             )
         if not folds.numbers:
             raise ValueError("There are too few different rows to hold some of them out.")
-        variance, losses, in_sample, held_out = [], [], [], []
+        bases = []
         for fold in folds.numbers:
-            rows, others = folds.held_out(fold), folds.training_cells(fold)
-            bases = [method.basis(rows.training, others, groups) for method in methods]
-            variance.append(rows.traces)
-            losses.append([rows.traces - rows.kept(basis) for basis in bases])
-            in_sample.append(folds.judged(fold, problem).own_kept())
-            held_out.append(rows.own_kept())
-        kept = np.array([in_sample, held_out])
+            training, others = folds.training(fold), folds.training_cells(fold)
+            bases.append([method.basis(training, others, groups) for method in methods])
+        variance = folds.traces
+        losses = np.array([variance - folds.kept(each) for each in zip(*bases, strict=True)])
+        kept = np.array([folds.own_kept_in_sample(), folds.own_kept()])
         total = kept.sum(axis=1)
         gains = debiased_gains(problem.moments, len(folds.numbers), *total)
         # Each fold has its share of the gains: the mean of its shares of both sums.
         shares = (kept / np.where(total > 0.0, total, 1.0)[:, None]).mean(axis=0)
-        own = np.array(variance) - gains * shares
+        own, own_held_out = variance - [gains * shares, kept[1]]
         effective = np.minimum(problem.moments.effective_count, problem.moments.count)
-        found = np.maximum(np.array(losses).swapaxes(0, 1), 0.0)
-        return cls(np.array(variance), found, own, problem.weights, effective)
+        found = np.maximum(losses, 0.0)
+        return cls(variance, found, own, own_held_out, problem.weights, effective)
 
     @property
     def total_lost(self) -> Array:
@@ -713,6 +741,12 @@ class HeldOutSums:
         total = float(self.variance.sum(axis=0) @ self.weights)
         lost: Array = self.losses.sum(axis=1) @ self.weights
         return lost / (total if total > 0.0 else 1.0)
+
+    def disparity(self) -> HeldOutEstimate:
+        """The estimates of disparities, whose intervals reach down to those with `own_held_out`."""
+        found = self.estimate(self.losses - self.own)
+        least = self.estimate(self.losses - self.own_held_out).low
+        return replace(found, low=np.minimum(found.low, least))
 
     def estimate(
         self, sums: Array, least: float = -np.inf, most: float = np.inf
@@ -735,7 +769,7 @@ class HeldOutSums:
         reach = stdtrit(freedom, 1.0 - one_side) * errors
         reach = np.where((self.rows < _FEWEST_ROWS) | (there < 2), np.nan, reach)
         low, high = value - reach, value + reach
-        return HeldOutEstimate(value, np.maximum(low, least), np.minimum(high, most))
+        return HeldOutEstimate(value, np.maximum(low, least), np.minimum(high, most), errors)
 
 
 def _arrow(before: float, after: float) -> str:

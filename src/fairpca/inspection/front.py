@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import operator
 import warnings
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fairpca._linalg.types import Array
 from fairpca.criteria import AtMost, Criterion, Equal
@@ -24,7 +23,7 @@ from fairpca.groups import GROUPINGS
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers import ExactSolver, check_sweep, end_of_front, sweep
-from fairpca.text import TextTable, distinct_texts, formatted, html_table, laid_out, number_format
+from fairpca.text import TextTable, distinct_texts, formatted, html_parts, laid_out, number_format
 from fairpca.validation import (
     Progress,
     check_choice,
@@ -40,6 +39,9 @@ _SHOWN_POINTS = 8
 
 _ROUNDING = 1e-9
 """Part of the largest number below which another is shown as zero."""
+
+_TIED = 1e-6
+"""Part of the largest measure by which another may be smaller and still count as the largest."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,15 +84,15 @@ class ParetoFront:
     >>> problem = Problem(GroupMoments.from_rows(X, ["a"] * 100 + ["b"] * 200), n_components=2)
     >>> front = ParetoFront.from_problem(problem, n_points=5)
     >>> front
-             largest    total    extra      least
-    point  disparity     loss     loss  disparity   spread   status
-    ---------------------------------------------------------------
-    0        14.4909  15.0359   0.00 %     0.0734  14.4176  optimal
-    1        12.5786  15.3764   2.26 %     1.5402  11.0384  optimal
-    2        10.6662  15.8688   5.54 %     3.2350   7.4312  optimal
-    3         8.7539  16.4106   9.14 %     5.0040   3.7499  optimal
-    4         6.8415  16.9982  13.05 %     6.8415   0.0000  optimal
-    ---------------------------------------------------------------
+             largest    of its    total    extra
+    point  disparity  variance     loss     loss   spread   status
+    --------------------------------------------------------------
+    0        14.4909   54.30 %  54.87 %   0.00 %  14.4176  optimal
+    1        12.5786   47.13 %  56.11 %   2.26 %  11.0384  optimal
+    2        10.6662   39.97 %  57.91 %   5.54 %   7.4312  optimal
+    3         8.7539   32.80 %  59.89 %   9.14 %   3.7499  optimal
+    4         6.8415   25.64 %  62.03 %  13.05 %   0.0000  optimal
+    --------------------------------------------------------------
     5 of 5 points proven optimal. The fairest:
     Proven optimal: in every subspace of this dimension some group has a disparity
     of at least 6.84153, and here none has more than 6.84153.
@@ -180,6 +182,22 @@ class ParetoFront:
     def largest(self) -> Array:
         """Largest measure of a group at each point; (n,)."""
         return np.asarray(self.measures.max(axis=1))
+
+    @cached_property
+    def worst_group(self) -> NDArray[np.intp]:
+        """Position of the worst-off group, which has the largest measure, at each point; (n,).
+
+        Of several it is the one that has the largest at the first point.
+        """
+        order = np.argsort(-self.measures[0], kind="stable")
+        tied = self.largest - _TIED * np.abs(self.largest)
+        return np.asarray(order[(self.measures[:, order] >= tied[:, None]).argmax(axis=1)])
+
+    @property
+    def worst_share(self) -> Array:
+        """The measure of that group as a share of its variance, as it is shown; (n,)."""
+        shares = shares_of_variance(self.problem, self.measures)
+        return np.asarray(shares[np.arange(len(self)), self.worst_group])
 
     @property
     def unfairness(self) -> Array:
@@ -340,43 +358,6 @@ class ParetoFront:
             random_state=self.random_state,
         )
 
-    def hypervolume(self, reference: tuple[float, float] | None = None) -> float:
-        """Area that the points dominate, in unfairness and extra loss.
-
-        Parameters
-        ----------
-        reference : pair of float, default=None
-            Unfairness and extra loss beyond which nothing counts. None is the unfairness of the
-            first point and the extra loss of the last.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from fairpca import pareto_front
-        >>> X = np.random.default_rng(0).normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1]
-        >>> X[:100] = X[:100, ::-1]
-        >>> groups = ["a"] * 100 + ["b"] * 200
-        >>> front = pareto_front(X, sensitive_features=groups, n_components=2, n_points=11)
-        >>> round(front.hypervolume(), 3)
-        0.504
-        """
-        own = (self.unfairness[0], self.extra_loss[-1])
-        pair = np.asarray(own if reference is None else reference, dtype=np.float64)
-        if pair.shape != (2,) or not np.isfinite(pair).all():
-            raise ValueError(
-                "reference must be two numbers, an unfairness and an extra loss, got "
-                f"{reference!r}."
-            )
-        widest, costliest = pair.tolist()
-        order = np.argsort(self.unfairness, kind="stable")
-        edges = np.minimum(np.append(self.unfairness[order], widest), widest)
-        heights = costliest - np.minimum.accumulate(self.extra_loss[order])
-        return float(np.diff(edges) @ np.maximum(heights, 0.0))
-
     @property
     def worst_name(self) -> str:
         """What the measure of the worst-off group is called, such as "largest disparity"."""
@@ -389,6 +370,7 @@ class ParetoFront:
         names = distinct_texts(moments.labels, moments.group_names)
         columns: dict[str, list[Any]] = {
             self.worst_name: np.abs(self.largest).tolist(),
+            "share of its variance": self.worst_share.tolist(),
             "spread": self.spread.tolist(),
             "total loss": self.total_loss.tolist(),
             "extra loss": self.extra_loss.tolist(),
@@ -410,8 +392,7 @@ class ParetoFront:
         return laid_out(self.text_parts())
 
     def _repr_html_(self) -> str:
-        below = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self._sentences())
-        return html_table(*self._cells()) + below
+        return html_parts(self.text_parts())
 
     def text_parts(self) -> list[TextTable | str]:
         """What is printed: a table of some points, and the sentences below it."""
@@ -420,30 +401,33 @@ class ParetoFront:
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         """Head and a few of the points, the first and the last among them."""
         few = np.linspace(0, len(self) - 1, min(len(self), _SHOWN_POINTS)).round().astype(int)
-        shown = shown_measures(self.problem, self.measures)
-        kept = self.problem.goal.measured.is_kept
-        worst, spread = self.worst_name, "spread"
-        best = f"{'largest' if kept else 'least'} {self[0].certificate.measure}"
-        numbers = {
-            worst: np.abs(self.largest),
-            "total loss": self.total_loss,
-            best: shown.max(axis=1) if kept else shown.min(axis=1),
-            spread: self.spread,
+        largest, relative = np.abs(self.largest), self.problem.goal.measured.relative
+        form = number_format([largest, self.spread])
+        least = _ROUNDING * max(largest.max(), self.spread.max())
+        variance = float(self.problem.weights @ self.problem.traces)
+
+        def per_cent(shares: Array) -> list[str]:
+            texts = (formatted(100 * share, ".2f", 100 * _ROUNDING) for share in shares[few])
+            return [f"{text} %" for text in texts]
+
+        def level(values: Array) -> list[str]:
+            if relative:
+                return per_cent(values)
+            return [formatted(value, form, least) for value in values[few]]
+
+        worst = {self.worst_name: level(largest)}
+        if not relative:
+            worst["of its variance"] = per_cent(self.worst_share)
+        losses = {
+            "total loss": per_cent(self.total_loss / (variance if variance > 0.0 else 1.0)),
+            "extra loss": per_cent(self.extra_loss),
         }
-        least = _ROUNDING * max(np.abs(values).max() for values in numbers.values())
-        form = number_format(numbers.values())
-        columns = {
-            name: [formatted(value, form, least) for value in values[few]]
-            for name, values in numbers.items()
-        }
-        columns["extra loss"] = [
-            formatted(value, ".2f", 100 * _ROUNDING) + " %" for value in 100 * self.extra_loss[few]
-        ]
-        first, last = (worst, spread) if self.over == "largest" else (spread, worst)
-        order = (first, "total loss", "extra loss", best, last)
-        heads = ["\n".join(name.rpartition(" ")[::2]) for name in order]
+        spread = {"spread": level(self.spread)}
+        parts = (worst, losses, spread) if self.over == "largest" else (spread, losses, worst)
+        columns = {name: texts for part in parts for name, texts in part.items()}
+        heads = ["\n".join(name.rpartition(" ")[::2]) for name in columns]
         rows = [
-            [str(i), *(columns[name][j] for name in order), self[i].certificate.status]
+            [str(i), *(texts[j] for texts in columns.values()), self[i].certificate.status]
             for j, i in enumerate(few)
         ]
         return ["point", *heads, "status"], rows
@@ -464,6 +448,14 @@ def shown_measures(problem: Problem, measures: Array) -> Array:
     if not problem.goal.measured.is_kept:
         return measures
     return np.asarray(problem.affine.constants - measures)
+
+
+def shares_of_variance(problem: Problem, measures: Array) -> Array:
+    """The same as shares of each group's variance, for all measures."""
+    shown = shown_measures(problem, measures)
+    if problem.goal.measured.relative:
+        return shown
+    return np.asarray(shown / np.where(problem.traces > 0.0, problem.traces, 1.0))
 
 
 def pareto_front(
@@ -518,7 +510,9 @@ def pareto_front(
     Returns
     -------
     ParetoFront
-        Print it, choose a point, and take its `FairPCA`.
+        Print it, choose a point, and take its `FairPCA`. The printed total loss is a share of the
+        variance of all rows, and beside the largest measure stands its share of that group's
+        variance.
 
     See Also
     --------
@@ -534,17 +528,17 @@ def pareto_front(
     >>> X = StandardScaler().set_output(transform="pandas").fit_transform(adult.data)
     >>> front = pareto_front(X, sensitive_features=adult.sensitive_features, n_components=5)
     >>> print(front)
-             largest   total   extra      least
-    point  disparity    loss    loss  disparity   spread   status
+             largest    of its    total   extra
+    point  disparity  variance     loss    loss   spread   status
     -------------------------------------------------------------
-    0        12.2988  7.0129  0.00 %     0.5036  11.7952  optimal
-    7        10.7049  7.0148  0.03 %     0.5674  10.1375  optimal
-    14        9.1110  7.0205  0.11 %     0.6289   8.4821  optimal
-    21        7.5171  7.0298  0.24 %     0.6886   6.8285  optimal
-    28        5.9232  7.0433  0.43 %     0.7466   5.1766  optimal
-    35        4.3293  7.0619  0.70 %     0.8031   3.5262  optimal
-    42        2.7354  7.1070  1.34 %     0.8865   1.8489  optimal
-    49        1.1415  7.2834  3.86 %     1.0629   0.0786  optimal
+    0        12.2988   40.51 %  50.09 %  0.00 %  11.7952  optimal
+    7        10.7049   35.26 %  50.11 %  0.03 %  10.1375  optimal
+    14        9.1110   30.01 %  50.15 %  0.11 %   8.4821  optimal
+    21        7.5171   24.76 %  50.21 %  0.24 %   6.8285  optimal
+    28        5.9232   19.51 %  50.31 %  0.43 %   5.1766  optimal
+    35        4.3293   14.26 %  50.44 %  0.70 %   3.5262  optimal
+    42        2.7354    9.01 %  50.76 %  1.34 %   1.8489  optimal
+    49        1.1415    3.76 %  52.02 %  3.86 %   0.0786  optimal
     -------------------------------------------------------------
     The table has 8 of 50 points. 50 of 50 points proven optimal. The fairest:
     Proven optimal: in every subspace of this dimension some group has a disparity
@@ -587,11 +581,13 @@ def gathered_front(
     n_points: int,
     groups: str,
     keep_sensitive: bool,
+    folds: str | None = None,
     **options: Any,
 ) -> tuple[ParetoFront, GroupedData]:
-    """The same, and the rows as they were grouped_data; wrong options are refused before any work.
+    """The same, and the rows that it is of; wrong options are refused before any work.
 
-    The options are those of `pareto_front` that `front_of` takes; all must be given.
+    The options are those of `pareto_front` that `front_of` takes; all must be given. `folds` are
+    those of `prepare_data`.
     """
     _check_dimension(n_components)
     check_sweep(n_points, options["gap"], options["time_limit"])
@@ -610,6 +606,7 @@ def gathered_front(
         groups=groups,
         keep_sensitive=keep_sensitive,
         n_components=n_components,
+        folds=folds,
     )
     return front_of(grouped_data, n_components, n_points, progress, **options), grouped_data
 

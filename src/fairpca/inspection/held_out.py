@@ -41,9 +41,6 @@ from fairpca.validation import (
 _CONFIDENCE = 0.95
 """How often the intervals of all groups hold together."""
 
-_MANY_ROWS = 5
-"""Rows for each column from which on a group's own PCA errs as it does with very many."""
-
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 """Rows to fit to, and rows that are held out."""
 
@@ -218,8 +215,8 @@ def held_out_losses(
         household, say, belong in one fold: pass ``GroupKFold().split(X, groups=households)``.
     measure : {"loss", "disparity"} or None, default=None
         What is measured. A disparity is the held-out loss minus an estimate of what the group's own
-        PCA would lose, between what it loses of the rows it is fitted to, which is too little, and
-        of held-out rows, which is too much. None is the disparity for a
+        PCA would lose: the mean of what it loses of the training rows that it is fitted to, which
+        is too little, and of held-out rows, which is too much. None is the disparity for a
         `FairPCA` whose criterion is judged on disparities, relative or not, and else the loss.
     relative : bool or None, default=None
         Whether it is divided by the group's variance, measured from the fitted mean. None is
@@ -297,11 +294,6 @@ def held_out_losses(
             # What they say of parts of the rows, the fit to all of them says too.
             warnings.simplefilter("ignore", FairnessWarning)
             sums.add(reduction, parts, (train, test), known)
-    if measure == "disparity":
-        part = float(np.mean([len(train) for train, _ in splits])) / n
-        every = np.arange(n)
-        rows, _ = _prepared(step, X, y, every, every, left_out)
-        sums.add_fitted_own(rows, weights, part)
     errors, distances, own = sums.means(np.maximum(times, 1))  # for rows held out several times
     ours, pca = (_curve(held_out, part, distances, own, relative=bool(relative)) for part in errors)
     name = "fair" if isinstance(reduction, FairPCA) else type(reduction).__name__
@@ -342,8 +334,6 @@ class _HeldOutSums:
         self._distances = np.zeros(n)
         counts = held_out.count.tolist() if own else []
         self._own = [np.zeros((len(dimensions), count)) for count in counts]
-        self._fitted = np.zeros((len(counts), len(dimensions)))
-        self._shares = np.full(len(counts), 0.5)
 
     def add(
         self, reduction: Any, rows: tuple[Any, Any], split: Split, known: dict[str, Any]
@@ -364,7 +354,10 @@ class _HeldOutSums:
             self._add_own(check_rows(train), there, pca.mean_, split)
 
     def _add_own(self, train: Any, test: Any, center: Array, split: Split) -> None:
-        """The same for each group's own PCA, from the mean of all rows."""
+        """The same for each group's own PCA, from the mean of all rows; of both parts of the rows.
+
+        It loses too little of the rows that it was fitted to, and of others too much by as much.
+        """
         for i, own in enumerate(self._own):
             members, weights = self._groups.members(i)
             fit, fit_at = _places(split[0], members)
@@ -376,37 +369,13 @@ class _HeldOutSums:
                 )
             if len(new):
                 axes = self._own_axes(train[fit], weights[fit_at], center)
-                own[:, new_at] += self._left(test[new], center, axes)[1]
-
-    def add_fitted_own(self, rows: Any, sample_weight: Array | None, part: float) -> None:
-        """What groups lose with their own PCAs of all rows; `part` of them trains in a fold.
-
-        That is too little, by about a constant over the rows of the group, and what is lost when
-        held out too much, by that constant over the rows that train: weights of 1 and `part` make
-        up for both. With few rows for the columns the second is less than that, and the mean of
-        both is better.
-        """
-        rows = check_rows(rows)
-        portions = np.ones(rows.shape[0]) if sample_weight is None else sample_weight
-        center = portions @ rows / portions.sum()
-        for i in range(len(self._own)):
-            members, weights = self._groups.members(i)
-            axes = self._own_axes(rows[members], weights, center)
-            errors = self._left(rows[members], center, axes)[1]
-            self._fitted[i] = errors @ weights / weights.sum()
-            if len(members) >= _MANY_ROWS * rows.shape[1]:
-                self._shares[i] = 1.0 / (1.0 + part)
+                fitted = self._left(train[fit], center, axes)[1]
+                fitted = np.average(fitted, axis=1, weights=weights[fit_at])
+                own[:, new_at] += (fitted[:, None] + self._left(test[new], center, axes)[1]) / 2.0
 
     def means(self, times: NDArray[np.int64]) -> tuple[Array, Array, list[Array]]:
-        """Errors, squared distances from the mean, and errors with the own PCA of each group.
-
-        The last are between those held out and the mean of those of fitted rows.
-        """
-        own = []
-        for i, held_out in enumerate(self._own):
-            members, _ = self._held_out.members(i)
-            share, fitted = self._shares[i], self._fitted[i][:, None]
-            own.append(share * fitted + (1.0 - share) * held_out / times[members])
+        """Errors, squared distances from the mean, and errors with the own PCA of each group."""
+        own = [each / times[self._held_out.members(i)[0]] for i, each in enumerate(self._own)]
         return self._errors / times, self._distances / times, own
 
     def _own_axes(self, rows: Any, weights: Array, center: Array) -> Array:

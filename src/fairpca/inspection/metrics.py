@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,12 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.dense import leading_eigenpairs
 from fairpca._linalg.types import Array
+from fairpca.criteria import as_criterion
 from fairpca.exceptions import warn_user
+from fairpca.fair_pca import FairPCA
 from fairpca.groups import chosen_columns, encode_groups, named_columns, overlapping, table_names
 from fairpca.inspection.audit import MOST_NAMES, dense_blocks, entering, squared_errors
 from fairpca.inspection.pipelines import find_reduction
+from fairpca.measures import MEASURES, Measure, check_measure
 from fairpca.text import label_text, listed
-from fairpca.validation import check_flag, check_rows, check_same_index, check_weights
+from fairpca.validation import check_rows, check_same_index, check_weights
 
 _FEW_ROWS = 10
 """Groups with fewer rows are scored together: even normal errors in one direction then have a mean
@@ -201,8 +204,8 @@ class WorstGroupScorer(BaseEstimator):
 
     A scorer for ``scoring=`` of `GridSearchCV`, `cross_validate` and the like. It judges the
     reduction, alone or inside a pipeline, which may end in a classifier, by what
-    ``inverse_transform(transform(X))`` loses of the rows as they reach it. There is no score by
-    disparity: it needs each group's own PCA, which fits the few rows of a fold too well.
+    ``inverse_transform(transform(X))`` loses of the rows as they reach it. The score is minus the
+    largest measure of a group: by default of that which the `FairPCA` minimises, the disparity.
 
     With metadata routing (``sklearn.set_config(enable_metadata_routing=True)``), the
     `sensitive_features` that a search is given go to `FairPCA` and to this scorer. Without, the
@@ -213,9 +216,11 @@ class WorstGroupScorer(BaseEstimator):
 
     Parameters
     ----------
-    relative : bool, default=True
-        True is the share of its variance that the group keeps that keeps the least; the variance is
-        measured from the fitted mean. False is minus the largest loss of a group.
+    measure : str or None, default=None
+        One of the measures of `MinMax`. None is that of the criterion of a `FairPCA`, and
+        "share_kept" for other reductions. A disparity is measured from the own PCA of the group's
+        training rows, as by `audit` with ``baseline="training"``; it falls with the number of
+        components as every loss does. Variances are measured from the fitted mean.
 
     See Also
     --------
@@ -235,12 +240,12 @@ class WorstGroupScorer(BaseEstimator):
     >>> order = rng.permutation(300)
     >>> with sklearn.config_context(enable_metadata_routing=True):
     ...     search = GridSearchCV(
-    ...         FairPCA(2, criterion=MinMax(measure="share_kept")),
+    ...         FairPCA(2, criterion=MinMax()),
     ...         {"criterion__max_extra_loss": [0, 0.05, None]},
     ...         scoring=WorstGroupScorer(),
     ...     ).fit(X[order], sensitive_features=groups[order])
     >>> search.cv_results_["mean_test_score"].round(3)
-    array([0.611, 0.648, 0.648])
+    array([-3.195, -2.744, -2.744])
     """
 
     # The groups are requested by default, as FairPCA requests them.
@@ -249,8 +254,8 @@ class WorstGroupScorer(BaseEstimator):
         "sensitive_features": True,
     }
 
-    def __init__(self, *, relative: bool = True) -> None:
-        self.relative = relative
+    def __init__(self, measure: str | None = None) -> None:
+        self.measure = measure
 
     def score(
         self,
@@ -281,8 +286,8 @@ class WorstGroupScorer(BaseEstimator):
         -------
         float
         """
-        check_flag("relative", self.relative)
         step = find_reduction(estimator, type(self).__name__)
+        measure = self._measure(step.reduction)
         check_is_fitted(step.reduction)
         if sensitive_features is None:
             sensitive_features = _fitted_names(step.reduction, X)
@@ -294,9 +299,18 @@ class WorstGroupScorer(BaseEstimator):
         weights = check_weights(sample_weight, n)
         groups = ScoredGroups.of_rows(step.reduction, given, n, weights)
         _warn_of_absent(step.reduction, groups)
-        lost = groups.lost(*row_errors(step.reduction, rows, weights), relative=self.relative)
-        worst = float(lost.max())
-        return 1.0 - worst if self.relative else -worst
+        errors, distances = row_errors(step.reduction, rows, weights)
+        own = np.zeros(len(groups.texts))
+        if measure.is_disparity:
+            own = groups.own_lost(step.reduction, check_rows(rows))
+        return -float(groups.measures(measure, errors, distances, own).max())
+
+    def _measure(self, reduction: Any) -> Measure:
+        if self.measure is not None:
+            return check_measure(self.measure)
+        if isinstance(reduction, FairPCA):
+            return as_criterion(reduction.criterion).measured
+        return MEASURES["share_kept"]
 
     def __call__(self, estimator: Any, X: Any, y: Any = None, **known: Any) -> float:
         """Score a fitted estimator, as scikit-learn calls scorers."""
@@ -350,12 +364,15 @@ class ScoredGroups:
         Rows of each with a positive weight.
     weights : CSR matrix with a row for each of these groups
         Weight of each row of X in the group.
+    by_label : CSR matrix with a row for each of the labels
+        The same before small groups are put together.
     """
 
     labels: tuple[Hashable, ...]
     texts: tuple[str, ...]
     count: NDArray[np.int64]
     weights: Any
+    by_label: Any
 
     @classmethod
     def of_rows(
@@ -378,7 +395,7 @@ class ScoredGroups:
             raise ValueError("There are no rows to score: none has a label and a positive weight.")
         names = tuple(labels[i] for i in there)
         texts = tuple(label_text(label, groups.names) for label in names)
-        return cls(names, texts, count[there], matrix[there])._small_as_one()
+        return cls(names, texts, count[there], matrix[there], matrix[there])._small_as_one()
 
     def _small_as_one(self) -> ScoredGroups:
         small = self.count < _FEW_ROWS
@@ -391,38 +408,71 @@ class ScoredGroups:
             return self
         groups = listed(names, MOST_NAMES)
         warn_user(f"{what} each of the groups {groups}: they are scored as one group.")
-        # A row that is in several of them, as in overlapping groups, counts once.
-        union = self.weights[np.flatnonzero(small)].max(axis=0).toarray().reshape(1, -1)
-        rest = self.weights[np.flatnonzero(~small)]
-        weights = scipy.sparse.vstack([rest, scipy.sparse.csr_array(union)], format="csr")
         texts = tuple(self.texts[i] for i in np.flatnonzero(~small))
         texts = (*texts, f"{len(names)} small groups together")
-        return ScoredGroups(self.labels, texts, np.diff(weights.indptr), weights)
+        weights = _put_together(self.weights, small)
+        return replace(self, texts=texts, count=np.diff(weights.indptr), weights=weights)
 
     def held_out(self, rows: NDArray[np.bool_]) -> ScoredGroups:
         """The same groups with some of the rows only."""
         weights = scipy.sparse.csr_array(self.weights.multiply(rows[None, :]))
         weights.eliminate_zeros()
         weights.sort_indices()
-        return ScoredGroups(self.labels, self.texts, np.diff(weights.indptr), weights)
+        return replace(self, count=np.diff(weights.indptr), weights=weights)
 
     def only(self, there: NDArray[np.intp]) -> ScoredGroups:
         """Some of the groups."""
         texts = tuple(self.texts[i] for i in there)
-        return ScoredGroups(self.labels, texts, self.count[there], self.weights[there])
+        return replace(self, texts=texts, count=self.count[there], weights=self.weights[there])
 
     def members(self, group: int) -> tuple[NDArray[np.integer[Any]], Array]:
         """The rows of a group, in order, and their weights."""
         part = slice(*self.weights.indptr[group : group + 2])
         return self.weights.indices[part], self.weights.data[part]
 
-    def lost(self, errors: Array, distances: Array, *, relative: bool) -> Array:
-        """What each group loses, on average or as a share of its variance; (k,)."""
-        lost, variance = self.weights @ errors, self.weights @ distances
-        if not relative:
-            return np.asarray(lost / self.weights.sum(axis=1))
+    def own_lost(self, reduction: Any, rows: Any) -> Array:
+        """What each group loses in sum with the own PCA of its training rows; (k,).
+
+        A group that was not among these has that of all of them.
+        """
+        known = getattr(reduction, "baselines_", None)
+        if known is None:
+            raise ValueError(
+                "A score by disparities needs each training group's own PCA, which this "
+                f"{type(reduction).__name__} has not kept: take another measure, as in "
+                "WorstGroupScorer('share_lost')."
+            )
+        lost = self.by_label.copy()
+        for label, begin, end in zip(self.labels, lost.indptr[:-1], lost.indptr[1:], strict=True):
+            position = known.position(label)
+            basis = known.pca_basis if position is None else known.own_bases[position]
+            for part, block in dense_blocks(rows[lost.indices[begin:end]]):
+                centred = block - known.mean
+                left = np.square(centred).sum(axis=1) - np.square(centred @ basis).sum(axis=1)
+                lost.data[begin:end][part] *= left
+        few = np.diff(lost.indptr) < _FEW_ROWS
+        together = lost if len(self.texts) == len(self.labels) else _put_together(lost, few)
+        return np.asarray(together.sum(axis=1))
+
+    def measures(self, measure: Measure, errors: Array, distances: Array, own: Array) -> Array:
+        """The measures of groups whose rows lose this with the reduction and with nothing; (k,)."""
+        lost, variance = self.weights @ errors - own, self.weights @ distances
+        unit = variance if measure.relative else np.asarray(self.weights.sum(axis=1))
         some = variance > _NO_VARIANCE * variance.max(initial=0.0)
-        return np.asarray(np.divide(lost, variance, where=some, out=np.zeros_like(lost)))
+        loss = np.divide(lost, unit, where=some | (not measure.relative), out=np.zeros_like(lost))
+        if not measure.is_kept:
+            return np.asarray(loss)
+        return np.asarray(loss - (1.0 if measure.relative else variance / unit))
+
+
+def _put_together(weights: Any, small: NDArray[np.bool_]) -> Any:
+    """A matrix with a row for each group, those of small groups as one row, the last.
+
+    A row of X that is in several of them, as in overlapping groups, counts once.
+    """
+    union = weights[np.flatnonzero(small)].max(axis=0).toarray().reshape(1, -1)
+    rest = weights[np.flatnonzero(~small)]
+    return scipy.sparse.vstack([rest, scipy.sparse.csr_array(union)], format="csr")
 
 
 def row_errors(reduction: Any, X: Any, weights: Array | None = None) -> tuple[Array, Array]:

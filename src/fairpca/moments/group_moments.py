@@ -63,8 +63,15 @@ class MomentSum:
                 "Moments with folds and moments without cannot be added: take all of them with "
                 "folds=True, or call without_folds() on those that have them."
             )
-        _refuse_other_names("columns", self._names, part.feature_names)
-        _refuse_other_names("sensitive columns", self._group_names, part.group_names)
+        for what, known, given in (
+            ("columns", self._names, part.feature_names),
+            ("sensitive columns", self._group_names, part.group_names),
+        ):
+            if None not in (known, given) and known != given:
+                raise ValueError(
+                    f"Moments of differently named {what} cannot be added: bring the {what} of "
+                    "both into the same order and give them the same names."
+                )
         if self._groups and part.labels and n_partitions(self._groups) != part.n_partitions:
             raise ValueError(
                 "Moments of groups that overlap and of others cannot be added: add those of the "
@@ -99,8 +106,16 @@ class MomentSum:
             self._groups[label] = _Group(0, 0.0, 0.0, np.zeros(len(mean)), np.zeros(scatter.shape))
         if weight > 0.0:
             self._weighted |= weight_square is not None
+            group = self._groups[label]
             square = float(weight) ** 2 / int(count) if weight_square is None else weight_square
-            self._groups[label].add(count, weight, square, mean, scatter)
+            group.count += int(count)
+            group.weight_square += square
+            total, shift = group.weight + float(weight), mean - group.mean
+            group.scatter += scatter
+            if group.weight > 0.0:
+                group.scatter += np.outer(shift * (group.weight * weight / total), shift)
+            group.mean += shift * (weight / total)
+            group.weight = total
 
     @property
     def n_groups(self) -> int:
@@ -131,16 +146,6 @@ class MomentSum:
         )
 
 
-def _refuse_other_names(
-    what: str, first: tuple[str, ...] | None, second: tuple[str, ...] | None
-) -> None:
-    if None not in (first, second) and first != second:
-        raise ValueError(
-            f"Moments of differently named {what} cannot be added: bring the {what} of both into "
-            "the same order and give them the same names."
-        )
-
-
 @dataclass(eq=False)
 class _Group:
     """Moments of one group, to be added to."""
@@ -150,19 +155,6 @@ class _Group:
     weight_square: float
     mean: Array
     scatter: Array
-
-    def add(
-        self, count: int, weight: float, weight_square: float, mean: Array, scatter: Array
-    ) -> None:
-        self.count += int(count)
-        self.weight_square += weight_square
-        total = self.weight + float(weight)
-        shift = mean - self.mean
-        self.scatter += scatter
-        if self.weight > 0.0:
-            self.scatter += np.outer(shift * (self.weight * weight / total), shift)
-        self.mean += shift * (weight / total)
-        self.weight = total
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,33 +274,21 @@ class GroupMoments:
         cls, X: Any, groups: Groups, sample_weight: Array | None = None
     ) -> GroupMoments:
         """Moments of checked rows whose groups are encoded."""
-        weights = groups.weights(sample_weight)
-        return cls.from_codes(X, groups.codes, groups.labels, weights, **groups.about)
-
-    @classmethod
-    def from_codes(
-        cls,
-        X: Any,
-        codes: NDArray[np.integer[Any]],
-        labels: Sequence[Hashable],
-        sample_weight: Array | None = None,
-        **about: Any,
-    ) -> GroupMoments:
-        """Moments of checked rows whose groups are given as positions in `labels`."""
+        weights, labels = groups.weights(sample_weight), groups.labels
         if not labels:
             d, none = X.shape[1], np.zeros(0)
             empty = none.astype(np.int64), none, np.zeros((0, d)), np.zeros((0, d, d))
-            return cls((), *empty, **about)
-        sums: tuple[Any, ...] = group_sums(X, codes, len(labels), sample_weight)
-        if sample_weight is None:
-            return cls(tuple(labels), *sums, **about)
-        sums = *sums, np.bincount(codes, sample_weight**2, len(labels))
+            return cls((), *empty, **groups.about)
+        sums: tuple[Any, ...] = group_sums(X, groups.codes, len(labels), weights)
+        if weights is None:
+            return cls(labels, *sums, **groups.about)
+        sums = *sums, np.bincount(groups.codes, weights**2, len(labels))
         some = sums[1] > 0
         if not some.all():
             # Rows without weight count for nothing, and so does a group of them alone.
-            labels = [label for label, there in zip(labels, some, strict=True) if there]
+            labels = tuple(label for label, there in zip(labels, some, strict=True) if there)
             sums = tuple(part[some] for part in sums)
-        return cls(tuple(labels), *sums, **about)
+        return cls(labels, *sums, **groups.about)
 
     @property
     def n_features(self) -> int:
@@ -486,8 +466,7 @@ class GroupMoments:
         changes the numbers on purpose. What is no file of moments, or a damaged one, or one of a
         newer version, is refused (ValueError).
         """
-        stored, _ = _moments_file.read(path)
-        return cls(**vars(stored))
+        return cls(**_moments_file.read(path)[0])
 
     def to_bytes(self) -> bytes:
         """The bytes of the file that `save` writes, to be sent from one place to another."""
@@ -512,4 +491,4 @@ class GroupMoments:
         >>> GroupMoments.from_bytes(sent).labels
         ('f', 'm')
         """
-        return cls(**vars(_moments_file.unpack(data)))
+        return cls(**_moments_file.read(data)[0])

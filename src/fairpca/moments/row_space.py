@@ -30,11 +30,6 @@ _COLUMNS_PER_ROW = 2
 """From so many columns for each row the coordinates are worth their QR factorisation."""
 
 
-def is_wide(n: int, d: int) -> bool:
-    """Whether rows have so many columns that their coordinates are fewer by far."""
-    return d > FEW_COLUMNS and d >= _COLUMNS_PER_ROW * n
-
-
 def spanned_space(
     rows: Any, weights: Array | None = None, estimator: Any = None
 ) -> RowSpace | None:
@@ -42,7 +37,8 @@ def spanned_space(
 
     Raises ValueError, in the name of the estimator, if the rows are not finite.
     """
-    if not is_wide(*rows.shape):
+    n, d = rows.shape
+    if d <= FEW_COLUMNS or d < _COLUMNS_PER_ROW * n:
         return None
     space = RowSpace(rows, weights)
     if not space.is_finite:
@@ -67,7 +63,8 @@ class RowSpace:
             dense = np.array(dense, dtype=np.float64, order="C")
         centred = np.ascontiguousarray(dense, dtype=np.float64)
         with np.errstate(invalid="ignore", over="ignore"):
-            self.center = _mean(centred, weights)
+            weights = np.ones(n) if weights is None else weights
+            self.center: Array = weights @ centred / weights.sum()
             centred -= self.center
         self.is_finite = bool(np.isfinite(centred.sum()) and np.isfinite(centred).all())
         if self.is_finite:
@@ -88,10 +85,3 @@ class RowSpace:
         """A point in those coordinates, in the columns that the rows came with."""
         lifted: Array = self.center + self.lift(point[:, None])[:, 0]
         return lifted
-
-
-def _mean(rows: Array, weights: Array | None) -> Array:
-    if weights is None:
-        weights = np.ones(len(rows))
-    mean: Array = weights @ rows / weights.sum()
-    return mean

@@ -26,7 +26,7 @@ from fairpca._linalg.device import DeviceStack, diagonals
 from fairpca._linalg.threads import blas_threads, one_blas_thread
 from fairpca._linalg.types import Array
 from fairpca.folds import in_folds
-from fairpca.groups import UNGROUPED, Codes, Groups, Labels, encode_groups, refuse_measurements
+from fairpca.groups import Codes, Groups, Labels, encode_groups
 from fairpca.validation import check_device_rows, check_weights
 
 _BLOCK_BYTES = 2**20
@@ -303,7 +303,9 @@ def device_sums(
     X = check_device_rows(X)
     xp = namespace(X)
     groups = _encode(X, sensitive_features, missing_labels)
-    weights = _check_weights(X, sample_weight, groups)
+    weights = to_host(sample_weight) if device_library(sample_weight) else sample_weight
+    weights = groups.weights(check_weights(weights, X.shape[0]))
+    weights = None if weights is None else xp.asarray(weights, device=X.device)
     if folds:
         groups = in_folds(groups, X, weights, needed=folds == "needed")
     labels, codes = groups.labels, groups.codes
@@ -361,32 +363,11 @@ def device_sums(
 
 def _encode(X: Any, sensitive_features: Any, missing_labels: str) -> Groups:
     """The groups, with codes on the device."""
-    xp = namespace(X)
-    n = X.shape[0]
-    if sensitive_features is None:
-        return Groups(UNGROUPED, xp.zeros(n, dtype=xp.int64, device=X.device))
-    library = device_library(sensitive_features)
-    if library is not None:
-        given = sensitive_features
-        if (
-            library == device_library(X)
-            and tuple(given.shape) == (n,)
-            and xp.isdtype(given.dtype, ("integral", "bool"))
-        ):
-            values, codes = xp.unique_inverse(xp.asarray(given, device=X.device))
-            labels = tuple(to_host(values).tolist())
-            refuse_measurements(labels)
-            return Groups(labels, codes)
-        sensitive_features = to_host(given)
-    groups = encode_groups(sensitive_features, n, missing_labels)
-    codes = xp.asarray(np.asarray(groups.codes, dtype=np.int64), device=X.device)
-    return replace(groups, codes=codes)
-
-
-def _check_weights(X: Any, sample_weight: Any, groups: Groups) -> Any:
-    on_host = to_host(sample_weight) if device_library(sample_weight) else sample_weight
-    weights = groups.weights(check_weights(on_host, X.shape[0]))
-    return None if weights is None else namespace(X).asarray(weights, device=X.device)
+    labels = sensitive_features
+    labels = to_host(labels) if device_library(labels) is not None else labels
+    groups = encode_groups(labels, X.shape[0], missing_labels)
+    codes = np.asarray(groups.codes, dtype=np.int64)
+    return replace(groups, codes=namespace(X).asarray(codes, device=X.device))
 
 
 def _counts(codes: Any, k: int) -> list[int]:

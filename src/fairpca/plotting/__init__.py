@@ -14,19 +14,15 @@ are written as code points, so add a font for Chinese, say. Arabic letters are j
 from fairpca.plotting._biplot import BiplotDisplay
 from fairpca.plotting._displays import (
     ComparisonDisplay,
-    ConvergenceDisplay,
     DisparityDisplay,
     FrontDisplay,
     HeldOutLossDisplay,
-    LossDisplay,
 )
 
 __all__ = [
     "BiplotDisplay",
     "ComparisonDisplay",
-    "ConvergenceDisplay",
     "DisparityDisplay",
     "FrontDisplay",
     "HeldOutLossDisplay",
-    "LossDisplay",
 ]

@@ -1,18 +1,15 @@
-"""Curves and bars: losses by group, fronts, convergence and held-out losses."""
+"""Curves and bars: losses by group, fronts, held-out losses and comparisons."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
-from fairpca._linalg.types import Array
-from fairpca.fair_pca import FairPCA
 from fairpca.group_table import GroupTable
 from fairpca.inspection.audit import audit
 from fairpca.inspection.compare import Comparison
@@ -22,22 +19,16 @@ from fairpca.inspection.pipelines import find_reduction
 from fairpca.plotting._style import (
     CHOSEN_COLOR,
     FAIR_COLOR,
-    GROUP_COLORS,
     GROUP_MARKERS,
     INK,
     OWN_COLOR,
     PCA_COLOR,
     Display,
     Style,
-    panels,
+    plain_text,
     styled,
     with_rows,
-    wrapped,
 )
-from fairpca.validation import check_rows, check_whole_number
-
-_TITLE = 32
-"""Letters in a line of a panel's title: the narrowest panels have room for as many."""
 
 _ROW = 0.8
 """The height of a group's row in a comparison, where 1 is the distance of two rows."""
@@ -56,6 +47,8 @@ _SHIFT = 0.06
 @dataclass(eq=False)
 class DisparityDisplay(Display):
     """What each group loses beyond its own PCA: with ordinary PCA, and with another reduction.
+
+    In per cent of the group's variance.
 
     Parameters
     ----------
@@ -133,114 +126,14 @@ class DisparityDisplay(Display):
             (-0.2, table.pca_disparity, PCA_COLOR, "ordinary PCA"),
             (0.2, table.disparity, FAIR_COLOR, self.name or table.name),
         ):
+            shares = 100.0 * table.share_of(values)
             defaults = {"height": 0.38, "color": color, "label": name}
-            ax.barh(places + shift, values, **styled("Rectangle", defaults, bar_kw))
+            ax.barh(places + shift, shares, **styled("Rectangle", defaults, bar_kw))
         pairs = zip(table.labels, table.count, strict=True)
         ax.set_yticks(places, [with_rows(*pair, table.group_names) for pair in pairs])
         ax.set_ylim(len(places) - 0.4, -0.6)  # from above
-        ax.set_xlabel("loss beyond own PCA (squared units of X)")
+        ax.set_xlabel("loss beyond own PCA (% of the group's variance)")
         self._name_things()
-        return self
-
-
-@dataclass(eq=False)
-class LossDisplay:
-    """Reconstruction loss of each group by the number of dimensions.
-
-    Parameters
-    ----------
-    dimensions : sequence of int
-        The numbers of dimensions.
-    tables : sequence of GroupTable
-        The numbers for each.
-    name : str, default="fair PCA"
-        What the reduction is called.
-
-    Attributes
-    ----------
-    axes_ : array of matplotlib Axes
-        One for each group.
-    figure_ : matplotlib Figure
-        Their figure.
-
-    See Also
-    --------
-    fairpca.plotting.HeldOutLossDisplay : The same on held-out rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fairpca import FairPCA
-    >>> from fairpca.plotting import LossDisplay
-    >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
-    >>> X[:100] = X[:100, ::-1]
-    >>> groups = ["a"] * 100 + ["b"] * 200
-    >>> display = LossDisplay.from_estimator(FairPCA(), X, sensitive_features=groups)
-    >>> display.dimensions
-    (1, 2, 3, 4)
-    """
-
-    dimensions: Sequence[int]
-    tables: Sequence[GroupTable]
-    name: str = "fair PCA"
-    axes_: Any = field(init=False, default=None)
-    figure_: Any = field(init=False, default=None)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        *,
-        sensitive_features: Any,
-        sample_weight: ArrayLike | None = None,
-        dimensions: Sequence[int] | None = None,
-        axes: Any = None,
-        line_kw: Style = None,
-    ) -> LossDisplay:
-        """Fit copies of a reduction for several numbers of dimensions, all by default, and draw.
-
-        It is a `FairPCA`, or any other with ``n_components`` and ``inverse_transform``; in a
-        fitted pipeline, the rows go through the steps before it.
-        """
-        step = find_reduction(estimator, "LossDisplay")
-        if "n_components" not in step.reduction.get_params():
-            raise TypeError(f"{type(step.reduction).__name__} has no n_components to be varied.")
-        rows = step.rows(X)
-        if dimensions is None:
-            dimensions = range(1, check_rows(rows).shape[1] + 1)
-        for r in dimensions:
-            check_whole_number("dimensions", r)
-        known = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        tables = [_fitted_table(step.reduction, int(r), rows, known) for r in dimensions]
-        fair = isinstance(step.reduction, FairPCA)
-        name = "fair PCA" if fair else type(step.reduction).__name__
-        return cls(tuple(dimensions), tables, name).plot(axes=axes, line_kw=line_kw)
-
-    def plot(self, *, axes: Any = None, line_kw: Style = None) -> LossDisplay:
-        """Draw one panel for each group; `line_kw` goes to matplotlib's ``plot``."""
-        table = self.tables[0]
-        pairs = zip(table.labels, table.count, strict=True)
-        titles = [wrapped(with_rows(*pair, table.group_names), _TITLE) for pair in pairs]
-        about = "dimensions", "loss per row (squared units of X)"
-        self.figure_, self.axes_ = panels(axes, titles, *about)
-        for i, ax in enumerate(self.axes_):
-            for loss, color, style, marker, label in (
-                ("pca_loss", PCA_COLOR, "-", "o", "ordinary PCA"),
-                ("loss", FAIR_COLOR, "-", "s", self.name),
-                ("own_loss", OWN_COLOR, ":", "", "own PCA"),
-            ):
-                values = [getattr(table, loss)[i] for table in self.tables]
-                defaults = {"linestyle": style, "marker": marker, "color": color, "label": label}
-                ax.plot(self.dimensions, values, **styled("Line2D", defaults, line_kw))
-            ax.xaxis.get_major_locator().set_params(integer=True)
-        for ax in self.axes_:  # once all are drawn, as they may share a scale
-            ax.set_ylim(bottom=0)
-        if axes is None:
-            lines = self.axes_[0].get_legend_handles_labels()
-            self.figure_.legend(*lines, loc="outside upper left", ncols=3, frameon=False)
-        else:
-            self.axes_[0].legend(frameon=False)
         return self
 
 
@@ -288,12 +181,25 @@ class FrontDisplay(Display):
         ax: Any = None,
         line_kw: Style = None,
     ) -> FrontDisplay:
-        """Draw a `ParetoFront`; what is kept is drawn without a minus sign."""
-        levels, kept = np.abs(front.unfairness), front.problem.goal.measured.is_kept
-        name = f"{front.worst_name} {'by' if kept else 'of'} a group"
+        """Draw a `ParetoFront`; what is kept is drawn without a minus sign.
+
+        The largest disparity is drawn in per cent of the variance of the group that has it at the
+        first point, other measures likewise.
+        """
+        problem, levels = front.problem, np.abs(front.unfairness)
+        measured, moments, worst = problem.goal.measured, problem.moments, front.worst_group[0]
+        unit, scale = "squared units of X", 1.0
+        if measured.relative:
+            unit, scale = "% of its variance", 100.0
+        elif front.over == "largest" and problem.traces[worst] > 0.0:
+            name = plain_text(moments.labels[worst], moments.group_names)
+            unit, scale = f"% of {name}'s variance", 100.0 / problem.traces[worst]
+        name = f"{front.worst_name} {'by' if measured.is_kept else 'of'} a group"
         if front.over == "spread":
-            name = f"largest difference in {front[0].certificate.measure} between two groups"
-        return cls(levels, front.total_loss, chosen, name).plot(ax=ax, line_kw=line_kw)
+            name = f"largest difference in {measured.noun} between two groups"
+            unit = unit.replace("% of its", "% of their")
+        name = f"{name} ({unit})"
+        return cls(scale * levels, front.total_loss, chosen, name).plot(ax=ax, line_kw=line_kw)
 
     def plot(self, *, ax: Any = None, line_kw: Style = None) -> FrontDisplay:
         """Draw the points as a line; ordinary PCA and the fairest subspace are named.
@@ -316,80 +222,6 @@ class FrontDisplay(Display):
         ax.set_xlabel(self.name)
         ax.set_ylabel("total loss above ordinary PCA (%)")
         self._name_things()
-        return self
-
-
-@dataclass(eq=False)
-class ConvergenceDisplay(Display):
-    """How a solver of many steps approached its end.
-
-    Parameters
-    ----------
-    curves : dict of str to array
-        What fell, by name.
-    ylabel : str
-        What it is.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
-
-    See Also
-    --------
-    fairpca.ParetoDescent : Records what is drawn.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fairpca import FairPCA
-    >>> from fairpca.plotting import ConvergenceDisplay
-    >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
-    >>> X[:100] = X[:100, ::-1]
-    >>> groups = ["a"] * 100 + ["b"] * 200
-    >>> fair = FairPCA(2, solver="pareto").fit(X, sensitive_features=groups)
-    >>> ConvergenceDisplay.from_estimator(fair).ax_.get_ylabel()
-    'norm of the common descent direction'
-    """
-
-    curves: dict[str, Array]
-    ylabel: str
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, *, ax: Any = None, line_kw: Style = None
-    ) -> ConvergenceDisplay:
-        """Draw what the solver of a fitted `FairPCA`, alone or in a pipeline, recorded."""
-        reduction = find_reduction(estimator, "ConvergenceDisplay").reduction
-        check_is_fitted(reduction)
-        if not hasattr(reduction, "solution_"):
-            raise TypeError(f"{type(reduction).__name__} has no solver whose steps can be drawn.")
-        solution = reduction.solution_
-        if "runs" in solution.history:
-            runs = solution.history["runs"]
-            curves = {f"start {i + 1}": run.norms for i, run in enumerate(runs)}
-            display = cls(curves, "norm of the common descent direction")
-        elif "gaps" in solution.history:
-            display = cls({"duality gap": solution.history["gaps"]}, "duality gap")
-        else:
-            raise ValueError(
-                f"The solver {solution.solver!r} keeps no record of its steps; 'pareto' and 'mw' "
-                "do."
-            )
-        return display.plot(ax=ax, line_kw=line_kw)
-
-    def plot(self, *, ax: Any = None, line_kw: Style = None) -> ConvergenceDisplay:
-        """Draw the curves on a logarithmic scale; `line_kw` goes to matplotlib's ``plot``."""
-        ax = self._on(ax)
-        for i, (name, values) in enumerate(self.curves.items()):
-            positive = np.where(np.asarray(values) > 0, values, np.nan)  # zero has no logarithm
-            steps, color = np.arange(1, len(positive) + 1), GROUP_COLORS[i % len(GROUP_COLORS)]
-            dashes = ("-", "--", ":", "-.")[i // len(GROUP_COLORS) % 4]
-            look = {"color": color, "linestyle": dashes, "label": name}
-            ax.plot(steps, positive, **styled("Line2D", look, line_kw))
-        ax.set(yscale="log", xlabel="step", ylabel=self.ylabel)
-        if len(self.curves) > 1:
-            self._name_groups()
         return self
 
 
@@ -466,6 +298,9 @@ class HeldOutLossDisplay(Display):
     def plot(self, *, ax: Any = None, line_kw: Style = None) -> HeldOutLossDisplay:
         """Draw two curves with intervals; `line_kw` goes to matplotlib's ``errorbar``."""
         ax, losses = self._on(ax), self.losses
+        scale, unit = 1.0, "squared units of X"
+        if losses.relative:
+            scale, unit = 100.0, "% of its variance"
         worst: set[int] = set()
         handles = []
         ours = "fair PCA" if losses.name == "fair" else losses.name
@@ -473,16 +308,16 @@ class HeldOutLossDisplay(Display):
             (losses.pca, -_SHIFT, PCA_COLOR, "ordinary PCA"),
             (losses.reduction, _SHIFT, FAIR_COLOR, ours),
         ):
-            low, high = curve.worst_interval
+            worst_loss, (low, high) = scale * curve.worst, scale * np.array(curve.worst_interval)
             places = np.array(losses.dimensions) + shift
             style = styled("Line2D", {"color": color, "label": name}, line_kw)
-            ends = np.maximum([curve.worst - low, high - curve.worst], 0.0)
-            handles.append(ax.errorbar(places, curve.worst, yerr=ends, capsize=3, **style))
+            ends = np.maximum([worst_loss - low, high - worst_loss], 0.0)
+            handles.append(ax.errorbar(places, worst_loss, yerr=ends, capsize=3, **style))
             for group in np.unique(curve.worst_group).tolist():
                 here = curve.worst_group == group
                 marker = GROUP_MARKERS[group % len(GROUP_MARKERS)]
                 points = {"linestyle": "", "marker": marker, "color": style["color"]}
-                ax.plot(places[here], curve.worst[here], **points)
+                ax.plot(places[here], worst_loss[here], **points)
                 worst.add(group)
         for group in sorted(worst):  # what the markers mean, in the legend alone
             marker = GROUP_MARKERS[group % len(GROUP_MARKERS)]
@@ -490,7 +325,6 @@ class HeldOutLossDisplay(Display):
             handles += ax.plot([], [], linestyle="", marker=marker, color=OWN_COLOR, label=name)
         ax.set_ylim(bottom=min(ax.get_ylim()[0], 0.0) if losses.measure == "disparity" else 0.0)
         ax.xaxis.get_major_locator().set_params(integer=True)
-        unit = "share of its variance" if losses.relative else "squared units of X"
         ax.set(xlabel="dimensions", ylabel=f"worst-off group's held-out {losses.measure} ({unit})")
         self._name_groups(handles=handles)
         return self
@@ -577,15 +411,3 @@ class ComparisonDisplay(Display):
         ax.set_xlim(left=max(ax.get_xlim()[0], 0.0))
         self._name_groups()
         return self
-
-
-def _fitted_table(
-    reduction: Any, n_components: int, rows: Any, known: dict[str, Any]
-) -> GroupTable:
-    """What the groups lose with a copy of a reduction, fitted to the rows."""
-    copy = clone(reduction).set_params(n_components=n_components)
-    copy.fit(rows, **{name: known[name] for name in known if has_fit_parameter(copy, name)})
-    if hasattr(copy, "group_table_"):
-        table: GroupTable = copy.group_table_
-        return table
-    return audit(copy, rows, **known, n_resamples=0)

@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from fairpca.text import group_name
 
 PCA_COLOR, FAIR_COLOR, OWN_COLOR, INK = "#b04a00", "#0067a3", "#868f99", "#1b1f24"
@@ -39,9 +37,6 @@ _WIDTH = 7.5
 
 _LONGEST_LEGEND = 20
 """Groups in one column of a legend."""
-
-_FEW_PANELS = 9
-"""Panels up to which they are large, three in a row; more are small, five in a row."""
 
 _SHAPING = (3, 11)
 """The version of matplotlib from which on it shapes text."""
@@ -107,43 +102,6 @@ def styled(artist: str, defaults: Mapping[str, Any], given: Style) -> dict[str, 
     if "c" in wanted:  # of a scatter, where it is no other name of "color" but excludes it
         defaults = {name: value for name, value in defaults.items() if name != "color"}
     return cbook.normalize_kwargs(dict(defaults), kind) | wanted
-
-
-def panels(axes: Any, titles: Sequence[str], xlabel: str, ylabel: str) -> tuple[Any, Any]:
-    """A figure and an axes for each title: those that are given, or new ones that share scales."""
-    n = len(titles)
-    if axes is not None:
-        made = np.ravel(np.asarray(axes, dtype=object))
-        if len(made) != n:
-            raise ValueError(f"axes must be one for each of the {n} groups, got {len(made)}.")
-        figure, size = made[0].figure, None
-        for ax in made:
-            ax.set(xlabel=xlabel, ylabel=ylabel)
-    else:
-        few = n <= _FEW_PANELS
-        columns, (width, height), size = (
-            (min(n, 3), (4.0, 3.0), "medium") if few else (5, (2.6, 2.1), "small")
-        )
-        rows = -(-n // columns)
-        figure, grid = _pyplot().subplots(
-            rows,
-            columns,
-            figsize=(width * columns, height * rows + 0.6),
-            squeeze=False,
-            layout="constrained",
-            sharex=True,
-            sharey=True,
-        )
-        made, rest = grid.ravel()[:n], grid.ravel()[n:]
-        for ax in rest:
-            ax.set_visible(False)
-        for ax in made[max(n - columns, 0) :]:  # also those above a place that is left empty
-            ax.tick_params(labelbottom=True)
-        figure.supxlabel(xlabel, fontsize="medium")
-        figure.supylabel(ylabel, fontsize="medium")
-    for ax, title in zip(made, titles, strict=True):
-        ax.set_title(title, fontsize=size)
-    return figure, made
 
 
 def _pyplot() -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +17,9 @@ from fairpca.certificate import rounded
 from fairpca.data import GroupedData
 from fairpca.folds import column_numbers, row_numbers
 from fairpca.generalization.bootstrap import NO_VARIANCE, Intervals, few_rows
-from fairpca.inspection.front import ParetoFront, shown_measures
-from fairpca.measures import Measure
+from fairpca.inspection.front import ParetoFront
 from fairpca.moments import GroupMoments
+from fairpca.problem import Problem
 from fairpca.report._text import and_more, harmless, in_quotes, number, percent, rows, shown_names
 from fairpca.tables.preparation import ColumnOutcome
 
@@ -126,8 +127,6 @@ class DataFacts:
         Share of all variance that each of them has.
     from_table : bool
         Whether what became of text is known, not only columns of numbers.
-    n_two_valued : int
-        How many columns of numbers have two values only.
     left_out : dict
         How many rows are left out, by which they are: "with missing values", "without a label".
     repeated : Repeats or None
@@ -141,7 +140,6 @@ class DataFacts:
     outcomes: list[ColumnOutcome]
     shares: Array
     from_table: bool
-    n_two_valued: int
     left_out: dict[str, int]
     repeated: Repeats | None
 
@@ -218,11 +216,7 @@ class DataFacts:
     def _what_enters(self) -> str:
         n = len(self.features)
         if not self.from_table:
-            two = f" ({self.n_two_valued} with two values only)" if self.n_two_valued else ""
-            return (
-                f"There are {_columns(n)} of numbers{two}; whether some stand for text, and how "
-                "that was encoded, is not known to this page."
-            )
+            return f"{_columns(n)} of numbers {'is' if n == 1 else 'are'} reduced."
         numbers = sum(column.kind == "number" for column in self.outcomes)
         parts = [f"{_columns(numbers)} of numbers"] if numbers else []
         for kind, made in (("onehot", "of 0 and 1, one for each value"), ("codes", "of codes")):
@@ -246,10 +240,7 @@ class DataFacts:
 
     def _attribute(self) -> list[str]:
         if not self.attributes:
-            return [
-                "What makes the groups has no name here, so this page cannot say whether it is "
-                "itself among the columns."
-            ]
+            return []
         several = len(self.attributes) > 1
         names = " and ".join(map(in_quotes, self.attributes))
         start = f"{names}, which {'make' if several else 'makes'} the groups, "
@@ -295,7 +286,7 @@ def describe(
     found = (
         list(outcomes or ()) if from_table else [ColumnOutcome(each, "number", 1) for each in named]
     )
-    rare, n_two_valued = _rare(grouped_data.rows, least_named)
+    rare = _rare(grouped_data.rows, least_named)
     attributes = list(moments.group_names or ())
     enters = [column.name for column in found if column.n_columns]
     among = any(_stems_from(each, attribute) for attribute in attributes for each in enters)
@@ -328,17 +319,16 @@ def describe(
         ],
         shares,
         from_table,
-        n_two_valued,
         {harmless(which): count for which, count in counts.items() if count},
         repeats(grouped_data),
     )
 
 
-def _rare(rows: Any, least_named: int) -> tuple[NDArray[np.bool_], int]:
-    """Columns of two values, one of which few rows have; and how many columns have two."""
+def _rare(rows: Any, least_named: int) -> NDArray[np.bool_]:
+    """Columns of two values, one of which few rows have."""
     if scipy.sparse.issparse(rows):
         filled = np.bincount(rows.indices, minlength=rows.shape[1])
-        return (filled > 0) & (filled < least_named), 0
+        return np.asarray((filled > 0) & (filled < least_named))
     n, d = rows.shape
     low, high = np.asarray(rows.min(axis=0)), np.asarray(rows.max(axis=0))
     at_low, at_high = np.zeros(d, dtype=np.int64), np.zeros(d, dtype=np.int64)
@@ -348,7 +338,7 @@ def _rare(rows: Any, least_named: int) -> tuple[NDArray[np.bool_], int]:
         at_low += (block == low).sum(axis=0)
         at_high += (block == high).sum(axis=0)
     two = (low < high) & (at_low + at_high == n)
-    return two & (np.minimum(at_low, at_high) < least_named), int(two.sum())
+    return np.asarray(two & (np.minimum(at_low, at_high) < least_named))
 
 
 def _without_value(j: int, head: str, name: str) -> str:
@@ -374,12 +364,9 @@ def _columns(count: int) -> str:
 _FIGURES = 4
 
 _AXES = {
-    "disparity": "loss beyond what the group must lose",
-    "relative_disparity": "loss beyond what the group must lose, % of its variance",
-    "loss": "loss",
-    "share_lost": "% of the group's variance that is lost",
-    "kept_variance": "variance that is kept",
-    "share_kept": "% of the group's variance that is kept",
+    "own": "loss beyond what the group must lose, % of its variance",
+    "all": "% of the group's variance that is lost",
+    "none": "% of the group's variance that is kept",
 }
 
 _MEANINGS = {
@@ -390,83 +377,18 @@ _MEANINGS = {
 }
 
 
-@dataclass(frozen=True)
-class MeasureWords:
-    """The measure of a front, in words and units.
+def amount(problem: Problem, value: float, group: int | None, *, up: bool | None = None) -> str:
+    """An amount of the measure as per cent of a group's variance; without a group, as it is.
 
-    What is kept is shown without the minus sign that it has as a measure; shares are shown as per
-    cent of a group's variance.
+    It is rounded to one side where `up` says so.
     """
-
-    front: ParetoFront
-
-    @property
-    def measure(self) -> Measure:
-        """The measure itself."""
-        return self.front.problem.goal.measured
-
-    @property
-    def noun(self) -> str:
-        """What a group has of it: "disparity", "share kept" and so on."""
-        return self.front[0].certificate.measure
-
-    @property
-    def worst(self) -> str:
-        """What the worst-off group has: "largest disparity", "least share kept" and so on."""
-        return self.front.worst_name
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether more is better."""
-        return self.measure.is_kept
-
-    @property
-    def is_relative(self) -> bool:
-        """Whether it is a share of the group's variance."""
-        return self.measure.relative
-
-    @property
-    def axis(self) -> str:
-        """What stands under an axis of it."""
-        return _AXES[self.measure.name]
-
-    @property
-    def meaning(self) -> str:
-        """What it is, in a sentence without its full stop."""
-        share = ", as a share of its variance" if self.is_relative else ""
-        return f"{_MEANINGS[self.measure.baseline]}{share}"
-
-    @property
-    def verb(self) -> str:
-        """What a group does."""
-        return "keeps" if self.is_kept else "loses"
-
-    @property
-    def of(self) -> str:
-        """What follows an amount of it."""
-        return " of its variance" if self.is_relative else ""
-
-    @property
-    def beyond(self) -> str:
-        """What makes a disparity of a loss."""
-        return " beyond what it must" if self.measure.baseline == "own" else ""
-
-    def shown(self, measures: Array) -> Array:
-        """Measures of the groups as they are shown."""
-        return shown_measures(self.front.problem, measures)
-
-    def level(self, unfairness: float) -> float:
-        """Unfairness, which what is kept has with a minus sign, as it is shown."""
-        return -unfairness if self.is_kept and self.front.over == "largest" else unfairness
-
-    def amount(self, value: float, *, up: bool | None = None) -> str:
-        """An amount of it, rounded to one side where `up` says so."""
-        size = abs(value)
-        if size <= self.front.problem.negligible_spread:
-            return "0 %" if self.is_relative else "0"
-        if self.is_relative:
-            return percent(size, up=up)
-        return number(size if up is None else float(rounded(size, _FIGURES, up=up)))
+    size = 0.0 if abs(value) <= problem.negligible_spread else abs(value)
+    if problem.goal.measured.relative:
+        return percent(size, up=up)
+    if group is not None:
+        return percent(size / problem.traces[group] if size else 0.0, up=up)
+    units = number(size if up is None else float(rounded(size, _FIGURES, up=up)))
+    return f"{units} squared units"
 
 
 class Facts:
@@ -487,8 +409,9 @@ class Facts:
 
     Attributes
     ----------
-    measured : MeasureWords
-        The measure in words.
+    measure : Measure
+        What fairness is judged on; `axis` and `meaning` are words for it, `verb` what a group does
+        and `beyond` what makes a disparity of a loss.
     pca_measures : array of shape (k,)
         Measures with ordinary PCA; `pca_spread` is the largest difference between them, and
         `pca_is_fair` says that there is none, up to rounding.
@@ -502,8 +425,6 @@ class Facts:
     evidence : {"sure", "unsure", "few", "alike"}
         Whether the rows can tell who is worst off; "few" where there are not two groups of enough
         rows, and "alike" where all have the same.
-    ratios : pair of float, or None
-        Between which the ratio of these two lies, where that is known.
     equality : {"found", "impossible", "unknown"}
         Whether equal measures were found, or are proven impossible: of a front over the spread.
     fairest : str
@@ -522,8 +443,14 @@ class Facts:
     ) -> None:
         self.front, self.groups, self.data = front, groups, data
         self.significant = significant
-        self.measured = MeasureWords(front)
         self.problem = problem = front.problem
+        self.measure = measure = problem.goal.measured
+        self.axis = _AXES[measure.baseline]
+        share = ", as a share of its variance" if measure.relative else ""
+        self.meaning = f"{_MEANINGS[measure.baseline]}{share}"
+        self.verb = "keeps" if measure.is_kept else "loses"
+        self.beyond = " beyond what it must" if measure.is_disparity else ""
+        self.amount = partial(amount, problem)
         self.pca_measures = problem.measures(problem.pca_basis)
         self.pca_spread = float(np.ptp(self.pca_measures))
         self.pca_is_fair = self.pca_spread <= problem.negligible_spread
@@ -536,14 +463,10 @@ class Facts:
         best = next((x for x in (self.enough, some) if x.any()), some | True)
         self.worst = int(np.where(worst, self.pca_measures, -np.inf).argmax())
         self.best = int(np.where(best, self.pca_measures, np.inf).argmin())
-        self.difference = self.ratios = None
+        self.difference = None
         if intervals is not None and self.worst != self.best:
             found = intervals.of_difference(self.pca_measures, 0, self.worst, self.best)
             self.difference = found if np.isfinite(found).all() else None
-            low, high = intervals.low[0], intervals.high[0]
-            if low[self.best] > 0.0 and significant[self.best]:
-                ends = low[self.worst] / high[self.best], high[self.worst] / low[self.best]
-                self.ratios = float(ends[0]), float(ends[1])
         self.evidence = "sure"
         if self.pca_is_fair:
             self.evidence = "alike"
@@ -562,3 +485,12 @@ class Facts:
             self.equality = "impossible"
         self.fairest = "fairest" if front.over == "largest" else "most equal"
         self.levels_down = len(groups) > 1 and front[-1].certificate.all_worse_off
+
+    def shares(self, amounts: Array) -> Array:
+        """Amounts of the measure, one of each group, as shares of the groups' variances."""
+        traces = self.problem.traces
+        return amounts if self.measure.relative else amounts / np.where(traces > 0.0, traces, 1.0)
+
+    def level(self, unfairness: float) -> float:
+        """Unfairness, which what is kept has with a minus sign, as it is shown."""
+        return self.measure.sign * unfairness if self.front.over == "largest" else unfairness

@@ -1,5 +1,7 @@
 """report, and the Report that it makes: all that it shows as plain data, and as a page."""
 
+from __future__ import annotations
+
 import base64
 import hashlib
 import html
@@ -7,7 +9,7 @@ import json
 import tempfile
 import webbrowser
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property, partial
 from importlib.resources import files
@@ -24,16 +26,18 @@ from fairpca._linalg.types import Array
 from fairpca._version import __version__
 from fairpca.base import solution_axes
 from fairpca.choices import MIN_ROWS
-from fairpca.criteria import Criterion
+from fairpca.criteria import Criterion, SoftMinMax
 from fairpca.data import GroupedData
 from fairpca.files.atomic import replacing
+from fairpca.folds import groups_of_parts
 from fairpca.generalization.bootstrap import SEED, Intervals, check_resamples, measure_intervals
 from fairpca.generalization.permutation_test import permutation_test
-from fairpca.inspection.front import ParetoFront, gathered_front
+from fairpca.inspection.compare import Comparison, comparison_of
+from fairpca.inspection.front import ParetoFront, gathered_front, shown_measures
 from fairpca.problem import Problem
-from fairpca.report._facts import DataFacts, Facts, MeasureWords, describe
+from fairpca.report._facts import DataFacts, Facts, amount, describe
 from fairpca.report._text import harmless, number, percent, rows, shown_names
-from fairpca.report._words import chance, compared, finding, n_leads, spoken, warnings
+from fairpca.report._words import chance, compared, finding, n_leads, proof, spoken, warnings
 from fairpca.tables.preparation import ColumnOutcome
 from fairpca.text import distinct_texts
 from fairpca.validation import Progress, check_progress, check_whole_number
@@ -143,19 +147,53 @@ MOST_GROUPS = 40
 """How many groups charts have rows for; the table has all."""
 
 
-def summarise(
-    front: ParetoFront,
-    intervals: Intervals | None,
-    significant: NDArray[np.bool_],
-    *,
-    title: str,
-    code: str,
-    data: DataFacts,
-    least_named: int,
-    places: dict[str, Any] | None,
-) -> dict[str, Any]:
+def comparison_in(grouped_data: GroupedData, problem: Problem, groups: str) -> Comparison | None:
+    """PCA, PCA with more components, balanced and fair PCA of the same rows, held out in folds.
+
+    None where there is nothing to compare: one group, no variance, or rows of one fold.
+    """
+    cells = grouped_data.cells
+    if problem.n_groups == 1 or problem.scale == 0.0 or cells is None:
+        return None
+    if np.ptp(groups_of_parts(cells.labels)[2]) == 0:
+        return None
+    criterion = SoftMinMax(problem.goal.measured.name)
+    return comparison_of(grouped_data, problem.n_components, criterion, groups)
+
+
+def _compared_methods(found: Comparison, groups: list[str]) -> dict[str, Any]:
+    """The comparison with names of groups as they are shown."""
+    found = replace(found, labels=tuple(groups), group_names=None)
+    low, high = found.worst_interval
+    methods = []
+    for j, value in enumerate(found.share_lost.value):
+        # Of PCA its interval, of the others that of the difference from PCA.
+        estimate = found.change if j else found.share_lost
+        unfair = found.largest_disparity_group[j]
+        methods.append(
+            {
+                "name": found.methods[j],
+                "dimensions": found.dimensions[j],
+                "largest_lost": found.worst_lost[j],
+                "largest_lost_interval": (low[j], high[j]),
+                "largest_disparity": found.largest_disparity[j],
+                "largest_disparity_group": unfair,
+                "largest_disparity_share": found.disparity.value[j, unfair],
+                "total_lost": found.total_lost[j],
+                "better_off": len(found.better_off(j)),
+                "worse_off": len(found.worse_off(j)),
+                "lost": value,
+                "low": value - estimate.value[j] + estimate.low[j],
+                "high": value - estimate.value[j] + estimate.high[j],
+            }
+        )
+    return {"kind": found.verdict.kind, "verdict": str(found.verdict), "methods": methods}
+
+
+def summarise(report: Report) -> dict[str, Any]:
     """Everything that is in a report."""
-    problem, moments = front.problem, front.problem.moments
+    front, intervals, least_named = report.front, report.intervals, report.least_named
+    data, problem, moments = report.data, report.front.problem, report.front.problem.moments
     texts = distinct_texts(moments.labels, moments.group_names)
     groups = shown_names(
         [
@@ -163,17 +201,19 @@ def summarise(
             for text, count in zip(texts, moments.count, strict=True)
         ]
     )
-    facts = Facts(front, groups, data, intervals, significant)
+    facts = Facts(front, groups, data, intervals, report.significant)
+    measure, shown = facts.measure, partial(shown_measures, problem)
     # Those of too few rows come last, whatever they lose.
     order = np.lexsort((-facts.pca_measures, ~facts.enough))
-    measured = facts.measured
     ends: list[dict[str, Any]] = [{"low": None, "high": None}] * (len(front) + 1)
     if intervals is not None:
-        low, high = measured.shown(intervals.low), measured.shown(intervals.high)
-        low, high = (high, low) if measured.is_kept else (low, high)
+        low, high = shown(intervals.low), shown(intervals.high)
+        low, high = (high, low) if measure.is_kept else (low, high)
         ends = [{"low": low[i], "high": high[i]} for i in range(len(front) + 1)]
+    unit = 1.0 if measure.relative or problem.scale == 0.0 else problem.scale
+    bound = front.unfairness_bound
     summary = {
-        "title": title,
+        "title": report.title,
         "made_with": f"fairpca {__version__}",
         "made_on": date.today().isoformat(),
         "rows": moments.n_rows,
@@ -183,14 +223,14 @@ def summarise(
         "weighted": not np.array_equal(moments.weight, moments.count),
         "over": front.over,
         "measure": {
-            "noun": measured.noun,
-            "worst": measured.worst,
-            "meaning": measured.meaning,
-            "axis": measured.axis,
-            "from_own_pca": bool(measured.beyond),
-            "relative": measured.is_relative,
-            "kept": measured.is_kept,
-            "rounding": problem.negligible_spread,
+            "noun": measure.noun,
+            "worst": front.worst_name,
+            "meaning": facts.meaning,
+            "axis": facts.axis,
+            "from_own_pca": measure.is_disparity,
+            "relative": measure.relative,
+            "kept": measure.is_kept,
+            "rounding": problem.negligible_spread / unit,
         },
         "data": {
             "name": data.name,
@@ -205,6 +245,7 @@ def summarise(
         "finding": finding(facts),
         "n_leads": n_leads(facts),
         "evidence": facts.evidence,
+        "comparison": report.comparison and _compared_methods(report.comparison, groups),
         "least_named": least_named if (moments.count < least_named).any() else None,
         "chance": chance(facts),
         "warnings": warnings(facts),
@@ -221,65 +262,60 @@ def summarise(
             "total_loss": problem.total_loss(problem.pca_basis),
             "largest": abs(facts.pca_measures.max()),
             "spread": facts.pca_spread,
+            "worst_group": facts.pca_measures.argmax(),
             "losses": problem.group_losses(problem.pca_basis),
             "disparities": problem.disparities(problem.pca_basis),
-            "measures": measured.shown(facts.pca_measures),
+            "measures": shown(facts.pca_measures),
             **ends[0],
         },
         "points": [_point(facts, i) | ends[i + 1] for i in range(len(front))],
         "order": order,
         "most_groups": MOST_GROUPS,
         "by_dimension": losses_by_dimension(problem, order[:MOST_GROUPS]),
-        "rows_shown": places,
+        "rows_shown": report.places,
         "choices": {
             "least_loss": 0,
             "one_percent": front.select(max_extra_loss=0.01),
             "knee": front.select(knee=True),
             "fairest": len(front) - 1,
         },
-        "unfairness_bound": _shown_bound(facts),
-        "rounding": problem.negligible_spread * (problem.scale if measured.is_relative else 1.0),
+        # What no subspace can do better than, where that is not nothing.
+        "unfairness_bound": facts.level(bound) if abs(bound) > problem.negligible_spread else None,
+        "rounding": problem.negligible_spread * (problem.scale if measure.relative else 1.0),
         "resampling": {
             "draws": 0 if intervals is None else intervals.draws.shape[2],
             "worst": facts.worst,
             "best": facts.best,
             "difference": facts.difference,
         },
-        "code": code,
+        "code": report.code,
     }
     plain: dict[str, Any] = _plain(summary)
     return plain
 
 
-def _shown_bound(facts: Facts) -> float | None:
-    """What no subspace can do better than, where that is not nothing."""
-    bound = facts.front.unfairness_bound
-    says_nothing = abs(bound) <= facts.problem.negligible_spread
-    return None if says_nothing else facts.measured.level(bound)
-
-
 def _point(facts: Facts, i: int) -> dict[str, Any]:
-    front, measured = facts.front, facts.measured
-    solution = front[i]
+    front, solution = facts.front, facts.front[i]
     axes = solution_axes(front.problem, solution)
     components = []
     for component in axes.components[:_MOST_COMPONENTS]:
         largest = np.argsort(-np.abs(component), kind="stable")[:_MOST_LOADINGS]
         components.append([[facts.data.features[j], component[j]] for j in largest])
     return {
-        "unfairness": measured.level(front.unfairness[i]),
+        "unfairness": facts.level(front.unfairness[i]),
         "largest": abs(front.largest[i]),
         "spread": front.spread[i],
+        "worst_group": front.worst_group[i],
         "total_loss": front.total_loss[i],
         "extra_loss": front.extra_loss[i],
         "losses": solution.group_losses,
         "disparities": solution.disparities,
-        "measures": measured.shown(front.measures[i]),
+        "measures": shown_measures(front.problem, front.measures[i]),
         "status": solution.certificate.status,
         "relative_gap": solution.certificate.relative_gap,
         "spoken": spoken(facts, i),
         "compared": compared(facts, i),
-        "certificate": solution.certificate.sentences(),
+        "certificate": proof(facts, i),
         "explained_variance_ratio": axes.explained_variance_ratio[:_MOST_COMPONENTS],
         "components": components,
     }
@@ -306,6 +342,7 @@ _SCRIPTS = (
     "groups",
     "front",
     "dimensions",
+    "methods",
     "rows",
     "components",
     "table",
@@ -341,6 +378,8 @@ class Report:
         Rows that a category needs for its name to be shown.
     places : dict or None
         Some rows in the first two components, if they are shown.
+    comparison : Comparison or None
+        What groups lose on held-out rows with PCA, PCA of more components, balanced and fair PCA.
 
     See Also
     --------
@@ -366,20 +405,18 @@ class Report:
     data: DataFacts
     least_named: int
     places: dict[str, Any] | None
+    comparison: Comparison | None
 
     @cached_property
     def summary(self) -> dict[str, Any]:
         """All that the report shows, as plain data; made once."""
-        return summarise(
-            self.front,
-            self.intervals,
-            self.significant,
-            title=self.title,
-            code=self.code,
-            data=self.data,
-            least_named=self.least_named,
-            places=self.places,
-        )
+        return summarise(self)
+
+    def sentences(self) -> list[str]:
+        """The finding, and what the comparison on held-out rows says of it."""
+        found = self.summary["comparison"]
+        needed = [f"Is fair PCA needed? {found['verdict']}"] if found else []
+        return [*self.summary["finding"], *needed]
 
     def html(self) -> str:
         """The report as one HTML page that needs nothing else, neither files nor a network."""
@@ -387,10 +424,13 @@ class Report:
         environment = jinja2.Environment(
             autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
         )
+        relative = self.summary["measure"]["relative"]
         environment.filters["number"] = partial(number, rounding=self.summary["rounding"])
-        environment.filters["amount"] = MeasureWords(self.front).amount
+        environment.filters["amount"] = partial(amount, self.front.problem)
+        environment.filters["level"] = percent if relative else environment.filters["number"]
         environment.filters["rows"] = rows
         environment.filters["percent"] = percent
+        environment.filters["share"] = lambda part: f"{100 * part:.1f} %"
         environment.filters["tied"] = lambda text: text.replace(" %", "\u00a0%")
         templates = files("fairpca.report") / "templates"
         page, style, *parts = (
@@ -433,7 +473,7 @@ class Report:
         return json.dumps(self.summary, indent=2, allow_nan=False)
 
     def __repr__(self) -> str:
-        return "\n".join([*self.summary["finding"], "(html(), write_html(path), open(), json())"])
+        return "\n".join([*self.sentences(), "(html(), write_html(path), open(), json())"])
 
     def _repr_html_(self) -> str:
         # A frame, so that neither the page nor the notebook changes the other's style.
@@ -472,6 +512,9 @@ def report(
     progress: Progress | None = None,
 ) -> Report:
     """Find out who pays for PCA, what fairness costs and how sure that is, for one page.
+
+    The page also says whether fair PCA is needed at all, by what groups lose on held-out rows with
+    PCA, PCA of more components, balanced and fair PCA: see `fairpca.compare`.
 
     Parameters
     ----------
@@ -519,6 +562,7 @@ def report(
     See Also
     --------
     fairpca.pareto_front : The front that the report shows.
+    fairpca.compare : The comparison on held-out rows that the report shows.
     fairpca.audit : The table of groups, for a reduction that is in use.
 
     Examples
@@ -531,12 +575,17 @@ def report(
     >>> found = report(X, sensitive_features=adult.sensitive_features, n_components=5, n_points=5)
     >>> found
     The rows of this data, grouped by “sex”, cannot tell who loses more with ordinary PCA, beyond
-    what each must: “Female” could lose up to 0.3105 more than “Male”, or up to 0.01873 less.
-    In the fairest subspace of 5 dimensions no group loses more than 0.5934 beyond what it must,
-    instead of 0.6887 with ordinary PCA. It costs 0.024 % more loss in total than ordinary PCA, and
-    it is proven that no subspace of this dimension is fairer.
-    Of 2 groups, 1 is better off than with ordinary PCA, by 0.09538, and 1 is worse off, by 0.04971:
-    some group always is, because ordinary PCA has the least total loss.
+    what each must: “Female” could lose up to 1.97 % of its variance more than “Male”, or up to
+    0.12 % less.
+    In the fairest subspace of 5 dimensions the largest disparity is 3.78 % of the variance of
+    “Female”, instead of 4.38 % with ordinary PCA. It costs 0.024 % more loss in total than ordinary
+    PCA, and it is proven that no subspace of this dimension is fairer.
+    Compared with ordinary PCA, 1 of 2 groups is better off and 1 is worse off. The largest gain:
+    Female loses 0.6 % of its variance less. The largest loss: Male loses 0.4 % of its variance
+    more. Ordinary PCA has the least total loss, so any other subspace leaves some group worse off.
+    Is fair PCA needed? PCA with 6 components serves every group at least as well as fair PCA with
+    5. If it has to be 5: fair PCA helps Female (47.1 → 46.4 % lost) and costs Male (52.1 → 52.5 %
+    lost); the largest disparity falls by 15 %, the total loss falls by 0.043 %.
     (html(), write_html(path), open(), json())
     >>> found.write_html("report.html")  # doctest: +SKIP
     """
@@ -567,7 +616,11 @@ def report(
     }
     if progress is not None:
         progress("reading the rows", 0, 1)
-    front, grouped_data = gathered_front(X, sensitive_features, sample_weight, progress, **options)
+    given = X, sensitive_features, sample_weight, progress
+    front, grouped_data = gathered_front(*given, folds="all", **options)
+    if progress is not None:
+        progress("comparing methods on held-out rows", 0, 1)
+    comparison = comparison_in(grouped_data, front.problem, groups)
     intervals = None
     if n_resamples > 0:
         bases = [front.problem.pca_basis, *(solution.basis for solution in front)]
@@ -590,7 +643,7 @@ def report(
     rng = np.random.default_rng(SEED if random_state is None else random_state)
     places = places_of_rows(front, grouped_data, rows_shown, least_named, rng)
     made = (front, intervals, harmless(title), harmless(code), test.exceeds_null)
-    return Report(*made, data, least_named, places)
+    return Report(*made, data, least_named, places, comparison)
 
 
 def import_jinja2() -> Any:

@@ -10,10 +10,7 @@ from collections.abc import Sequence
 from itertools import count
 
 from fairpca.certificate import rounded
-from fairpca.text import short_text
-
-_LONGEST = 40
-"""Characters of a name; of longer ones that begin alike the end is shown too."""
+from fairpca.text import short_texts
 
 _JOINERS = "\u200c\u200d"
 """Format characters that emoji and some scripts need."""
@@ -34,9 +31,7 @@ _RAISED = str.maketrans(
 
 def shown_names(names: Sequence[str]) -> list[str]:
     """The names, cut where they are long, numbered where they would look the same."""
-    whole = [harmless(" ".join(name.split())) for name in names]
-    cut = Counter(short_text(name) for name in whole)
-    cleaned = [_ends(name) if cut[short_text(name)] > 1 else short_text(name) for name in whole]
+    cleaned = short_texts([harmless(name) for name in names])
     cleaned = [name if name.strip(_JOINERS + _BLANK + " ") else "(no name)" for name in cleaned]
     looks = Counter(name.translate(_UNSEEN) for name in cleaned)
     used = {look for look, times_seen in looks.items() if times_seen == 1}
@@ -48,12 +43,6 @@ def shown_names(names: Sequence[str]) -> list[str]:
             used.add(name.translate(_UNSEEN))
         shown.append(name)
     return shown
-
-
-def _ends(name: str) -> str:
-    """The name, its middle left out where it is long: what it differs in may be its end."""
-    half = (_LONGEST - 1) // 2
-    return name if len(name) <= _LONGEST else f"{name[:half]}…{name[-half:]}"
 
 
 def in_quotes(name: str) -> str:
@@ -92,11 +81,6 @@ def percent(share: float, *, up: bool | None = None) -> str:
     figures = 2 if value < 1.0 else 3
     text = rounded(value, figures, up=up) if up is not None else f"{value:.{figures}g}"
     return f"{float(text):,.10f}".rstrip("0").rstrip(".") + " %"
-
-
-def times(ratio: float) -> str:
-    """A ratio above one."""
-    return f"{ratio:,.0f}" if ratio >= 10.0 else f"{ratio:.2g}"
 
 
 def and_more(names: Sequence[str], most: int) -> str:

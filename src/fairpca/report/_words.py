@@ -1,22 +1,15 @@
 """What a report says in words: the finding, who pays for it, the part of chance, and warnings."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from fairpca.generalization.bootstrap import few_rows
 from fairpca.generalization.cautions import dominant_column
+from fairpca.group_table import GroupTable
 from fairpca.report._facts import Facts
-from fairpca.report._text import and_more, in_quotes, percent, rows, times
-
-_NEXT_TO_NOTHING = 1e-3
-"""Of the largest disparity: a smaller one is not worth a ratio."""
-
-_SLIGHTLY = 1.05
-"""Ratio up to which a group loses only slightly more."""
-
-_VAGUE = 4.0
-"""A ratio whose interval ends are further apart than so many times is not stated."""
+from fairpca.report._text import and_more, in_quotes, number, percent, rows
 
 _CHEAP, _WORTH_IT = 0.01, 0.05
 """Extra loss that is called cheap, and what it must save at the least to be worth a sentence."""
@@ -33,28 +26,20 @@ def finding(facts: Facts) -> list[str]:
         return ["There is one group only: ordinary PCA is as fair as can be."]
     if facts.pca_is_fair:
         return [
-            f"{_with_pca(facts)} every group already has the same {facts.measured.noun}: nothing "
+            f"{_with_pca(facts)} every group already has the same {facts.measure.noun}: nothing "
             "has to be changed."
         ]
     cost = _what_equality_costs if facts.front.over == "spread" else _what_fairness_costs
     last = len(facts.front) - 1
     sure = facts.evidence == "sure"
     found = [] if sure else chance(facts)
-    found += [_in_short(facts)] if facts.levels_down else []
+    changes = compared(facts, last)
+    everyone = f"In the {facts.fairest} subspace {changes[0].lower()}{changes[1:]}"
+    found += [everyone] if facts.levels_down else []
     found += [_who_pays(facts)] if sure else []
     found += [cost(facts)]
-    found += [_in_short(facts)] if not facts.levels_down and last > 0 else []
-    return found + _what_is_cheap(facts) + (_if_repeated(facts) if sure else [])
-
-
-def _if_repeated(facts: Facts) -> list[str]:
-    found = facts.data.repeated
-    if found is None:
-        return []
-    return [
-        f"{found.rows:,} of {rows(found.of)} are repeated: if these are the same people, "
-        "differences between groups may be chance."
-    ]
+    found += [changes] if not facts.levels_down and last > 0 else []
+    return found + _what_is_cheap(facts)
 
 
 def n_leads(facts: Facts) -> int:
@@ -71,153 +56,77 @@ def _with_pca(facts: Facts) -> str:
 
 def compared(facts: Facts, point: int) -> str:
     """Who is better and who is worse off than with ordinary PCA at a point."""
-    measured, certificate = facts.measured, facts.front[point].certificate
-    change = certificate.change_from_pca
-    better, worse, k = int((change < 0.0).sum()), int((change > 0.0).sum()), len(change)
-    last = point == len(facts.front) - 1
-    where = f"At the {facts.fairest} point," if last else f"At point {point},"
-    if not better and not worse:
-        return f"{where} no group is better or worse off than with ordinary PCA."
-    if worse == k:
-        return (
-            f"{where} every group is worse off than with ordinary PCA, by "
-            f"{measured.amount(float(change.min()))} to {measured.amount(float(change.max()))}"
-            f"{measured.of}."
-        )
-    said = (
-        f"{where} {better or 'none'} of {k} groups {'are' if better > 1 else 'is'} better off than "
-        f"with ordinary PCA and {worse or 'none'} {'are' if worse > 1 else 'is'} worse off."
-    )
-    rises, falls = ("falls", "rises") if measured.is_kept else ("rises", "falls")
-    for there, i, how, moves in (
-        (better, int(change.argmin()), "gains", falls),
-        (worse, int(change.argmax()), "pays", rises),
-    ):
-        if there:
-            most = " the most" if there > 1 else ""
-            said += (
-                f" The group {in_quotes(facts.groups[i])} {how}{most}: its {measured.noun} {moves} "
-                f"by {measured.amount(float(change[i]))}{measured.of}."
-            )
-    if better and worse and certificate.pca_is_least:
-        said += " Some group always pays, because ordinary PCA has the least total loss."
-    return said
-
-
-def _in_short(facts: Facts) -> str:
-    """The same of the fairest point, without the names."""
-    amount, its = facts.measured.amount, facts.measured.of
-    of = its.replace("its", "their")
-    certificate = facts.front[-1].certificate
-    change = certificate.change_from_pca
-    if facts.levels_down:
-        equal = "equal" if facts.equality == "found" else "as equal as can be"
-        return (
-            f"Making the groups {equal} leaves every one of them worse off than ordinary PCA does, "
-            f"by {amount(float(change.min()))} to {amount(float(change.max()))}{of}."
-        )
-    parts = []
-    for sizes, how in ((-change[change < 0.0], "better"), (change[change > 0.0], "worse")):
-        verb, up_to, whose = ("are", "up to ", of) if len(sizes) > 1 else ("is", "", its)
-        if len(sizes):
-            by = f"by {up_to}{amount(float(sizes.max()))}{whose}"
-            parts.append(f"{len(sizes)} {verb} {how} off than with ordinary PCA, {by}")
-    if not parts:
-        return "No group is better or worse off than with ordinary PCA."
-    first, *rest = parts
-    said = f"Of {len(change)} groups, {first}"
-    said += "".join(f", and {part.replace(' than with ordinary PCA', '')}" for part in rest)
-    always = ": some group always is, because ordinary PCA has the least total loss"
-    return f"{said}{always if rest and certificate.pca_is_least else ''}."
+    table = GroupTable.from_problem(facts.problem, facts.front[point].group_losses, "fair")
+    return replace(table, labels=tuple(facts.groups), group_names=None).sentences()
 
 
 def _who_pays(facts: Facts) -> str:
-    measured, start = facts.measured, _with_pca(facts)
-    shown = measured.shown(facts.pca_measures)
-    most, least = float(shown[facts.worst]), float(shown[facts.best])
-    worst, best = (in_quotes(facts.groups[i]) for i in (facts.worst, facts.best))
-    if measured.measure.baseline != "own":
-        a_variance = "a variance of " if measured.is_kept and not measured.is_relative else ""
-        return (
-            f"{start} the group {worst} {measured.verb} {a_variance}"
-            f"{measured.amount(most)}{measured.of}, the group {best} {measured.amount(least)}."
-        )
-    if least <= _NEXT_TO_NOTHING * most:
-        return (
-            f"{start} the group {worst} loses {measured.amount(most)}{measured.of} more "
-            f"than it must, the group {best} next to nothing."
-        )
-    if most < _SLIGHTLY * least:
-        return (
-            f"{start} the group {worst} loses slightly more than the group {best}, "
-            f"beyond what each must lose: {measured.amount(most)} against "
-            f"{measured.amount(least)}{measured.of}."
-        )
-    if not facts.significant[facts.best] or (facts.difference and not _is_known(facts.ratios)):
-        return (
-            f"{start} the group {worst} loses more than the group {best}, beyond what each must "
-            f"lose: {measured.amount(most)} against {measured.amount(least)}{measured.of}."
-        )
-    share = ", as a share of its variance" if measured.is_relative else ""
-    return (
-        f"{start} the group {worst} loses {times(most / least)} times as much as the "
-        f"group {best}, beyond what each must lose{share}."
+    """What the groups that are worst and best off lose with ordinary PCA."""
+    pair = facts.worst, facts.best
+    worst, best = (f"the group {in_quotes(facts.groups[i])}" for i in pair)
+    most, least = (float(abs(facts.pca_measures[i])) for i in pair)
+    more = " more than it must" if facts.beyond else ""
+    said = (
+        f"{_with_pca(facts)} {worst} {facts.verb} {facts.amount(most, facts.worst)} of its "
+        f"variance{more}, {best} {facts.amount(least, facts.best)}."
     )
-
-
-def _is_known(ratios: tuple[float, float] | None) -> bool:
-    """Whether a ratio is known well enough to be a finding."""
-    return ratios is not None and ratios[1] <= _VAGUE * ratios[0]
+    shares = facts.shares(facts.pca_measures)
+    if not facts.measure.relative and shares[facts.worst] < shares[facts.best]:
+        said += f" Fairness is judged on squared units: {number(most)} against {number(least)}."
+    return said
 
 
 def _what_fairness_costs(facts: Facts) -> str:
     """Of the fairest point over the largest measure."""
-    front, measured, of = facts.front, facts.measured, facts.measured.of
-    certificate, kept = front[-1].certificate, facts.measured.is_kept
+    front, kept = facts.front, facts.measure.is_kept
+    certificate = front[-1].certificate
     proven = certificate.status == "optimal"
-    first = int(facts.pca_measures.argmax())
-    with_pca = measured.amount(float(facts.pca_measures[first]))
+    first, last = int(front.worst_group[0]), int(front.worst_group[-1])
+    of_last = f"of the variance of {in_quotes(facts.groups[last])}"
     if len(front) == 1:
         if not proven:
             return "No subspace fairer than ordinary PCA was found."
-        least = measured.amount(float(front.largest[-1]), up=kept)
-        than = f"at most {least}{of}" if kept else f"at least {least}{of}{measured.beyond}"
+        least = facts.amount(front.largest[-1], None, up=kept)
+        of = " of its variance" if facts.measure.relative else ""
+        side = "at most" if kept else "at least"
         return (
             f"It is proven that ordinary PCA is as fair as can be: in every subspace of "
-            f"{_dimensions(facts)} some group {measured.verb} {than}."
+            f"{_dimensions(facts)} some group {facts.verb} {side} {least}{of}{facts.beyond}."
         )
-    after = measured.amount(float(front.largest[-1]), up=not kept)
-    instead = f"instead of {with_pca} with ordinary PCA"
-    if after == with_pca:
+    with_pca = facts.amount(float(facts.pca_measures[first]), first)
+    after = facts.amount(front.largest[-1], last, up=not kept)
+    of_first = "" if first == last else f" of that of {in_quotes(facts.groups[first])}"
+    instead = f"instead of {with_pca}{of_first} with ordinary PCA"
+    if after == with_pca and first == last:
         instead = f"hardly {'more' if kept else 'less'} than with ordinary PCA"
     if not facts.enough[first]:
         instead += f" (in a group of {rows(int(facts.problem.moments.count[first]))})"
-    no_group = f"no group loses more than {after}{of}{measured.beyond}, {instead}"
-    if kept:
-        no_group = f"every group keeps at least {after}{of}, {instead}"
     proof = ", and it is proven that no subspace of this dimension is fairer."
     if not proven:
-        bound = measured.amount(certificate.lower_bound, up=kept)
+        bound = facts.amount(certificate.lower_bound, last, up=kept)
         proof = f"; it is proven that none can bring this {'above' if kept else 'below'} {bound}."
     return (
-        f"In the fairest subspace of {_dimensions(facts)} {no_group}. It costs "
-        f"{_cost(facts)}{proof}"
+        f"In the fairest subspace of {_dimensions(facts)} the {front.worst_name} is {after} "
+        f"{of_last}, {instead}. It costs {_cost(facts)}{proof}"
     )
 
 
 def _what_is_cheap(facts: Facts) -> list[str]:
     """What one per cent more loss is good for, where fairness costs more."""
-    front, measured = facts.front, facts.measured
+    front, cheap = facts.front, facts.front.select(max_extra_loss=_CHEAP)
     if front.extra_loss[-1] <= _CHEAP:
         return []
-    levels, cheap = front.unfairness, front.select(max_extra_loss=_CHEAP)
+    levels = front.unfairness
     if front.over == "spread":
         cut = 1.0 - float(levels[cheap]) / facts.pca_spread
         word = f"cuts the difference between groups by {percent(cut, up=False)}"
     else:
         cut = float((levels[0] - levels[cheap]) / (levels[0] - levels[-1]))
-        ends = (measured.amount(float(levels[i])) for i in (0, cheap))
-        word = f"takes the {measured.worst} from {' to '.join(ends)}"
+        change = percent(abs(levels[0] - levels[cheap]) / abs(levels[0]), up=False)
+        word = f"{'raises' if facts.measure.is_kept else 'cuts'} the {front.worst_name} by {change}"
+        if facts.measure.relative:
+            ends = " to ".join(percent(abs(levels[i])) for i in (0, cheap))
+            word = f"takes the {front.worst_name} from {ends}"
     return [f"At most {percent(_CHEAP)} more loss already {word}."] if cut >= _WORTH_IT else []
 
 
@@ -234,7 +143,7 @@ def _cost(facts: Facts) -> str:
 def _what_equality_costs(facts: Facts) -> str:
     """Of the fairest point over the spread."""
     front, certificate = facts.front, facts.front[-1].certificate
-    same, dimensions = f"has the same {facts.measured.noun}", _dimensions(facts)
+    same, dimensions = f"has the same {facts.measure.noun}", _dimensions(facts)
     if facts.equality == "found":
         proof = ", and it is proven that none is cheaper."
         if certificate.status != "optimal":
@@ -259,41 +168,56 @@ def _what_equality_costs(facts: Facts) -> str:
 
 def spoken(facts: Facts, point: int) -> str:
     """A point in a few words, for the slider."""
-    front, measured = facts.front, facts.measured
-    name = measured.worst if front.over == "largest" else "difference between groups"
-    least = front[point].certificate.goal == "minmax"
-    found, proof = "the cheapest", "at this difference"
+    front, name, of, group = facts.front, "difference between groups", "", None
     if front.over == "largest":
-        proof = f"with no {'smaller' if measured.is_kept else 'larger'} {measured.noun}"
-    if least:
-        found, proof = "the fairest", "in this dimension"
-    if front[point].certificate.status == "optimal":
-        proof = f"proven to be {found} {proof}"
-    else:
-        proof = f"{found} found {proof}"
+        name, group = front.worst_name, int(front.worst_group[point])
+        of = f" of the variance of {in_quotes(facts.groups[group])}"
+    proven = front[point].certificate.status == "optimal"
     return (
-        f"{name} {measured.amount(float(front.unfairness[point]))}, "
-        f"{percent(float(front.extra_loss[point]))} more loss than ordinary PCA, {proof}"
+        f"{name} {facts.amount(front.unfairness[point], group)}{of}, "
+        f"{percent(front.extra_loss[point])} more loss than ordinary PCA, "
+        f"{'proven optimal' if proven else 'the best that was found'}"
     )
+
+
+_SAID_ELSEWHERE = ("compared with PCA", "as with PCA", "all worse off")
+"""Statements of a certificate that the report makes itself, in per cent."""
+
+
+def proof(facts: Facts, point: int) -> list[str]:
+    """What is proven of a point, and what its squared units are in per cent."""
+    solution, group = facts.front[point], int(facts.front.worst_group[point])
+    statements = solution.certificate.statements()
+    said = [str(each) for each in statements if each.kind not in _SAID_ELSEWHERE]
+    units = []
+    if not facts.measure.relative and facts.problem.traces[group] > 0.0:
+        most = facts.front.largest[point]
+        share = facts.amount(most, group)
+        units.append(
+            f"A {facts.measure.noun} of {number(abs(most))} is {share} of the variance of "
+            f"{in_quotes(facts.groups[group])}, the worst-off group here."
+        )
+    if facts.problem.scale > 0.0:
+        loss = solution.total_loss
+        share = percent(loss / float(facts.problem.weights @ facts.problem.traces))
+        units.append(f"A total loss of {number(loss)} is {share} of the variance of all rows.")
+    return said + units
 
 
 def chance(facts: Facts) -> list[str]:
     """Whether the rows at hand can tell who is worst off; nothing where that is not known."""
     if facts.pca_is_fair:
         return []
-    measured = facts.measured
     worst, best = (in_quotes(facts.groups[i]) for i in (facts.worst, facts.best))
-    more, less = ("less", "more") if measured.is_kept else ("more", "less")
-    does, must = measured.verb, ", beyond what each must" if measured.beyond else ""
+    more, less = ("less", "more") if facts.measure.is_kept else ("more", "less")
+    does, must = facts.verb, ", beyond what each must" if facts.beyond else ""
+    low, high = (facts.amount(end, facts.worst) for end in facts.difference or (0.0, 0.0))
     if facts.evidence == "sure":
         if facts.difference is None:
             return []
-        low, high = facts.difference
-        if_people = ", if each row is another person" if facts.data.repeated else ""
         return [
-            f"With ordinary PCA, {worst} {does} {more} than {best}{must}, by "
-            f"{measured.amount(low)} to {measured.amount(high)}{measured.of}: hardly by chance"
-            f"{if_people}."
+            f"With ordinary PCA, {worst} {does} {more} than {best}{must}, by {low} to {high} of "
+            f"the variance of {worst}: hardly by chance."
         ]
     grouped = f", {facts.data.grouped}," if facts.data.grouped else ""
     cannot = f"The rows of {facts.data.quoted}{grouped} cannot tell who {does} {more} with "
@@ -307,10 +231,9 @@ def chance(facts: Facts) -> list[str]:
         ]
     if facts.difference is None or facts.difference[0] > 0.0:
         return [f"{cannot}: groups of as many rows drawn at random could differ as much."]
-    do, (low, high) = does.removesuffix("s"), facts.difference
     return [
-        f"{cannot}: {worst} could {do} up to {measured.amount(high)}{measured.of} {more} than "
-        f"{best}, or up to {measured.amount(low)} {less}."
+        f"{cannot}: {worst} could {does.removesuffix('s')} up to {high} of its variance {more} "
+        f"than {best}, or up to {low} {less}."
     ]
 
 
@@ -340,13 +263,13 @@ def _small_groups(facts: Facts) -> Iterator[tuple[str, str]]:
         decides = ""
         if int(facts.pca_measures.argmax()) in small and not facts.pca_is_fair:
             decides = (
-                f" The {facts.measured.worst} is that of such a group, so what is called fairest "
+                f" The {facts.front.worst_name} is that of such a group, so what is called fairest "
                 "here is decided by very few rows: merge small groups."
             )
         yield (
             "Small groups",
             f"{and_more(names, 5)}: fewer than {few} rows say little about what a group "
-            f"{facts.measured.verb}. No interval is given for them, and the finding does not "
+            f"{facts.verb}. No interval is given for them, and the finding does not "
             f"compare them.{decides}",
         )
 
@@ -355,8 +278,8 @@ def _not_significant(facts: Facts) -> Iterator[tuple[str, str]]:
     alike = [int(i) for i in np.flatnonzero(~facts.significant)]
     if not alike or facts.pca_is_fair:
         return
-    noun, count = facts.measured.noun, facts.problem.moments.count
-    by_chance = "as large" if facts.measured.measure.baseline == "own" else "as different"
+    noun, count = facts.measure.noun, facts.problem.moments.count
+    by_chance = "as large" if facts.beyond else "as different"
     if len(alike) == len(facts.groups):
         start = "These rows have no significant difference between the groups: with"
     else:
@@ -391,41 +314,42 @@ def _repeated(facts: Facts) -> Iterator[tuple[str, str]]:
 
 def _about_equality(facts: Facts) -> Iterator[tuple[str, str]]:
     end = "the right end of the slider is" if len(facts.front) > 1 else "shown is"
-    measured = facts.measured
+    noun = facts.measure.noun
     if facts.equality == "impossible":
         yield (
             "Equality is impossible",
-            f"In every subspace of this dimension two groups differ in their {measured.noun} by at "
-            f"least {measured.amount(facts.front.unfairness_bound, up=False)}: this is proven; "
+            f"In every subspace of this dimension two groups differ in their {noun} by at least "
+            f"{facts.amount(facts.front.unfairness_bound, None, up=False)}: this is proven; "
             f"{end} the smallest difference that was found. Another number of dimensions, or other "
             "groups, may allow equality.",
         )
     if facts.equality == "unknown":
         yield (
             "Equality was not found",
-            f"No subspace of this dimension in which every group has the same {measured.noun} was "
+            f"No subspace of this dimension in which every group has the same {noun} was "
             f"found, and none is proven impossible; {end} the smallest difference that was found.",
         )
     if facts.levels_down:
         yield (
             "Every group is worse off than with ordinary PCA",
             "The most equal point has its price: each of the groups is worse off than with "
-            f"ordinary PCA. A report over the {measured.worst}, which is the default, never does.",
+            f"ordinary PCA. A report over the {facts.front.worst_name}, which is the default, "
+            "never does.",
         )
     certificate = facts.front[-1].certificate
     if certificate.minmax_measures is None:
         return
     gains = certificate.measures - certificate.minmax_measures
-    if gains.max() <= _NO_GAIN * facts.pca_spread:
+    gains = facts.shares(np.where(gains <= _NO_GAIN * facts.pca_spread, 0.0, gains))
+    if gains.max() <= 0.0:
         return
-    gains = np.where(gains <= _NO_GAIN * facts.pca_spread, 0.0, gains)
     than = "off than at the most equal point"
     nobody = f"no group is worse {than}, and some are better off"
     everyone = f"every group is better {than}" if gains.min() > 0 else nobody
     yield (
         "Equality levels down" if facts.equality == "found" else "There is an alternative",
-        f"In another subspace {everyone}, by {measured.amount(max(float(gains.min()), 0.0))} to "
-        f"{measured.amount(float(gains.max()))}{measured.of}, though not by the same amount. "
+        f"In another subspace {everyone}, by {percent(gains.min())} to {percent(gains.max())} of "
+        "their variance, though not by the same amount. "
         "FairPCA(criterion='minmax') finds it. Whether equality is worth this is for people to "
         "decide.",
     )

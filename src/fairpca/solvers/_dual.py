@@ -18,24 +18,19 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, xlogy
 
-from fairpca._linalg.types import Array
+from fairpca._linalg.types import ROUNDING, Array
 from fairpca.criteria import WARM_MU, Criterion, Domain
-from fairpca.solvers._space import EXPENSIVE, Effort, Forms, Spectrum, WholeSpace
+from fairpca.solvers._space import EXPENSIVE, Effort, Forms, Spectrum, Weighted, WholeSpace
 
 _EMPTY = 1e-30
 """Occupations up to this are none: their share of a derivative is far below rounding."""
 
 _SATURATED = 40.0
-"""Eigenvalues this many mu from the level are occupied fully or not at all: exp(-40) < 1e-17."""
+"""Eigenvalues this many mu from the level are occupied fully or not at all: exp(-40) < 1e-17;
+and the level lies at most as far outside of them."""
 
-_FAR_LEVEL = 50.0
-"""The level lies at most this many mu outside the eigenvalues: exp(-50) times d is below any r."""
-
-_LEVEL_ROUNDING = 1e-14
-"""Error of the number of occupied eigenvectors that is rounding, relative to r."""
-
-_LEVEL_STEPS = 100
-"""The most steps to the level; a handful is usual."""
+ROOT_STEPS = 100
+"""The most steps of a root-find: a dozen is usual, and halving alone takes 50."""
 
 ARMIJO = 1e-4
 """Share of the promised change of a value that a step has to bring: the usual choice."""
@@ -54,21 +49,23 @@ _FIRST_MU, _MU_FACTOR, _LAST_MU = 1.0, 0.2, 1e-12
 """Where mu begins, what it is multiplied with at a time, and where it ends."""
 
 _FREE_FIRST_MU, _FREE_MU_FACTOR = 3.0, 0.05
-"""The same where evaluations are expensive and no barrier asks for small steps."""
+"""The same where evaluations are expensive and no barrier asks for small steps: without them and
+the smaller first mu it takes a tenth more of these."""
 
 _SMALL_STEP, _LARGEST_STEP = 0.8, 0.02
 """Factor of mu from which no smaller steps are tried, and beyond which no larger ones."""
 
 _NEAR = 3
-"""Evaluations at one mu from which on solutions are extrapolated."""
+"""Evaluations at one mu from which on solutions are extrapolated, without which it takes half as
+many more in many dimensions; always to look ahead takes a tenth more in few."""
 
 _FEW, _GROWTH = 2, 1.5
 """The most evaluations at one mu after which larger steps are tried, and the power of the factor
 then."""
 
-_EXPENSIVE_FIRST_MU, _EXPENSIVE_LAST_MU = 0.008, 1e-10
-"""Where mu begins and ends where evaluations are expensive: a larger one occupies more
-eigenvectors, each of which costs; below the end is rounding."""
+_EXPENSIVE_FIRST_MU = 0.008
+"""Where mu begins where evaluations are expensive: a larger one occupies more eigenvectors, each of
+which costs."""
 
 _FIRST_STEPS, _NEWTON_STEPS, _POLISHING_STEPS = 24, 12, 5
 """The most steps at the first mu, if it is a small one, and at each of the others; and the most of
@@ -88,9 +85,6 @@ _POLISHING_FACTOR = 0.5
 _FAR = 1e9
 """A gain that no step has, relative to the largest trace."""
 
-_RIDGE = 1e-14
-"""Share of its trace that is added to the diagonal of the Hessian, which can be singular."""
-
 _TO_BOUNDARY = 0.99
 """The longest step, relative to that which reaches the boundary of the domain."""
 
@@ -105,7 +99,8 @@ _SMOOTH = 1e-6
 
 
 _SLACK = 0.1
-"""Share of the gap that is small enough that the dual may leave."""
+"""Share of the gap that is small enough that the dual may leave: in many dimensions a sixth of the
+evaluations are those after that."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,13 +155,13 @@ def smoothed_sum(spectrum: Spectrum, r: int, mu: float) -> SmoothedSum:
     """Find the level at which the occupation sums to r, by a safeguarded Newton method."""
     # Measured from the middle of the gap, so that tied eigenvalues keep their digits.
     values = spectrum.values - (spectrum.values[r - 1] + spectrum.values[r]) / 2
-    low, high = float(values[-1]) - _FAR_LEVEL * mu, float(values[0]) + _FAR_LEVEL * mu
+    low, high = float(values[-1]) - _SATURATED * mu, float(values[0]) + _SATURATED * mu
     level = 0.0
-    for _ in range(_LEVEL_STEPS):
+    for _ in range(ROOT_STEPS):
         x = (values - level) / mu
         p, q = expit(x), expit(-x)
         excess = float(p[r:].sum() - q[:r].sum())
-        if abs(excess) <= _LEVEL_ROUNDING * r:
+        if abs(excess) <= ROUNDING * r:
             break
         if excess > 0:
             low = level
@@ -182,14 +177,13 @@ def smoothed_sum(spectrum: Spectrum, r: int, mu: float) -> SmoothedSum:
 
 
 @dataclass(frozen=True, eq=False)
-class DualResult:
+class DualResult(Weighted):
     """The best weights found and the relaxed projector ``vectors * occupation @ vectors.T``."""
 
     weights: Array
     value: float
     vectors: Array
     occupation: Array
-    n_eigen: int
     above_limit: bool
     smooth_at: float | None
     """The mu, relative to `mu_unit`, from which nothing depended on it; or None."""
@@ -197,11 +191,8 @@ class DualResult:
     """Whether it could have been polished, and was not."""
     is_polished: bool
     """Whether it has no slope, and lies inside of a simplex."""
-
-    @property
-    def is_tied(self) -> bool:
-        """Whether an eigenvector is occupied in part."""
-        return _is_mixed(self.occupation)
+    n_eigen: int
+    is_tied: bool
 
 
 def _is_mixed(occupation: Array) -> bool:
@@ -246,11 +237,12 @@ def maximise_dual(
         search.best,
         forms.backend.host(search.smoothed.spectrum.vectors),
         search.smoothed.p,
-        search.n_eigen,
         search.best > limit,
         smooth_at,
         smooth_at is not None and not polish,
         search.is_polished,
+        search.n_eigen,
+        _is_mixed(search.smoothed.p),
     )
 
 
@@ -280,7 +272,6 @@ class _DualAscent:
         """
         unit, z = mu_unit(self.forms), self.domain.start
         expensive = self.forms.d > EXPENSIVE
-        last = _EXPENSIVE_LAST_MU if expensive else _LAST_MU
         known: list[tuple[Array, float]] = []
         failed, far = False, False
         while True:
@@ -300,24 +291,24 @@ class _DualAscent:
             elif known and factor < _SMALL_STEP:
                 # Tied eigenvalues turned quickly in between: go back, and on in smaller steps.
                 factor, failed = float(np.sqrt(factor)), True
-                z, mu = known[-1][0], max(known[-1][1] * factor, last)
+                z, mu = known[-1][0], max(known[-1][1] * factor, _LAST_MU)
                 continue
             # With no barrier and no eigenvalue near the level nothing depends on mu any more.
             if self.smoothed.is_saturated and converged and not self.domain.bounded:
-                if not polish or self.polish(z, mu * unit) or mu <= last:
+                if not polish or self.polish(z, mu * unit) or mu <= _LAST_MU:
                     return mu
-            elif mu <= last or (converged and self._suffices(mu * unit)):
+            elif mu <= _LAST_MU or (converged and self._suffices(mu * unit)):
                 if polish and expensive and self.domain.simplex:
                     self.polish_inside(z)
                 return None
-            mu = max(mu * factor, last)
+            mu = max(mu * factor, _LAST_MU)
 
     def polish_inside(self, z: Array) -> bool:
         """Polish on a simplex as if it had no barrier; returns whether the slope is gone then.
 
         Without one there is no maximum where weights can grow without bound, as elsewhere.
         """
-        polished, smoothed, left = self._polished(z, _EXPENSIVE_LAST_MU * mu_unit(self.forms))
+        polished, smoothed, left = self._polished(z, _LAST_MU * mu_unit(self.forms))
         self.is_polished = left <= _GOOD_SLOPE * self.forms.scale
         if self.is_polished:
             self._take(polished, smoothed)
@@ -459,7 +450,8 @@ class _DualAscent:
         n, m = len(gradient), len(self.domain.balance)
         system = np.zeros((n + m, n + m))
         system[:n, :n] = hessian
-        system[:n, :n] += _RIDGE * np.trace(hessian) * np.eye(n)
+        # A Hessian can be singular.
+        system[:n, :n] += ROUNDING * np.trace(hessian) * np.eye(n)
         system[:n, n:] = self.domain.balance.T
         system[n:, :n] = self.domain.balance
         right = np.concatenate([gradient, np.zeros(m)])

@@ -18,10 +18,10 @@ import numpy as np
 from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
-from fairpca.criteria import Criterion
+from fairpca.criteria import OPTIMAL_GAP, Criterion
 from fairpca.problem import Problem
 from fairpca.solvers._dual import ARMIJO, SHORTEST_STEP, VALUE_ROUNDING, DualResult
-from fairpca.solvers._space import Effort, Forms, WholeSpace, is_expensive
+from fairpca.solvers._space import Effort, Forms, Weighted, WholeSpace, is_expensive
 
 _MAX_STEPS = 150
 """The most steps of a search: those that converge take 10 to 50."""
@@ -31,12 +31,11 @@ _FIRST_RHO, _RHO_FACTOR, _LAST_RHO = 10.0, 5.0, 1e9
 
 _RESIDUAL, _SLOPE = 1e-13, 1e-12
 """Residual of the criterion, and norm of the slope, that count as zero, relative to the largest
-trace: what rounding allows."""
+trace: what rounding allows. With a slope of 1e-13 searches take half as many steps more."""
 
-_CREEPING, _CREEPING_PATIENTLY = 40, 200
+_CREEPING = 40
 """How often steps on the first inner problem have been halved when a firm penalty hinders the
-search, as it does where many groups have nearly the largest measure, and is made soft; and the same
-for a patient search, which may come to an end of its own."""
+search, as it does where many groups have nearly the largest measure, and is made soft."""
 
 _INNER_SHARE = 0.03
 """The slope is small enough to move the weights when it is this share of the residual."""
@@ -56,9 +55,9 @@ _DAMPING, _DAMPED = 1e-3, 10.0
 _LONGEST_STEP = 2.0
 """Norm of a step: beyond it the span of ``U + N X`` hardly changes any more."""
 
-_FIRM, _CURVED = 100.0, 1e-6
-"""How firm the penalty is, and how large the least curvature beside the largest, for an end to be
-isolated."""
+_CURVED = 1e-6
+"""How large the least curvature is beside the largest where an end is isolated. To see that saves
+four fifths of the eigenproblems where equality is impossible with many columns."""
 
 _ZERO_CURVATURE = 1e-13
 """Curvature, relative to the largest, that is only rounding, and is replaced by this."""
@@ -70,17 +69,16 @@ _PATIENCE, _LITTLE_PATIENCE = 4, 2
 """Where starts are expensive, how many in a row bring nothing before the search gives up; and the
 same in large problems, and once the search space is wide, to see whether that brings anything."""
 
-_LITTLE_LEFT, _LEAST_PATIENCE = 10.0, 1
-"""How many times the gap that is small enough is hardly worth further starts, and not worth a wider
-search space; and the patience with such starts."""
+_LITTLE_LEFT = 10.0
+"""How many times the gap that is small enough is not worth more than one start that brings nothing,
+nor a wider search space."""
 
 _NEAR = 1e-2
-"""A gap, relative to the value, up to which searches need not be patient: beyond it every start
-counts, and every end that a firm search may come to."""
+"""A gap, relative to the value, beyond which every start counts."""
 
-_SAME_END, _SAME_ROUNDED = 1e-7, 1e-12
-"""Difference of values, relative to them, of searches that end in the same place; and relative to
-tr(A), if that is more: rounding."""
+_SAME_ROUNDED = 1e-12
+"""Difference of the values of searches that end in the same place by rounding, relative to tr(A),
+if that is more than the gap of an optimum."""
 
 _GAIN = 1e-9
 """Improvement, relative to tr(A), that a start has to bring to bring something."""
@@ -101,17 +99,13 @@ most 1."""
 
 
 @dataclass(frozen=True, eq=False)
-class LocalResult:
+class LocalResult(Weighted):
     """Where a search ended, with the weights of its Lagrangian."""
 
     basis: Array
     weights: Array
     measures: Array
     n_iter: int
-    n_eigen: int = 0
-    """Eigenproblems of whole matrices: a local search solves none."""
-    is_tied: bool = False
-    """A basis is no mixture."""
 
 
 def refine(
@@ -121,27 +115,21 @@ def refine(
     weights: Array,
     firmness: float = 1.0,
     effort: Effort | None = None,
-    *,
-    patient: bool = False,
 ) -> LocalResult:
     """Minimise the criterion from a basis and weights nearby.
 
     The penalty begins as many times as large as `firmness` says: a firm one stays near the basis,
-    a soft one goes where the weights lead. If `patient`, it stays firm for longer.
+    a soft one goes where the weights lead.
     """
-    if (start := _start_if_at_end(forms, criterion, basis, weights)) is not None:
-        return start
     search = _SubspaceDescent(forms, criterion, basis, criterion.start(weights), firmness)
     residual, soft_rho, last_rho = np.inf, _FIRST_RHO / forms.scale, _LAST_RHO / forms.scale
     steps = inner_steps = 0
     while steps < _MAX_STEPS and not (effort is not None and effort.is_over()):
-        steps += 1
         now = search.residual
         small = max(_SLOPE * forms.scale, _INNER_SHARE * min(now, residual))
         if search.slope() > small and search.newton_step():
-            inner_steps += 1
-            creeps = search.n_halved >= (_CREEPING_PATIENTLY if patient else _CREEPING)
-            creeps &= residual == np.inf
+            steps, inner_steps = steps + 1, inner_steps + 1
+            creeps = search.n_halved >= _CREEPING and residual == np.inf
             if creeps and search.rho > soft_rho:
                 search.rho = soft_rho
                 search.move_weights(search.state)
@@ -154,7 +142,7 @@ def refine(
         # Near the end, where one step solves it, a larger rho makes the residual fall faster.
         if now > _FALLS_WELL * residual or inner_steps <= 1:
             search.rho = min(_RHO_FACTOR * search.rho, last_rho)
-        residual, inner_steps = now, 0
+        residual, steps, inner_steps = now, steps + 1, 0
         search.move_weights(search.moved)
     search.close()
     return LocalResult(search.basis, criterion.net(search.moved), search.measures, steps)
@@ -162,24 +150,9 @@ def refine(
 
 def is_isolated(forms: Forms, criterion: Criterion, basis: Array, weights: Array) -> bool:
     """Whether no subspace beside one where a search has ended is as good: it curves upwards."""
-    search = _SubspaceDescent(forms, criterion, basis, criterion.start(weights), _FIRM)
+    search = _SubspaceDescent(forms, criterion, basis, criterion.start(weights), _FIRMNESS[-1])
     search.diagonalise()
     return search.curves_upwards(_CURVED)
-
-
-def _start_if_at_end(
-    forms: Forms, criterion: Criterion, basis: Array, weights: Array
-) -> LocalResult | None:
-    """The start, if a search would end there: no basis of the complement is needed to see that."""
-    rho = _FIRST_RHO / forms.scale
-    state, measures = criterion.start(weights), forms.measures(basis)
-    moved = criterion.smooth(measures, state, rho)[0]
-    if float(np.linalg.norm(moved - state)) / rho > _RESIDUAL * forms.scale:
-        return None
-    image = forms.image(criterion.net(moved), basis)
-    if 2.0 * float(np.linalg.norm(image - basis @ (basis.T @ image))) > _SLOPE * forms.scale:
-        return None
-    return LocalResult(basis, criterion.net(moved), measures, 0)
 
 
 class _SubspaceDescent:
@@ -354,14 +327,11 @@ def refine_in(
     start: Array,
     weights: Array,
     firmness: float = 1.0,
-    *,
-    patient: bool = False,
 ) -> LocalResult:
     """A local search inside the space, from and to coordinates of the whole space."""
-    how: dict[str, Any] = {"firmness": firmness, "effort": space.effort, "patient": patient}
     below = space.lower(start)
     with threads_for(space.forms.d):
-        inside = refine(space.forms, goal, below, weights, **how)
+        inside = refine(space.forms, goal, below, weights, firmness, space.effort)
     return replace(inside, basis=space.lift(inside.basis))
 
 
@@ -440,18 +410,16 @@ class MultiStart:
             if number % 2:
                 # The weights of the relaxed solution draw all starts to the same few ends.
                 weights = goal.weights_at(space.forms.measures(space.lower(start)), weights)
-            patient = not (expensive or lowest <= near)
-            firmness = _FIRMNESS[number // 2 % 2]
-            local = refine_in(space, goal, start, weights, firmness, patient=patient)
+            local = refine_in(space, goal, start, weights, _FIRMNESS[number // 2 % 2])
             reached = self.record(goal, local)
             in_vain = 0 if reached < lowest - _GAIN * goal.scale else in_vain + 1
             if best is None or reached < lowest:
                 best, lowest = local, reached
-            same = max(_SAME_END * abs(reached), _SAME_ROUNDED * goal.scale)
+            same = max(OPTIMAL_GAP * abs(reached), _SAME_ROUNDED * goal.scale)
             if reached == np.inf or not any(abs(reached - end) <= same for end in ends):
                 ends.append(reached)
             space.effort.tell(**self._told(goal, dual.value, lowest))
-            most = _LEAST_PATIENCE if lowest <= nearly else patience
+            most = 1 if lowest <= nearly else patience
             given_up = expensive and lowest < np.inf and in_vain >= most
             seen = (expensive or lowest <= near) and _all_seen(len(ends), number + 1)
             if lowest <= enough or given_up or seen or space.effort.is_over():

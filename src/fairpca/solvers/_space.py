@@ -8,17 +8,24 @@ left out: docs/exact_solver.md, sections 14 and 18.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.linalg
 
 from fairpca._linalg.backends import NUMPY, Backend
 from fairpca._linalg.graded import GradedBackend, GradedLosses
-from fairpca._linalg.krylov import Pairs, all_pairs, confirmed_pairs, found_pairs, proven_pairs
+from fairpca._linalg.krylov import (
+    EXTRA_VECTORS,
+    Pairs,
+    all_pairs,
+    confirmed_pairs,
+    found_pairs,
+    proven_pairs,
+)
 from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
 from fairpca.criteria import CLOSED_GAP
@@ -29,9 +36,6 @@ EXPENSIVE = 120
 
 WHOLE_LIMIT = EXPENSIVE
 """Up to this many columns nothing is gained by searching in a subspace."""
-
-_MORE_VECTORS = 8
-"""Vectors beside the r leading ones that the eigensolver begins with."""
 
 _NEW, _NEW_DIGITS = 1e-10, 1e-8
 """Distance from the span of others at which a vector is a direction of its own, and at which one
@@ -124,19 +128,19 @@ class Forms:
     _spectra: dict[bytes, Spectrum] = field(default_factory=dict, init=False)
 
     @classmethod
-    def from_problem(cls, problem: Problem) -> Forms:
-        """The forms of a problem; nothing is copied unless the measure has units."""
-        affine, matrices = problem.affine, problem.group_matrices.stack
-        if (affine.units != 1.0).any():
-            matrices = matrices / affine.units[:, None, None]
-        return cls(matrices, affine.constants, affine.loss_weights, problem.n_components)
+    def from_problem(cls, problem: Problem, parts: list[Any] | None = None) -> Forms:
+        """The forms of a problem, or of `parts` of its matrices, which are in their library.
 
-    @classmethod
-    def restricted(cls, problem: Problem, matrices: Sequence[Any]) -> Forms:
-        """The forms of a problem with other matrices, in the library that its own are in."""
-        backend, affine = problem.group_matrices.backend, problem.affine
-        parts = zip(matrices, affine.units, strict=True)
-        stack = backend.xp.stack([m if unit == 1.0 else m / float(unit) for m, unit in parts])
+        Nothing is copied unless the measure has units.
+        """
+        affine, matrices, backend = problem.affine, problem.group_matrices, NUMPY
+        if parts is None:
+            stack = matrices.stack
+        else:
+            backend = matrices.backend
+            stack = backend.xp.stack(parts)
+        if (affine.units != 1.0).any():
+            stack = stack / backend.put(affine.units)[:, None, None]
         return cls(stack, affine.constants, affine.loss_weights, problem.n_components, backend)
 
     @cached_property
@@ -163,10 +167,6 @@ class Forms:
         """Return ``sum_i weights_i * A_i``, in the library of the matrices."""
         flat = self.backend.put(weights) @ self.stored.reshape(len(weights), -1)
         return flat.reshape(self.stored.shape[1:])
-
-    def image(self, weights: Array, basis: Array) -> Array:
-        """Return ``sum_i weights_i * A_i @ basis``."""
-        return self.backend.host(self.weighted_sum(weights) @ self.backend.put(basis))
 
     def spectrum(self, weights: Array) -> Spectrum:
         """All eigenpairs of ``sum_i weights_i * A_i``; those of the last weights are remembered."""
@@ -212,20 +212,14 @@ class Spectrum:
         return self._rows[:, :n, :]
 
 
-class Weighted(Protocol):
-    """A dual result: what matters here are its weights and its cost."""
+class Weighted:
+    """What a search ends with: weights of the groups' matrices, and what they cost."""
 
-    @property
-    def weights(self) -> Array:
-        """Weights of the groups' matrices."""
-
-    @property
-    def n_eigen(self) -> int:
-        """Eigenproblems solved."""
-
-    @property
-    def is_tied(self) -> bool:
-        """Whether no subspace belongs to it that could be wanted to all digits."""
+    weights: Array
+    n_eigen: int = 0
+    """Eigenproblems of whole matrices."""
+    is_tied: bool = False
+    """Whether an eigenvector is occupied in part, so that no subspace belongs to the weights."""
 
 
 Dual = TypeVar("Dual", bound=Weighted)
@@ -375,7 +369,7 @@ class SearchSpace(WholeSpace):
         """Add what a dual solution lacks: whether only for its digits, or None if nothing is."""
         weights, r = dual.weights, self._problem.n_components
         matrix = self._matrices.weighted_sum(weights / self._problem.affine.units)
-        start = self._basis @ self.forms.spectrum(weights).vectors[:, : r + _MORE_VECTORS]
+        start = self._basis @ self.forms.spectrum(weights).vectors[:, : r + EXTRA_VECTORS]
         self.n_eigen += 1
         # Where all eigenvectors at once are quick, it takes longer to see whether these are exact.
         confirmed = None if matrix.at_once else confirmed_pairs(matrix, r, start)
@@ -427,7 +421,7 @@ class SearchSpace(WholeSpace):
         """Express the forms in the coordinates of the basis."""
         problem = self._problem
         parts = [self._basis.T @ image for image in self._images]
-        self.forms = Forms.restricted(problem, [(part + part.T) / 2 for part in parts])
+        self.forms = Forms.from_problem(problem, [(part + part.T) / 2 for part in parts])
         self._scale = float(problem.affine.traces.max())
 
     def _joined(self, first: Any, second: Any) -> Any:

@@ -12,31 +12,20 @@ share of the total loss, so that the wanted value depends on w: docs/exact_solve
 """
 
 from bisect import insort
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
 from fairpca._linalg.dense import Geodesic
-from fairpca._linalg.types import Array
+from fairpca._linalg.types import ROUNDING, Array
 from fairpca.criteria import SoftMinMax
 from fairpca.measures import EPS
 from fairpca.problem import Problem
-from fairpca.solvers._dual import VALUE_ROUNDING
-from fairpca.solvers._space import Forms, WholeSpace
-
-_MAX_STEPS = 100
-"""The most eigenproblems: 8 to 12 are usual, and halving alone takes 50."""
-
-_SLOPE_TOLERANCE = 1e-14
-"""Error of the difference of the disparities that is rounding, relative to the largest trace."""
-
-_TO_ROUNDING: dict[str, Any] = {"xtol": 1e-16, "rtol": 1e-15, "maxiter": 200}
-"""Brent's method, as exact as it can be; bisection alone would take 53 steps."""
+from fairpca.solvers._dual import ROOT_STEPS, VALUE_ROUNDING
+from fairpca.solvers._space import Forms, Weighted, WholeSpace
 
 _PAYS = 0.1
 """A step pays that leaves no more than this of the slope's error."""
@@ -46,14 +35,12 @@ _CHECKED_STEPS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class TwoGroupResult:
-    """An optimal basis and the weights for which it is optimal; `n_eigen` counts the work."""
+class TwoGroupResult(Weighted):
+    """A basis and the weights for which it is optimal: there always is one."""
 
     basis: Array
     weights: Array
     n_eigen: int
-    is_tied: bool = False
-    """For two groups there is always a subspace that attains the bound."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +49,10 @@ class _Point:
     basis: Array
     dual: float
     slope: float
-    curvature: float
+    curvature: float = 0.0
     """Derivative of the slope; zero when it is not known."""
+    cost_slope: float = 0.0
+    """What the slope lacks of the difference of the measures, by the cost of a soft maximum."""
 
 
 def has_root(problem: Problem) -> bool:
@@ -73,25 +62,15 @@ def has_root(problem: Problem) -> bool:
     return problem.n_groups == 2 and goal.has_root and (plain or isinstance(goal, SoftMinMax))
 
 
-def solve_two_groups(problem: Problem, space: WholeSpace) -> TwoGroupResult:
+def find_root(problem: Problem, space: WholeSpace, forms: Forms) -> TwoGroupResult:
     """Find the least total loss with ``|E_1 - E_2| <= tolerance``; min-max has the same optimum.
 
-    Of a soft maximum the optimum. Returns weights of the dual, which for these two sum to 1 and
-    otherwise to the sum of the problem's.
+    Of a soft maximum the optimum. The weights of the dual sum to 1 for these two, and otherwise to
+    the sum of the problem's. What was found for other tolerances, with the same forms, brackets the
+    root for this one.
     """
-    found = space.solve(partial(_find_root, problem, space))
-    if problem.goal.minimises_loss:
-        return found
-    return replace(found, weights=found.weights / found.weights.sum())
-
-
-def _find_root(problem: Problem, space: WholeSpace, forms: Forms) -> TwoGroupResult:
-    """The weight at which the slope is within the tolerance, and a subspace that it is optimal for.
-
-    What was found for other tolerances, with the same forms, brackets the root for this one.
-    """
-    goal, size, n_eigen = problem.goal, float(forms.weights.sum()), 0
-    tolerance, share = goal.tolerance, float(forms.weights[0]) / size
+    goal, n_eigen, share = problem.goal, 0, float(forms.weights[0] / forms.weights.sum())
+    tolerance, size = goal.tolerance, float(forms.weights.sum()) if goal.minimises_loss else 1.0
     soft = float(goal.temperature or 0.0) if isinstance(goal, SoftMinMax) else 0.0
     if not forms.seen:
         known, (values, vectors) = None, problem.total_eigenpairs
@@ -112,10 +91,10 @@ def _find_root(problem: Problem, space: WholeSpace, forms: Forms) -> TwoGroupRes
             for w, basis in ((0.0, second), (1.0, first)):
                 measures = forms.measures(basis)
                 dual, slope = float(measures[int(w == 0.0)]), float(measures[0] - measures[1])
-                forms.seen.insert(2 * int(w), _Point(w, basis, dual, slope, 0.0))
+                forms.seen.insert(2 * int(w), _Point(w, basis, dual, slope))
     middle = next(point for point in forms.seen if point.w == share)
     if abs(middle.slope) <= tolerance:
-        return TwoGroupResult(middle.basis, forms.weights, n_eigen)
+        return TwoGroupResult(middle.basis, size * np.array([share, 1.0 - share]), n_eigen)
     target = tolerance if middle.slope > 0 else -tolerance
     # In this order the slopes fall, up to rounding where eigenvalues cross.
     brackets = (ends for ends in pairwise(forms.seen) if ends[0].slope > target >= ends[1].slope)
@@ -123,8 +102,8 @@ def _find_root(problem: Problem, space: WholeSpace, forms: Forms) -> TwoGroupRes
     low, high = next(brackets, ends)
     tried, last_width, last_error = [low, high], 2.0, np.inf
     scale = max(forms.scale, soft)
-    small = _SLOPE_TOLERANCE * scale
-    for step in range(_MAX_STEPS):
+    small = ROUNDING * scale
+    for step in range(ROOT_STEPS):
         best = min((low, high), key=lambda point: abs(point.slope - target))
         error = abs(best.slope - target)
         crossing, room = _tangents(low, high, target)
@@ -148,7 +127,7 @@ def _find_root(problem: Problem, space: WholeSpace, forms: Forms) -> TwoGroupRes
     if top.dual - best.dual - target * (top.w - best.w) <= VALUE_ROUNDING * scale:
         top = best
     if abs(best.slope - target) > small:
-        basis = _cross(forms, low.basis, high.basis, target + _cost(top.w, share, soft)[1])
+        basis = _cross(forms, low.basis, high.basis, target + top.cost_slope)
     return TwoGroupResult(basis, size * np.array([top.w, 1.0 - top.w]), n_eigen)
 
 
@@ -168,23 +147,16 @@ def _evaluate(
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         terms = difference**2 / gaps
     curvature = -2.0 * float(np.where(difference == 0, 0.0, terms).sum())
-    cost, cost_slope, bend = _cost(w, float(forms.weights[0] / forms.weights.sum()), soft)
-    return _Point(
-        w,
-        basis,
-        float(weights @ forms.constants - values[: forms.r].sum()) - cost,
-        float(first - second) - cost_slope,
-        curvature - bend if np.isfinite(curvature) else 0.0,
-    )
-
-
-def _cost(w: float, share: float, soft: float) -> tuple[float, float, float]:
-    """What a weight costs in the dual of a soft maximum, and its derivatives; else nothing."""
-    if soft == 0.0:
-        return 0.0, 0.0, 0.0
-    first, second = np.log(w / share), np.log((1.0 - w) / (1.0 - share))
-    divergence = w * first + (1.0 - w) * second
-    return soft * divergence, soft * (first - second), soft / (w * (1.0 - w))
+    dual, slope = float(weights @ forms.constants - values[: forms.r].sum()), float(first - second)
+    cost_slope = 0.0
+    if soft > 0.0:  # what a weight costs in the dual of a soft maximum, and the derivatives of that
+        ratios = np.log(weights / (forms.weights / forms.weights.sum()))
+        cost_slope = soft * float(ratios[0] - ratios[1])
+        dual -= soft * float(weights @ ratios)
+        slope -= cost_slope
+        curvature -= soft / (w * (1.0 - w))
+    curvature = curvature if np.isfinite(curvature) else 0.0
+    return _Point(w, basis, dual, slope, curvature, cost_slope)
 
 
 def _tangents(low: _Point, high: _Point, target: float) -> tuple[float, float]:
@@ -239,4 +211,4 @@ def _cross(forms: Forms, low: Array, high: Array, target: float) -> Array:
     start, end = excess(0.0), excess(1.0)
     if start <= 0 or end >= 0:  # both ends lie within rounding of the target
         return path(0.0) if abs(start) <= abs(end) else path(1.0)
-    return path(float(brentq(excess, 0.0, 1.0, **_TO_ROUNDING)))
+    return path(float(brentq(excess, 0.0, 1.0, xtol=EPS, rtol=4 * EPS)))

@@ -35,7 +35,7 @@ from fairpca.solution import Progress, Solution
 from fairpca.solvers._dual import SUM_ROUNDING, DualResult, solve_dual
 from fairpca.solvers._local import LocalResult, MultiStart, is_isolated, refine, refine_in
 from fairpca.solvers._space import Effort, Forms, WholeSpace, is_expensive, search_space
-from fairpca.solvers._two_groups import has_root, solve_two_groups
+from fairpca.solvers._two_groups import find_root, has_root
 from fairpca.validation import check_number, check_seed, check_whole_number
 
 MOST_STARTS = 40
@@ -45,8 +45,8 @@ _EXPENSIVE_GAP = 1e-5
 """The gap at which a search ends where starts are expensive, unless said otherwise: a thousandth of
 a per cent is far below what rows can tell."""
 
-_SAFE = 1e-60, 1e60
-"""Variances between these are left as they are."""
+_SAFE = 1e60
+"""Variances up to this, and from its inverse on, are left as they are."""
 
 _SURELY_FAIR, _NOBODY_GAINS = 1e-2, 0.5
 """Share of the negligible spread by which the least total loss of all may miss the criterion: far
@@ -54,8 +54,9 @@ below 1, so that what is taken without a search is clearly fair; and where no gr
 as half of it, so that there is nothing to search for but rounding.
 """
 
-_EDGE_STARTS = 5
-"""Starts for the least loss at the smallest spread, which leaves little room to search."""
+FEW_STARTS = 5
+"""Starts where one that is nearly the best is known: beside the neighbours on a front, and for the
+least loss at the smallest spread, which leaves little room to search."""
 
 _EDGE_ROOM = 1000.0
 """Negligible spreads of room that the first of these starts is found with."""
@@ -66,29 +67,19 @@ _ROOM_GAINS = 2.0
 _COMPARED_STARTS = 10
 """Starts of the min-max search that an equal solution is compared with."""
 
-_LITTLE_GAIN = 1e-3
-"""The gap, relative to the value, up to which that search begins at the equal solution alone."""
-
-_NEARLY_CLOSED, _PERHAPS_CLOSED = 1e-4, 1e-2
-"""A gap, relative to the value, that better weights may close; and where the local search has found
-better ones than the ascent, which then has not come to its end."""
+_PERHAPS_CLOSED = 1e-2
+"""A gap, relative to the value, that better weights may close."""
 
 _CLEAR_GAIN = 10.0
 """By how many negligible spreads somebody has to gain for a subspace to be called better."""
 
 _TIMES, _TRIED = 10.0 ** np.arange(0.0, 8.5, 0.5), 4
 """How many times the weights that prove the edge of what is possible are tried, and how many of
-these are worth a proof."""
+these are worth a proof: with half as many of each, gaps are up to four times as large."""
 
-_FAR_MUS, _PART_MUS, _KNOWN_MU = (0.3, 0.1), (0.01, 0.1, 0.001), 1e-7
-"""Where mu begins, in turn, if nothing is known of the weights or a part of them, and where if they
-nearly are."""
-
-_PART_TIMES = (10.0, 100.0, 1000.0)
-"""How many times the weights that prove the edge make the part that is known."""
-
-_FEW_WAYS = 2
-"""How many ascents are worth it there if they are expensive."""
+_FAR_MU, _KNOWN_MU = 0.1, 1e-7
+"""Where mu begins if nothing is known of the weights, and where, at first, if they are nearly
+known: with `WARM_MU` alone gaps are up to forty times as large."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +154,7 @@ class ExactSolver:
         effort = Effort(small_enough(problem, self.gap), self.time_limit, progress, self.n_steps)
         how: dict[str, Any] = {"n_starts": self.n_starts, "random_state": self.random_state}
         size = float(problem.traces.max())
-        if size == 0.0 or _SAFE[0] < size < _SAFE[1]:
+        if size == 0.0 or 1.0 / _SAFE < size < _SAFE:
             return solve_near(problem, effort=effort, **how)
         return _solve_in_safe_unit(problem, size, partial(solve_near, effort=effort, **how))
 
@@ -184,7 +175,7 @@ def best_multipliers(problem: Problem) -> Array:
         return goal.plain_multipliers()
     space = search_space(problem)
     if has_root(problem):
-        return goal.multipliers(solve_two_groups(problem, space).weights)
+        return goal.multipliers(space.solve(partial(find_root, problem, space)).weights)
     return goal.multipliers(solve_dual(space, goal).weights)
 
 
@@ -216,7 +207,7 @@ def solve_near(
             # 2. Two groups: the dual is a function of one weight, and its root has a subspace that
             #    attains the bound, whatever the eigenvalues. No local search is needed.
             if has_root(problem):
-                root = solve_two_groups(problem, space)
+                root = space.solve(partial(find_root, problem, space))
                 multipliers, basis = goal.multipliers(root.weights), space.lift(root.basis)
                 found = _certified(problem, effort, basis, multipliers, "root found")
             else:
@@ -429,7 +420,7 @@ class ExactRun:
         unweighted = goal.weights_from(np.zeros(self.problem.n_groups))
         near = refine_in(self.space, roomier, nearest.basis, unweighted)
         first = [near.basis, nearest.basis]
-        local = self.search.best(self.space, allowed, dual, most=_EDGE_STARTS, first=first)
+        local = self.search.best(self.space, allowed, dual, most=FEW_STARTS, first=first)
         unfair = allowed.violation(local.measures) > negligible / 2
         # At the edge the loss can fall with the root of the room. What the little that is allowed
         # here brings is no better subspace, and rounding would decide how much of it is found.
@@ -453,11 +444,8 @@ class ExactRun:
             measures = self.problem.measures(local.basis)
             known = [goal.weights_at(measures, local.weights), *known]
         found = self._best_proof(goal, local, known, others, proof)
-        left, proof_of_dual = found.certificate.relative_gap, goal.multipliers(dual.weights)
-        ended = np.array_equal(found.certificate.multipliers, proof_of_dual)
-        # What is impossible has no best weights: they grow without bound.
-        most = _NEARLY_CLOSED if ended or proof is not None else _PERHAPS_CLOSED
-        if is_expensive(self.problem) or not OPTIMAL_GAP < left <= most:
+        left = found.certificate.relative_gap
+        if is_expensive(self.problem) or not OPTIMAL_GAP < left <= _PERHAPS_CLOSED:
             return found
         # The weights may only lack digits, of which an ascent near them brings some.
         nearer = solve_dual(self.space, goal, goal.limit, local.weights)
@@ -510,9 +498,7 @@ class ExactRun:
         better = self.space.minmax_measures
         if better is None and not self.effort.is_over():
             goal = MinMax(self.problem.goal.measure).applied_to(self.problem)
-            # Weights that are positive prove what all groups can gain together.
-            little = positive and certificate.relative_gap <= _LITTLE_GAIN
-            if little or is_expensive(self.problem):
+            if is_expensive(self.problem):
                 start = goal.weights_at(certificate.measures, certificate.multipliers)
                 local = refine_in(self.space, goal, found.basis, start)
                 self.search.record(goal, local)
@@ -550,13 +536,10 @@ def _edge_ascents(
     """Dual solutions at the edge, where some room is allowed or none, one after the other.
 
     Ascents begin with many times the weights of the proof. Unless one subspace is `alone` at the
-    edge, other weights matter as well, and they first begin far away, and with some times these.
-    Rounding decides how far they come, and the best one counts. A `few` are tried if they are
-    expensive.
+    edge, other weights matter as well, and the first begins far away. Rounding decides how far they
+    come, and the best one counts. With `few`, where they are expensive, only the first is tried.
     """
-    plain = space.forms.weights
-    cold: list[Any] = [(allowed, None, mu) for mu in _FAR_MUS]
-    part = [(allowed, plain + t * proof, mu) for mu in _PART_MUS for t in _PART_TIMES]
+    cold: list[Any] = [(allowed, None, _FAR_MU)]
     warm = [
         (goal, weights, mu)
         for goal in (exactly, allowed)
@@ -564,9 +547,9 @@ def _edge_ascents(
         for mu in (_KNOWN_MU, WARM_MU)
         for weights in sorted(best, key=lambda one: -float(np.abs(one).sum()))
     ]
-    ways = [*warm, *cold] if alone else [*cold, *part, *warm]
+    ways = [*warm, *cold] if alone else [*cold, *warm]
     highest: DualResult | None = None
-    for goal, near, mu in ways[:_FEW_WAYS] if few else ways:
+    for goal, near, mu in ways[:1] if few else ways:
         dual = solve_dual(space, goal, near=near, first_mu=mu)
         if goal is allowed and (highest is None or dual.value > highest.value):
             highest = dual

@@ -22,15 +22,18 @@ from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._local import refine_in
 from fairpca.solvers._space import Effort, WholeSpace, search_space
-from fairpca.solvers.exact import MOST_STARTS, small_enough, solve_near, with_minmax
+from fairpca.solvers.exact import (
+    FEW_STARTS,
+    MOST_STARTS,
+    ExactSolver,
+    small_enough,
+    solve_near,
+    with_minmax,
+)
 from fairpca.validation import Progress, check_number, check_whole_number
 
-_MORE_STARTS = 5
-"""Starts beside the neighbours, where following them leaves a gap. Next to a point that has one too
-there is one, the relaxed solution: others end where those of that point did."""
-
-_MOST_TOLD = 2 * MOST_STARTS
-"""Local searches of the fairest point of which progress is told, as for `ExactSolver`."""
+_MOST_TOLD = ExactSolver().n_steps
+"""Local searches of the fairest point of which progress is told."""
 
 _POINTS, _FAIREST = "finding the points of the front", "finding the fairest point of the front"
 """What progress is told."""
@@ -121,7 +124,8 @@ def sweep(
         if effort.is_over():
             points.append(_at(within, last.basis, [before], shared))
         else:
-            n_starts = 1 if before.certificate.status == "bounded" else _MORE_STARTS
+            # Next to a point with a gap others than the relaxed solution end where its own did.
+            n_starts = 1 if before.certificate.status == "bounded" else FEW_STARTS
             near = (before, last)
             points.append(solve_near(within, n_starts, random_state, shared, near, effort))
         tell(_POINTS, len(points), n_points)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from fairpca._linalg.dense import direction_of, polar_factor, qr_factor
-from fairpca._linalg.types import Array
+from fairpca._linalg.types import ROUNDING, Array
 from fairpca.criteria import Equal
 from fairpca.objectives import (
     PENALTIES,
@@ -104,8 +104,8 @@ def descend(
     stationary, message = False, f"stopped after {max_iter} steps"
     searches = step in ("backtracking", "equation 16")
     # The paper tests its condition before it projects, and from p = 1.
-    tested = _same if step == "equation 16" else retract
-    first = step_size / 2.0 if step == "equation 16" else step_size
+    printed = step == "equation 16"
+    first = step_size / 2.0 if printed else step_size
     for t in range(1, max_iter + 1):
         flat = gradients.reshape(m, -1)
         flat_direction, weights, _ = direction_of(flat, flat, normalize=normalize, zero=zero)
@@ -121,7 +121,9 @@ def descend(
             # Halve the step until every objective falls as its slope promises.
             falls = armijo * (flat @ flat_direction)
             while length > shortest:
-                if (values_of(tested(point + length * direction)) <= values + length * falls).all():
+                trial = point + length * direction
+                trial = trial if printed else retract(trial)
+                if (values_of(trial) <= values + length * falls).all():
                     break
                 length /= 2.0
             else:
@@ -143,10 +145,6 @@ def descend(
         stationary,
         message,
     )
-
-
-def _same(point: Array) -> Array:
-    return point
 
 
 # Descent for several objectives with steps that fit the curvature, for the paper's objectives.
@@ -174,11 +172,8 @@ _WITHIN_REACH = 6
 _HALVINGS = 45
 """So often a step is halved before it is given up: its change is below rounding."""
 
-_ROUNDING = 1e-14
-"""Change of a value that is rounding, relative to tr(A)."""
-
 _HELD = 1e-12
-"""Difference that counts as zero, relative to tr(A)."""
+"""Difference of disparities or spreads that counts as zero, relative to tr(A)."""
 
 _DEPENDENT = 1e-9
 """Singular value, relative to the largest, of slopes that depend on each other."""
@@ -212,7 +207,7 @@ class AdaptiveDescent:
 
     evaluate: Callable[[Array], tuple[Array, Array]]
     values_of: Callable[[Array], Array]
-    differences: Callable[[Array], Differences | None]
+    differences: Callable[[Array], Differences]
     retract: Callable[[Array], Array]
     normalize: bool
     armijo: float
@@ -255,7 +250,7 @@ class AdaptiveDescent:
         if self.normalize:
             # Scaled to length one, a gradient does not vanish where its objective is least.
             zero = np.maximum(zero, self.tol * self.unit)
-            zero[len(zero) - len(held) :] = _ROUNDING * self.unit
+            zero[len(zero) - len(held) :] = ROUNDING * self.unit
         stationary, message = False, f"stopped after {max_iter} steps"
         for _ in range(len(steps), max_iter):
             held = self._held(state, held)
@@ -310,10 +305,8 @@ class AdaptiveDescent:
     def _state(self, point: Array) -> _State:
         values, gradients = self.evaluate(point)
         gradients = gradients.reshape(len(values), point.size)
-        found = self.differences(point)
-        if found is None:
-            return _State(point, values, gradients, gradients, np.empty(0), gradients[:0])
-        differences, slopes = found[0], found[1].reshape(-1, point.size)
+        differences, slopes = self.differences(point)
+        slopes = slopes.reshape(len(differences), point.size)
         pulls = gradients
         if self.normalize:
             pulls = gradients.copy()
@@ -355,16 +348,12 @@ class AdaptiveDescent:
         active = self._active(held, m)
         falls = self.armijo * (state.gradients @ direction)
         # A penalty may be far smaller than what is lost in total.
-        rounding = _ROUNDING * np.where(np.arange(m) < m - p, self.unit, np.abs(largest))
+        rounding = ROUNDING * np.where(np.arange(m) < m - p, self.unit, np.abs(largest))
         step = direction.reshape(state.point.shape)
         for halved in range(_HALVINGS):
             trial = self._returned(self.retract(state.point + length * step), held)
             above = active & (self.values_of(trial) > largest + length * falls + rounding)
-            if held.any():
-                found = self.differences(trial)
-                stays = found is not None and self._holds(found[0], held)
-            else:
-                stays = True
+            stays = not held.any() or self._holds(self.differences(trial)[0], held)
             if stays and not above.any():
                 return trial, length, None
             if may_hold and halved >= _WITHIN_REACH and stays and not above[: m - p].any():
@@ -380,11 +369,9 @@ class AdaptiveDescent:
         if not held.any():
             return point
         for _ in range(_RETURNING):
-            found = self.differences(point)
-            if found is None:
-                break
-            missed, slopes = found[0][held], found[1][held].reshape(-1, point.size)
-            if (np.abs(missed) <= _ROUNDING * self.unit).all():
+            differences, slopes = self.differences(point)
+            missed, slopes = differences[held], slopes[held].reshape(-1, point.size)
+            if (np.abs(missed) <= ROUNDING * self.unit).all():
                 break
             back = np.linalg.lstsq(slopes, -missed, rcond=_DEPENDENT)[0]
             point = self.retract(point + back.reshape(point.shape))
@@ -417,12 +404,6 @@ def _along(gradients: Array, slopes: Array) -> Array:
     kept: Array = gradients - (gradients @ axes.T) @ axes
     return kept
 
-
-_ZERO_GRADIENT = 1e-14
-"""Norm of a gradient, relative to tr(A), that is only rounding."""
-
-_UNMOVED = 1e-12
-"""Difference of spreads, relative to tr(A), that is only rounding."""
 
 _RETRACTIONS = {"svd": polar_factor, "qr": qr_factor}
 
@@ -647,7 +628,7 @@ class ParetoDescent:
             )
         if isinstance(self.objectives, str):
             spread, plain = problem.spread(run.point), problem.spread(problem.pca_basis)
-            if spread > plain + _UNMOVED * problem.scale:
+            if spread > plain + _HELD * problem.scale:
                 said.append(
                     f"The result of Pareto descent is less fair than ordinary PCA: disparities "
                     f"differ by {spread:.4g}, with PCA by {plain:.4g}. Take another start, more "
@@ -690,7 +671,7 @@ class ParetoDescent:
             "retract": _RETRACTIONS[self.projection],
             "normalize": self.normalize,
             "armijo": self.armijo,
-            "zero": _ZERO_GRADIENT * vector.units(problem),
+            "zero": ROUNDING * vector.units(problem),
             "tol": self.tol if self.normalize else self.tol * problem.scale,
         }
         length: dict[str, Any] = {"step_size": self.step_size, "max_iter": self.max_iter}
@@ -701,13 +682,12 @@ class ParetoDescent:
         def values_of(point: Array) -> Array:
             return vector.values(problem, point)
 
+        def differences(point: Array) -> Differences:
+            return vector.differences(problem, point, tangent) or (np.empty(0), np.empty(0))
+
         if self.step == "adaptive":
             descent = AdaptiveDescent(
-                evaluate,
-                values_of,
-                lambda point: vector.differences(problem, point, tangent),
-                unit=problem.scale,
-                **common,
+                evaluate, values_of, differences, unit=problem.scale, **common
             )
             return descent.run(basis, progress=progress, **length)
         return descend(

@@ -26,6 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.dense import leading_eigenpairs
 from fairpca._linalg.types import Array
+from fairpca.measures import EPS
 from fairpca.problem import Problem
 from fairpca.solution import Progress, Solution
 from fairpca.solvers.conclude import conclude
@@ -47,9 +48,6 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "clarabel": {},
     "scs": {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iters": 50_000},
 }
-
-_NOTHING = 1e-16
-"""Share of what a group keeps that counts as nothing; it is not zero, to have a logarithm."""
 
 
 @dataclass(frozen=True)
@@ -369,7 +367,7 @@ def _line_search(kept: Array, step: Array) -> float:
 
     def slope(length: float) -> float:
         # At length 1 a group may keep nothing: the slope is then as good as infinite.
-        return float((step / np.maximum(kept + length * step, _NOTHING * kept)).sum())
+        return float((step / np.maximum(kept + length * step, EPS * kept)).sum())
 
     return 1.0 if slope(1.0) >= 0.0 else float(brentq(slope, 0.0, 1.0))
 

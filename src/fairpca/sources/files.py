@@ -90,7 +90,7 @@ def refuse_slips(table: Any, known: Collection[str]) -> None:
         summary = ColumnSummary(name)
         summary.see(column)
         try:
-            checker.numbers(name, summary.kinds, summary.texts)
+            checker.check_numbers(summary)
         except TableError as error:
             raise TableError(error.problem, "correct that, or name the features") from error
 
@@ -140,72 +140,50 @@ def _folder(folder: Path) -> list[Path]:
 
 def stream_batches(source: Any) -> tuple[Iterator[Any], int]:
     """The record batches of a source, and its number of rows, or 0 where that is not known."""
+    total = 0
+    parts: Iterable[Any]
     if isinstance(source, pyarrow.Table | pyarrow.RecordBatch):
-        return _of_arrow(source), source.num_rows
-    if hasattr(source, "to_batches"):  # a Dataset or Scanner of pyarrow
-        return _of_dataset(source), 0
-    if hasattr(source, "iloc"):  # pandas, in slices: all of it would be a copy in memory
-        return _of_pandas(source), len(source)
-    if hasattr(source, "collect"):
-        return _of_lazy_frame(source), 0
-    if hasattr(source, "slice") and hasattr(source, "to_arrow"):  # Polars
-        step = batch_rows(source.width)
-        parts = (source.slice(i, step).to_arrow() for i in range(0, source.height, step))
-        return (batch for part in parts for batch in _of_arrow(part)), source.height
-    for name in ("to_arrow_reader", "fetch_arrow_reader"):  # DuckDB, new and old
-        if hasattr(source, name):
-            return _of_reader(getattr(source, name)(2**16)), 0
-    if hasattr(source, "__arrow_c_stream__"):  # RecordBatchReader and many others
-        return _of_reader(pyarrow.RecordBatchReader.from_stream(source)), 0
-    if isinstance(source, Iterable) and not isinstance(source, dict):
-        return _of_parts(source), 0
-    raise TypeError(
-        f"A {type(source).__name__} is no source of tables: pass a file, a folder, a data frame, "
-        "or what gives Arrow record batches."
+        parts, total = [source], source.num_rows
+    elif hasattr(source, "to_batches"):  # a Dataset or Scanner of pyarrow
+        if hasattr(source, "schema") and hasattr(source, "scanner"):
+            # As little as possible is read ahead: a dataset's own choice takes gigabytes.
+            source = source.scanner(
+                batch_size=batch_rows(len(source.schema)), batch_readahead=2, fragment_readahead=1
+            )
+        parts = source.to_batches()
+    elif hasattr(source, "iloc"):  # pandas, in slices: all of it would be a copy in memory
+        step, total = batch_rows(source.shape[1]), len(source)
+        slices = (source.iloc[start : start + step] for start in range(0, total, step))
+        parts = (pyarrow.Table.from_pandas(rows, preserve_index=False) for rows in slices)
+    elif hasattr(source, "collect"):
+        if not hasattr(source, "collect_batches"):
+            raise ValueError(
+                f"A {type(source).__name__} of this version does not give its rows in parts: "
+                "collect() it first, or install a newer Polars."
+            )
+        parts = (rows.to_arrow() for rows in source.collect_batches(maintain_order=True))
+    elif hasattr(source, "slice") and hasattr(source, "to_arrow"):  # Polars
+        step, total = batch_rows(source.width), source.height
+        parts = (source.slice(start, step).to_arrow() for start in range(0, total, step))
+    elif hasattr(source, "to_arrow_reader"):  # DuckDB
+        parts = source.to_arrow_reader(2**16)
+    elif hasattr(source, "fetch_arrow_reader"):  # an old DuckDB
+        parts = source.fetch_arrow_reader(2**16)
+    elif hasattr(source, "__arrow_c_stream__"):  # RecordBatchReader and many others
+        parts = pyarrow.RecordBatchReader.from_stream(source)
+    elif isinstance(source, Iterable) and not isinstance(source, dict):
+        parts = (batch for part in source for batch in stream_batches(part)[0])
+    else:
+        raise TypeError(
+            f"A {type(source).__name__} is no source of tables: pass a file, a folder, a data "
+            "frame, or what gives Arrow record batches."
+        )
+    batches = (
+        batch
+        for part in parts
+        for batch in (part.to_batches() if isinstance(part, pyarrow.Table) else [part])
     )
-
-
-def _of_arrow(table: Any) -> Iterator[Any]:
-    batches = table.to_batches() if isinstance(table, pyarrow.Table) else [table]
-    for batch in batches:
-        yield from cut(batch)
-
-
-def _of_reader(reader: Iterable[Any]) -> Iterator[Any]:
-    for batch in reader:
-        yield from cut(batch)
-
-
-def _of_dataset(source: Any) -> Iterator[Any]:
-    if hasattr(source, "schema") and hasattr(source, "scanner"):
-        # As little as possible is read ahead: a dataset's own choice takes gigabytes.
-        source = source.scanner(
-            batch_size=batch_rows(len(source.schema)), batch_readahead=2, fragment_readahead=1
-        )
-    yield from _of_reader(source.to_batches())
-
-
-def _of_pandas(frame: Any) -> Iterator[Any]:
-    step = batch_rows(frame.shape[1])
-    for start in range(0, len(frame), step):
-        part = frame.iloc[start : start + step]
-        yield from _of_arrow(pyarrow.Table.from_pandas(part, preserve_index=False))
-
-
-def _of_lazy_frame(source: Any) -> Iterator[Any]:
-    if not hasattr(source, "collect_batches"):
-        raise ValueError(
-            f"A {type(source).__name__} of this version does not give its rows in parts: collect() "
-            "it first, or install a newer Polars."
-        )
-    for part in source.collect_batches(maintain_order=True):
-        yield from _of_arrow(part.to_arrow())
-
-
-def _of_parts(parts: Iterable[Any]) -> Iterator[Any]:
-    for part in parts:
-        batches, _ = stream_batches(part)
-        yield from batches
+    return (piece for batch in batches for piece in cut(batch)), total
 
 
 _PATIENCE = 5.0
@@ -242,11 +220,11 @@ class Pass:
             )
         with taking_for_damage(repr(str(path))):
             self._done = _checked_files(reading["files"])
-            sizes = {"d": stored.mean.shape[1]}
+            sizes = {"d": stored["mean"].shape[1]}
             self.columns = Columns(
                 **schema.read(_COLUMNS, reading["columns"], {}, sizes, "columns.")
             )
-            self.total.add(GroupMoments(**vars(stored)))
+            self.total.add(GroupMoments(**stored))
 
     def left(self, files: list[TableFile]) -> list[TableFile]:
         """The files that have not been read; those that have must be there as they were."""

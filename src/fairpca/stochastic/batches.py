@@ -8,6 +8,7 @@ without replacement, in an order that is new each time it has been through.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ class ArrayBatches:
     ----------
     rows : array, CSR matrix or device array of shape (n, d)
     codes : integer array of shape (n,)
-        The group of each row; others than 0 to k - 1 are left out.
+        The group of each row.
     k : int
         Number of groups.
     size : int
@@ -60,31 +61,29 @@ class ArrayBatches:
     ) -> None:
         self._rows, self._rng = rows, rng
         self.is_uneven = False
-        members = [np.flatnonzero(codes == i) for i in range(k)]
-        self.counts = np.array([len(some) for some in members])
-        self.shares: Array = self.counts / self.counts.sum()
-        aside = [_n_held_out(len(some), held_out) for some in members]
-        mixed = [rng.permutation(some) for some in members]
-        self._orders = [some[n:] for some, n in zip(mixed, aside, strict=True)]
-        left = np.array([len(some) for some in self._orders])
-        sizes = np.rint(size * (self.shares + 1.0 / k) / 2.0).astype(int)
-        self._sizes = np.clip(sizes, 1, left)
-        self._at = np.zeros(k, dtype=int)
-        kept = [rows[some[:n]] if n else None for some, n in zip(mixed, aside, strict=True)]
+        self._orders, held = [], []
+        for i in range(k):
+            mixed = rng.permutation(np.flatnonzero(codes == i))
+            n = min(int(held_out * len(mixed)), MOST_HELD_OUT)
+            n = n if n >= N_PARTS else 0  # one for each part, or none
+            self._orders.append(mixed[n:])
+            held.append(as_double(rows[mixed[:n]]) if n else None)
         self.parts = [
-            [None if own is None else as_double(own[p::N_PARTS]) for own in kept]
-            for p in range(N_PARTS if any(aside) else 0)
+            [None if own is None else own[p::N_PARTS] for own in held]
+            for p in range(N_PARTS if any(own is not None for own in held) else 0)
         ]
+        self.counts = np.bincount(codes, minlength=k)
+        self.shares: Array = self.counts / self.counts.sum()
+        sizes = np.rint(size * (self.shares + 1.0 / k) / 2.0).astype(int)
+        self._sizes = np.clip(sizes, 1, [len(order) for order in self._orders])
+        self._at = np.zeros(k, dtype=int)
 
     def one_pass(self) -> Iterator[Batch]:
         """Batches with as many rows in all as there are."""
-        for _ in range(max(round(self.counts.sum() / self._sizes.sum()), 1)):
-            yield [self._block(i) for i in range(len(self._sizes))], self._kinds
-
-    @property
-    def _kinds(self) -> list[str]:
         sizes = zip(self._sizes, self._orders, strict=True)
-        return [WHOLE if size == len(some) else PART for size, some in sizes]
+        kinds = [WHOLE if size == len(order) else PART for size, order in sizes]
+        for _ in range(max(round(self.counts.sum() / self._sizes.sum()), 1)):
+            yield [self._block(i) for i in range(len(kinds))], kinds
 
     def _block(self, i: int) -> Any:
         size, order = self._sizes[i], self._orders[i]
@@ -118,25 +117,26 @@ class StreamBatches:
         self._size, self._held_out, self._seed = size, held_out, seed
         self.grouped, self.n_dropped, self.is_uneven = grouped, 0, False
         self.labels: list[Hashable] = []
-        self.counts = np.zeros(0, dtype=np.int64)
-        self._kept: list[list[Any]] = []
-        self._n_blocks: list[int] = []
-        self._aside: list[list[Any]] = []
-        self._n_aside, self._n_seen = np.zeros((2, 0), dtype=np.int64)
+        self._groups: list[_StreamedGroup] = []
         self._chunk_sizes: list[int] = []
         self._chunks = self._passes = 0
 
     @property
+    def counts(self) -> NDArray[np.int64]:
+        """Rows of each group."""
+        return np.array([group.count for group in self._groups], dtype=np.int64)
+
+    @property
     def shares(self) -> Array:
         """Part of the rows that each group has."""
-        shares: Array = self.counts / self.counts.sum()
-        return shares
+        return np.asarray(self.counts / self.counts.sum())
 
     def begin_pass(self) -> None:
         """Go back to the beginning of the stream."""
         self._passes += 1
         self._chunks = 0
-        self._n_aside, self._n_seen = np.zeros((2, len(self.labels)), dtype=np.int64)
+        for group in self._groups:
+            group.n_seen = group.n_aside = 0
 
     @property
     def is_first_pass(self) -> bool:
@@ -149,12 +149,7 @@ class StreamBatches:
         self.is_uneven = self.is_uneven or bool(new and self.labels)
         self.labels += new
         check_number_of_groups(len(self.labels))
-        self.counts = np.append(self.counts, np.zeros(len(new), dtype=np.int64))
-        none = np.zeros(len(new), dtype=np.int64)
-        self._n_aside, self._n_seen = np.append(self._n_aside, none), np.append(self._n_seen, none)
-        self._kept += [[] for _ in new]
-        self._n_blocks += [0] * len(new)
-        self._aside += [[] for _ in new]
+        self._groups += [_StreamedGroup() for _ in new]
         place = np.array([self.labels.index(label) for label in labels], dtype=np.int64)
         return place[codes], len(new)
 
@@ -162,7 +157,8 @@ class StreamBatches:
         """The batches of a chunk, whose rows have these codes."""
         if self.is_first_pass:
             self._chunk_sizes.append(len(codes))
-            self.counts = self.counts + np.bincount(codes, minlength=len(self.labels))
+            for group, n in zip(self._groups, np.bincount(codes).tolist(), strict=False):
+                group.count += n
         elif self._chunk_sizes[self._chunks : self._chunks + 1] != [len(codes)]:
             raise ValueError(
                 "The chunks of this pass are not those of the first: give them in the same order "
@@ -176,31 +172,32 @@ class StreamBatches:
         for start in range(0, len(used), self._size):
             some = used[start : start + self._size]
             blocks: list[Any] = []
-            there = (codes[some] == i for i in range(len(self.labels)))
-            kinds = []
-            for i, own in enumerate(there):
-                kinds.append(PART if own.any() else AGAIN)
-                if own.any():
-                    blocks.append(as_double(rows[some[own]]))
-                    self._keep(i, blocks[-1], rng)
+            kinds: list[str] = []
+            for i, group in enumerate(self._groups):
+                own = some[codes[some] == i]
+                if len(own):
+                    blocks.append(as_double(rows[own]))
+                    group.keep(blocks[-1], rng)
                 else:
-                    blocks.append(self._kept[i][rng.integers(len(self._kept[i]))])
+                    blocks.append(group.kept[rng.integers(len(group.kept))])
+                kinds.append(PART if len(own) else AGAIN)
             self.is_uneven = self.is_uneven or AGAIN in kinds
             yield blocks, kinds
 
     def _newcomers_first(self, used: NDArray[np.int64], codes: Codes) -> NDArray[np.int64]:
         """The same rows, with one of each group that has had none yet at the beginning."""
         own = codes[used]
-        new = [int(np.argmax(own == i)) for i in np.unique(own) if not self._kept[i]]
+        new = [int(np.argmax(own == i)) for i in np.unique(own) if not self._groups[i].kept]
         return np.concatenate([used[new], np.delete(used, new)])
 
     @property
     def parts(self) -> list[list[Any]]:
         """The rows that are held out, in parts with a block for each group, or None."""
-        if not any(self._aside):
+        aside = [group.aside for group in self._groups]
+        if not any(aside):
             return []
         return [
-            [_stacked(rows[p::N_PARTS]) if len(rows) >= N_PARTS else None for rows in self._aside]
+            [_stacked(rows[p::N_PARTS]) if len(rows) >= N_PARTS else None for rows in aside]
             for p in range(N_PARTS)
         ]
 
@@ -209,32 +206,50 @@ class StreamBatches:
         rng = np.random.default_rng([self._seed, self._chunks])
         chosen = rng.random(len(codes)) < self._held_out
         for i in np.unique(codes):
-            group = np.flatnonzero(codes == i)
+            group, members = self._groups[i], np.flatnonzero(codes == i)
             # Its first rows are there to learn from.
-            chosen[group[: max(_FIRST_ROWS - int(self._n_seen[i]), 0)]] = False
-            self._n_seen[i] += len(group)
-            own = group[chosen[group]]
-            room = max(min(rows_at_once(rows), MOST_HELD_OUT) - int(self._n_aside[i]), 0)
+            chosen[members[: max(_FIRST_ROWS - group.n_seen, 0)]] = False
+            group.n_seen += len(members)
+            own = members[chosen[members]]
+            room = max(min(rows_at_once(rows), MOST_HELD_OUT) - group.n_aside, 0)
             chosen[own[room:]] = False
-            self._n_aside[i] += len(own[:room])
+            group.n_aside += len(own[:room])
             if self.is_first_pass:
-                self._aside[i] += [as_double(rows[j : j + 1]) for j in own[:room]]
+                group.aside += [as_double(rows[j : j + 1]) for j in own[:room]]
         return np.flatnonzero(~chosen)
 
-    def _keep(self, i: int, block: Any, rng: np.random.Generator) -> None:
-        """Keep some blocks of a group, of which each that came had the same chance."""
-        kept, most = self._kept[i], rows_at_once(block)
-        self._n_blocks[i] += 1
-        if len(kept) < min(max(most // block.shape[0], 1), _MOST_BLOCKS):
-            kept.append(block[:most])
-        elif (place := rng.integers(self._n_blocks[i])) < len(kept):
-            kept[place] = block[:most]
 
+@dataclass
+class _StreamedGroup:
+    """What a stream knows of a group.
 
-def _n_held_out(n: int, share: float) -> int:
-    """Rows of a group to hold out: one for each part, or none."""
-    wanted = min(int(share * n), MOST_HELD_OUT)
-    return wanted if wanted >= N_PARTS else 0
+    Attributes
+    ----------
+    count : int
+        Its rows.
+    n_seen, n_aside : int
+        Rows of this pass so far, and how many of these are held out.
+    aside : list
+        The rows that are held out.
+    kept, n_blocks : list and int
+        Some blocks of its rows, of as many that came.
+    """
+
+    count: int = 0
+    n_seen: int = 0
+    n_aside: int = 0
+    aside: list[Any] = field(default_factory=list)
+    kept: list[Any] = field(default_factory=list)
+    n_blocks: int = 0
+
+    def keep(self, block: Any, rng: np.random.Generator) -> None:
+        """Keep some blocks, of which each that came had the same chance."""
+        most = rows_at_once(block)
+        self.n_blocks += 1
+        if len(self.kept) < min(max(most // block.shape[0], 1), _MOST_BLOCKS):
+            self.kept.append(block[:most])
+        elif (place := rng.integers(self.n_blocks)) < len(self.kept):
+            self.kept[place] = block[:most]
 
 
 def rows_at_once(rows: Any) -> int:

@@ -9,58 +9,34 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import assert_all_finite
 
 from fairpca._linalg.backends import NUMPY, device_library, to_host
 from fairpca._linalg.device import DeviceBackend
 from fairpca._linalg.types import Array
-from fairpca.base import LinearReduction, PrincipalAxes, axes_of_products
+from fairpca.base import LinearReduction, axes_of_products
 from fairpca.certificate import Certificate, NotCertified
-from fairpca.data import check_dimension, warn_of_no_groups
+from fairpca.data import prepare_rows, warn_of_no_groups
 from fairpca.exceptions import warn_user
 from fairpca.group_table import GroupTable
-from fairpca.groups import (
-    MISSING_LABELS,
-    Codes,
-    Groups,
-    chosen_columns,
-    encode_groups,
-    named_columns,
-    sorted_labels,
-    warn_of_dropped,
-    without_columns,
-)
+from fairpca.groups import Codes, Groups, sorted_labels, warn_of_dropped
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers.conclude import conclude
-from fairpca.stochastic.batches import (
-    ArrayBatches,
-    Batch,
-    StreamBatches,
-    as_double,
-    rows_at_once,
-)
+from fairpca.stochastic.batches import ArrayBatches, Batch, StreamBatches, as_double, rows_at_once
 from fairpca.stochastic.tracked import (
-    STEPS,
-    VARIANCE_REDUCTIONS,
-    LossSums,
     SubspaceLosses,
     TrackedSubspaces,
+    summed_losses,
     tracked_losses,
 )
 from fairpca.validation import (
     check_choice,
-    check_device_rows,
     check_flag,
     check_number,
-    check_rows,
-    check_same_index,
     check_seed,
     check_whole_number,
 )
-
-# Passes of stochastic Pareto descent over the rows, and what they found.
 
 _LARGEST = 1e60
 """Values beyond this are refused: fourth powers, and products of these, occur."""
@@ -127,109 +103,6 @@ class Run:
         )
 
 
-def descend(
-    spaces: TrackedSubspaces,
-    batches: ArrayBatches | StreamBatches,
-    one_pass: Callable[[], Iterable[Batch]],
-    *,
-    max_passes: int,
-    tol: float,
-    n_iter_no_change: int,
-    averaging: bool = False,
-    verbose: bool = False,
-) -> Run:
-    """Pass over the rows until held-out rows show no direction that improves all objectives."""
-    history: list[dict[str, float]] = []
-    in_a_row = 0
-    for number in range(1, max_passes + 1):
-        if number == 2 and batches.is_uneven:
-            # Which groups came first would decide where it ends.
-            spaces.restart()
-        spaces.average, spaces.n_averaged = None, 0
-        for batch, kinds in one_pass():
-            spaces.take(batch, batches.shares, kinds)
-            if averaging:
-                spaces.average_in()
-        said = f"pass {number} of at most {max_passes}"
-        if parts := batches.parts:
-            square, error = spaces.held_out_norm(parts, batches.shares)
-            norm = float(np.sqrt(max(square, 0.0)))
-            history.append({"pass": number, "norm": norm, "square": square, "error": error})
-            said += f": direction {norm:.3g} by held-out rows"
-            in_a_row = in_a_row + 1 if square <= max(tol**2, error) and tol > 0.0 else 0
-        if verbose:
-            print(said, flush=True)
-        if in_a_row == n_iter_no_change:
-            break
-    return Run(history, number, in_a_row == n_iter_no_change)
-
-
-@dataclass(frozen=True, eq=False)
-class FoundSubspaces:
-    """The subspaces, as an estimator shows them; `own` and `pca` have components as rows.
-
-    `is_pca` says whether PCA's is the fairest that was found, and is shown.
-    """
-
-    axes: PrincipalAxes
-    table: GroupTable
-    own: dict[Hashable, Array]
-    pca: Array
-    is_pca: bool
-
-
-def summed_losses(
-    spaces: TrackedSubspaces, k: int, shares: Array, blocks: Iterable[tuple[int, Any]]
-) -> SubspaceLosses:
-    """What the groups lose in all subspaces, by a pass over blocks of their rows."""
-    fair, pca = spaces.result(), spaces.pca.basis
-    bases = [(fair, pca, spaces.own[i].basis) for i in range(k)]
-    sums = LossSums(bases, spaces.center(shares), spaces.backend)
-    for i, block in blocks:
-        sums.add(i, block)
-    return sums.losses()
-
-
-def found_subspaces(
-    spaces: TrackedSubspaces,
-    losses: SubspaceLosses,
-    labels: Sequence[Hashable],
-    names: tuple[str, ...] | None,
-    note: str = NOTE,
-) -> FoundSubspaces:
-    """The subspaces and the table; groups are shown in the order of their labels."""
-    r, host, inner = spaces.r, spaces.backend.host, losses.inner
-    weights = losses.count / losses.count.sum()
-    variance = np.maximum(losses.variance, 0.0)
-    leading = _leading(np.tensordot(weights, [own[1] for own in inner], 1), r)
-    kept = np.array([np.trace(own[0]) for own in inner])
-    pca_kept = np.array([np.trace(leading.T @ own[1] @ leading) for own in inner])
-    own_kept = np.array([np.linalg.eigvalsh(own[2])[-r:].sum() for own in inner])
-    pca_basis = host(spaces.pca.basis) @ leading
-    basis, along = np.array(host(spaces.result())), [own[0] for own in inner]
-    # Ordinary PCA has the least total loss, so where it is fairer too, it is better in all.
-    is_pca = bool(np.ptp(own_kept - kept) > np.ptp(own_kept - pca_kept))
-    if is_pca:
-        basis, along = pca_basis, [leading.T @ own[1] @ leading for own in inner]
-    order = [list(labels).index(label) for label in sorted_labels(list(labels))]
-    table = GroupTable(
-        name="fair",
-        labels=tuple(labels[i] for i in order),
-        count=losses.count[order],
-        own_loss=np.maximum(variance - own_kept, 0.0)[order],
-        pca_loss=np.maximum(variance - pca_kept, 0.0)[order],
-        loss=np.maximum(variance - (pca_kept if is_pca else kept), 0.0)[order],
-        variance=variance[order],
-        group_names=names,
-        notes=(note,),
-    )
-    total, n = float(weights @ variance), int(losses.count.sum())
-    mixed = np.tensordot(weights, along, 1)
-    axes = axes_of_products(basis, mixed, total, losses.mean, n)
-    own = {labels[i]: (host(spaces.own[i].basis) @ _leading(inner[i][2], r)).T for i in order}
-    return FoundSubspaces(axes, table, own, pca_basis.T, is_pca)
-
-
 def group_blocks(rows: Any, codes: Codes, k: int) -> Iterator[tuple[int, Any]]:
     """Rows in blocks of one group each, in double precision."""
     step = rows_at_once(rows)
@@ -245,7 +118,8 @@ def summed(
     """The same blocks, whose moments are added up on the way."""
     for i, block in blocks:
         host = to_host(block) if device_library(block) is not None else block
-        total.add(GroupMoments.from_codes(host, np.zeros(host.shape[0], np.int8), (labels[i],)))
+        groups = Groups((labels[i],), np.zeros(host.shape[0], np.int8))
+        total.add(GroupMoments.from_groups(host, groups))
         yield i, block
 
 
@@ -259,96 +133,10 @@ def pair(item: Any) -> tuple[Any, Any]:
     return item[0], item[1]
 
 
-def checked_rows(
-    estimator: Any, X: Any, sensitive_features: Any, *, reset: bool, least_rows: int = 1
-) -> tuple[Any, Groups]:
-    """Rows, finite and with the estimator's columns, and their groups."""
-    check_same_index(X, sensitive_features=sensitive_features)
-    names = named_columns(X, sensitive_features)
-    if names:
-        sensitive_features = chosen_columns(X, names)
-    if not estimator.keep_sensitive:
-        X = without_columns(X, names) if reset else estimator._without_sensitive(X)
-    if device_library(X) is not None:
-        known = None if reset else estimator.n_features_in_
-        name = type(estimator).__name__
-        rows = values = check_device_rows(X, name, known, at_least=least_rows, finite=True)
-        estimator.n_features_in_ = rows.shape[1]
-    else:
-        rows = check_rows(X, estimator, reset=reset, ensure_min_samples=least_rows)
-        values = rows.data if hasattr(rows, "tocsr") else rows
-        assert_all_finite(values, estimator_name=type(estimator).__name__, input_name="X")
-    check_dimension(estimator.n_components, rows.shape[1])
-    if max(float(values.max()), -float(values.min())) > _LARGEST if len(values) else False:
-        raise ValueError(f"X has values beyond {_LARGEST:g}: rescale its columns.")
-    labels = (sensitive_features, rows.shape[0], estimator.missing_labels)
-    found = encode_groups(*labels, may_be_empty=True)
-    if reset:
-        estimator.sensitive_names_ = found.names or ()
-    return rows, found
-
-
-def check_library(rows: Any, spaces: TrackedSubspaces) -> None:
-    """Raise ValueError for rows that do not lie where the subspaces do."""
-    on_device = isinstance(spaces.backend, DeviceBackend)
-    if (device_library(rows) is not None) != on_device:
-        raise ValueError(
-            "Rows must all be of the same library: those before were "
-            f"{'on a device' if on_device else 'of NumPy'}."
-        )
-
-
-def random_spaces(estimator: Any, rows: Any) -> TrackedSubspaces:
-    """Subspaces to begin with, where the rows are."""
-    how = (estimator.step, estimator.step_size, estimator.variance_reduction)
-    rng = np.random.default_rng(estimator.random_state or 0)
-    on_device = device_library(rows) is not None
-    backend = DeviceBackend(as_double(rows[:1])) if on_device else NUMPY
-    return TrackedSubspaces(rows.shape[1], int(estimator.n_components), rng, backend, how)
-
-
-def chunk_of(
-    estimator: Any,
-    X: Any,
-    sensitive_features: Any,
-    stream: StreamBatches,
-    spaces: TrackedSubspaces,
-) -> tuple[Any, Codes]:
-    """The checked rows of a chunk, and the positions of their groups among those of the stream."""
-    if stream.grouped != (sensitive_features is not None):
-        raise ValueError(
-            "sensitive_features must be given with all rows or with none, and earlier ones had "
-            f"{'them' if stream.grouped else 'none'}."
-        )
-    if spaces.r != estimator.n_components:
-        raise ValueError(
-            f"n_components={estimator.n_components} differs from that of earlier calls, "
-            f"{spaces.r}: clone the estimator to begin with another."
-        )
-    rows, found = checked_rows(estimator, X, sensitive_features, reset=False)
-    check_library(rows, spaces)
-    if stream.is_first_pass:
-        stream.n_dropped += found.n_dropped
-    rows, codes = labelled_rows(rows, found)
-    codes, n_new = stream.codes(found.labels, codes)
-    spaces.add_groups(n_new)
-    return rows, codes
-
-
-def check_labels(labels: Sequence[Hashable], n_dropped: int = 0, n_rows: int = 0) -> None:
-    """Raise ValueError if no row has a label; warn of those that have none."""
+def refuse_unlabelled(labels: Sequence[Hashable]) -> None:
+    """Raise ValueError if no row of a stream has a label."""
     if not labels:
         raise ValueError("sensitive_features is missing in all rows: there are no groups.")
-    if n_dropped:
-        warn_of_dropped(n_dropped, n_rows)
-
-
-def labelled_rows(rows: Any, found: Groups) -> tuple[Any, Codes]:
-    """The rows that have labels, and their codes."""
-    if found.kept is None:
-        return rows, found.codes
-    some = np.flatnonzero(found.kept)
-    return rows[some], found.codes[some]
 
 
 def _leading(inner: Array, r: int) -> Array:
@@ -389,16 +177,9 @@ class StochasticFairPCA(LinearReduction):
     validation_fraction : float, default=0.1
         Share of each group's rows, though at most 1,000, that are held out to estimate that norm;
         0 uses all rows, and takes `max_passes` passes.
-    step : {"noise", "sqrt", "constant"}, default="noise"
-        Length of the steps: as long as the measured noise of the batches allows, ``step_size /
-        sqrt(t)``, or `step_size`.
     step_size : float, default=1.0
-        The longest step, in units of a step of the power method.
-    variance_reduction : {"recursive", "average"} or None, default="recursive"
-        What becomes of earlier batches: corrected for the way that the basis has moved since,
-        averaged as they are, or forgotten.
-    averaging : bool, default=False
-        Whether the result is the average of the bases in the last pass instead of the last one.
+        The longest step, in units of a step of the power method; steps are shorter where the
+        measured noise of the batches asks for it.
     certify : bool or "auto", default="auto"
         Whether covariances are formed at the end, for a certificate; "auto" does so up to 1,000
         columns if they take no more than 128 MB.
@@ -475,10 +256,7 @@ class StochasticFairPCA(LinearReduction):
         tol: float = 1e-2,
         n_iter_no_change: int = 5,
         validation_fraction: float = 0.1,
-        step: str = "noise",
         step_size: float = 1.0,
-        variance_reduction: str | None = "recursive",
-        averaging: bool = False,
         certify: bool | str = "auto",
         whiten: bool = False,
         keep_sensitive: bool = False,
@@ -492,10 +270,7 @@ class StochasticFairPCA(LinearReduction):
         self.tol = tol
         self.n_iter_no_change = n_iter_no_change
         self.validation_fraction = validation_fraction
-        self.step = step
         self.step_size = step_size
-        self.variance_reduction = variance_reduction
-        self.averaging = averaging
         self.certify = certify
         self.whiten = whiten
         self.keep_sensitive = keep_sensitive
@@ -521,17 +296,16 @@ class StochasticFairPCA(LinearReduction):
         self : StochasticFairPCA
         """
         self._check_parameters()
-        rows, found = checked_rows(self, X, sensitive_features, reset=True, least_rows=2)
+        rows, groups, n_dropped = self._prepare_rows(X, sensitive_features)
+        warn_of_dropped(n_dropped, rows.shape[0] + n_dropped)
         if sensitive_features is None:
             warn_of_no_groups(y, ORDINARY_PCA)
-        check_labels(found.labels, found.n_dropped, rows.shape[0])
-        codes = found.codes if found.kept is None else np.where(found.kept, found.codes, -1)
-        k, rng = len(found.labels), np.random.default_rng(self.random_state or 0)
+        codes, k, rng = groups.codes, len(groups.labels), self._rng
         batches = ArrayBatches(rows, codes, k, self.batch_size, self.validation_fraction, rng)
-        spaces = random_spaces(self, rows)
+        spaces = self._random_spaces(rows)
         spaces.add_groups(k)
-        run = descend(spaces, batches, batches.one_pass, **self._until)
-        self._finish(run, spaces, found.labels, batches.shares, group_blocks(rows, codes, k))
+        run = self._descend(spaces, batches, batches.one_pass)
+        self._finish(run, spaces, groups.labels, batches.shares, group_blocks(rows, codes, k))
         return self
 
     def fit_batches(self, batches: Iterable[tuple[Any, Any]]) -> StochasticFairPCA:
@@ -563,23 +337,23 @@ class StochasticFairPCA(LinearReduction):
         X, labels = pair(first)
         if labels is None:
             warn_of_no_groups(None, ORDINARY_PCA)
-        spaces = random_spaces(self, checked_rows(self, X, labels, reset=True)[0])
+        spaces = self._random_spaces(self._prepare_rows(X, labels, is_part=True)[0])
         fraction, seed = self.validation_fraction, self.random_state or 0
         stream = StreamBatches(self.batch_size, fraction, seed, grouped=labels is not None)
 
-        def one_pass() -> Iterator[Any]:
+        def one_pass() -> Iterator[Batch]:
             stream.begin_pass()
             for item in batches:
-                yield from stream.cut(*chunk_of(self, *pair(item), stream, spaces))
-            check_labels(stream.labels)
+                yield from stream.cut(*self._chunk(*pair(item), stream, spaces))
+            refuse_unlabelled(stream.labels)
 
         def blocks() -> Iterator[tuple[int, Any]]:
             for item in batches:
-                chunk = chunk_of(self, *pair(item), stream, spaces)
+                chunk = self._chunk(*pair(item), stream, spaces)
                 yield from group_blocks(*chunk, len(stream.labels))
 
-        run = descend(spaces, stream, one_pass, **self._until)
-        check_labels(stream.labels, stream.n_dropped, stream.n_dropped + int(stream.counts.sum()))
+        run = self._descend(spaces, stream, one_pass)
+        warn_of_dropped(stream.n_dropped, stream.n_dropped + int(stream.counts.sum()))
         self._finish(run, spaces, stream.labels, stream.shares, blocks())
         return self
 
@@ -610,11 +384,11 @@ class StochasticFairPCA(LinearReduction):
                 )
             if not grouped:
                 warn_of_no_groups(y, ORDINARY_PCA)
-            rows, _ = checked_rows(self, X, sensitive_features, reset=True)
+            rows = self._prepare_rows(X, sensitive_features, is_part=True)[0]
             stream = StreamBatches(self.batch_size, 0.0, self.random_state or 0, grouped=grouped)
-            before = stream, random_spaces(self, rows)
+            before = stream, self._random_spaces(rows)
         stream, spaces = before
-        rows, codes = chunk_of(self, X, sensitive_features, stream, spaces)
+        rows, codes = self._chunk(X, sensitive_features, stream, spaces)
         for batch, kinds in stream.cut(rows, codes):
             spaces.take(batch, stream.shares, kinds)
         self._streaming = before
@@ -637,11 +411,8 @@ class StochasticFairPCA(LinearReduction):
                 "validation_fraction must be below 0.5: most rows are there to learn from, got "
                 f"{self.validation_fraction!r}."
             )
-        check_choice("step", self.step, STEPS)
-        check_choice("variance_reduction", self.variance_reduction, VARIANCE_REDUCTIONS)
         check_choice("certify", self.certify, (True, False, "auto"))
-        check_choice("missing_labels", self.missing_labels, MISSING_LABELS)
-        for name in ("averaging", "whiten", "keep_sensitive", "verbose"):
+        for name in ("whiten", "keep_sensitive", "verbose"):
             check_flag(name, getattr(self, name))
         check_seed(self.random_state)
         check_number("step_size", self.step_size, least=0.0)
@@ -649,21 +420,126 @@ class StochasticFairPCA(LinearReduction):
             raise ValueError("step_size must be positive.")
 
     @property
-    def _until(self) -> dict[str, Any]:
-        """How long to go on, and how."""
-        parts = ("max_passes", "tol", "n_iter_no_change", "averaging", "verbose")
-        return {part: getattr(self, part) for part in parts}
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(self.random_state or 0)
+
+    def _prepare_rows(
+        self, X: Any, sensitive_features: Any, **how: bool
+    ) -> tuple[Any, Groups, int]:
+        """Rows, their groups, and how many are left out; `how` is as for `prepare_rows`."""
+        rows, groups, n_dropped = prepare_rows(
+            X, sensitive_features, self, n_components=self.n_components, in_place=True, **how
+        )
+        values = rows.data if hasattr(rows, "tocsr") else rows
+        if len(values) and max(float(values.max()), -float(values.min())) > _LARGEST:
+            raise ValueError(f"X has values beyond {_LARGEST:g}: rescale its columns.")
+        return rows, groups, n_dropped
+
+    def _random_spaces(self, rows: Any) -> TrackedSubspaces:
+        """Subspaces to begin with, where the rows are."""
+        on_device = device_library(rows) is not None
+        backend = DeviceBackend(as_double(rows[:1])) if on_device else NUMPY
+        r = int(self.n_components)
+        return TrackedSubspaces(rows.shape[1], r, self._rng, backend, self.step_size)
+
+    def _chunk(
+        self, X: Any, sensitive_features: Any, stream: StreamBatches, spaces: TrackedSubspaces
+    ) -> tuple[Any, Codes]:
+        """The rows of a chunk, and the positions of their groups among those of the stream."""
+        if stream.grouped != (sensitive_features is not None):
+            raise ValueError(
+                "sensitive_features must be given with all rows or with none, and earlier ones had "
+                f"{'them' if stream.grouped else 'none'}."
+            )
+        if spaces.r != self.n_components:
+            raise ValueError(
+                f"n_components={self.n_components} differs from that of earlier calls, "
+                f"{spaces.r}: clone the estimator to begin with another."
+            )
+        rows, groups, n_dropped = self._prepare_rows(
+            X, sensitive_features, reset=False, is_part=True
+        )
+        on_device = isinstance(spaces.backend, DeviceBackend)
+        if (device_library(rows) is not None) != on_device:
+            raise ValueError(
+                "Rows must all be of the same library: those before were "
+                f"{'on a device' if on_device else 'of NumPy'}."
+            )
+        if stream.is_first_pass:
+            stream.n_dropped += n_dropped
+        codes, n_new = stream.codes(groups.labels, groups.codes)
+        spaces.add_groups(n_new)
+        return rows, codes
+
+    def _descend(
+        self,
+        spaces: TrackedSubspaces,
+        batches: ArrayBatches | StreamBatches,
+        one_pass: Callable[[], Iterable[Batch]],
+    ) -> Run:
+        """Pass over the rows until held-out rows show no direction that improves all objectives."""
+        history: list[dict[str, float]] = []
+        in_a_row = 0
+        for number in range(1, self.max_passes + 1):
+            if number == 2 and batches.is_uneven:
+                # Which groups came first would decide where it ends.
+                spaces.restart()
+            for batch, kinds in one_pass():
+                spaces.take(batch, batches.shares, kinds)
+            said = f"pass {number} of at most {self.max_passes}"
+            if parts := batches.parts:
+                square, error = spaces.held_out_norm(parts, batches.shares)
+                norm = float(np.sqrt(max(square, 0.0)))
+                history.append({"pass": number, "norm": norm, "square": square, "error": error})
+                said += f": direction {norm:.3g} by held-out rows"
+                short = self.tol > 0.0 and square <= max(self.tol**2, error)
+                in_a_row = in_a_row + 1 if short else 0
+            if self.verbose:
+                print(said, flush=True)
+            if in_a_row == self.n_iter_no_change:
+                break
+        return Run(history, number, in_a_row == self.n_iter_no_change)
 
     def _set_found(
-        self, spaces: TrackedSubspaces, losses: SubspaceLosses, labels: Any, note: str = NOTE
+        self,
+        spaces: TrackedSubspaces,
+        losses: SubspaceLosses,
+        labels: Sequence[Hashable],
+        note: str = NOTE,
     ) -> bool:
         """Set what is fitted; returns whether it is PCA's subspace, for want of a fairer one."""
-        found = found_subspaces(spaces, losses, labels, self.sensitive_names_ or None, note)
-        self._set_axes(found.axes)
-        self.group_table_ = found.table
-        self.own_components_, self.pca_components_ = found.own, found.pca
-        self.n_steps_ = spaces.n_steps
-        return found.is_pca
+        r, host, weights = spaces.r, spaces.backend.host, losses.count / losses.count.sum()
+        fair, pca, own = (list(parts) for parts in zip(*losses.inner, strict=True))
+        leading = _leading(np.tensordot(weights, pca, 1), r)
+        basis, pca_basis = np.array(host(spaces.fair.basis)), host(spaces.pca.basis) @ leading
+        pca = [leading.T @ part @ leading for part in pca]
+        kept, pca_kept = (np.trace(parts, axis1=1, axis2=2) for parts in (fair, pca))
+        own_kept = np.linalg.eigvalsh(own)[:, -r:].sum(axis=1)
+        # Ordinary PCA has the least total loss, so where it is fairer too, it is better in all.
+        is_pca = bool(np.ptp(own_kept - kept) > np.ptp(own_kept - pca_kept))
+        if is_pca:
+            basis, fair, kept = pca_basis, pca, pca_kept
+        # Groups are shown in the order of their labels.
+        order = [list(labels).index(label) for label in sorted_labels(list(labels))]
+        variance = np.maximum(losses.variance, 0.0)
+        self.group_table_ = GroupTable(
+            name="fair",
+            labels=tuple(labels[i] for i in order),
+            count=losses.count[order],
+            own_loss=np.maximum(variance - own_kept, 0.0)[order],
+            pca_loss=np.maximum(variance - pca_kept, 0.0)[order],
+            loss=np.maximum(variance - kept, 0.0)[order],
+            variance=variance[order],
+            group_names=self.sensitive_names_ or None,
+            notes=(note,),
+        )
+        total, inner, n = float(weights @ variance), np.tensordot(weights, fair, 1), losses.count
+        self._set_axes(axes_of_products(basis, inner, total, losses.mean, int(n.sum())))
+        self.own_components_ = {
+            labels[i]: (host(spaces.own[i].basis) @ _leading(own[i], r)).T for i in order
+        }
+        self.pca_components_, self.n_steps_ = pca_basis.T, spaces.n_steps
+        return is_pca
 
     def _finish(
         self, run: Run, spaces: TrackedSubspaces, labels: Any, shares: Array, blocks: Any
@@ -674,7 +550,7 @@ class StochasticFairPCA(LinearReduction):
         total = MomentSum()
         if affordable if self.certify == "auto" else self.certify:
             blocks = summed(blocks, labels, total)
-        is_pca = self._set_found(spaces, summed_losses(spaces, k, shares, blocks), labels)
+        is_pca = self._set_found(spaces, summed_losses(spaces, shares, blocks), labels)
         self.n_passes_, self.history_ = run.n_passes, run.history
         for name in ("_streaming", "solution_"):
             self.__dict__.pop(name, None)

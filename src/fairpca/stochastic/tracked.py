@@ -20,7 +20,7 @@ gather stays below what they correct where steps are at most ``sqrt(b) / n``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,8 @@ import numpy as np
 from fairpca._linalg.backends import NUMPY, Backend
 from fairpca._linalg.dense import direction_of
 from fairpca._linalg.types import Array
+from fairpca.groups import Groups
+from fairpca.moments import GroupMoments, MomentSum
 from fairpca.objectives import pair_differences
 
 # A step of Pareto descent where the groups' matrices are known by a sample of their rows only.
@@ -134,18 +136,19 @@ _WELL_CONDITIONED = 1e-6
 PART, WHOLE, AGAIN = "part", "whole", "again"
 """What a block is: some new rows of its group, all of its rows, or some that were given before."""
 
-VARIANCE_REDUCTIONS = ("recursive", "average", None)
-STEPS = ("noise", "sqrt", "constant")
-
 
 class CentredRows:
-    """Rows minus a centre, without a centred copy where they are sparse."""
+    """Rows minus a centre, without a centred copy where they are sparse.
 
-    def __init__(self, rows: Any, center: Any) -> None:
+    `weights` sum to one; None weighs all rows alike.
+    """
+
+    def __init__(self, rows: Any, center: Any, weights: Array | None = None) -> None:
         self.n = rows.shape[0]
         self._is_sparse = hasattr(rows, "tocsr")
         self._rows: Any = rows if self._is_sparse else rows - center
         self._center: Any = center
+        self._weights = weights
 
     def scores(self, basis: Any) -> Any:
         """Coordinates along the columns of a basis; (n, r)."""
@@ -155,10 +158,10 @@ class CentredRows:
     def image(self, basis: Any) -> Any:
         """Mean of ``x x^T basis``."""
         scores = self.scores(basis)
+        scores = scores / self.n if self._weights is None else scores * self._weights[:, None]
         image = self._rows.T @ scores
         if self._is_sparse:
             image -= np.outer(self._center, scores.sum(axis=0))
-        image /= self.n
         return image
 
     def squares(self) -> Any:
@@ -192,15 +195,13 @@ class MovingBasis:
         self.drawn, self.shares = (np.append(old, np.zeros(n)) for old in (self.drawn, self.shares))
         self.noise = np.append(self.noise, np.ones(n))
 
-    def follow(self, i: int, rows: CentredRows, kind: str, reduction: str | None) -> None:
+    def follow(self, i: int, rows: CentredRows, kind: str) -> None:
         """Correct the image under matrix i by a batch of its rows."""
         self.drawn[i] += rows.n
         share = 1.0 if kind == WHOLE else min(FORGETTING * rows.n / self.drawn[i], 1.0)
         self.shares[i] = share
-        if self.images[i] is None or share >= 1.0 or reduction is None:
+        if self.images[i] is None or share >= 1.0:
             self.images[i] = rows.image(self.basis)
-        elif reduction == "average":
-            self.images[i] = (1.0 - share) * self.images[i] + share * rows.image(self.basis)
         else:
             new = rows.image(self.basis - (1.0 - share) * self.before)
             new += (1.0 - share) * self.images[i]
@@ -229,8 +230,8 @@ class TrackedSubspaces:
         For random beginnings.
     backend : Backend
         The library in which the bases live.
-    how : tuple
-        `step`, `step_size` and `variance_reduction`, as for `StochasticFairPCA`.
+    step_size : float
+        The longest step, in units of the power method.
     """
 
     def __init__(
@@ -239,17 +240,14 @@ class TrackedSubspaces:
         r: int,
         rng: np.random.Generator,
         backend: Backend = NUMPY,
-        how: tuple[str, float, str | None] = ("noise", 1.0, "recursive"),
+        step_size: float = 1.0,
     ) -> None:
         self.d, self.r, self.width = d, r, min(r + MORE_COLUMNS, d)
-        self.step, self.step_size, self.reduction = how
-        self.backend, self._rng = backend, rng
+        self.backend, self.step_size, self._rng = backend, step_size, rng
         self.fair, self.pca = (MovingBasis(self._random(width), 0) for width in (r, self.width))
         self.own: list[MovingBasis] = []
         self.means: list[Any] = []
         self.variances, self.drawn, self.n_steps = np.zeros(0), np.zeros(0), 0
-        self.average: Any = None
-        self.n_averaged = 0
 
     def add_groups(self, n: int) -> None:
         """Make room for n further groups."""
@@ -280,7 +278,7 @@ class TrackedSubspaces:
         for i, (block, kind) in enumerate(zip(batch, kinds, strict=True)):
             rows = CentredRows(block, center)
             for moving in (self.fair, self.pca):
-                moving.follow(i, rows, kind, self.reduction)
+                moving.follow(i, rows, kind)
             self._follow_own(i, rows, kind)
             if kind != AGAIN:
                 squares = float(rows.squares().sum()) / rows.n
@@ -308,7 +306,7 @@ class TrackedSubspaces:
         self._power_step(self.pca, _combination(shares, self.pca.images), length)
 
     def _follow_own(self, i: int, rows: CentredRows, kind: str) -> None:
-        self.own[i].follow(0, rows, kind, self.reduction)
+        self.own[i].follow(0, rows, kind)
 
     def _move_own(self) -> None:
         for moving in self.own:
@@ -316,10 +314,8 @@ class TrackedSubspaces:
 
     def _length(self, noise: Array, parts: Array) -> float:
         """Length of a step, in units of the power method."""
-        if self.step == "noise":
-            limits = np.sqrt(parts) / np.maximum(noise, np.finfo(float).tiny)
-            return float(self.step_size * min(1.0, limits.min()))
-        return self.step_size / (np.sqrt(self.n_steps) if self.step == "sqrt" else 1.0)
+        limits = np.sqrt(parts) / np.maximum(noise, np.finfo(float).tiny)
+        return float(self.step_size * min(1.0, limits.min()))
 
     def _direction(
         self, basis: Any, shares: Array, length: float
@@ -342,17 +338,9 @@ class TrackedSubspaces:
 
     def own_gains(self) -> Array:
         """What each group keeps in its own subspace, as far as it is known; (k,)."""
-        return np.array([self._values(moving)[-self.r :].sum() for moving in self.own])
-
-    def inner(self, i: int) -> list[Array]:
-        """Mean squares and products of group i's rows along the fair basis, PCA's and its own."""
-        known = ((self.fair, i), (self.pca, i), (self.own[i], 0))
-        products = [self.backend.host(moving.before.T @ moving.images[j]) for moving, j in known]
-        return [(part + part.T) / 2.0 for part in products]
-
-    def _values(self, moving: MovingBasis) -> Array:
-        inner = self.backend.host(moving.basis.T @ moving.images[0])
-        return np.asarray(np.linalg.eigvalsh((inner + inner.T) / 2.0))
+        inner = [self.backend.host(moving.basis.T @ moving.images[0]) for moving in self.own]
+        values = np.linalg.eigvalsh([(part + part.T) / 2.0 for part in inner])
+        return np.asarray(values[:, -self.r :].sum(axis=1))
 
     def _power_step(self, moving: MovingBasis, image: Any, length: float) -> None:
         """A step of the power method towards the leading subspace, of this length."""
@@ -382,20 +370,6 @@ class TrackedSubspaces:
             directions.append(_combination(found.direction, own) @ turn)
         pairs = [float((a * b).sum()) for j, a in enumerate(directions) for b in directions[:j]]
         return float(np.mean(pairs)), float(np.std(pairs) / np.sqrt(len(pairs)))
-
-    def average_in(self) -> None:
-        """Count the basis in the average of bases."""
-        self.n_averaged += 1
-        last = self.fair.basis
-        self.average = (
-            last
-            if self.average is None
-            else (self.average + (last - self.average) / self.n_averaged)
-        )
-
-    def result(self) -> Any:
-        """The fair basis, or the basis nearest to the average where one was kept."""
-        return self.fair.basis if self.average is None else self._orthonormal(self.average)
 
     def _random(self, width: int) -> Any:
         found = np.linalg.qr(self._rng.standard_normal((self.d, width)))[0]
@@ -431,7 +405,7 @@ def _inverse_power(matrix: Array, power: float, flat: float = 1e-12) -> Array:
     return np.ascontiguousarray((axes * (np.maximum(values, 0.0) + level) ** -power) @ axes.T)
 
 
-# What each group loses in subspaces, by one pass over the rows and without their covariances.
+# What each group loses in subspaces, without its covariance.
 
 
 @dataclass(frozen=True, eq=False)
@@ -446,59 +420,54 @@ class SubspaceLosses:
         Rows of each group.
     variance : array of shape (k,)
         Mean squared distance of each group's rows from the mean of all rows.
-    inner : list of k lists of arrays of shape (r, r)
-        For each group, and each of its bases, the mean of ``s s^T`` for the coordinates s of the
-        centred rows along the basis.
+    inner : list of k tuples of three arrays
+        For each group the mean of ``s s^T`` for the coordinates s of its centred rows along the
+        fair basis, that of PCA and its own.
     """
 
     mean: Array
     count: Any
     variance: Array
-    inner: list[list[Array]]
+    inner: list[tuple[Array, ...]]
 
 
 def tracked_losses(spaces: TrackedSubspaces, shares: Array, count: Any) -> SubspaceLosses:
-    """The same as far as the steps of a descent have tracked it."""
-    center = np.asarray(spaces.backend.host(spaces.center(shares)))
-    inner = [spaces.inner(i) for i in range(len(count))]
+    """The losses as far as the steps of a descent have tracked them."""
+    host, inner = spaces.backend.host, []
+    for i, own in enumerate(spaces.own):
+        known = ((spaces.fair, i), (spaces.pca, i), (own, 0))
+        products = [host(moving.before.T @ moving.images[j]) for moving, j in known]
+        inner.append(tuple((part + part.T) / 2.0 for part in products))
+    center = np.asarray(host(spaces.center(shares)))
     return SubspaceLosses(center, count, spaces.variances.copy(), inner)
 
 
-class LossSums:
-    """Adds up blocks of rows; `bases` are those that each group's rows are projected on."""
+def summed_losses(
+    spaces: TrackedSubspaces, shares: Array, blocks: Iterable[tuple[int, Any]]
+) -> SubspaceLosses:
+    """The losses by a pass over all rows, in blocks of one group each.
 
-    def __init__(self, bases: Sequence[Sequence[Any]], center: Any, backend: Backend) -> None:
-        self._bases, self._center, self._backend = bases, center, backend
-        k = len(bases)
-        self._count, self._squares = np.zeros(k, dtype=np.int64), np.zeros(k)
-        self._sums: list[Any] = [0.0] * k
-        self._inner: list[list[Any]] = [[0.0] * len(own) for own in bases]
-
-    def add(self, i: int, block: Any) -> None:
-        """Add rows of group i."""
-        rows = CentredRows(block, self._center)
-        self._count[i] += rows.n
-        self._squares[i] += float(rows.squares().sum())
-        self._sums[i] = self._sums[i] + rows.n * (block_mean(block) - self._center)
-        for j, basis in enumerate(self._bases[i]):
-            scores = rows.scores(basis)
-            self._inner[i][j] = self._inner[i][j] + self._backend.host(scores.T @ scores)
-
-    def losses(self) -> SubspaceLosses:
-        """The sums, about the mean of all rows, which is known by now."""
-        host, count = self._backend.host, self._count
-        center = host(self._center)
-        offsets = [
-            np.asarray(host(total)).ravel() / n for total, n in zip(self._sums, count, strict=True)
-        ]
-        shift = (count / count.sum()) @ np.array(offsets)
-        variance = self._squares / count
-        inner: list[list[Array]] = []
-        for i, offset in enumerate(offsets):
-            variance[i] += float(shift @ shift - 2.0 * (shift @ offset))
-            inner.append([])
-            for basis, products in zip(self._bases[i], self._inner[i], strict=True):
-                along, moved = host(basis).T @ offset, host(basis).T @ shift
-                mixed = np.outer(along, moved)
-                inner[i].append(products / count[i] - mixed - mixed.T + np.outer(moved, moved))
-        return SubspaceLosses(center + shift, count, variance, inner)
+    Coordinates along the bases are rows with few columns, so their moments are kept.
+    """
+    host, center = spaces.backend.host, spaces.center(shares)
+    bases = [(spaces.fair.basis, spaces.pca.basis, own.basis) for own in spaces.own]
+    k, total = len(bases), MomentSum()
+    offsets, squares = np.zeros((k, spaces.d)), np.zeros(k)
+    for i, block in blocks:
+        rows = CentredRows(block, center)
+        scores = np.hstack([host(rows.scores(basis)) for basis in bases[i]])
+        total.add(GroupMoments.from_groups(scores, Groups((i,), np.zeros(rows.n, np.int8))))
+        offsets[i] += rows.n * host(block_mean(block) - center)
+        squares[i] += float(rows.squares().sum())
+    moments = total.moments()
+    offsets /= moments.count[:, None]
+    # So far all is about where the centre was thought to be; the mean of all rows is known now.
+    shift = moments.count @ offsets / moments.n_rows
+    variance = squares / moments.count - 2.0 * (offsets @ shift) + shift @ shift
+    parts = np.split(np.arange(moments.n_features), np.cumsum([spaces.r, spaces.width]))
+    inner = []
+    for i, own in enumerate(bases):
+        along = moments.mean[i] - np.hstack([host(basis).T @ shift for basis in own])
+        products = moments.scatter[i] / moments.count[i] + np.outer(along, along)
+        inner.append(tuple(products[np.ix_(part, part)] for part in parts))
+    return SubspaceLosses(host(center) + shift, moments.count, variance, inner)

@@ -114,30 +114,6 @@ def classify_cell(text: str, decimal: str = ".") -> str:
     return next(others, "text")
 
 
-@dataclass
-class CellKinds:
-    """What the cells of a column of text look like, as its batches pass by."""
-
-    decimal: str = "."
-    cells: Counter[str] = field(default_factory=Counter)
-    examples: dict[str, list[str]] = field(default_factory=dict)
-    n_fractions: int = 0  # numbers with the decimal point that they should have
-    n_thousands: int = 0  # of those with the other one, those that may have thousands instead
-
-    def see(self, counts: Mapping[str, int]) -> None:
-        """Take in the texts of a batch, and how often each occurs."""
-        for text, count in counts.items():
-            kind = classify_cell(text, self.decimal)
-            self.cells[kind] += count
-            if kind == "number" and self.decimal in text:
-                self.n_fractions += count
-            if kind == "other decimal" and _PATTERNS["thousands"].fullmatch(text.strip()):
-                self.n_thousands += count
-            shown = self.examples.setdefault(kind, [])
-            if len(shown) <= _SHOWN and text not in shown:
-                shown.append(text)
-
-
 @dataclass(frozen=True)
 class ColumnChecker:
     """Refuses columns of text that cannot be meant as categories.
@@ -156,29 +132,30 @@ class ColumnChecker:
     min_rows: int = 1
     places: Places | None = None
 
-    def text(self, name: str, kinds: CellKinds, texts: Counter[str] | None) -> None:
-        """Check a column by its cells and its texts, which are None if there are too many."""
+    def check(self, column: ColumnSummary) -> None:
+        """Raise TableError if a column of text cannot be meant as categories."""
+        name, cells, texts = column.name, column.cells, column.texts
         odd = [text for text in texts or () if "\0" in text]
         if odd:
             raise zeros_error(name, self._shown(name, odd[:1]))
-        n = kinds.cells.total()
-        judged = n - kinds.cells["missing"]
-        refusal = self._too_different(name, texts, n)
+        judged = cells.total() - cells["missing"]
+        refusal = self._too_different(name, texts, cells.total())
+        few = refusal is None
         if judged and name not in self.as_text:
-            self.numbers(name, kinds, texts, refusal is None)
-            if kinds.cells["date"] >= NEARLY_ALL * judged:
-                shown = self._shown(name, kinds.examples["date"][:1])
-                raise date_error(name, f", such as {shown}", few=refusal is None)
-        if refusal is not None and kinds.cells["dressed"] >= NEARLY_ALL * judged > 0:
-            shown = self._shown(name, kinds.examples["dressed"][:1])
-            raise _unadorned(name, "units, or in another spelling", shown, False)
-        if refusal is not None:
-            raise refusal
+            self.check_numbers(column, few)
+            if cells["date"] >= NEARLY_ALL * judged:
+                shown = self._shown(name, column.examples["date"][:1])
+                raise date_error(name, f", such as {shown}", few=few)
+        if refusal is None:
+            return
+        if cells["dressed"] >= NEARLY_ALL * judged > 0:
+            raise self._unadorned(column, "dressed", "units, or in another spelling", False)
+        raise refusal
 
     def _too_different(self, name: str, texts: Counter[str] | None, n: int) -> TableError | None:
         """What is said of texts that cannot be categories, because they are too different."""
         if texts is None:
-            return _too_many(name, f"more than {MOST_TEXTS:,} different texts")
+            return too_many(name, f"more than {MOST_TEXTS:,} different texts")
         if n >= FEW_ROWS and len(texts) >= NEARLY_ALL * n:
             every = "every row" if len(texts) == n else "nearly every row"
             return TableError(
@@ -189,35 +166,33 @@ class ColumnChecker:
             )
         rare = [count for count in texts.values() if count < max(self.min_rows, 2)]
         if len(rare) > MANY_TEXTS and sum(rare) > n / 2:
-            return _too_many(
+            return too_many(
                 name,
                 f"{len(texts):,} different texts in {n:,} rows, most of which are in fewer than "
                 f"{max(self.min_rows, 2)} rows",
             )
         return None
 
-    def numbers(
-        self, name: str, kinds: CellKinds, texts: Counter[str] | None, as_text: bool = True
-    ) -> None:
+    def check_numbers(self, column: ColumnSummary, as_text: bool = True) -> None:
         """Refuse a column of text that is meant as numbers; `as_text`: it may be categories."""
-        cells = kinds.cells
+        cells = column.cells
         n = cells.total() - cells["missing"]
         numbers, dressed = cells["number"], cells["other decimal"] + cells["thousands"]
         if dressed and numbers + dressed >= NEARLY_ALL * n:
-            self._marks(name, kinds, as_text)
+            self._marks(column, as_text)
         if cells["sign"] and numbers + dressed + cells["sign"] >= NEARLY_ALL * n:
-            shown = self._shown(name, kinds.examples["sign"][:1])
-            raise _unadorned(name, "signs", shown, as_text)
+            raise self._unadorned(column, "sign", "signs", as_text)
         different = MANY_NUMBERS
-        if texts is not None:
-            different = sum(classify_cell(text, kinds.decimal) == "number" for text in texts)
+        if column.texts is not None:
+            found = (classify_cell(text, column.decimal) for text in column.texts)
+            different = sum(kind == "number" for kind in found)
         if numbers == n:
             if different >= MANY_NUMBERS:  # of a Parquet file, say
-                raise self._numbers_as_text(name, texts or (), as_text)
+                raise self._numbers_as_text(column.name, column.texts or (), as_text)
         elif numbers >= NEARLY_ALL * n or (numbers >= n / 2 and different >= MANY_NUMBERS):
-            rest = (kind for kind in kinds.examples if kind not in ("number", "missing"))
-            odd = [text for kind in rest for text in kinds.examples[kind]]
-            raise self._slips(name, odd, n - numbers, n, as_text)
+            rest = (kind for kind in column.examples if kind not in ("number", "missing"))
+            odd = [text for kind in rest for text in column.examples[kind]]
+            raise self._slips(column.name, odd, n - numbers, n, as_text)
 
     def _slips(
         self, name: str, odd: Sequence[str], n_odd: int, n: int, as_text: bool
@@ -278,25 +253,35 @@ class ColumnChecker:
             "leave the column out",
         )
 
-    def _marks(self, name: str, kinds: CellKinds, as_text: bool) -> None:
+    def _marks(self, column: ColumnSummary, as_text: bool) -> None:
         """Refuse numbers with the other decimal point, or with separators between thousands."""
-        other = kinds.cells["other decimal"]
-        thousands = "thousands" in kinds.examples or kinds.n_fractions > 0
-        if kinds.n_thousands == other and thousands:
-            examples = kinds.examples.get("thousands") or kinds.examples["other decimal"]
-            shown = self._shown(name, examples[:1])
-            raise _unadorned(name, "separators between thousands", shown, as_text)
-        if kinds.n_fractions:  # then it is a slip
+        name, is_thousands = column.name, column.n_thousands == column.cells["other decimal"]
+        if is_thousands and ("thousands" in column.examples or column.n_fractions > 0):
+            kind = "thousands" if column.examples.get("thousands") else "other decimal"
+            raise self._unadorned(column, kind, "separators between thousands", as_text)
+        if column.n_fractions:  # then it is a slip
             return
-        shown = self._shown(name, kinds.examples["other decimal"][:1])
-        mark = "comma" if kinds.decimal == "." else "point"
-        add = "add --decimal ," if kinds.decimal == "." else "leave out --decimal ,"
-        instead = "; if it separates thousands, remove it" if kinds.n_thousands == other else ""
+        shown = self._shown(name, column.examples["other decimal"][:1])
+        mark, add = "comma", "add --decimal ,"
+        if column.decimal == ",":
+            mark, add = "point", "leave out --decimal ,"
+        instead = "; if it separates thousands, remove it" if is_thousands else ""
         raise TableError(
             f"Column {quoted([name])} has numbers with a {mark}, such as {shown}",
             f"write their decimals with the other mark{instead}",
             f"if it is a decimal {mark}, {add}{instead}; {typed('--drop', [name])} leaves the "
             "column out",
+        )
+
+    def _unadorned(self, column: ColumnSummary, kind: str, what: str, as_text: bool) -> TableError:
+        name, add = column.name, ""
+        if as_text:
+            add = f"add {typed('--as-text', [name])} if they are names of categories, "
+        return TableError(
+            f"Column {quoted([name])} has numbers with {what}, such as "
+            f"{self._shown(name, column.examples[kind][:1])}",
+            "write the numbers alone, or leave the column out",
+            f"write the numbers alone, {add}or leave the column out with {typed('--drop', [name])}",
         )
 
     def _shown(self, name: str, texts: Sequence[str]) -> str:
@@ -309,49 +294,13 @@ class ColumnChecker:
         )
 
 
-def check_categories(name: str, n_categories: int) -> None:
-    """Raise TableError if a column has too many categories for a column each."""
-    if n_categories > MOST_CATEGORIES:
-        raise _too_many(name, f"{n_categories:,} different texts, too many for a column each")
-
-
-def _unadorned(name: str, what: str, shown: str, as_text: bool) -> TableError:
-    add = f"add {typed('--as-text', [name])} if they are names of categories, "
-    return TableError(
-        f"Column {quoted([name])} has numbers with {what}, such as {shown}",
-        "write the numbers alone, or leave the column out",
-        f"write the numbers alone, {add if as_text else ''}or leave the column out with "
-        f"{typed('--drop', [name])}",
-    )
-
-
-def _too_many(name: str, what: str) -> TableError:
+def too_many(name: str, what: str) -> TableError:
+    """What is said of a column with too many different texts."""
     return TableError(
         f"Column {quoted([name])} has {what}",
         "put them into fewer categories, or leave the column out",
         f"put them into fewer categories, or leave the column out with {typed('--drop', [name])}",
     )
-
-
-def counts_rows(name: str, n: int, low: float, high: float, spread: float, rising: bool) -> bool:
-    """Whether a column of whole numbers, none missing, is a number or key of the rows.
-
-    Parameters
-    ----------
-    name : str
-        Of the column.
-    n : int
-        How many there are.
-    low, high, spread : float
-        The least, the largest, and the sum of squared deviations from the mean.
-    rising : bool
-        Whether each is larger than the one before.
-    """
-    if n < FEW_ROWS:
-        return False
-    width = high - low + 1
-    once = width == n and abs(spread - n * (n * n - 1) / 12) <= 1e-9 * spread
-    return once or (rising and width <= 2 * n) or (width >= n and bool(_ID.fullmatch(name)))
 
 
 def id_error(names: Iterable[str]) -> TableError:
@@ -378,13 +327,14 @@ _LONG = 10_000_000
 class ColumnSummary:
     """What is kept of a column to check, to encode, to fill in and to standardise it.
 
-    That is mean, variance and range of the numbers of a column, or how often each text occurs.
+    That is mean, variance and range of the numbers of a column, or how often each text occurs, and
+    what the texts look like.
     """
 
     name: str
     impute: str = ""
     min_rows: int = 1
-    kinds: CellKinds = field(default_factory=CellKinds)
+    decimal: str = "."
     n_rows: int = 0
     n_missing: int = 0
     mean: float = 0.0
@@ -398,6 +348,10 @@ class ColumnSummary:
     median: float | None = None
     is_text: bool = False
     texts: Counter[str] | None = field(default_factory=Counter)
+    cells: Counter[str] = field(default_factory=Counter)  # by what they look like
+    examples: dict[str, list[str]] = field(default_factory=dict)
+    n_fractions: int = 0  # numbers in text with the decimal point that they should have
+    n_thousands: int = 0  # of those with the other one, those that may have thousands instead
 
     def see(self, source: Any) -> None:
         """Take in the column of a batch, or raise ValueError if it has neither numbers nor text."""
@@ -444,9 +398,13 @@ class ColumnSummary:
     @property
     def is_key(self) -> bool:
         """Whether it seems to be a number or key of the rows."""
-        if self.is_text or not self.whole or self.n_missing:
+        n, width = self.n_rows, self.high - self.low + 1
+        if self.is_text or not self.whole or self.n_missing or n < FEW_ROWS:
             return False
-        return counts_rows(self.name, self.n_rows, self.low, self.high, self.squares, self.rising)
+        # What the squares of the numbers from 1 to n, less their mean, add up to.
+        once = width == n and abs(self.squares - n * (n * n - 1) / 12) <= 1e-9 * self.squares
+        rising = self.rising and width <= 2 * n
+        return once or rising or (width >= n and bool(_ID.fullmatch(self.name)))
 
     @property
     def n_digits(self) -> int:
@@ -495,12 +453,20 @@ class ColumnSummary:
 
     def _see_texts(self, counts: Mapping[str, int]) -> None:
         self.is_text = True
-        self.kinds.see(counts)
-        if self.texts is None:
-            return
-        self.texts.update(counts)
-        if len(self.texts) > MOST_TEXTS:  # those of a column that names each row may not fit
-            self.texts = None
+        for text, count in counts.items():
+            kind = classify_cell(text, self.decimal)
+            self.cells[kind] += count
+            if kind == "number" and self.decimal in text:
+                self.n_fractions += count
+            if kind == "other decimal" and _PATTERNS["thousands"].fullmatch(text.strip()):
+                self.n_thousands += count
+            shown = self.examples.setdefault(kind, [])
+            if len(shown) <= _SHOWN and text not in shown:
+                shown.append(text)
+        if self.texts is not None:
+            self.texts.update(counts)
+            if len(self.texts) > MOST_TEXTS:  # those of a column that names each row may not fit
+                self.texts = None
 
     def _see_values(self, values: Array, first: bool) -> None:
         if self.impute == "median":
@@ -512,7 +478,8 @@ class ColumnSummary:
                 )
             self.median = _middle(values, self.min_rows)
         if self.impute == "most-frequent":
-            self.values.update(dict(zip(*_counted(values), strict=True)))
+            found, counts = np.unique(values, return_counts=True)
+            self.values.update(dict(zip(found.tolist(), counts.tolist(), strict=True)))
             if len(self.values) > _MOST_VALUES:
                 raise self._untypical(
                     f"more than {_MOST_VALUES:,} different numbers, of which none is typical"
@@ -536,8 +503,3 @@ def _middle(values: Array, n: int) -> float:
     n += (len(values) - n) % 2
     start = (len(values) - n) // 2
     return float(np.sort(values)[start : start + n].mean())
-
-
-def _counted(values: Array) -> tuple[list[float], list[int]]:
-    found, counts = np.unique(values, return_counts=True)
-    return found.tolist(), counts.tolist()

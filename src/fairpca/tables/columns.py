@@ -423,16 +423,16 @@ def is_text(kind: Any) -> bool:
     """Whether a column of this type of pyarrow holds text."""
     from pyarrow import types
 
-    view = getattr(types, "is_string_view", types.is_string)  # new in version 16
-    return bool(types.is_string(kind) or types.is_large_string(kind) or view(kind))
+    return any(
+        test(kind) for test in (types.is_string, types.is_large_string, types.is_string_view)
+    )
 
 
 def _without_views(column: Any) -> Any:
     """The column in a type that Arrow can encode: of views of text, as Polars has them, text."""
     import pyarrow
 
-    view = getattr(pyarrow.types, "is_string_view", None)
-    if view is None or not view(column.type):
+    if not pyarrow.types.is_string_view(column.type):
         return column
     try:
         return column.cast(pyarrow.large_string())

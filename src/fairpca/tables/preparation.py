@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
-    FunctionTransformer,
     OneHotEncoder,
     OrdinalEncoder,
     StandardScaler,
@@ -23,13 +23,13 @@ from fairpca._linalg.types import Array
 from fairpca.choices import ENCODINGS, IMPUTATIONS
 from fairpca.groups import alike, encode_column
 from fairpca.tables.column_checks import (
-    CellKinds,
+    MOST_CATEGORIES,
     ColumnChecker,
     ColumnSummary,
     Places,
-    check_categories,
     classify_cell,
     id_error,
+    too_many,
 )
 from fairpca.tables.columns import (
     MISSING_WORDS,
@@ -103,25 +103,30 @@ class InputColumn:
             return tuple(f"{self.name}={category}" for category in self.categories)
         return (self.name,)
 
-    @property
-    def example(self) -> float | str:
-        """A value that the column can have: what a missing one becomes, where that is known."""
-        known = self.categories[0] if self.categories else 0.0
-        return known if self.fill is None else self.fill
-
     def values(self, source: Any, tally: Tally, unknown: str) -> Any:
         """The values of a column of a table: numbers with NaN, or known texts with None."""
         if self.kind != "number":
             return self._texts(source, tally, unknown)
         found = encoded_text(source, self.name)
         if found is not None:
-            raise _text_error(self.name, found[0])
+            odd = [str(text) for text in found[0] if classify_cell(str(text)) != "number"]
+            such = f", such as {quoted(odd[:1])}" if odd else ""
+            raise TableError(
+                f"Column {quoted([self.name])} holds text where the model needs numbers{such}",
+                "correct it, or say how the table is written",
+                "correct it, or say how the table is written with --missing-values or --decimal",
+            )
         values = numbers(source)
         finite = np.isfinite(values)
         if not finite.all():
             values = np.where(finite, values, np.nan)
-            self._count_missing(int(np.count_nonzero(~finite)), tally)
+            tally[self.when_missing] += int(np.count_nonzero(~finite))
         return values
+
+    @property
+    def when_missing(self) -> tuple[str, str]:
+        """Under what missing values are counted."""
+        return "missing" if self.fill is None else "filled", self.name
 
     def _texts(self, source: Any, tally: Tally, unknown: str) -> Any:
         encode = encode_arrow if hasattr(source, "dictionary_encode") else encode_column
@@ -134,19 +139,24 @@ class InputColumn:
         known = {*self.categories}
         new = [text for text in texts if text not in known]
         if new and not self.pool and not (unknown == "ignore" and self.kind == "onehot"):
-            raise _unknown_error(self, new)
+            raise TableError(
+                f"Column {quoted([self.name])} has values that did not occur at the fit: "
+                f"{quoted(new)}",
+                "correct them, or leave out those rows",
+                "correct them, leave out those rows, or take them for none of the categories with "
+                "--unknown-categories ignore"
+                if self.kind == "onehot"
+                else None,
+            )
         counts = np.bincount(codes + 1, minlength=len(texts) + 1).tolist()
-        self._count_missing(counts[0], tally)
+        if counts[0]:
+            tally[self.when_missing] += counts[0]
         for text, count in zip(texts, counts[1:], strict=True):
             if text not in known:
                 tally["unknown", self.name] += count
         other = self.pool or ""
         values = [*(text if text in known else other for text in texts), None]
         return np.array(values, dtype=object)[codes]
-
-    def _count_missing(self, n: int, tally: Tally) -> None:
-        if n:
-            tally["missing" if self.fill is None else "filled", self.name] += n
 
 
 def refuse_missing(tally: Tally) -> None:
@@ -161,27 +171,6 @@ def refuse_missing(tally: Tally) -> None:
         "fill them in, or leave out those rows or columns",
         f"fill them in with --impute {'|'.join(IMPUTATIONS)}, leave out those rows with "
         f"--drop-missing, or those columns with {typed('--drop', [*counts][:MOST_NAMES])}",
-    )
-
-
-def _text_error(name: str, labels: Sequence[Any]) -> TableError:
-    odd = [str(label) for label in labels if classify_cell(str(label)) != "number"]
-    such = f", such as {quoted(odd[:1])}" if odd else ""
-    return TableError(
-        f"Column {quoted([name])} holds text where the model needs numbers{such}",
-        "correct it, or say how the table is written",
-        "correct it, or say how the table is written with --missing-values or --decimal",
-    )
-
-
-def _unknown_error(column: InputColumn, new: Sequence[str]) -> TableError:
-    return TableError(
-        f"Column {quoted([column.name])} has values that did not occur at the fit: {quoted(new)}",
-        "correct them, or leave out those rows",
-        "correct them, leave out those rows, or take them for none of the categories with "
-        "--unknown-categories ignore"
-        if column.kind == "onehot"
-        else None,
     )
 
 
@@ -272,7 +261,7 @@ class Preparation:
     >>> preparation.apply({"age": [40], "job": ["smith"]}).round(4)
     array([[ 0.    , -1.4142,  1.4142]])
     >>> [type(step).__name__ for step in preparation.transformer]
-    ['ColumnTransformer', 'FunctionTransformer', 'StandardScaler']
+    ['ColumnTransformer', 'StandardScaler']
     """
 
     columns: tuple[InputColumn, ...]
@@ -320,21 +309,18 @@ class Preparation:
     def transformer(self) -> Pipeline:
         """The pipeline that takes a data frame of pandas with the columns, once they are checked.
 
-        A `ColumnTransformer` fills in and encodes all columns of which the same becomes together,
-        the next step brings what they become into the order of the table, and a `StandardScaler`
-        is last. Categories, means and scales are those that were learned, so that the pipeline is
-        fitted to one row: that of what missing values become.
+        A `ColumnTransformer` fills in and encodes neighbours of which the same becomes together,
+        and a `StandardScaler` is last. Categories, means and scales are those that were learned,
+        so that the pipeline is fitted to one row: that of what missing values become.
         """
-        similar: dict[tuple[str, bool], list[InputColumn]] = {}
-        for column in self.columns:
-            similar.setdefault((column.kind, column.fill is not None), []).append(column)
-        parts: list[tuple[str, Any, list[str]]] = []
-        made: list[str] = []
-        for (kind, fills), some in similar.items():
-            steps: list[Any] = []
+        parts: list[Any] = []
+        for (kind, fills), similar in groupby(
+            self.columns, lambda column: (column.kind, column.fill is not None)
+        ):
+            some, steps = [*similar], []
             if fills:
                 missing = np.nan if kind == "number" else None
-                steps = [SimpleImputer(missing_values=missing, strategy="most_frequent")]
+                steps.append(SimpleImputer(missing_values=missing, strategy="most_frequent"))
             categories = [np.array(column.categories, dtype=object) for column in some]
             if kind == "onehot":
                 steps.append(OneHotEncoder(categories=categories, handle_unknown="ignore"))
@@ -343,13 +329,13 @@ class Preparation:
                 steps.append(OrdinalEncoder(categories=categories, **known))
             part = make_pipeline(*steps) if steps else "passthrough"
             parts.append((str(len(parts)), part, [column.name for column in some]))
-            made += [column.name for column in some for _ in column.output_names]
-        places = {column.name: place for place, column in enumerate(self.columns)}
-        order = np.argsort([places[name] for name in made], kind="stable")
         encode = ColumnTransformer(parts, sparse_threshold=0.0)
-        arrange = FunctionTransformer(np.take, kw_args={"indices": order, "axis": 1})
-        pipeline = make_pipeline(encode, arrange, StandardScaler()).set_output(transform="default")
-        scaler = pipeline.fit(self._frame([[column.example] for column in self.columns]))[-1]
+        pipeline = make_pipeline(encode, StandardScaler()).set_output(transform="default")
+        examples = [
+            [(*column.categories, 0.0)[0] if column.fill is None else column.fill]
+            for column in self.columns
+        ]
+        scaler = pipeline.fit(self._frame(examples))[-1]
         scaler.mean_, scaler.scale_, scaler.var_ = self.means, self.scales, self.scales**2
         return pipeline
 
@@ -518,7 +504,7 @@ class PreparationLearner:
                 "name it, or leave it out with --drop ''",
             )
         self._summaries = {
-            name: ColumnSummary(name, self.impute, self.min_rows, CellKinds(self.decimal))
+            name: ColumnSummary(name, self.impute, self.min_rows, self.decimal)
             for name in self.used
         }
 
@@ -532,16 +518,21 @@ class PreparationLearner:
         """The preparation for the rows that have been seen, or ValueError if there is none."""
         self._check_columns()
         learned = [self._learned(summary) for summary in self._summaries.values()]
-        columns, means, scales = zip(*learned, strict=True)
-        known = zip(columns, scales, strict=True)
-        huge = [column.name for column, scale in known if not np.isfinite(scale).all()]
+        columns, means, variances = zip(*learned, strict=True)
+        mean, variance = np.concatenate(means), np.concatenate(variances)
+        owners = [column.name for column in columns for _ in column.output_names]
+        huge = [*dict.fromkeys(np.array(owners, dtype=object)[~np.isfinite(variance)])]
         if huge:
             raise TableError(
                 f"Values are too large to be squared in {quoted(huge)}",
                 "divide them by a large number, or leave them out",
                 f"divide them by a large number, or leave them out with {typed('--drop', huge)}",
             )
-        mean, scale = np.concatenate(means), np.concatenate(scales)
+        # As `StandardScaler`, which leaves columns alone whose values differ by rounding.
+        n, eps = next(iter(self._summaries.values())).n_rows, np.finfo(float).eps
+        with np.errstate(over="ignore"):
+            rounding = variance <= n * eps * variance + (n * mean * eps) ** 2
+        scale = np.where(rounding, 1.0, np.sqrt(variance))
         if not self.standardize:
             mean, scale = np.zeros_like(mean), np.ones_like(scale)
         entering = {*self.used}
@@ -574,7 +565,7 @@ class PreparationLearner:
         checker = ColumnChecker(text, self.min_rows, self.places)
         texts = [summary.name for summary in summaries if summary.is_text]
         for name in texts:
-            checker.text(name, self._summaries[name].kinds, self._summaries[name].texts)
+            checker.check(self._summaries[name])
         measured = [name for name in texts if name in self.as_number]
         if measured:
             raise TableError(
@@ -607,15 +598,11 @@ class PreparationLearner:
             refuse_missing(Tally({("missing", s.name): s.n_missing for s in summaries}))
 
     def _learned(self, summary: ColumnSummary) -> tuple[InputColumn, Array, Array]:
-        """What becomes of a column, and the means and deviations of the columns that it becomes.
-
-        Deviations are 1 where `StandardScaler` takes them to be: in columns of equal values, and
-        where they are no more than rounding. Infinite ones say that squares are too large.
-        """
+        """What becomes of a column, and the means and variances of the columns that it becomes."""
         fill, n = summary.fill(), summary.n_rows
         if not summary.is_text:
             mean, variance = summary.moments(fill)
-            return InputColumn(summary.name, fill=fill), *_scaling([mean], [variance], n)
+            return InputColumn(summary.name, fill=fill), np.array([mean]), np.array([variance])
         found = Counter(summary.texts)
         rare = [text for text, count in found.items() if count < self.min_rows]
         if summary.n_missing:
@@ -626,22 +613,14 @@ class PreparationLearner:
         for text in rare:
             found[pool] += found.pop(text)
         categories = (*sorted({*found} - {pool}), *([pool] if pool else []))
-        if self.encode == "onehot":
-            check_categories(summary.name, len(categories))
+        if self.encode == "onehot" and len(categories) > MOST_CATEGORIES:
+            n_texts = f"{len(categories):,} different texts"
+            raise too_many(summary.name, f"{n_texts}, too many for a column each")
         fill = pool if fill in rare else fill
         column = InputColumn(summary.name, self.encode, categories, pool, fill)
         shares = np.array([found[text] for text in categories]) / n
         if self.encode == "onehot":
-            return column, *_scaling(shares, shares * (1.0 - shares), n)
+            return column, shares, shares * (1.0 - shares)
         positions = np.arange(len(shares))
-        centre = float(shares @ positions)
-        return column, *_scaling([centre], [shares @ (positions - centre) ** 2], n)
-
-
-def _scaling(means: Any, variances: Any, n: int) -> tuple[Array, Array]:
-    means, variances, eps = np.asarray(means), np.asarray(variances), np.finfo(float).eps
-    with np.errstate(over="ignore", invalid="ignore"):
-        rounding = np.isfinite(variances) & (
-            variances <= n * eps * variances + (n * means * eps) ** 2
-        )
-    return means, np.where(rounding, 1.0, np.sqrt(variances))
+        centre = shares @ positions
+        return column, np.array([centre]), np.array([shares @ (positions - centre) ** 2])

@@ -59,61 +59,7 @@ _OTHER_FILES = {
 
 _GZIP = b"\x1f\x8b"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-
-
-def refuse_other_files(head: bytes, packed: bool) -> None:
-    """Raise TableError if a file that begins so is no text, or compressed where it should not be.
-
-    Parameters
-    ----------
-    head : bytes
-        The first bytes of the file.
-    packed : bool
-        Whether its name says that it is compressed.
-    """
-    for magic, what in _OTHER_FILES.items():
-        if head.startswith(magic):
-            remedy = "save it as CSV (UTF-8)" if "spread" in what else "give it the right suffix"
-            raise TableError(f"It is {what}, not the text that its suffix says", remedy)
-    if head.startswith(_GZIP) != packed:
-        if packed:
-            raise TableError("It is not compressed, as its suffix says", "leave out the .gz")
-        raise TableError("It is compressed by gzip", "add .gz to its name")
-
-
-def refuse_other_separators(head: bytes, encoding: str, sep: str, chosen: bool) -> None:
-    """Raise TableError if text that begins so is in UTF-16, or its first line has one other cell.
-
-    Parameters
-    ----------
-    head : bytes
-        The first bytes of the text.
-    encoding, sep : str
-        How it is to be read.
-    chosen : bool
-        Whether someone asked for this separator.
-    """
-    zeros = head.count(b"\0")
-    if encoding == "utf-8" and (head.startswith(_UTF16) or zeros > len(head) // 4):
-        kind = "utf-16" if head.startswith(_UTF16) else "utf-16-le"
-        if not head.startswith(_UTF16) and head[:1] == b"\0":
-            kind = "utf-16-be"
-        raise TableError(
-            "It is not in UTF-8, but seems to be in UTF-16",
-            "save it in UTF-8",
-            f"add --encoding {kind}, or save it in UTF-8",
-        )
-    first = next(iter(head.decode(encoding, "replace").splitlines()), "")
-    other = _other_separator(first, sep)
-    if other is not None and not chosen and first.count(sep) == 0:
-        raise _separated(other, sep)
-
-
-def said_separator(head: bytes, encoding: str) -> str:
-    """The separator that a first line such as "sep=;" says, as spreadsheets write it, or none."""
-    text = head.decode(encoding, "replace").removeprefix("\ufeff")
-    found = re.match(r'"?sep=([^\w\s"]|\t)"?\r?\n', text, re.I)
-    return found[1] if found else ""
+_SAID_SEPARATOR = re.compile(r'\ufeff?"?sep=([^\w\s"]|\t)"?\r?\n', re.I)
 
 
 def ragged(records: Iterable[tuple[int, int, list[str]]], sep: str) -> TableError | None:
@@ -244,6 +190,8 @@ class CsvFile:
 
     Attributes
     ----------
+    schema : pyarrow.Schema
+        Names and types of the columns: by the first block of rows, and by `widen`.
     is_empty : bool
         Whether there are no rows, which would say something about types.
     codes : dict of str
@@ -281,12 +229,8 @@ class CsvFile:
             self._explain(error, 0)
         self._names = names if names != reader.schema.names else []
         self._types |= dict.fromkeys(self._text.intersection(names), _TEXT)
+        self.schema = pyarrow.schema(self._types)
         self.codes = {} if self.is_empty else self._find_codes()
-
-    @property
-    def schema(self) -> Any:
-        """Names and types of the columns: by the first block of rows, and by `widen`."""
-        return pyarrow.schema(self._types)
 
     def batches(
         self, columns: Sequence[str], types: Mapping[str, Any] | None = None
@@ -317,6 +261,7 @@ class CsvFile:
                     self._types[name] = _joined(self._types[name], _known(kind))
         if self._types[error.name] == before:  # what is there lies in a later block
             self._types[error.name] = _REAL if before == _WHOLE else _TEXT
+        self.schema = pyarrow.schema(self._types)
 
     def places(self, name: str, texts: Collection[str]) -> dict[str, str]:
         """The line in which each of some cells of a column first stands."""
@@ -365,18 +310,42 @@ class CsvFile:
                 yield handle, reader
 
     def _look_at_the_head(self) -> None:
-        """Refuse a file that its first bytes show to be something else."""
+        """Refuse a file that its first bytes show to be something else; see what separates cells.
+
+        That is what a first line such as "sep=;" says, as spreadsheets write it.
+        """
         with open(self._path, "rb") as handle:
             head = handle.read(_HEAD)
-        refuse_other_files(head, self._packed)
+        for magic, what in _OTHER_FILES.items():
+            if head.startswith(magic):
+                problem = f"It is {what}, not the text that its suffix says"
+                is_sheet = "spreadsheet" in what
+                remedy = "save it as CSV (UTF-8)" if is_sheet else "give it the right suffix"
+                raise TableError(problem, remedy)
+        if head.startswith(_GZIP) != self._packed:
+            if self._packed:
+                raise TableError("It is not compressed, as its suffix says", "leave out the .gz")
+            raise TableError("It is compressed by gzip", "add .gz to its name")
         if self._packed:
             with gzip.open(self._path) as unpacked:
                 head = unpacked.read(_HEAD)
-        said = said_separator(head, self._rules.encoding)
+        is_utf16 = head.startswith(_UTF16)
+        if self._rules.encoding == "utf-8" and (is_utf16 or head.count(b"\0") > len(head) // 4):
+            kind = "utf-16" if is_utf16 else "utf-16-be" if head[:1] == b"\0" else "utf-16-le"
+            raise TableError(
+                "It is not in UTF-8, but seems to be in UTF-16",
+                "save it in UTF-8",
+                f"add --encoding {kind}, or save it in UTF-8",
+            )
+        text = head.decode(self._rules.encoding, "replace")
+        said = _SAID_SEPARATOR.match(text)
         if said:
-            self._first, self._sep = 1, self._rules.sep or said
-        chosen = bool(said or self._rules.sep)
-        refuse_other_separators(head, self._rules.encoding, self._sep, chosen)
+            self._first, self._sep = 1, self._rules.sep or said[1]
+        elif not self._rules.sep:
+            first = next(iter(text.splitlines()), "")
+            other = _other_separator(first, self._sep)
+            if other is not None and self._sep not in first:
+                raise _separated(other, self._sep)
 
     def _find_codes(self) -> dict[str, str]:
         whole = [name for name, kind in self._types.items() if kind == _WHOLE]
@@ -563,7 +532,7 @@ def cut(batch: Any, n_columns: int = 0) -> Iterator[Any]:
 class ParquetFile:
     """A Parquet file."""
 
-    is_empty = False
+    is_empty, codes = False, dict[str, str]()
 
     def __init__(self, file: TableFile) -> None:
         self._path = file.path
@@ -596,7 +565,7 @@ class ParquetFile:
 class ArrowFile:
     """A file or a stream of Arrow: both may have the same suffix."""
 
-    is_empty = False
+    is_empty, codes = False, dict[str, str]()
 
     def __init__(self, file: TableFile) -> None:
         self._file = file
@@ -651,8 +620,12 @@ class Table:
         Names of the columns.
     in_memory : bool
         Whether all rows are one batch.
+    is_csv : bool
+        Whether its labels are text, whatever they look like.
+    codes : dict of str
+        Columns of numbers with zeros in front, and such a number of each.
     n_dropped : int
-        How many rows the last pass left out, as `drop_missing` asks for.
+        How many rows the last pass left out, as they lack a value that `need` asks for.
     n_unkept : int
         How many further rows it left out, as `keep` asks for.
     """
@@ -677,15 +650,12 @@ class Table:
         self._complete: tuple[str, ...] = ()
         self._kept: list[Any] | None = None
         self._rule: Regrouping | None = None
+        self.is_csv, self.codes = isinstance(self._source, CsvFile), self._source.codes
         self.n_dropped = self.n_unkept = 0
 
-    def drop_missing(self, columns: Sequence[str]) -> None:
-        """Leave out rows that have no value, or an infinite one, in one of these columns."""
-        self._complete = tuple(columns)
-
-    def keep(self, rule: Regrouping | None) -> None:
-        """Leave out the rows that a rule about their labels does not keep; None keeps all."""
-        self._rule = rule
+    def keep(self, rule: Regrouping) -> None:
+        """Leave out the rows that a rule about their labels does not keep."""
+        self._rule = rule if rule.names and (rule.drops or not rule.unlabelled) else None
 
     def places(self, name: str, texts: Collection[str]) -> dict[str, str]:
         """Where each of some cells of a column of text first stands, for messages."""
@@ -702,19 +672,13 @@ class Table:
                 break
         return found
 
-    @property
-    def is_csv(self) -> bool:
-        """Whether its labels are text, whatever they look like."""
-        return isinstance(self._source, CsvFile)
+    def need(self, columns: Sequence[str], complete: Sequence[str] = ()) -> None:
+        """Say which columns will be read, before any is: a table in memory has these alone.
 
-    @property
-    def codes(self) -> Mapping[str, str]:
-        """Columns of numbers with zeros in front, and such a number of each."""
-        return self._source.codes if isinstance(self._source, CsvFile) else {}
-
-    def need(self, columns: Sequence[str]) -> None:
-        """Say which columns will be read, before any is: a table in memory has these alone."""
-        self._needed = columns
+        Rows that have no value, or an infinite one, in one of those that are `complete` are left
+        out.
+        """
+        self._needed, self._complete = columns, tuple(complete)
 
     def settled(self, work: Callable[[], Result]) -> Result:
         """What the work on batches gives, once the types of all columns are known.

@@ -59,11 +59,6 @@ class Regrouping:
     n_rows: int = 0
     said: str = ""
 
-    @property
-    def keeps_all(self) -> bool:
-        """Whether no row is left out."""
-        return not self.names or (self.unlabelled and not self.drops)
-
     def kept(self, batch: Any) -> Any:
         """The rows of the batch that are kept."""
         labels, inverse = _labels(batch, self.names)
@@ -112,7 +107,7 @@ def regroup(
         What several columns make groups of.
     """
     rule = Regrouping(tuple(names), unlabelled=missing_labels != "drop")
-    table.keep(None if rule.keeps_all else rule)
+    table.keep(rule)
     if not names or choice == "keep":
         return rule
     counts: Counter[Label] = Counter()
@@ -161,7 +156,7 @@ def regroup(
     whose = "its group has" if n_rows == 1 else whose
     said = f"{n_rows:,} {rows} {what}, as {whose} fewer than {min_rows}: {named}."
     found = replace(rule, changes=changes, drops=choice == "drop", n_rows=n_rows, said=said)
-    table.keep(None if found.keeps_all else found)
+    table.keep(found)
     return found
 
 

@@ -7,7 +7,13 @@ from typing import Annotated
 import typer
 
 from fairpca.cli import _options as options
-from fairpca.cli._options import OF_ONE_SUBSPACE, FitOptions, TableOptions, with_options
+from fairpca.cli._options import (
+    OF_ONE_SUBSPACE,
+    FitOptions,
+    ResultOptions,
+    TableOptions,
+    with_options,
+)
 from fairpca.cli._terminal import show
 
 EXAMPLES = (
@@ -19,18 +25,19 @@ EXAMPLES = (
 @with_options(
     how=TableOptions,
     choices=FitOptions,
+    printed=ResultOptions,
     required={"sensitive"},
-    without={*OF_ONE_SUBSPACE, "gap", "time_limit", "unknown_categories"},
+    without={*OF_ONE_SUBSPACE, "gap", "time_limit", "unknown_categories", "force"},
 )
 def compare(
     table: options.Table,
     how: TableOptions,
     choices: FitOptions,
+    printed: ResultOptions,
     n_components: Annotated[
         int,
         typer.Option("--n-components", metavar="N", help="The number of columns to reduce to."),
     ],
-    json: options.Json = False,
 ) -> None:
     """Say whether fair PCA is needed: what each group loses on held-out rows, and with what else.
 
@@ -44,11 +51,11 @@ def compare(
     prepared = prepare_table(table, how, folds="all")
     found = compare_methods(prepared, n_components, choices)
     show(
-        json,
+        printed.json,
         lambda: {
             "command": "compare",
             **findings.table_as_data(prepared),
             **findings.comparison_as_data(found),
         },
-        lambda: [findings.columns_sentence(prepared), *findings.shown(found)[:-1]],
+        lambda: [*findings.shown(found)[1:], findings.columns_sentence(prepared)],
     )

@@ -1,17 +1,18 @@
 """``fairpca fit``."""
 
+import warnings
+
 import typer
 
-from fairpca.choices import WRITABLE
 from fairpca.cli import _options as options
 from fairpca.cli._options import (
     FitOptions,
+    OutputOptions,
     TableOptions,
-    check_carry,
     parse_dimension,
     with_options,
 )
-from fairpca.cli._terminal import MODEL, check_destination, show, writing
+from fairpca.cli._terminal import show, written
 
 EXAMPLES = (
     "fairpca fit people.csv --sensitive sex --n-components 5 --model people.fairpca",
@@ -26,21 +27,19 @@ EXAMPLES = (
 
 
 @with_options(
-    how=TableOptions, choices=FitOptions, required={"sensitive"}, without={"unknown_categories"}
+    files=OutputOptions,
+    how=TableOptions,
+    choices=FitOptions,
+    required={"sensitive"},
+    without={"unknown_categories"},
 )
 def fit(
     context: typer.Context,
     table: options.Table,
     how: TableOptions,
     choices: FitOptions,
+    files: OutputOptions,
     n_components: options.Dimension,
-    whiten: options.Whiten = False,
-    model: options.Model = None,
-    output: options.Output = None,
-    carry: options.Carry = [],  # noqa: B006
-    report: options.Report = None,
-    force: options.Force = False,
-    json: options.Json = False,
 ) -> None:
     """Find the subspace that is fairest to the worst-off group.
 
@@ -51,38 +50,35 @@ def fit(
     table, a report, or all of them.
     """
     from fairpca.cli import _findings as findings
-    from fairpca.cli._fitting import check_report, fit_fair, report_on, saying_nothing, write_report
+    from fairpca.cli._fitting import check_report, fit_fair, report_on, write_report
     from fairpca.cli._prepared import prepare_table, reduce_table
     from fairpca.model_file import write_model
 
     dimension = parse_dimension(n_components)
-    check_destination(model, MODEL, table, output, force=force)
-    check_destination(output, WRITABLE, table, force=force)
-    check_report(report, choices, table, force=force)
-    check_carry(carry, output)
+    files.check(table)
+    check_report(files.report, choices, table, force=files.force)
     prepared = prepare_table(
         table,
         how,
-        carry=carry,
-        whole=report is not None,
+        carry=files.carry,
+        whole=files.report is not None,
         folds=choices.folds,
-        kept=model is not None or report is not None,
+        kept=files.model is not None or files.report is not None,
     )
-    preparation = prepared.preparation
-    fair = fit_fair(prepared, dimension, choices).set_params(whiten=whiten)
+    fair = fit_fair(prepared, dimension, choices).set_params(whiten=files.whiten)
     page = None
-    if report is not None:  # before anything is written, as it may yet be refused
-        with saying_nothing():  # its warnings are those of the fit
+    if files.report is not None:  # before anything is written, as it may yet be refused
+        with warnings.catch_warnings(action="ignore"):  # its warnings are those of the fit
             page = report_on(prepared, int(fair.n_components_), choices, table, context.obj)
-    if output is not None:
-        reduce_table(prepared, fair, carry, output)
-    if model is not None:
-        with writing(model):
-            write_model(fair, model, preparation)
-    if page is not None and report is not None:
-        write_report(page, report)
+    if files.output is not None:
+        reduce_table(prepared, fair, files.carry, files.output)
+    if files.model is not None:
+        write_model(fair, files.model, prepared.preparation)
+        written.append(files.model)
+    if page is not None and files.report is not None:
+        write_report(page, files.report)
     show(
-        json,
+        files.json,
         lambda: {
             "command": "fit",
             **findings.table_as_data(prepared),
@@ -95,7 +91,7 @@ def fit(
             *findings.of_subspace(fair),
             *(findings.shown(fair.nesting_) if choices.nested else []),
         ],
-        model=model,
-        output=output,
-        report=report,
+        model=files.model,
+        output=files.output,
+        report=files.report,
     )

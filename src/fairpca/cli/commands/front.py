@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from fairpca.choices import WRITABLE
 from fairpca.cli import _options as options
 from fairpca.cli._options import (
     OF_ONE_SUBSPACE,
-    FitOptions,
+    FrontOptions,
+    OutputOptions,
     TableOptions,
-    check_carry,
-    check_front,
+    option,
     parse_dimension,
     with_options,
 )
 from fairpca.cli._terminal import (
-    MODEL,
     BadInputError,
     Heading,
     check_destination,
     refusing,
     show,
     stage,
-    writing,
+    written,
 )
 
 if TYPE_CHECKING:
@@ -43,65 +41,83 @@ EXAMPLES = (
 )
 
 
+@dataclass(frozen=True)
+class PointOptions:
+    """The points of a front: how many, which one is chosen, and where they are written."""
+
+    points: int = option(50, "How many points, evenly spaced in unfairness.", metavar="N")
+    index: int | None = option(
+        None,
+        "Choose a point by its number; negative ones count from the fairest.",
+        metavar="I",
+    )
+    max_largest: float | None = option(
+        None,
+        "Choose the cheapest point whose largest disparity is no larger; with --measure "
+        "kept_variance or share_kept, in which every group keeps that much.",
+        metavar="E",
+    )
+    max_spread: float | None = option(
+        None, "Choose the cheapest point whose spread is no larger.", metavar="S"
+    )
+    extra_loss: float | None = option(
+        None,
+        "Choose the fairest point that loses no more than this share beyond the first: 0.01 is one "
+        "per cent more.",
+        metavar="SHARE",
+        names=["--max-extra-loss"],
+    )
+    knee: bool = option(
+        False, "Choose the point farthest below the line from the first to the last."
+    )
+    points_output: Path | None = option(
+        None, "Write the table of all points, as for --output.", metavar="FILE"
+    )
+
+    @refusing()
+    def __post_init__(self) -> None:
+        from fairpca.validation import check_number
+
+        n = self.points
+        if n < 2:
+            raise BadInputError(f"--points must be at least 2, the two ends, got {n}.")
+        if len(self.wish) > 1:
+            raise BadInputError(
+                "choose a point by one of --index, --max-largest, --max-spread, --max-extra-loss "
+                "and --knee, not by several."
+            )
+        for name, value in self.wish.items():
+            if name.startswith("max_"):
+                check_number(f"--{name.replace('_', '-')}", value, least=0.0)
+        if not -n <= (self.index or 0) < n:
+            raise BadInputError(
+                f"--index must be between {-n} and {n - 1} for {n} points, got {self.index}."
+            )
+
+    @property
+    def wish(self) -> dict[str, Any]:
+        """What is asked of the chosen point, as for `ParetoFront.select`."""
+        limits = {"max_largest": self.max_largest, "max_spread": self.max_spread}
+        wish = {"index": self.index, **limits, "max_extra_loss": self.extra_loss}
+        wish["knee"] = self.knee or None
+        return {name: value for name, value in wish.items() if value is not None}
+
+
 @with_options(
+    wanted=PointOptions,
+    files=OutputOptions,
     how=TableOptions,
-    choices=FitOptions,
+    choices=FrontOptions,
     required={"sensitive"},
-    without={*OF_ONE_SUBSPACE, "unknown_categories"},
+    without={*OF_ONE_SUBSPACE, "unknown_categories", "report"},
 )
 def front(
     table: options.Table,
     how: TableOptions,
-    choices: FitOptions,
+    choices: FrontOptions,
+    wanted: PointOptions,
+    files: OutputOptions,
     n_components: options.Dimension,
-    points: Annotated[
-        int, typer.Option(metavar="N", help="How many points, evenly spaced in unfairness.")
-    ] = 50,
-    criterion: options.FrontCriterion = "minmax",
-    index: Annotated[
-        int | None,
-        typer.Option(
-            metavar="I", help="Choose a point by its number; negative ones count from the fairest."
-        ),
-    ] = None,
-    max_largest: Annotated[
-        float | None,
-        typer.Option(
-            metavar="E",
-            help="Choose the cheapest point whose largest disparity is no larger; with --measure "
-            "kept_variance or share_kept, in which every group keeps that much.",
-        ),
-    ] = None,
-    max_spread: Annotated[
-        float | None,
-        typer.Option(metavar="S", help="Choose the cheapest point whose spread is no larger."),
-    ] = None,
-    max_extra_loss: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Choose the fairest point that loses no more than this share beyond the first: "
-            "0.01 is one per cent more.",
-        ),
-    ] = None,
-    knee: Annotated[
-        bool,
-        typer.Option(
-            "--knee", help="Choose the point farthest below the line from the first to the last."
-        ),
-    ] = False,
-    whiten: options.Whiten = False,
-    model: options.Model = None,
-    output: options.Output = None,
-    carry: options.Carry = [],  # noqa: B006
-    points_output: Annotated[
-        Path | None,
-        options.file_option(
-            "--points-output", help="Write the table of all points, as for --output."
-        ),
-    ] = None,
-    force: options.Force = False,
-    json: options.Json = False,
 ) -> None:
     """Find every trade-off between total loss and fairness, from PCA to the fairest subspace.
 
@@ -118,36 +134,28 @@ def front(
     from fairpca.tables.writing import write_batches
 
     dimension = parse_dimension(n_components)
-    if points < 2:
-        raise BadInputError(f"--points must be at least 2, the two ends, got {points}.")
-    limits = {"max_largest": max_largest, "max_spread": max_spread}
-    wish = {"index": index, **limits, "max_extra_loss": max_extra_loss}
-    wish = {name: value for name, value in wish.items() if value is not None}
-    wish |= {"knee": True} if knee else {}
-    _check_wish(wish, points)
-    check_front(criterion)
-    check_destination(model, MODEL, table, output, points_output, force=force)
-    check_destination(output, WRITABLE, table, points_output, force=force)
-    check_destination(points_output, WRITABLE, table, force=force)
-    check_carry(carry, output)
-    needed = model is not None or output is not None
-    prepared = prepare_table(table, how, carry=carry, kept=model is not None)
-    found = find_front(prepared, dimension, points, choices)
-    if max_largest is not None and found.problem.goal.measured.is_kept:
-        wish["max_largest"] = -max_largest  # as measures are
+    points_output, needed = wanted.points_output, bool(files.model or files.output)
+    files.check(table, points_output)
+    check_destination(points_output, WRITABLE, table, force=files.force)
+    prepared = prepare_table(table, how, carry=files.carry, kept=files.model is not None)
+    found = find_front(prepared, dimension, wanted.points, choices)
+    wish = wanted.wish
+    if wanted.max_largest is not None and found.problem.goal.measured.is_kept:
+        wish["max_largest"] = -wanted.max_largest  # as measures are
     point = _chosen(found, wish, needed)
-    fair = None if point is None else found.estimator(point).set_params(whiten=whiten)
-    if fair is not None and output is not None:
-        reduce_table(prepared, fair, carry, output)
-    if fair is not None and model is not None:
-        with writing(model):
-            write_model(fair, model, prepared.preparation)
+    fair = None if point is None else found.estimator(point).set_params(whiten=files.whiten)
+    if fair is not None and files.output is not None:
+        reduce_table(prepared, fair, files.carry, files.output)
+    if fair is not None and files.model is not None:
+        write_model(fair, files.model, prepared.preparation)
+        written.append(files.model)
     if points_output is not None:
-        with stage(f"writing {points_output.name}"), writing(points_output):
+        with stage(f"writing {points_output.name}"):
             columns_of = {"point": list(range(len(found))), **found.to_dict()}
             write_batches(pyarrow.table(columns_of).to_batches(), points_output)
+        written.append(points_output)
     show(
-        json,
+        files.json,
         lambda: {
             "command": "front",
             **findings.table_as_data(prepared),
@@ -159,31 +167,10 @@ def front(
             *findings.shown(found)[:-1],
             *_chosen_in_words(found, point, fair),
         ],
-        model=model,
-        output=output,
+        model=files.model,
+        output=files.output,
         points_output=points_output,
     )
-
-
-def _check_wish(wish: dict[str, Any], n_points: int) -> None:
-    """Refuse two wishes at once, and those that no front of so many points can meet."""
-    if len(wish) > 1:
-        raise BadInputError(
-            "choose a point by one of --index, --max-largest, --max-spread, --max-extra-loss and "
-            "--knee, not by several."
-        )
-    from fairpca.validation import check_number
-
-    for name in ("max_largest", "max_spread", "max_extra_loss"):
-        if name in wish:
-            with refusing():
-                check_number(f"--{name.replace('_', '-')}", wish[name], least=0.0)
-    index = wish.get("index", 0)
-    if not -n_points <= index < n_points:
-        raise BadInputError(
-            f"--index must be between {-n_points} and {n_points - 1} for {n_points} points, "
-            f"got {index}."
-        )
 
 
 def _chosen(front: ParetoFront, wish: dict[str, Any], needed: bool) -> int | None:

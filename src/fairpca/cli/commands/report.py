@@ -1,20 +1,21 @@
 """``fairpca report``."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from fairpca.cli import _options as options
 from fairpca.cli._options import (
     OF_ONE_SUBSPACE,
-    FitOptions,
+    FrontOptions,
+    ResultOptions,
     TableOptions,
-    check_front,
+    option,
     parse_dimension,
     with_options,
 )
-from fairpca.cli._terminal import show
+from fairpca.cli._terminal import BadInputError, show
 
 EXAMPLES = (
     "fairpca report people.csv --sensitive sex --n-components 5 --report people.html",
@@ -25,33 +26,35 @@ EXAMPLES = (
 )
 
 
+@dataclass(frozen=True)
+class PageOptions(ResultOptions):
+    """What a page shows, and where it is written."""
+
+    report: Path | None = option(None, "Where to; the suffix is .html.", metavar="FILE")
+    title: str | None = option(None, "Head of the page.")
+    rows_shown: int = option(
+        1000, "How many rows the page shows as marks, drawn at random; 0 shows no single rows."
+    )
+
+    def __post_init__(self) -> None:
+        if self.rows_shown < 0:
+            raise BadInputError(f"--rows-shown must be at least 0, got {self.rows_shown}.")
+
+
 @with_options(
+    page=PageOptions,
     how=TableOptions,
-    choices=FitOptions,
-    required={"sensitive"},
+    choices=FrontOptions,
+    required={"sensitive", "report"},
     without={*OF_ONE_SUBSPACE, "unknown_categories", "stream"},
 )
 def report(
     context: typer.Context,
     table: options.Table,
     how: TableOptions,
-    choices: FitOptions,
+    choices: FrontOptions,
+    page: PageOptions,
     n_components: options.Dimension,
-    report: Annotated[
-        Path,
-        options.file_option("--report", help="Where to; the suffix is .html."),
-    ],
-    title: Annotated[str | None, typer.Option(help="Head of the page.")] = None,
-    rows_shown: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            help="How many rows the page shows as marks, drawn at random; 0 shows no single rows.",
-        ),
-    ] = 1000,
-    criterion: options.FrontCriterion = "minmax",
-    force: options.Force = False,
-    json: options.Json = False,
 ) -> None:
     """Write a page for everyone: who pays for PCA, what fairness costs, and how sure that is.
 
@@ -63,15 +66,18 @@ def report(
     from fairpca.cli._prepared import prepare_table
 
     dimension = parse_dimension(n_components)
-    check_front(criterion)
-    check_report(report, choices, table, force=force)
+    assert page.report is not None  # which is required
+    check_report(page.report, choices, table, force=page.force)
     prepared = prepare_table(table, how, whole=True, kept=True)
-    shown = {"rows_shown": rows_shown} | ({} if title is None else {"title": title})
+    shown = {"rows_shown": page.rows_shown} | ({} if page.title is None else {"title": page.title})
     made = report_on(prepared, dimension, choices, table, context.obj, **shown)
-    write_report(made, report)
+    write_report(made, page.report)
     fair = made.front.estimator(-1)
+    shown_table = findings.shown(fair.group_table_)
+    # What the table has said already, the finding need not say below it.
+    sentences = [each for each in findings.of_report(made.sentences()) if each not in shown_table]
     show(
-        json,
+        page.json,
         lambda: {
             "command": "report",
             **findings.table_as_data(prepared),
@@ -80,9 +86,9 @@ def report(
         },
         lambda: [
             findings.columns_sentence(prepared),
-            *findings.shown(fair.group_table_),
-            *findings.of_report(made.summary["finding"]),
+            *shown_table,
+            *sentences,
             *findings.proof(fair),
         ],
-        report=report,
+        report=page.report,
     )

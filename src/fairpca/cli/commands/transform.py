@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import Annotated
 
-from fairpca.choices import WRITABLE
+import typer
+
 from fairpca.cli import _options as options
-from fairpca.cli._options import TableOptions, with_options
-from fairpca.cli._terminal import check_destination, show
+from fairpca.cli._options import OutputOptions, TableOptions, with_options
+from fairpca.cli._terminal import show
 
 EXAMPLES = (
     "fairpca transform new.csv --model people.fairpca --output reduced.csv",
@@ -14,26 +15,20 @@ EXAMPLES = (
 )
 
 
-_READING = (
+_OPTIONS = (
     *("drop", "sep", "decimal", "encoding", "missing_values", "drop_missing"),
-    *("unknown_categories", "stream"),
+    *("unknown_categories", "stream", "output", "carry", "force", "json"),
 )
 
 
-@with_options(how=TableOptions, only=_READING)
+@with_options(files=OutputOptions, how=TableOptions, only=_OPTIONS, required={"output"})
 def transform(
     table: options.Table,
     how: TableOptions,
-    model: Annotated[Path, options.file_option("--model", help="What `fairpca fit` wrote.")],
-    output: Annotated[
-        Path,
-        options.file_option(
-            "--output", help="Where to write the reduced table, as for `fairpca fit`."
-        ),
+    files: OutputOptions,
+    model: Annotated[
+        Path, typer.Option("--model", metavar="FILE", help="What `fairpca fit` wrote.")
     ],
-    carry: options.Carry = [],  # noqa: B006
-    force: options.Force = False,
-    json: options.Json = False,
 ) -> None:
     """Reduce a new table with a model.
 
@@ -43,13 +38,14 @@ def transform(
     from fairpca.cli import _findings as findings
     from fairpca.cli._prepared import open_with_model, read_model, reduce_table
 
-    check_destination(output, WRITABLE, table, model, force=force)
+    assert files.output is not None  # which is required
+    files.check(table, model)
     fitted, preparation = read_model(model)
-    opened = open_with_model(table, preparation, how, carry)
-    n_rows = reduce_table(opened, fitted.reduction, carry, output)
+    opened = open_with_model(table, preparation, how, files.carry)
+    n_rows = reduce_table(opened, fitted.reduction, files.carry, files.output)
     r = fitted.fair_pca.n_components_
     show(
-        json,
+        files.json,
         lambda: {
             "command": "transform",
             **findings.table_as_data(opened),
@@ -61,5 +57,5 @@ def transform(
             findings.columns_sentence(opened),
             f"Reduced {n_rows:,} row{'s' * (n_rows != 1)} to {r} column{'s' * (r != 1)}.",
         ],
-        output=output,
+        output=files.output,
     )

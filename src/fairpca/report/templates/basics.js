@@ -44,11 +44,6 @@ function number(value) {
   return Math.abs(value) <= summary.rounding ? "0" : plain(value);
 }
 
-function amount(value) {
-  if (Math.abs(value) <= measure.rounding) return measure.relative ? "0 %" : "0";
-  return measure.relative ? percent(value) : plain(value);
-}
-
 function percent(share) {
   const value = Math.max(100 * share, 0);
   if (value > 0 && value < 0.001) return "less than 0.001 %";
@@ -56,34 +51,35 @@ function percent(share) {
   return `${rounded.toLocaleString("en", { maximumFractionDigits: 10 })} %`;
 }
 
-function share(value) {
-  return value === null ? "–" : `${(100 * value).toFixed(1)} %`;
-}
-
 const rows = (count) => `${count.toLocaleString("en")} row${count === 1 ? "" : "s"}`;
+
+function share(value) {
+  return `${(100 * value).toFixed(1)} %`;
+}
 
 function largest(...lists) {
   return lists.flat().reduce((most, value) => (value > most ? value : most), 0);
 }
 
-// ---- units: what fairness is judged by, the loss, or the share of the variance that is kept
+// ---- units: what fairness is judged by, and the loss, as shares of a group's variance
 
-function keptShare(point, i) {
-  return groups[i].variance > 0 ? Math.max(1 - point.losses[i] / groups[i].variance, 0) : null;
-}
+const part = (value, i) => (groups[i].variance > 0 ? value / groups[i].variance : 0);
+const shareOf = (value, i) => (measure.relative ? value : part(value, i));
+const level = (value) => (measure.relative ? percent(value) : number(value));
+const inGroup = (value, i) => (Math.abs(shareOf(value, i)) <= measure.rounding ? "0 %" : percent(Math.abs(shareOf(value, i))));
 
 const units = {
   measure: {
-    noun: measure.noun, axis: measure.axis, times: measure.relative ? 100 : 1, text: amount,
-    of: (point, i) => point.measures[i], better: measure.kept ? 1 : -1, rounding: measure.rounding,
+    noun: measure.noun, axis: measure.axis, times: 100, text: percent,
+    of: (point, i) => shareOf(point.measures[i], i), better: measure.kept ? 1 : -1, rounding: measure.rounding,
   },
-  loss: {
-    noun: "loss", axis: "loss per row, in squared units",
-    times: 1, text: number, of: (point, i) => point.losses[i], better: -1, rounding: summary.rounding,
+  lost: {
+    noun: "share lost", axis: "% of the group's variance that is lost", times: 100, text: share,
+    of: (point, i) => part(point.losses[i], i), better: -1, rounding: measure.rounding,
   },
-  kept: {
-    noun: "variance kept", axis: "% of the group's variance that is kept", times: 100, text: share,
-    of: (point, i) => keptShare(point, i) ?? 0, better: 1, rounding: 5e-4,
+  squared: {
+    noun: measure.noun, axis: `${measure.noun}, in squared units`, times: 1, text: number,
+    of: (point, i) => point.measures[i], better: measure.kept ? 1 : -1, rounding: summary.rounding,
   },
 };
 let unit = units.measure;

@@ -3,19 +3,17 @@
 function drawDimensions(now) {
   if (!document.getElementById("dimensions")) return;
   const { groups: shown, losses, own } = summary.by_dimension;
-  const kind = unit === units.measure && own === null && measure.from_own_pca ? units.loss : unit;
+  const kind = own === null && measure.from_own_pca ? units.lost : unit;
   const { holder, drawing, width } = canvas("dimensions", 376);
   const frame = { drawing, left: 62, right: width - 20, top: 46, bottom: 326 };
   const count = losses[0].length;
   // What a group has of the unit, from its loss in so many dimensions.
   const value = (row, j) => {
-    const { variance } = groups[shown[row]];
-    const part = (amountOf) => (variance > 0 ? amountOf / variance : 0);
-    if (kind === units.loss) return losses[row][j];
-    if (kind === units.kept) return Math.max(1 - part(losses[row][j]), 0);
-    const raw = measure.from_own_pca ? Math.max(losses[row][j] - own[row][j], 0)
-      : measure.kept ? variance - losses[row][j] : losses[row][j];
-    return measure.relative ? part(raw) : raw;
+    const loss = losses[row][j];
+    if (kind === units.lost) return part(loss, shown[row]);
+    const raw = measure.from_own_pca ? Math.max(loss - own[row][j], 0)
+      : measure.kept ? groups[shown[row]].variance - loss : loss;
+    return kind === units.squared ? raw : part(raw, shown[row]);
   };
   const values = shown.flatMap((i, row) => [kind.of(now, i), ...losses[row].map((_, j) => value(row, j))]);
   const most = kind.times * largest(values);

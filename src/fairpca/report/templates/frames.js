@@ -84,8 +84,8 @@ function xAxis(frame, marks, scale, title) {
     shape(frame.drawing, "line", { x1: x, x2: x, y1: frame.top, y2: frame.bottom, class: "axis" });
     shape(frame.drawing, "text", { x, y: frame.bottom + 17, "text-anchor": "middle", class: "soft" }, texts[i]);
   });
-  shape(frame.drawing, "text",
-        { x: (frame.left + frame.right) / 2, y: frame.bottom + 37, "text-anchor": "middle", class: "soft" }, named);
+  const below = { x: (frame.left + frame.right) / 2, y: frame.bottom + 37, "text-anchor": "middle", class: "soft" };
+  return shape(frame.drawing, "text", below, named);
 }
 
 function yAxis(frame, marks, scale, title) {

@@ -4,20 +4,23 @@ function drawFront(now) {
   if (!document.getElementById("front")) return;
   const { holder, drawing, width } = canvas("front", 340);
   const frame = { drawing, left: 56, right: width - 20, top: 30, bottom: 290 };
-  const times = units.measure.times;
+  // Of a group, per cent of the variance of the one that is worst off with ordinary PCA.
+  const yardstick = summary.over === "largest" ? pca.worst_group : null;
+  const times = yardstick === null ? (measure.relative ? 100 : 1) : 100 * shareOf(1, yardstick);
   const levels = points.map((each) => times * each.unfairness);
   const bound = summary.unfairness_bound;
   const ends = bound === null ? levels : [...levels, times * bound];
   const [low, top] = [Math.min(...ends), Math.max(...ends)];
   // From zero, unless that would leave little room for the points.
-  const across = ticks(top, width < 560 ? 4 : 7, times * measure.rounding, low > top / 2 ? low : 0);
+  const across = ticks(top, width < 560 ? 4 : 7, times * (measure.relative ? measure.rounding : summary.rounding), low > top / 2 ? low : 0);
   const up = ticks(largest(points.map((each) => 100 * each.extra_loss)), 5, 0);
   const reach = across[across.length - 1] - across[0];
   const place = (value) => frame.left + ((value - across[0]) / reach) * (frame.right - frame.left);
   const x = (value) => place(times * value);
   const y = (extra) => frame.bottom - (Math.max(100 * extra, 0) / up[up.length - 1]) * (frame.bottom - frame.top);
-  const title = summary.over === "largest" ? unfairness : `${unfairness} (0 is equal)`;
-  xAxis(frame, across, place, measure.relative ? `${title}, % of the group's variance` : title);
+  const of = yardstick === null ? `${measure.relative ? "% of variance" : "squared units"} (0 is equal)`
+    : measure.relative ? "% of the group's variance" : `% of ${groups[yardstick].name}’s variance`;
+  fit(xAxis(frame, across, place, `${unfairness}, ${of}`), frame.right - frame.left);
   yAxis(frame, up, (mark) => y(mark / 100), `% more loss in total than ordinary PCA`);
   if (bound !== null) {
     const at = x(bound);
@@ -48,8 +51,8 @@ function drawFront(now) {
   });
   holder.setAttribute("aria-label",
     `Total loss above ordinary PCA against the ${unfairness}, ${points.length} points, ` +
-    `from ${amount(points[0].unfairness)} at no extra loss to ${amount(points[last].unfairness)} ` +
-    `at ${percent(points[last].extra_loss)} more. At the slider: ${now.spoken}. Arrow keys read the values.`);
+    `from ${points[0].spoken} to ${points[last].spoken}. ` +
+    `At the slider: ${now.spoken}. Arrow keys read the values.`);
   readable(holder, drawing, points.map((each, i) => (
     { x: x(each.unfairness), y: y(each.extra_loss), text: `Point ${i}: ${each.spoken}` })));
 }

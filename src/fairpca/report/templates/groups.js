@@ -11,8 +11,7 @@ function drawPairs(id, shown, now, kind, ranges) {
   const frame = rowsOfGroups(id, shown, { rightRoom: 104 });
   const { drawing, holder } = frame;
   const of = (each, i) => kind.times * kind.of(each, i);
-  const [start, high] = ["low", "high"];
-  const known = ranges ? [pca, ...points].flatMap((each) => shown.map((i) => (each[high] ? kind.times * (each[high][i] ?? 0) : 0))) : [];
+  const known = ranges ? [pca, ...points].flatMap((each) => shown.map((i) => 100 * shareOf(each.high?.[i] ?? 0, i))) : [];
   const most = largest(known, [pca, ...points].flatMap((each) => shown.map((i) => of(each, i))));
   const [marks, place] = frame.axis(most, kind.times * kind.rounding);
   xAxis(frame, marks, place, kind.axis);
@@ -20,8 +19,8 @@ function drawPairs(id, shown, now, kind, ranges) {
     shape(drawing, "text", { x: frame.width, y: 17, "text-anchor": "end", class: "soft" }, "change");
   }
   const range = (each, i, y, colour) => {
-    if (!ranges || !each[start] || each[start][i] === null) return;
-    const ends = [each[start][i], each[high][i]].map((value) => place(kind.times * value));
+    if (!ranges || !each.low || each.low[i] === null) return;
+    const ends = [each.low[i], each.high[i]].map((value) => place(100 * shareOf(value, i)));
     shape(drawing, "line", { x1: ends[0], x2: ends[1], y1: y, y2: y, class: colour, "stroke-width": 2 });
   };
   const readings = [];
@@ -42,7 +41,7 @@ function drawPairs(id, shown, now, kind, ranges) {
     dot(drawing, "chosen")(to, y + apart);
     if (!frame.narrow) shape(drawing, "text", { x: frame.width, y: y + 4, "text-anchor": "end" }, moved);
     const interval = (each) => (ranges && each.low && each.low[i] !== null
-      ? ` (95 % interval ${kind.text(each.low[i])} to ${kind.text(each.high[i])})` : "");
+      ? ` (95 % interval ${inGroup(each.low[i], i)} to ${inGroup(each.high[i], i)})` : "");
     const name = `${groups[i].name}, ${rows(groups[i].rows)}`;
     readings.push({ x: from, y: y - apart, text: `${name}: ${kind.noun} ${kind.text(before)}${interval(pca)} with ordinary PCA` });
     readings.push({ x: to, y: y + apart, text: `${name}: ${kind.noun} ${kind.text(after)}${interval(now)} ${shownAs}, ${inWords(after - before, kind)}` });
@@ -58,26 +57,28 @@ function drawPairs(id, shown, now, kind, ranges) {
 
 function drawLosses(now) {
   const frame = rowsOfGroups("losses", shownGroups);
-  const most = largest([pca, ...points].flatMap((each) => shownGroups.map((i) => each.losses[i])));
-  const [marks, scale] = frame.axis(most, summary.rounding);
-  xAxis(frame, marks, scale, units.loss.axis);
+  const most = largest([pca, ...points].flatMap((each) => shownGroups.map((i) => units.lost.of(each, i))));
+  const [marks, place] = frame.axis(100 * most, 100 * measure.rounding);
+  const scale = (share) => place(100 * share);
+  xAxis(frame, marks, place, units.lost.axis);
   const { drawing, holder } = frame;
   const thickness = frame.many ? frame.rowHeight / 2.4 : 14;
   const readings = [];
   shownGroups.forEach((i, row) => {
     const y = frame.middle(row) - thickness / 2;
-    const must = scale(groups[i].own_loss);
-    const end = scale(now.losses[i]);
-    frame.label(row, groups[i].name, `${number(now.losses[i])} in total`);
+    const own = part(groups[i].own_loss, i);
+    const [before, after] = [pca, now].map((each) => units.lost.of(each, i));
+    const [must, end] = [scale(own), scale(after)];
+    frame.label(row, groups[i].name, `${share(after)} in total`);
     shape(drawing, "rect", { x: frame.left, y, width: Math.max(must - frame.left, 0), height: thickness, class: "must-fill" });
     // A gap tells the two apart without their colours.
     shape(drawing, "rect", { x: must + 1.5, y, width: Math.max(end - must - 1.5, 0), height: thickness, class: "chosen-fill" });
-    const x = scale(pca.losses[i]);
+    const x = scale(before);
     shape(drawing, "line", { x1: x, x2: x, y1: y - 3, y2: y + thickness + 3, class: "pca", "stroke-width": 2.5 });
     readings.push({
       x: end, y: y + thickness / 2,
-      text: `${groups[i].name}: loses ${number(now.losses[i])} ${shownAs}, of which it must lose ${number(groups[i].own_loss)}; ` +
-        `${number(pca.losses[i])} with ordinary PCA`,
+      text: `${groups[i].name}: loses ${share(after)} ${shownAs}, of which it must lose ${share(own)}; ` +
+        `${share(before)} with ordinary PCA`,
     });
   });
   legend(drawing, [

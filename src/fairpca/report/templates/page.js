@@ -18,6 +18,7 @@ function show() {
   drawPairs("measures", shownGroups, now, unit, unit === units.measure);
   drawFront(now);
   drawDimensions(now);
+  drawMethods();
   drawRows();
   drawLosses(now);
   drawComponents(now);

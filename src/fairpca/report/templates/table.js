@@ -4,24 +4,25 @@ const bodyOfGroups = document.querySelector("#groups tbody");
 const rowsOfTable = [...bodyOfGroups.rows];
 
 const sorts = {
-  group: (i) => groups[i].name, rows: (i) => groups[i].rows, must: (i) => groups[i].own_loss,
-  before: (i) => pca.measures[i], after: (i) => points[current].measures[i],
-  change: (i) => points[current].measures[i] - pca.measures[i],
-  kept_before: (i) => keptShare(pca, i) ?? -1, kept_after: (i) => keptShare(points[current], i) ?? -1,
+  group: (i) => groups[i].name, rows: (i) => groups[i].rows, must: (i) => part(groups[i].own_loss, i),
+  lost_before: (i) => units.lost.of(pca, i), lost_after: (i) => units.lost.of(points[current], i),
+  before: (i) => units.measure.of(pca, i), after: (i) => units.measure.of(points[current], i),
+  change: (i) => units.measure.of(points[current], i) - units.measure.of(pca, i),
 };
 let sorted = { by: null, up: true };
 
 function fillTable(now) {
   rowsOfTable.forEach((row, i) => {
     const cells = {
-      measure: amount(now.measures[i]),
-      interval: now.low && now.low[i] !== null ? `${amount(now.low[i])} to ${amount(now.high[i])}` : "interval unknown",
-      change: change(now.measures[i] - pca.measures[i], units.measure),
-      kept: share(keptShare(now, i)),
+      measure: inGroup(now.measures[i], i),
+      squared: number(now.measures[i]),
+      interval: now.low && now.low[i] !== null ? `${inGroup(now.low[i], i)} to ${inGroup(now.high[i], i)}` : "interval unknown",
+      change: change(units.measure.of(now, i) - units.measure.of(pca, i), units.measure),
+      lost: groups[i].variance > 0 ? share(units.lost.of(now, i)) : "–",
     };
     for (const cell of row.querySelectorAll("[data-show]")) cell.textContent = cells[cell.dataset.show];
   });
-  for (const name of ["largest", "spread"]) document.getElementById(name).textContent = amount(now[name]);
+  for (const name of ["largest", "spread"]) document.getElementById(name).textContent = level(now[name]);
   const sentence = document.getElementById("compared");
   if (sentence) sentence.textContent = now.compared;
   arrange();
