@@ -5,6 +5,8 @@ from collections.abc import Generator
 
 import pytest
 
+pytest_plugins = ["texts"]
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first, so that no worker is left with one at the end."""

@@ -1,6 +1,9 @@
 """What the program says on the terminal."""
 
+from fairpca.cli import main
 from fairpca.text import laid_out
+
+from texts import recorded
 
 _CAUTION = "fairpca: warning: Too few rows to be judged: "
 
@@ -9,6 +12,17 @@ def without_cautions(text):
     """The same without the lines of cautions, which small tables give."""
     lines = text.splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith(_CAUTION))
+
+
+def complaint(capsys, arguments, *words, code=2):
+    """The one line, with all these words, with which the program refuses to do what is asked."""
+    assert main([*arguments]) == code
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    line = without_cautions(shown.err)
+    assert line.startswith("fairpca: ")
+    assert line.count("\n") == 1
+    return recorded(line.removeprefix("fairpca: ").rstrip("\n"), *words)
 
 
 def piped(result):

@@ -11,10 +11,16 @@ from fairpca.datasets import load_credit
 from fairpca.solvers import SOLVERS
 
 from problems import problem_of, random_basis, random_matrices, random_problem
+from texts import numbers_in, recorded, refused, warned
 
 pytestmark = pytest.mark.untraced
 
 LINES_AT_ODDS = [np.diag([2.0, 1.0]), [[1.5, 0.5], [0.5, 1.5]], [[1.5, -0.5], [-0.5, 1.5]]]
+
+
+def kinds(certificate):
+    """Of what kinds its statements are."""
+    return {statement.kind for statement in certificate.statements()}
 
 
 def some_problem(**choices):
@@ -31,7 +37,7 @@ def test_a_poor_subspace_gets_a_large_but_valid_gap():
     assert certificate.status == "bounded"
     assert certificate.gap >= problem.total_loss(poor) - best.total_loss > 0
     assert certificate.relative_gap == pytest.approx(certificate.gap / problem.total_loss(poor))
-    percent = float(re.search(r"by more than ([\d.]+) %", str(certificate))[1])
+    percent = float(re.search(r"([\d.]+) %", recorded(str(certificate), "lower it"))[1])
     assert 0 <= percent - 100 * certificate.relative_gap <= 1
 
 
@@ -56,38 +62,36 @@ def test_the_bound_can_be_recomputed_from_the_multipliers():
 
 def test_words_for_an_optimum():
     certificate = ExactSolver().solve(some_problem()).certificate
-    assert str(certificate).startswith("Proven optimal")
-    assert f"{certificate.value:.6g}" in str(certificate)
+    recorded(str(certificate), "Proven optimal", f"{certificate.value:.6g}")
     within = ExactSolver().solve(some_problem(tolerance=0.5)).certificate
-    assert "within 0.5 of each other" in str(within)
+    recorded(str(within), "within 0.5")
 
 
 def test_words_for_minmax():
     problem = some_problem(criterion="minmax")
     best = ExactSolver().solve(problem)
-    assert str(best.certificate).startswith("Proven optimal: in every subspace")
+    recorded(str(best.certificate), "Proven optimal")
     poor = random_basis(np.random.default_rng(3), 6, 2)
     certificate = certify(problem, poor, best.certificate.multipliers)
     assert certificate.status == "bounded"
-    assert str(certificate).startswith("No group has a disparity above")
+    assert "Proven optimal" not in recorded(str(certificate), "above", "largest")
 
 
 def test_unresolved_warns_once_and_says_what_was_returned():
     rng = np.random.default_rng(4)
     groups = np.repeat([0, 1, 2], 400)
     X = np.vstack([_rows_with_moment(rng, moment) for moment in LINES_AT_ODDS])
-    with pytest.warns(FairnessWarning) as caught:
+    with warned(FairnessWarning, "none is proven impossible") as caught:
         fair = FairPCA(1, criterion="equal").fit(X, sensitive_features=groups)
     assert fair.certificate_.status == "unresolved"
     (warning,) = caught
-    assert "none is proven impossible" in str(warning.message)
     assert f"{fair.certificate_.spread:.6g}" in str(warning.message)
 
 
 def test_infeasible_reports_the_distance_to_the_proof():
     credit = load_credit(sensitive="marriage", as_frame=False)
     X = credit.data / credit.data.std(axis=0)
-    with pytest.warns(FairnessWarning, match="Proven impossible"):
+    with warned(FairnessWarning, "impossible"):
         fair = FairPCA(2, criterion="equal").fit(X, sensitive_features=credit.sensitive_features)
     certificate = fair.certificate_
     assert certificate.status == "infeasible"
@@ -108,7 +112,7 @@ def test_nothing_is_lost_when_nothing_varies_or_all_is_kept():
 
 
 def test_a_wrong_number_of_starts_is_refused():
-    with pytest.raises(ValueError, match="n_starts"):
+    with refused(ValueError, "n_starts"):
         ExactSolver(n_starts=0)
 
 
@@ -124,12 +128,14 @@ def test_a_solver_of_its_own_criterion_says_that_equality_is_not_met():
     problem = random_problem(np.random.default_rng(0), "general", 2, 5, 2)
     certificate = SOLVERS["lagrangian"]().solve(problem).certificate
     assert certificate.requested_tolerance == 0.0
-    assert "Equal disparities were not reached" in str(certificate)
+    assert "unmet" in kinds(certificate)
+    recorded(str(certificate), "Equal", "not reached")
     loose = SOLVERS["lagrangian"]().solve(problem.with_criterion(Equal(1e6))).certificate
     assert loose.requested_tolerance is None
-    assert "not reached" not in str(loose)
+    assert "unmet" not in kinds(loose)
     near = SOLVERS["lagrangian"]().solve(problem.with_criterion(Equal(1e-3))).certificate
-    assert "Disparities within 0.001 of each other were not reached" in str(near)
+    assert "unmet" in kinds(near)
+    recorded(str(near), "within 0.001", "not reached")
 
 
 # What is said for each goal and measure
@@ -152,18 +158,13 @@ def test_words_for_every_goal_and_measure(measure, relative):
     problem = some_problem(**choices)
     best = ExactSolver().solve(problem).certificate
     kept = measure == "variance"
-    number = f"{abs(best.value):.6g}"
     least, most = ("most", "less") if kept else ("least", "more")
-    assert str(best).startswith(
-        f"Proven optimal: in every subspace of this dimension some group has {one} of at {least} "
-        f"{number}, and here none has {most} than {number}. Compared with ordinary PCA, "
-    )
-    assert ("For every mixture" in str(best)) == (measure == "disparity")
+    recorded(str(best), "Proven optimal", one, f"at {least}", f"{most} than", "Compared with")
+    assert numbers_in(str(best))[:2] == [float(f"{abs(best.value):.6g}")] * 2
+    assert ("mixtures, optimal" in kinds(best)) == (measure == "disparity")
     judged = certify(problem, poor, best.multipliers)
     way, end = ("below", "smallest one above") if kept else ("above", "largest one below")
-    assert str(judged).startswith(f"No group has {one} {way} ")
-    assert f"no subspace of this dimension can bring the {end} " in str(judged)
-    said = [abs(float(x)) for x in re.findall(r"(?:above|below) ([\d.]+\d)", str(judged))]
+    said = numbers_in(recorded(str(judged), f"{one} {way}", end))
     # Numbers are rounded to the safe side.
     assert said[0] == pytest.approx(abs(judged.value), rel=1e-5)
     assert said[1] == pytest.approx(abs(judged.lower_bound), rel=1e-5)
@@ -172,9 +173,8 @@ def test_words_for_every_goal_and_measure(measure, relative):
 
     limited = some_problem(**choices, max_extra_loss=0.05)
     found = ExactSolver().solve(limited).certificate
-    assert "of this dimension that loses at most 5 % more than the least total loss" in str(found)
-    assert one in str(found)
-    assert "For every mixture" not in str(found)
+    recorded(str(found), one, "at most 5 % more", "least total loss")
+    assert "mixtures, optimal" not in kinds(found)
 
     middle = (best.value + problem.measures(problem.pca_basis).max()) / 2
     met = (
@@ -182,18 +182,15 @@ def test_words_for_every_goal_and_measure(measure, relative):
         .solve(problem.with_criterion(AtMost(abs(middle), problem.goal.measure)))
         .certificate
     )
-    assert str(met).startswith("Proven optimal: all bounds are met at a total loss of")
+    recorded(str(met), "Proven optimal", "bounds are met", f"{met.value:.6g}")
     harsh = abs(best.value) * (2.0 if kept else 0.5)
     missed = (
         ExactSolver().solve(problem.with_criterion(AtMost(harsh, problem.goal.measure))).certificate
     )
-    assert str(missed).startswith(
-        "Proven impossible: in every subspace of this dimension some group misses its bound by at "
-    )
-    assert f"Here none misses it by more than {missed.violation:.6g}" in str(missed)
+    recorded(str(missed), "Proven impossible", "bound", f"{missed.violation:.6g}")
 
     equal = ExactSolver().solve(some_problem(**choices | {"criterion": "equal"})).certificate
-    assert many in str(equal)
+    recorded(str(equal), many)
 
 
 def test_words_on_who_is_better_and_worse_off():
@@ -204,19 +201,18 @@ def test_words_on_who_is_better_and_worse_off():
     better, worse = -change[change < 0], change[change > 0]
     assert len(better) + len(worse) == 3
     first = "one group is" if len(better) == 1 else f"{len(better)} groups are"
-    assert f"Compared with ordinary PCA, {first} better off, by" in str(certificate)
-    assert f"{better.max():.3g}" in str(certificate)
-    assert f"{worse.max():.3g}: some group always is" in str(certificate)
+    recorded(str(certificate), f"{first} better off", f"{better.max():.3g}", f"{worse.max():.3g}")
     plain = certify(problem, problem.pca_basis, certificate.multipliers)
-    assert "No group is better or worse off than with ordinary PCA." in str(plain)
+    assert "as with PCA" in kinds(plain)
+    recorded(str(plain), "better or worse off")
 
 
 def test_words_when_every_group_is_worse_off():
     problem = problem_of([np.diag([3.0, 1.0, 0.0]), np.diag([2.0, 1.0, 0.0])], 1)
     poor = certify(problem, np.eye(3)[:, [2]], np.zeros(2))
     assert poor.all_worse_off
-    assert str(poor).startswith("Every group is worse off than with ordinary PCA, by 2 to 3.")
-    assert "Compared with" not in str(poor)
+    assert "compared with PCA" not in kinds(poor)
+    assert numbers_in(recorded(str(poor), "Every group is worse off"))[:2] == [2.0, 3.0]
 
 
 def test_a_number_that_has_few_digits_is_not_rounded():

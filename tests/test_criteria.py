@@ -22,6 +22,7 @@ from fairpca.measures import EPS, MEASURES
 from fairpca.model_file import save_model
 
 from problems import problem_of, random_matrices
+from texts import refused
 
 EVERY = [MinMax("share_lost", 0.1), Equal(0.5), AtMost({"a": 1.0}, "kept_variance"), Balanced()]
 
@@ -68,7 +69,7 @@ def test_parameters_of_a_named_criterion_can_be_set():
     fair = FairPCA(2, criterion="minmax").set_params(criterion__max_extra_loss=0.1, whiten=True)
     assert repr(fair.criterion) == repr(MinMax(max_extra_loss=0.1))
     assert fair.whiten is True
-    with pytest.raises(ValueError, match="Invalid parameter 'tolerance' for estimator MinMax"):
+    with refused(ValueError, "'tolerance'", "MinMax"):
         FairPCA(2, criterion="minmax").set_params(criterion__tolerance=0.1)
 
 
@@ -148,7 +149,7 @@ def test_a_new_criterion_is_that_of_the_estimator(tmp_path):
     least = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     two = np.sort(least.group_table_.disparity)[-2:].mean()
     assert fair.certificate_.value <= two * (1 + 1e-9)
-    with pytest.raises(ValueError, match="TwoLargest"):
+    with refused(ValueError, "TwoLargest"):
         save_model(fair, tmp_path / "m.fairpca")
 
 
@@ -179,7 +180,7 @@ def test_a_bound_above_the_value_is_refused_and_findings_need_a_name():
     moments = GroupMoments.from_rows(
         np.random.default_rng(0).normal(size=(90, 4)) * [3, 2, 1, 1], np.arange(90) % 3
     )
-    with pytest.raises(RuntimeError, match=r"TooHigh\.bound gave .* above the value"):
+    with refused(RuntimeError, "TooHigh.bound", "above"):
         ExactSolver().solve(Problem(moments, 2, TooHigh()))
-    with pytest.raises(TypeError, match="needs a name"):
+    with refused(TypeError, "name"):
         type("Nameless", (MinMax,), {"findings": {"optimal": "{at_most}"}})

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from fairpca import FairnessWarning, GroupMoments, Problem
 from fairpca.moments import sums
 
+from texts import refused, warned
+
 repeatable = settings(max_examples=60, derandomize=True, deadline=None)
 
 
@@ -230,16 +232,16 @@ def test_one_weight_for_all_rows():
     ("weights", "words"),
     [
         ([1.0] * 59, "sample_weight"),
-        ([[1.0]] * 60, "1D array or scalar"),
+        ([[1.0]] * 60, "1D array"),
         ([1.0] * 59 + [np.nan], "NaN"),
         ([1.0] * 59 + [np.inf], "infinity"),
         ([1.0] * 59 + [-1.0], "Negative values"),
-        ([0.0] * 60, "zero for every row"),
+        ([0.0] * 60, "zero every row"),
     ],
 )
 def test_wrong_weights(weights, words):
     X, groups = rows_and_groups()
-    with pytest.raises(ValueError, match=words):
+    with refused(ValueError, *words.split()):
         GroupMoments.from_rows(X, groups, sample_weight=weights)
 
 
@@ -302,9 +304,9 @@ def test_missing_labels_come_last_in_a_sum_also_after_pickling():
 
 def test_different_columns_cannot_be_added():
     X, groups = rows_and_groups()
-    with pytest.raises(ValueError, match="of 4 and of 3 columns cannot be added"):
+    with refused(ValueError, "4 and of 3 columns"):
         GroupMoments.from_rows(X, groups) + GroupMoments.from_rows(X[:, :3], groups)
-    with pytest.raises(TypeError, match="unsupported operand"):
+    with refused(TypeError, "unsupported operand"):
         GroupMoments.from_rows(X, groups) + 1
 
 
@@ -543,14 +545,12 @@ def test_large_data_are_read_in_blocks(order):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize(
-    ("value", "words"), [(np.nan, "Input X contains NaN"), (np.inf, "Input X contains infinity")]
-)
+@pytest.mark.parametrize(("value", "words"), [(np.nan, "NaN"), (np.inf, "infinity")])
 def test_values_that_are_not_finite(dtype, sparse, value, words):
     X, groups = rows_and_groups()
     X = X.astype(dtype)
     X[17, 2] = value
-    with pytest.raises(ValueError, match=words):
+    with refused(ValueError, *words.split()):
         GroupMoments.from_rows(scipy.sparse.csr_matrix(X) if sparse else X, groups)
 
 
@@ -560,7 +560,7 @@ def test_missing_values_of_data_frames():
     frame.iloc[3, 1] = pd.NA
     columns = [*X[:, 0].tolist()[:-1], None]
     for data in (frame, pl.DataFrame({"x": columns, "y": X[:, 1]})):
-        with pytest.raises(ValueError, match="Input X contains NaN"):
+        with refused(ValueError, "NaN"):
             GroupMoments.from_rows(data, groups)
 
 
@@ -568,21 +568,21 @@ def test_missing_values_of_data_frames():
 def test_values_too_large_to_be_squared(value):
     X, groups = rows_and_groups()
     X[17, 2] = value
-    with pytest.raises(ValueError, match="too large to be squared"):
+    with refused(ValueError, "squared"):
         GroupMoments.from_rows(X, groups)
 
 
 def test_opposite_infinities_are_called_infinity():
     X, groups = rows_and_groups()
     X[3:5, 0] = np.inf, -np.inf
-    with pytest.raises(ValueError, match="contains infinity"):
+    with refused(ValueError, "infinity"):
         GroupMoments.from_rows(X, groups)
 
 
 def test_columns_of_other_names_do_not_add():
     frame = pd.DataFrame({"u": [1.0, 2.0], "v": [3.0, 5.0]})
     first, second = (GroupMoments.from_rows(f) for f in (frame, frame[["v", "u"]]))
-    with pytest.raises(ValueError, match="differently named columns"):
+    with refused(ValueError, "named columns"):
         first + second
     nameless = GroupMoments.from_rows(frame.to_numpy())
     assert (first + nameless).feature_names == (nameless + first).feature_names == ("u", "v")
@@ -659,7 +659,7 @@ def test_overlapping_groups_of_parts_add_but_only_with_their_like():
     assert_same(GroupMoments.merge([part.overlapping("both") for part in parts]), whole)
     assert whole.group_names == ("sex", "race")
     for other in ("intersections", "marginals"):
-        with pytest.raises(ValueError, match="groups that overlap and of others cannot be added"):
+        with refused(ValueError, "overlap", "cannot be added"):
             whole + parts[0].overlapping(other)
 
 
@@ -693,7 +693,7 @@ def test_ordered_categories_keep_their_order_in_sums_and_files(tmp_path):
     assert parts[0].labels == ("low", "high")
     moments = GroupMoments.merge(parts)
     assert moments.labels == tuple(order)
-    with pytest.warns(FairnessWarning, match="can tell of single rows"):
+    with warned(FairnessWarning, "single rows"):
         moments.save(tmp_path / "levels.moments")
     loaded = GroupMoments.load(tmp_path / "levels.moments")
     assert loaded.group_orders == (tuple(order),)
@@ -706,7 +706,7 @@ def test_ordered_categories_keep_their_order_in_sums_and_files(tmp_path):
 def test_differently_named_sensitive_columns_cannot_be_added():
     X, frame, _ = people()
     moments = GroupMoments.from_rows(X, frame)
-    with pytest.raises(ValueError, match="differently named sensitive columns"):
+    with refused(ValueError, "named sensitive columns"):
         moments + GroupMoments.from_rows(X, frame[["race", "sex"]])
     assert (moments + GroupMoments.from_rows(X, frame.to_numpy())).group_names == ("sex", "race")
 
@@ -715,7 +715,7 @@ def test_rows_without_labels_are_left_out_and_counted(tmp_path):
     X, frame, weights = people()
     labels = frame["race"].mask(frame["race"] == "n")
     some = labels.notna().to_numpy()
-    with pytest.warns(FairnessWarning, match=f"{(~some).sum()} of 80 rows are left out") as caught:
+    with warned(FairnessWarning, f"{(~some).sum()} of 80", "left out") as caught:
         found = GroupMoments.from_rows(X, labels, sample_weight=weights, missing_labels="drop")
     assert caught[0].filename == __file__
     assert_same(found, GroupMoments.from_rows(X[some], labels[some], sample_weight=weights[some]))
@@ -728,7 +728,7 @@ def test_rows_without_labels_are_left_out_and_counted(tmp_path):
 def test_weights_that_cannot_be_squared_are_refused(weight):
     X, weights = np.random.default_rng(0).normal(size=(9, 2)), np.ones(9)
     weights[3] = weight
-    with pytest.raises(ValueError, match="too large or too small to be squared"):
+    with refused(ValueError, "too small", "squared"):
         GroupMoments.from_rows(X, [0, 1, 2] * 3, sample_weight=weights)
     weights[3] = 0.0
     assert GroupMoments.from_rows(X, [0, 1, 2] * 3, sample_weight=weights).effective_count[0] == 2

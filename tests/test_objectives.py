@@ -20,6 +20,7 @@ from fairpca.objectives import (
 
 from devices import import_torch
 from problems import random_basis
+from texts import refused
 
 OTHERS = [TotalLoss(), SmallestVariance(), NashObjective(), LossDifference(), MeanDistance()]
 
@@ -118,9 +119,9 @@ def test_objectives_written_one_by_one_become_a_vector():
 
 
 def test_unknown_choices_are_refused():
-    with pytest.raises(ValueError, match="'squared', 'absolute', 'exponential'"):
+    with refused(ValueError, "'squared', 'absolute', 'exponential'"):
         PaperObjectives(penalty="cubic")
-    with pytest.raises(ValueError, match="'pairwise', 'single'"):
+    with refused(ValueError, "'pairwise', 'single'"):
         PaperObjectives("triple")
 
 
@@ -228,25 +229,25 @@ def test_tensors_of_low_precision_keep_their_digits():
 @pytest.mark.parametrize(
     ("gradients", "words"),
     [
-        ([1.0, 2.0], "one array of shape"),
-        (np.empty((0, 3)), "one array of shape"),
-        ([[np.ones((2, 2)), np.ones(2)], [np.ones((2, 2)), np.ones(2)]], "flatten each of them"),
-        ([[1.0, np.nan]], "must be finite"),
-        ([[1.0, np.inf], [1.0, 2.0]], "must be finite"),
+        ([1.0, 2.0], "array shape"),
+        (np.empty((0, 3)), "array shape"),
+        ([[np.ones((2, 2)), np.ones(2)], [np.ones((2, 2)), np.ones(2)]], "flatten"),
+        ([[1.0, np.nan]], "finite"),
+        ([[1.0, np.inf], [1.0, 2.0]], "finite"),
     ],
 )
 def test_gradients_that_are_refused(gradients, words):
-    with pytest.raises(ValueError, match=words):
+    with refused(ValueError, *words.split()):
         descent_direction(gradients)
 
 
 def test_tensors_that_are_refused():
     torch = import_torch()
-    with pytest.raises(ValueError, match=r"float32 or float64, got torch\.float16"):
+    with refused(ValueError, "float32", "float64", "torch.float16"):
         descent_direction(torch.ones((2, 3), dtype=torch.float16))
-    with pytest.raises(ValueError, match="must be finite"):
+    with refused(ValueError, "finite"):
         descent_direction(torch.tensor([[1.0, float("nan")], [0.0, 1.0]]))
-    with pytest.raises(ValueError, match="one array of shape"):
+    with refused(ValueError, "shape"):
         descent_direction(torch.ones(3))
 
 
@@ -258,5 +259,5 @@ def test_the_direction_of_huge_and_tiny_gradients_is_a_number(normalize):
         np.testing.assert_allclose(direction, [-0.5, -0.5])
     else:
         np.testing.assert_allclose(weights, [1.0, 0.0], atol=1e-12)
-    with pytest.raises(ValueError, match="normalize must be"):
+    with refused(ValueError, "normalize"):
         descent_direction([[1.0]], normalize="no")

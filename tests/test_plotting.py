@@ -26,6 +26,8 @@ from fairpca.plotting import (
     _style,
 )
 
+from texts import refused
+
 pytestmark = pytest.mark.contract  # matplotlib
 
 mpl.use("Agg")
@@ -392,20 +394,20 @@ def test_wrong_input_is_refused(data):
     fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     with pytest.raises(NotFittedError):
         DisparityDisplay.from_estimator(FairPCA(criterion="minmax"))
-    with pytest.raises(ValueError, match="two integers from 0 to 1"):
+    with refused(ValueError, "two integers", "0 to 1"):
         BiplotDisplay.from_estimator(fair, X, sensitive_features=groups, components=(0, 5))
     one = FairPCA(1, criterion="minmax").fit(X, sensitive_features=groups)
-    with pytest.raises(ValueError, match="needs two components"):
+    with refused(ValueError, "two components"):
         BiplotDisplay.from_estimator(one, X, sensitive_features=groups)
     parity = ParityPCA(2).fit(X, sensitive_features=groups)
-    with pytest.raises(TypeError, match="ParityPCA has no table of groups: pass X"):
+    with refused(TypeError, "ParityPCA", "table", "pass X"):
         DisparityDisplay.from_estimator(parity)
     kernel = KernelParityPCA(2).fit(X, sensitive_features=groups)
-    with pytest.raises(TypeError, match="components_, which KernelParityPCA has not"):
+    with refused(TypeError, "components_", "KernelParityPCA"):
         BiplotDisplay.from_estimator(kernel, X, sensitive_features=groups)
-    with pytest.raises(TypeError, match="DisparityDisplay needs a step with transform and inverse"):
+    with refused(TypeError, "DisparityDisplay", "inverse_transform"):
         DisparityDisplay.from_estimator(make_pipeline(StandardScaler(), KernelParityPCA(2)))
-    with pytest.raises(TypeError, match="aliases"):
+    with refused(TypeError, "aliases"):
         FrontDisplay([1.0, 0.0], [1.0, 2.0]).plot(line_kw={"c": "red", "color": "blue"})
 
 
@@ -413,5 +415,5 @@ def test_without_matplotlib_the_extra_is_named(data, monkeypatch):
     X, groups = data
     fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"fairpca\[plot\]"):
+    with refused(ImportError, "fairpca[plot]"):
         DisparityDisplay.from_estimator(fair)

@@ -8,6 +8,8 @@ from sklearn.decomposition import PCA
 
 from fairpca import AtMost, Equal, GroupMoments, MinMax, Problem
 
+from texts import refused
+
 LOSSES = ["mean", "sum"]
 CENTERINGS = ["global", "group"]
 LABELS = ("a", "b", "c")
@@ -161,33 +163,33 @@ def test_pca_basis_is_that_of_scikit_learn():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"n_components": 0}, "n_components must be from 1 to the number of columns, 5, got 0"),
-        ({"n_components": 6}, "n_components must be from 1 to the number of columns, 5, got 6"),
+        ({"n_components": 0}, "n_components 5, 0"),
+        ({"n_components": 6}, "n_components 5, 6"),
         ({"n_components": 1.5}, "n_components"),
-        ({"criterion": "fair"}, "criterion must be one of .* or an"),
-        ({"criterion": MinMax}, "criterion must be an instance, not the class MinMax"),
-        ({"criterion": 3}, "criterion must be one of"),
-        ({"aggregation": "max"}, "aggregation must be one of 'mean', 'sum', got 'max'"),
-        ({"centering": "none"}, "centering must be one of 'global', 'group', got 'none'"),
-        ({"criterion": Equal(-0.1)}, "tolerance must be a number of at least 0, got -0.1"),
-        ({"criterion": Equal(np.nan)}, "tolerance must be a number of at least 0, got nan"),
-        ({"criterion": Equal(np.inf)}, "tolerance must be a number of at least 0, got inf"),
-        ({"criterion": MinMax("gain")}, "measure must be one of 'disparity', .* got 'gain'"),
-        ({"criterion": AtMost(-1.0)}, "bounds must be a number of at least 0, or one for each of"),
-        ({"criterion": AtMost({"z": 1.0})}, "bounds must name groups there are; unknown: 'z'"),
+        ({"criterion": "fair"}, "criterion"),
+        ({"criterion": MinMax}, "criterion instance MinMax"),
+        ({"criterion": 3}, "criterion"),
+        ({"aggregation": "max"}, "aggregation 'mean' 'sum' 'max'"),
+        ({"centering": "none"}, "centering 'global' 'group' 'none'"),
+        ({"criterion": Equal(-0.1)}, "tolerance -0.1"),
+        ({"criterion": Equal(np.nan)}, "tolerance nan"),
+        ({"criterion": Equal(np.inf)}, "tolerance inf"),
+        ({"criterion": MinMax("gain")}, "measure 'disparity' 'gain'"),
+        ({"criterion": AtMost(-1.0)}, "bounds"),
+        ({"criterion": AtMost({"z": 1.0})}, "bounds 'z'"),
         (
             {"criterion": MinMax(max_extra_loss=-0.1)},
-            "max_extra_loss must be a number of at least 0, got -0.1",
+            "max_extra_loss -0.1",
         ),
         (
             {"criterion": MinMax(max_extra_loss=True)},
-            "max_extra_loss must be a number, got True",
+            "max_extra_loss True",
         ),
     ],
 )
 def test_wrong_choices(options, words):
     moments = Rows(weighted=False).problem().moments
-    with pytest.raises(ValueError, match=words):
+    with refused(ValueError, *words.split()):
         Problem(**{"moments": moments, "n_components": 2, **options})
 
 

@@ -26,6 +26,7 @@ from fairpca.measures import MEASURES
 from fairpca.model_file import load_model, save_model
 
 from people import people
+from texts import refused
 
 pytestmark = pytest.mark.untraced
 
@@ -299,7 +300,7 @@ def test_moments_files_and_batches_give_the_same():
     fair = FairPCA(2, criterion="soft").fit(X, sensitive_features=groups)
     again = FairPCA(2, criterion="soft").fit_moments(GroupMoments.from_rows(X, groups, folds=True))
     same_subspace(fair.components_, again.components_, atol=1e-10)
-    with pytest.raises(ValueError, match="moments by fold"):
+    with refused(ValueError, "moments by fold"):
         FairPCA(2, criterion="soft").fit_moments(GroupMoments.from_rows(X, groups))
     given = SoftMinMax(temperature=0.5)
     plain = FairPCA(2, criterion=given).fit_moments(GroupMoments.from_rows(X, groups))
@@ -335,20 +336,20 @@ def test_files_and_refusals(tmp_path):
     assert back.criterion.standard_errors == 1.0
     assert str(back.certificate_) == str(fair.certificate_)
     for wrong in (-1.0, "2", True, None, np.nan):
-        with pytest.raises(ValueError, match="standard_errors must be"):
+        with refused(ValueError, "standard_errors"):
             FairPCA(2, criterion=SoftMinMax(standard_errors=wrong)).fit(X)
     for wrong in (-1.0, "2", True, np.nan):
-        with pytest.raises(ValueError, match="temperature must be"):
+        with refused(ValueError, "temperature"):
             FairPCA(2, criterion=SoftMinMax(temperature=wrong)).fit(X)
-    with pytest.raises(ValueError, match="max_extra_loss must be"):
+    with refused(ValueError, "max_extra_loss"):
         FairPCA(2, criterion=SoftMinMax(max_extra_loss=-0.1)).fit(X)
-    with pytest.raises(ValueError, match="needs a temperature"):
+    with refused(ValueError, "needs a temperature"):
         ExactSolver().solve(
             Problem(GroupMoments.from_rows(X[:50], np.arange(50) % 2), 2, SoftMinMax())
         )
-    with pytest.raises(ValueError, match="temperature"):
+    with refused(ValueError, "temperature"):
         KernelFairPCA(2, criterion="soft").fit(X[:60], sensitive_features=np.arange(60) % 2)
-    with pytest.raises(ValueError, match="not to SoftMinMax"):
+    with refused(ValueError, "SoftMinMax"):
         pareto_front(
             X, sensitive_features=adult.sensitive_features, n_components=2, criterion="soft"
         )

@@ -149,6 +149,7 @@ SCHEMA = {
         "labels": schema.labels("k"),
         "group_names": Optional(texts()),
         "name": text(),
+        "notes": texts(),
         "pca_is_best": flag,
         **dict.fromkeys(("loss", "own_loss", "pca_loss"), Values("k")),
         "variance": Values("k", _check_not_negative),

@@ -16,7 +16,7 @@ from fairpca.model_file import load_model
 from fairpca.tables import reading
 from fairpca.tables.preparation import PreparationLearner
 from fairpca.tables.reading import Table
-from said import without_cautions
+from said import complaint
 
 from people import contents, read_table
 
@@ -222,59 +222,56 @@ def cut(path, share=0.6):
             "csv",
             changed(a="many"),
             ["--encode", "error"],
-            "no number, 'many' (line 62): correct it",
+            "no 'many' (line 62) correct",
         ),
-        ("csv", people(), ["--encode", "error"], "text where numbers belong: 'job': leave out"),
+        ("csv", people(), ["--encode", "error"], "text 'job' leave out"),
         (
             "csv",
             changed(a=None, count=None),
             [],
-            "infinite in 'a' (1), 'count' (1): fill them in with --impute",
+            "infinite 'a' (1) 'count' (1) fill them --impute",
         ),
-        ("parquet", changed(a=None, job=None), [], "infinite in 'a' (1), 'job' (1): fill"),
-        ("arrow", changed(a=float("inf")), [], "missing or infinite in 'a' (1): fill"),
-        ("csv", changed(sex=None), [], "no value in 1 of 120 rows"),
-        ("parquet", changed(sex=None), [], "no value in 1 of 120 rows"),
-        ("csv", changed(a=1e200), [], "too large to be squared in 'a'"),
-        ("csv", changed(a=1e200), ["--no-standardize"], "too large to be squared in 'a'"),
-        ("csv", people().iloc[:0], [], "has no rows"),
-        ("arrow", people().iloc[:0], [], "has no rows"),
+        ("parquet", changed(a=None, job=None), [], "infinite 'a' (1) 'job' (1) fill"),
+        ("arrow", changed(a=float("inf")), [], "missing infinite 'a' (1) fill"),
+        ("csv", changed(sex=None), [], "no value 1 120 rows"),
+        ("parquet", changed(sex=None), [], "no value 1 120 rows"),
+        ("csv", changed(a=1e200), [], "too large squared 'a'"),
+        ("csv", changed(a=1e200), ["--no-standardize"], "too large squared 'a'"),
+        ("csv", people().iloc[:0], [], "no rows"),
+        ("arrow", people().iloc[:0], [], "no rows"),
         ("csv", people().iloc[:1], [], "one row"),
-        ("csv", people(), ["--n-components", "40"], "40 is more than the 12 columns"),
-        ("csv", people(), ["--sensitive", "gender"], "has no column 'gender'"),
-        ("csv", people(), ["--carry", "gender"], "has no column 'gender'"),
+        ("csv", people(), ["--n-components", "40"], "40 12 columns"),
+        ("csv", people(), ["--sensitive", "gender"], "no column 'gender'"),
+        ("csv", people(), ["--carry", "gender"], "no column 'gender'"),
         (
             "csv",
             people().assign(fairpca0=1),
             ["--drop", "fairpca0", "--carry", "fairpca0"],
-            "'fairpca0' cannot be carried over: a reduced one has its name",
+            "'fairpca0' carried",
         ),
         (
             "csv",
             people(1100).assign(id=[f"x{i}" for i in range(1100)]),
             [],
-            "'id' has a different text in every row (1,100 in 1,100 rows)",
+            "'id' different text every row (1,100 1,100 rows)",
         ),
         (
             "csv",
             people(5005).assign(town=[f"x{i % 1001}" for i in range(5005)]),
             [],
-            "'town' has 1,001 different texts, too many for a column each",
+            "'town' 1,001 different texts column each",
         ),
-        ("parquet", people().assign(when=pd.Timestamp(0)), [], "'when' holds dates or times"),
-        ("csv", changed(a=None), ["--impute", "median"], "A median needs all rows at once"),
-        ("csv", people(), ["--report", "r.html"], "leave out --report or --stream"),
+        ("parquet", people().assign(when=pd.Timestamp(0)), [], "'when' holds dates times"),
+        ("csv", changed(a=None), ["--impute", "median"], "median all rows"),
+        ("csv", people(), ["--report", "r.html"], "leave out --report --stream"),
     ],
 )
 def test_wrong_input(folder, small_batches, capsys, suffix, frame, more, message):
     write(frame, f"bad.{suffix}")
     before = contents()
     files = ["--model", "made.fairpca", "--output", "made.csv"]
-    code = main(["fit", f"bad.{suffix}", *FIT, *more, *files, "--stream"])
-    said = capsys.readouterr()
-    assert (code, said.out) == (2, "")
-    assert message in said.err
-    assert without_cautions(said.err).count("\n") == 1
+    arguments = ["fit", f"bad.{suffix}", *FIT, *more, *files, "--stream"]
+    complaint(capsys, arguments, *message.split())
     assert contents() == before
 
 
@@ -290,11 +287,7 @@ def test_files_that_are_cut_short(folder, small_batches, capsys, suffix, command
     before = contents()
     options = ["--model", "m.fairpca"] if command == "transform" else FIT
     arguments = [command, f"people.{suffix}", *options, "--output", "made.csv", "--stream"]
-    assert main(arguments) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert f"people.{suffix}" in said.err
-    assert said.err.count("\n") == 1
+    complaint(capsys, arguments, f"'people.{suffix}'")
     assert contents() == before
 
 
@@ -302,11 +295,11 @@ def test_files_that_are_cut_short(folder, small_batches, capsys, suffix, command
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
-        (changed(a="many"), "'a' holds text where the model needs numbers"),
-        (changed(a=None), "missing or infinite in 'a' (1)"),
-        (changed(job="king"), "did not occur at the fit: 'king'"),
-        (people().drop(columns="a"), "lacks columns that the model needs: 'a'"),
-        (people().assign(more=1), "columns that the model does not know: 'more'"),
+        (changed(a="many"), "'a' text numbers"),
+        (changed(a=None), "missing infinite 'a' (1)"),
+        (changed(job="king"), "fit 'king'"),
+        (people().drop(columns="a"), "lacks 'a'"),
+        (people().assign(more=1), "not know 'more'"),
     ],
 )
 def test_a_transform_that_fails_in_the_middle_leaves_the_old_table(
@@ -317,11 +310,7 @@ def test_a_transform_that_fails_in_the_middle_leaves_the_old_table(
     Path(output).write_text("old", "utf-8")
     before = contents()
     arguments = ["bad.csv", "--model", "m.fairpca", "--output", output, "--force", "--stream"]
-    assert main(["transform", *arguments]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert message in said.err
-    assert said.err.count("\n") == 1
+    complaint(capsys, ["transform", *arguments], *message.split())
     assert contents() == before
 
 
@@ -333,8 +322,7 @@ def test_a_file_that_changes_between_two_passes_is_refused(folder, capsys, monke
         return learned(self)
 
     monkeypatch.setattr(PreparationLearner, "preparation", learn_and_change)
-    assert main(["audit", "people.csv", *FIT, "--stream"]) == 2
-    assert "changed while it was read" in capsys.readouterr().err
+    complaint(capsys, ["audit", "people.csv", *FIT, "--stream"], "'people.csv'", "changed")
 
 
 def test_columns_of_all_types_are_carried(folder, capsys):
@@ -369,8 +357,8 @@ def test_columns_of_all_types_are_carried(folder, capsys):
     table = table.append_column("list", pyarrow.array([[1]] * ROWS))
     pyarrow.parquet.write_table(table, "t.parquet")
     arguments = ["t.parquet", "--model", "m.fairpca", *others, "--carry", "list"]
-    assert main(["transform", *arguments, "--output", "made.csv", "--force"]) == 2
-    assert "A CSV file cannot hold all columns" in capsys.readouterr().err
+    wrong = ["transform", *arguments, "--output", "made.csv", "--force"]
+    complaint(capsys, wrong, "CSV", "cannot hold")
 
 
 # Progress and memory

@@ -18,9 +18,10 @@ from fairpca.cli.commands import audit as audit_command
 from fairpca.datasets import load_adult
 from fairpca.model_file import load_model
 from fairpca.report import report
-from said import piped
+from said import complaint, piped
 
 from people import BAD, FIT, ON, nameless_groups, people, prepared_by_hand, read_table
+from texts import recorded
 
 pytestmark = [pytest.mark.contract, pytest.mark.untraced]  # typer, rich, pyarrow
 
@@ -109,8 +110,8 @@ def test_a_comparison_is_what_python_gives(folder, batches, capsys):
     other = [*arguments, "--criterion", "balanced", "--json"]
     names = [entry["method"] for entry in json.loads(run(capsys, *other))["methods"]]
     assert names[-2:] == ["fair PCA", "min-max PCA"]
-    assert main(["compare", "people.csv", "--sensitive", "sex", "--n-components", "99"]) == 2
-    assert "--n-components 99 is more than the" in capsys.readouterr().err
+    wrong = ["compare", "people.csv", "--sensitive", "sex", "--n-components", "99"]
+    complaint(capsys, wrong, "--n-components 99")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
@@ -153,10 +154,10 @@ def test_all_formats_give_the_same(model, suffix, capsys):
     expected = load_model(model).transform(people())
     output = f"reduced.{suffix}"
     assert main(["transform", f"people.{suffix}", "--model", str(model), "--output", output]) == 0
-    columns = "4 of numbers and 1 of text as 3 0/1 columns; for groups: 'sex'; left out: 'race', "
-    assert capsys.readouterr().out == (
-        f"Columns: {columns}'rich'.\nReduced 120 rows to 2 columns.\nWritten: {output}\n"
-    )
+    out = capsys.readouterr().out
+    columns = ("4 of numbers", "1 of text", "3 0/1 columns", "'sex'", "left out: 'race', 'rich'")
+    recorded(out, *columns, "120 rows", "2 columns", f"Written: {output}")
+    assert out.count("\n") == 3
     np.testing.assert_allclose(read_table(output), expected, atol=1e-12)
 
 
@@ -330,9 +331,8 @@ def test_bounds_of_intersections(folder, capsys):
     kept = load_model("m.fairpca").fair_pca.criterion.bounds
     assert [kept[label] for label in (first, second, third)] == [3.0] * 3
     assert sum(np.isinf(list(kept.values()))) == len(kept) - 3
-    assert main(["fit", "people.csv", *arguments, "--bound", "z,y=3"]) == 2
-    said = capsys.readouterr().err
-    assert f"--bound names 'z,y', but the groups are 'sex={first[0]},race={first[1]}', " in said
+    groups = f"groups are 'sex={first[0]},race={first[1]}', "
+    complaint(capsys, ["fit", "people.csv", *arguments, "--bound", "z,y=3"], "'z,y'", groups)
     marginals = [*arguments, "--groups", "marginals", "--bound", f"race={race}=3"]
     assert main(["fit", "people.csv", *marginals, "--model", "m.fairpca", "--force"]) == 0
     kept = load_model("m.fairpca").fair_pca.criterion.bounds
@@ -462,10 +462,8 @@ def test_an_audit_in_words(model, capsys):
     assert main(["audit", "people.csv", *FIT]) == 0
     out = capsys.readouterr().out
     assert "% lost  % lost" in out
-    assert out.count("Compared with ordinary PCA, 1 of 2 groups is better off and 1 is worse") == 1
-    assert "With ordinary PCA, " in out
-    assert "% more than ordinary PCA." in out
-    assert "Proven optimal" in out
+    assert out.count("Compared with ordinary PCA") == 1
+    recorded(out, "1 of 2 groups is better off", "% more than ordinary PCA", "Proven optimal")
     arguments = ["audit", "new.csv", "--model", "m.fairpca", "--sensitive", "race"]
     assert main(arguments) == 0
     out = capsys.readouterr().out
@@ -478,9 +476,7 @@ def test_an_audit_against_the_training_rows(model, capsys):
     arguments = ["audit", "new.csv", "--model", "m.fairpca"]
     assert main([*arguments, "--baseline", "training"]) == 0
     out = capsys.readouterr().out
-    assert "PCA and own PCA are those of the training rows" in " ".join(out.split())
-    assert "than ordinary PCA of the training rows." in out
-    assert "95 % interval" in out
+    recorded(out, "own PCA", "than ordinary PCA of the training rows", "95 % interval")
     assert audit_command._REFITTED not in out  # nothing is fitted to the new rows
     assert main([*arguments, "--resamples", "0"]) == 0
     out = capsys.readouterr().out
@@ -491,7 +487,7 @@ def test_an_audit_against_the_training_rows(model, capsys):
     result = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)["model"]
     assert result["baseline"] == "training"
     assert {group["training_own_pca_loss"] for group in result["groups"]} == {None}
-    assert "Not among the training groups" in result["compared_with_pca"]["text"]
+    recorded(result["compared_with_pca"]["text"], "Not among the training groups")
 
 
 def test_columns_that_do_not_belong_can_be_dropped_or_carried(model, capsys):
@@ -606,10 +602,9 @@ def test_nested_components_and_what_they_cost(folder, capsys):
     assert load_model("m.fairpca").fair_pca.nesting_.to_dict() == nesting
     refused = (["--bound", "1"], ["--solver", "pareto"])
     for words in (*(["--criterion", name] for name in ("equal", "balanced")), *refused):
-        assert main(["fit", *options, "2", "--nested", *words]) == 2
-        assert "--nested minimises the largest measure" in capsys.readouterr().err
-    assert main(["fit", *options, "2", *nested, "--report", "r.html"]) == 2
-    assert "leave out" in capsys.readouterr().err
+        complaint(capsys, ["fit", *options, "2", "--nested", *words], "--nested", words[0])
+    wrong = ["fit", *options, "2", *nested, "--report", "r.html"]
+    complaint(capsys, wrong, "leave out", "--nested", "--report")
 
 
 def write_one_small_group():

@@ -24,6 +24,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from fairpca import FairnessWarning, FairPCA, GroupMoments
 from fairpca.comparators import ConvexParityPCA, KernelParityPCA, ParityPCA
 
+from texts import refused, warned
+
 ESTIMATORS = [ParityPCA, KernelParityPCA, ConvexParityPCA]
 LINEAR = [ParityPCA, ConvexParityPCA]
 
@@ -155,7 +157,7 @@ def test_only_differences_of_means_cost_dimensions(k, scale):
     parity = ParityPCA(6).fit(X * scale, sensitive_features=groups)
     np.testing.assert_allclose(projector(parity), np.eye(6), atol=1e-12)
     X[groups == 1, 2] += 1e-4  # small, but no rounding
-    with pytest.raises(ValueError, match=f"the means of {k} groups differ in 1 dimensions"):
+    with refused(ValueError, f"{k} groups", "1 dimensions"):
         ParityPCA(6).fit(X * scale, sensitive_features=groups)
 
 
@@ -333,7 +335,7 @@ def test_rows_without_a_label_are_left_out(estimator):
     labels[::7] = None
     some = labels != None  # noqa: E711 (element by element)
     expected = estimator(2).fit(X[some], sensitive_features=labels[some])
-    with pytest.warns(FairnessWarning, match=f"{(~some).sum()} of {len(X)} rows are left out"):
+    with warned(FairnessWarning, f"{(~some).sum()} of {len(X)}", "left out"):
         found = estimator(2, missing_labels="drop").fit(X, sensitive_features=labels)
     np.testing.assert_allclose(found.transform(X), expected.transform(X), atol=1e-9)
     assert found.mean_gap_ == pytest.approx(expected.mean_gap_, abs=1e-9)
@@ -342,7 +344,7 @@ def test_rows_without_a_label_are_left_out(estimator):
 def test_rows_of_a_kernel_matrix_cannot_be_left_out():
     X, groups = grouped_rows()
     kernel = KernelParityPCA(2, kernel="precomputed", missing_labels="drop")
-    with pytest.raises(ValueError, match="precomputed kernel cannot be left out"):
+    with refused(ValueError, "precomputed", "left out"):
         kernel.fit(X @ X.T, sensitive_features=[None, *groups[1:]])
 
 
@@ -353,15 +355,15 @@ def test_rows_of_a_kernel_matrix_cannot_be_left_out():
 def test_without_groups_it_is_pca(estimator):
     X, _ = grouped_rows()
     parity, pca = estimator(3), PCA(3, svd_solver="full").fit(X)
-    with pytest.warns(FairnessWarning, match="There are no groups.*use scikit-learn's PCA"):
+    with warned(FairnessWarning, "no groups", "PCA"):
         parity.fit(X)
     if parity.get_params().get("match") == "covariance":
-        with pytest.warns(FairnessWarning, match="y is ignored, and there are no groups"):
+        with warned(FairnessWarning, "y is ignored"):
             parity.set_params(n_candidates=6).fit(X, X[:, 0])  # all directions equally similar
     np.testing.assert_allclose(parity.components_, pca.components_, atol=1e-9)
     np.testing.assert_allclose(parity.explained_variance_, pca.explained_variance_, rtol=1e-10)
     assert np.isnan([parity.mean_gap_, parity.covariance_gap_]).all()
-    with pytest.warns(FairnessWarning, match="There are no groups") as caught:
+    with warned(FairnessWarning, "no groups") as caught:
         assert estimator(None).fit(X).n_components_ == 6
     assert caught[0].filename == __file__
     assert FairPCA(groups=None).fit(X).n_components_ == 6
@@ -370,7 +372,7 @@ def test_without_groups_it_is_pca(estimator):
 def test_kernel_without_groups_is_kernel_pca():
     X, _ = grouped_rows()
     expected = KernelPCA(3, kernel="rbf").fit(X)
-    with pytest.warns(FairnessWarning, match="There are no groups.*use scikit-learn's KernelPCA"):
+    with warned(FairnessWarning, "no groups", "KernelPCA"):
         parity = KernelParityPCA(3).fit(X)
     up_to_signs(parity.transform(X), expected.transform(X), atol=1e-9)
     total = np.trace(rbf_kernel(X) - rbf_kernel(X).mean(axis=0)) / (len(X) - 1)
@@ -380,7 +382,7 @@ def test_kernel_without_groups_is_kernel_pca():
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_one_label_only_warns_at_the_call(estimator):
     X, _ = grouped_rows()
-    with pytest.warns(FairnessWarning, match="one group only, 'only'") as caught:
+    with warned(FairnessWarning, "one group", "'only'") as caught:
         estimator(2).fit(X, sensitive_features=["only"] * len(X))
     assert len(caught) == 1
     assert caught[0].filename == __file__
@@ -402,8 +404,7 @@ def test_linear_kernel_is_parity_pca(k, scale):
         up_to_signs(kernel.transform(rows), linear.transform(rows), atol=1e-9 * scale)
     np.testing.assert_allclose(kernel.explained_variance_, linear.explained_variance_, rtol=1e-9)
     assert kernel.covariance_gap_ == pytest.approx(linear.covariance_gap_, rel=1e-8)
-    words = f"left, {7 - k}: the centred kernel matrix has rank 6, and the means of {k} groups"
-    with pytest.raises(ValueError, match=words):
+    with refused(ValueError, f"left, {7 - k}:", "rank 6", f"{k} groups"):
         clone(kernel).set_params(n_components=8 - k).fit(X, sensitive_features=groups)
 
 
@@ -429,9 +430,7 @@ def test_kernel_projections_have_equal_means(kernel, k):
 def test_components_that_rounding_would_spoil_are_refused():
     X, groups = grouped_rows(3, n=60, d=2)
     smooth = KernelParityPCA(59, gamma=1e-3)  # its eigenvalues fall by orders of magnitude
-    with pytest.raises(
-        ValueError, match="is more than the number of dimensions that are left"
-    ) as e:
+    with refused(ValueError, "n_components=59", "left") as e:
         smooth.fit(X, sensitive_features=groups)
     most = int(re.search(r"left, (\d+):", str(e.value))[1])
     parity = smooth.set_params(n_components=most).fit(X, sensitive_features=groups)
@@ -539,7 +538,7 @@ def test_closed_forms_need_no_program(monkeypatch):
     np.testing.assert_allclose(strict.relaxed_projector_, projector(expected), atol=1e-12)
     loose = ConvexParityPCA(2, mean_tolerance=np.inf).fit(X, sensitive_features=groups)
     np.testing.assert_allclose(projector(loose), projector(PCA(2).fit(X)), atol=1e-10)
-    with pytest.warns(FairnessWarning, match="There are no groups"):
+    with warned(FairnessWarning, "no groups"):
         ungrouped = ConvexParityPCA(2, mean_tolerance=0.1, covariance_penalty=1.0).fit(X)
     np.testing.assert_allclose(projector(ungrouped), projector(PCA(2).fit(X)), atol=1e-10)
 
@@ -549,7 +548,7 @@ def test_closed_forms_need_no_program(monkeypatch):
 def test_a_missing_extra_is_named_before_any_work(options, monkeypatch):
     monkeypatch.setitem(sys.modules, "cvxpy", None)
     X, groups = grouped_rows()
-    with pytest.raises(ImportError, match=r"install `fairpca\[sdp\]`"):
+    with refused(ImportError, "fairpca[sdp]"):
         ConvexParityPCA(2, **options).fit(X, sensitive_features=groups)
 
 
@@ -708,9 +707,8 @@ def test_equal_covariances_have_no_price():
 @pytest.mark.parametrize("r", [5, 6])
 def test_tolerances_that_cannot_be_met(backend, r):
     X, groups = grouped_rows(3)
-    with pytest.raises(ValueError, match=f"No subspace of n_components={r} dimensions") as error:
+    with refused(ValueError, f"n_components={r}", "mean_tolerance=0.01"):
         ConvexParityPCA(r, mean_tolerance=0.01, backend=backend).fit(X, sensitive_features=groups)
-    assert "mean_tolerance=0.01: take fewer" in str(error.value)
 
 
 @pytest.mark.parametrize("failure", ["error", "status", "inaccurate"])
@@ -727,7 +725,7 @@ def test_a_solver_that_fails_is_said_in_a_sentence(failure, monkeypatch):
 
     monkeypatch.setattr(cp.Problem, "solve", fail)
     X, groups = grouped_rows()
-    with pytest.raises(RuntimeError, match="The solver 'clarabel' did not solve") as error:
+    with refused(RuntimeError, "'clarabel'", "not solve") as error:
         ConvexParityPCA(2, mean_tolerance=0.3).fit(X, sensitive_features=groups)
     words = {"error": "broke down", "status": "'user_limit'", "inaccurate": "violates a condition"}
     assert words[failure] in str(error.value)
@@ -753,7 +751,7 @@ def test_parameters_and_clone():
         copy = clone(parity)
         assert copy.get_params() == parity.get_params() == estimator(3).get_params()
         assert not hasattr(copy, "mean_gap_")
-        with pytest.raises(TypeError, match="positional"):
+        with refused(TypeError, "positional"):
             estimator(3, "mean")
 
 
@@ -767,7 +765,7 @@ def test_pickles_names_and_frames(estimator):
     assert list(parity.get_feature_names_out()) == names
     assert list(again.transform(frame).columns) == names
     np.testing.assert_array_equal(again.transform(frame), parity.transform(frame))
-    with pytest.raises(ValueError, match="The feature names should match"):
+    with refused(ValueError, "feature names"):
         parity.transform(frame[list("zyxwvu")])
 
 
@@ -805,7 +803,7 @@ def test_missing_labels_and_intersections(estimator):
     joined = 2 * groups + np.tile([0, 1], 60)
     assert raw_gaps(parity.transform(X), joined)[0] < 1e-10
     missing = np.where(np.arange(120) < 10, np.nan, groups)
-    with pytest.raises(ValueError, match="10 missing values in 120 rows"):
+    with refused(ValueError, "10 missing", "120 rows"):
         estimator(2).fit(X, sensitive_features=missing)
     parity = estimator(2, missing_labels="group").fit(X, sensitive_features=missing)
     joined = np.where(np.isnan(missing), 2, groups)
@@ -814,70 +812,64 @@ def test_missing_labels_and_intersections(estimator):
 
 # --- Bad input ----------------------------------------------------------------
 
-OPTIONAL = "must be None or an integer of at least 1, got "
-AT_LEAST_0 = "must be a number of at least 0, got "
-
 
 @pytest.mark.usefixtures("no_work")
 @pytest.mark.parametrize(
     ("estimator", "options", "words"),
     [
         *[
-            (estimator, {"n_components": value}, f"n_components {OPTIONAL}")
+            (estimator, {"n_components": value}, "n_components")
             for estimator in LINEAR
             for value in (0, -1, 1.0, 0.5, True, "two", [2])
         ],
-        (ParityPCA, {"match": "all"}, "match must be one of 'mean', 'covariance', got 'all'"),
-        (ParityPCA, {"n_candidates": 0, "match": "covariance"}, f"n_candidates {OPTIONAL}0"),
-        (ParityPCA, {"n_candidates": 2.5, "match": "covariance"}, f"n_candidates {OPTIONAL}2.5"),
-        (ParityPCA, {"n_candidates": 3}, "n_candidates is only used with match='covariance'"),
+        (ParityPCA, {"match": "all"}, "match 'mean' 'covariance' 'all'"),
+        (ParityPCA, {"n_candidates": 0, "match": "covariance"}, "n_candidates 0"),
+        (ParityPCA, {"n_candidates": 2.5, "match": "covariance"}, "n_candidates 2.5"),
+        (ParityPCA, {"n_candidates": 3}, "n_candidates match='covariance'"),
         (
             ParityPCA,
             {"n_components": 3, "n_candidates": 2, "match": "covariance"},
-            "n_candidates=2 must be at least n_components=3",
+            "n_candidates=2 n_components=3",
         ),
+        *[(estimator, {"n_components": 7}, "n_components=7 n_features=6") for estimator in LINEAR],
         *[
-            (estimator, {"n_components": 7}, "n_components=7 must be between 1 and n_features=6")
-            for estimator in LINEAR
-        ],
-        *[
-            (estimator, {"missing_labels": "no"}, "missing_labels must be one of 'error'")
+            (estimator, {"missing_labels": "no"}, "missing_labels 'error'")
             for estimator in ESTIMATORS
         ],
         *[
             (
                 KernelParityPCA,
                 {"n_components": value},
-                "n_components must be an integer of at least",
+                "n_components",
             )
             for value in (None, 0, 1.5, True)
         ],
-        (KernelParityPCA, {"kernel": "magic"}, "kernel must be one of 'linear', .*got 'magic'"),
-        (KernelParityPCA, {"gamma": -1.0}, "gamma must be a number of at least 0, got -1"),
-        (KernelParityPCA, {"gamma": "auto"}, "gamma must be a number of at least 0"),
-        (KernelParityPCA, {"degree": -1}, "degree must be a number of at least 0, got -1"),
-        (KernelParityPCA, {"coef0": np.inf}, "coef0 must be a finite number, got inf"),
-        (KernelParityPCA, {"coef0": np.nan}, "coef0 must be a finite number, got nan"),
-        (KernelParityPCA, {"kernel_params": 3}, "kernel_params must be None or a dict, got 3"),
-        (KernelParityPCA, {"kernel": "precomputed"}, r"must be a square matrix, got \(120, 6\)"),
+        (KernelParityPCA, {"kernel": "magic"}, "kernel 'linear', 'magic'"),
+        (KernelParityPCA, {"gamma": -1.0}, "gamma -1"),
+        (KernelParityPCA, {"gamma": "auto"}, "gamma"),
+        (KernelParityPCA, {"degree": -1}, "degree -1"),
+        (KernelParityPCA, {"coef0": np.inf}, "coef0 inf"),
+        (KernelParityPCA, {"coef0": np.nan}, "coef0 nan"),
+        (KernelParityPCA, {"kernel_params": 3}, "kernel_params 3"),
+        (KernelParityPCA, {"kernel": "precomputed"}, "square matrix (120, 6)"),
         *[
-            (ConvexParityPCA, {"mean_tolerance": value}, f"mean_tolerance {AT_LEAST_0}")
+            (ConvexParityPCA, {"mean_tolerance": value}, "mean_tolerance")
             for value in (-1e-9, np.nan, "small", None)
         ],
         *[
             (
                 ConvexParityPCA,
                 {"covariance_penalty": value},
-                "covariance_penalty must be a number of at least 0",
+                "covariance_penalty",
             )
             for value in (-1.0, np.nan, np.inf, "high")
         ],
-        (ConvexParityPCA, {"backend": "mosek"}, "backend must be one of 'auto', 'clarabel', 'scs'"),
+        (ConvexParityPCA, {"backend": "mosek"}, "backend 'auto' 'clarabel' 'scs'"),
     ],
 )
 def test_wrong_parameters_are_refused_before_any_work(estimator, options, words):
     X, groups = grouped_rows()
-    with pytest.raises(ValueError, match=words) as error:
+    with refused(ValueError, *words.split()) as error:
         estimator(**options).fit(X, sensitive_features=groups)
     assert "\n" not in str(error.value)
 
@@ -885,20 +877,16 @@ def test_wrong_parameters_are_refused_before_any_work(estimator, options, words)
 @pytest.mark.parametrize("estimator", LINEAR)
 def test_more_components_than_are_left(estimator):
     X, groups = grouped_rows(3)
-    words = (
-        "^n_components=5 is more than the number of dimensions that are left, 4: there are 6 "
-        r"columns, and the means of 3 groups differ in 2 dimensions of these\.$"
-    )
-    with pytest.raises(ValueError, match=words):
+    with refused(ValueError, "n_components=5", "left, 4:", "6 columns", "3 groups", "2 dimensions"):
         estimator(5).fit(X, sensitive_features=groups)
     assert estimator(4).fit(X, sensitive_features=groups).n_components_ == 4
-    with pytest.raises(ValueError, match=r"n_components=1 is more than .* left, 0: there are 1"):
+    with refused(ValueError, "n_components=1", "left, 0"):
         estimator().fit(X[:, :1], sensitive_features=groups)
 
 
 def test_more_candidates_than_are_left():
     X, groups = grouped_rows(3)
-    with pytest.raises(ValueError, match=r"n_candidates=5 is more than .* the same mean, 4\.$"):
+    with refused(ValueError, "n_candidates=5", "mean, 4"):
         ParityPCA(2, match="covariance", n_candidates=5).fit(X, sensitive_features=groups)
     parity = ParityPCA(match="covariance", n_candidates=3).fit(X, sensitive_features=groups)
     assert parity.n_components_ == 3
@@ -917,25 +905,25 @@ def test_no_dimension_means_the_rank_that_is_left():
 def test_kernels_that_are_none():
     X, groups = grouped_rows()
     precomputed = KernelParityPCA(2, kernel="precomputed")
-    with pytest.raises(ValueError, match="not positive semidefinite: its smallest eigenvalue"):
+    with refused(ValueError, "positive semidefinite", "eigenvalue"):
         precomputed.fit(-rbf_kernel(X), sensitive_features=groups)
-    with pytest.raises(ValueError, match="not symmetric"):
+    with refused(ValueError, "not symmetric"):
         precomputed.fit(np.triu(rbf_kernel(X)), sensitive_features=groups)
     for offset in (0.0, 1e3):  # where centring leaves rounding
-        with pytest.raises(ValueError, match="left, 0: the centred kernel matrix has rank 0"):
+        with refused(ValueError, "left, 0", "rank 0"):
             KernelParityPCA(1, kernel="linear").fit(np.full((9, 3), offset + 0.1))
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize(
     ("value", "words"),
-    [(np.nan, "Input X contains NaN"), (np.inf, "contains infinity"), (1e200, "to be squared")],
+    [(np.nan, "NaN"), (np.inf, "infinity"), (1e200, "squared")],
 )
 def test_values_that_cannot_be_used(estimator, value, words):
     X, groups = grouped_rows()
     X[3, 1] = value
     options = {"kernel": "linear"} if estimator is KernelParityPCA else {}
-    with pytest.raises(ValueError, match=words):
+    with refused(ValueError, *words.split()):
         estimator(2, **options).fit(X, sensitive_features=groups)
 
 
@@ -949,5 +937,5 @@ def test_nothing_works_before_fit_and_the_kernel_has_no_way_back(estimator):
 
 def test_a_kernel_matrix_that_does_not_fit_is_refused_before_any_work():
     rows = np.zeros((3_000_000, 1))
-    with pytest.raises(MemoryError, match=r"3,000,000 rows needs about .* fit a sample"):
+    with refused(MemoryError, "3,000,000 rows", "sample"):
         KernelParityPCA(1).fit(rows, sensitive_features=np.arange(len(rows)) % 2)

@@ -9,6 +9,7 @@ from fairpca import Equal, ExactSolver, FairPCA, GroupMoments, Problem
 from fairpca.comparators import VRPCA
 
 from problems import problem_of, random_basis, random_matrices
+from texts import refused
 
 
 def separated_rows(rng, n=600, d=8, k=2, r=3):
@@ -206,16 +207,16 @@ def test_the_recipe_with_sparse_rows():
 @pytest.mark.parametrize(
     ("choice", "words"),
     [
-        ({"tol": -1.0}, "tol must be a number of at least 0"),
-        ({"tol": np.nan}, "tol must be a number of at least 0"),
-        ({"max_epochs": 0}, "max_epochs must be an integer of at least 1"),
-        ({"batch_size": 0}, "batch_size must be an integer of at least 1"),
-        ({"step_size": 0.0}, "step_size must be None or positive"),
+        ({"tol": -1.0}, "tol"),
+        ({"tol": np.nan}, "tol"),
+        ({"max_epochs": 0}, "max_epochs"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"step_size": 0.0}, "step_size"),
         ({"random_state": -1}, "random_state"),
     ],
 )
 def test_wrong_choices_are_refused(choice, words):
-    with pytest.raises(ValueError, match=words):
+    with refused(ValueError, *words.split()):
         VRPCA(**choice)
 
 
@@ -224,8 +225,8 @@ def test_wrong_own_bases_are_refused():
     moments = problem_of(random_matrices(rng, "general", 2, 4), 2).moments
     right = random_basis(rng, 4, 2)
     for wrong in ((right,), (right, right, right), (right, right.T), (right, right[:, :1])):
-        with pytest.raises(ValueError, match="2 arrays of shape"):
+        with refused(ValueError, "2 arrays"):
             Problem(moments, 2, own_bases=wrong)
     # A group cannot keep more than it has, as it would along columns that are too long.
-    with pytest.raises(ValueError, match="orthonormal"):
+    with refused(ValueError, "orthonormal"):
         Problem(moments, 2, own_bases=(right, 2 * right))

@@ -10,6 +10,7 @@ from fairpca.folds import N_FOLDS, groups_of_parts, in_folds, row_folds
 from fairpca.groups import Fold, encode_groups
 
 from devices import import_torch
+from texts import refused
 
 ROWS = np.round(np.random.default_rng(0).normal(size=(500, 7)), 2).astype(np.float32)
 
@@ -238,6 +239,6 @@ def test_moments_with_folds_and_without_are_not_added():
     named = pd.DataFrame({"clinic": labels})
     of_named = [GroupMoments.from_rows(X, named, folds=f) for f in (True, False)]
     for parts in ((with_folds, without), (without, with_folds), of_named):
-        with pytest.raises(ValueError, match="with folds and moments without"):
+        with refused(ValueError, "folds"):
             GroupMoments.merge(parts)
     assert (with_folds.without_folds() + without).count.tolist() == [60, 60]

@@ -16,6 +16,8 @@ from fairpca import AtMost, FairnessWarning, GroupMoments, Problem
 from fairpca.groups import MISSING, encode_groups, sorted_labels
 from fairpca.text import label_text
 
+from texts import refused, warned
+
 pytestmark = [pytest.mark.contract, pytest.mark.untraced]  # labels of pandas, Polars and NumPy
 
 repeatable = settings(max_examples=100, derandomize=True, deadline=None)
@@ -262,10 +264,8 @@ def test_labels_are_sorted_with_the_missing_ones_last():
 )
 def test_missing_values_of_every_kind(column, n_missing, expected):
     n = len(expected)
-    with pytest.raises(ValueError, match=f"{n_missing} missing values in {n} rows") as error:
+    with refused(ValueError, f"{n_missing} missing", f"{n} rows", "drop", "missing_labels='group'"):
         encode(column, n)
-    assert "leave those rows out" in str(error.value)
-    assert "missing_labels='group'" in str(error.value)
     labels = assert_encodes(column, expected, missing_labels="group")
     assert labels[-1] == "(missing)"
 
@@ -283,7 +283,7 @@ def test_missing_values_of_every_kind(column, n_missing, expected):
 def test_a_label_that_reads_like_the_missing_group_hides_no_missing_value(convert):
     for values in (["(missing)", None, "a"], ["a", None, "(missing)"], [None, "(missing)", "a"]):
         column = convert(values * 3)
-        with pytest.raises(ValueError, match="3 missing values in 9 rows"):
+        with refused(ValueError, "3 missing", "9 rows"):
             encode(column, 9)
         labels, codes = encode(column, 9, "group")
         assert len(labels) == len(np.unique(codes)) == codes.max() + 1
@@ -291,7 +291,7 @@ def test_a_label_that_reads_like_the_missing_group_hides_no_missing_value(conver
 
 def test_missing_parts_of_intersections():
     frame = pd.DataFrame({"sex": ["f", None, "m", None], "part": [1.0, 2.0, np.nan, np.nan]})
-    with pytest.raises(ValueError, match="3 missing values in 4 rows"):
+    with refused(ValueError, "3 missing", "4 rows"):
         encode(frame, 4)
     polars = pl.DataFrame({"sex": ["f", None, "m", None], "part": [1.0, 2.0, None, None]})
     for given_labels in (frame, polars, frame.to_numpy(dtype=object)):
@@ -307,7 +307,7 @@ def test_missing_parts_of_intersections():
 def test_masked_values_are_missing():
     for values in ([1, 2, 3], [1.0, 2.0, 3.0], ["a", "b", "c"]):
         column = np.ma.array(values, mask=[False, True, False])
-        with pytest.raises(ValueError, match="1 missing values in 3 rows"):
+        with refused(ValueError, "1 missing", "3 rows"):
             encode(column, 3)
 
 
@@ -316,32 +316,29 @@ def test_masked_values_are_missing():
 
 @pytest.mark.parametrize("labels", [["a"] * 4, ["a"] * 6, [], [["a", "b"]] * 4])
 def test_wrong_length(labels):
-    words = r"Found input variables with inconsistent numbers of samples: \[5, "
-    if not labels:
-        words = words.replace(", ", "")
-    with pytest.raises(ValueError, match=words):
+    with refused(ValueError, "inconsistent numbers", "[5, " if labels else "[5"):
         encode(labels, 5)
 
 
 @pytest.mark.parametrize("labels", [np.zeros((5, 1, 1)), np.array("a"), np.zeros((5, 0))])
 def test_wrong_dimensions(labels):
-    with pytest.raises(ValueError, match="one or two dimensions"):
+    with refused(ValueError, "dimensions"):
         encode(labels, 5)
 
 
 @pytest.mark.parametrize(
     ("labels", "words"),
     [
-        ("abcde", "pass the labels themselves"),
-        (iter("abcde"), "pass the labels themselves"),
-        ([["a"], ["b", "c"], ["d"], ["e"], ["f"]], "same number of labels in each row"),
+        ("abcde", "labels themselves"),
+        (iter("abcde"), "labels themselves"),
+        ([["a"], ["b", "c"], ["d"], ["e"], ["f"]], "same number labels"),
         (np.array([["a"], {}, 1, 2, 3], dtype=object), "plain labels"),
         (pd.Series([*"aaaa", np.array(["a", "b"])], dtype=object), "plain labels"),
         (pd.Series([*"aaaa", np.array(["a"])], dtype=object), "plain labels"),
     ],
 )
 def test_what_is_no_list_of_labels(labels, words):
-    with pytest.raises((ValueError, TypeError), match=words):
+    with refused((ValueError, TypeError), *words.split()):
         encode(labels, 5)
 
 
@@ -351,12 +348,12 @@ def test_a_dictionary_of_columns():
 
 
 def test_sparse_labels_are_refused():
-    with pytest.raises(ValueError, match="must be dense"):
+    with refused(ValueError, "dense"):
         encode(scipy.sparse.csr_matrix(np.eye(5)), 5)
 
 
 def test_unknown_choice_for_missing_labels():
-    with pytest.raises(ValueError, match="missing_labels must be one of 'error', 'group', 'drop'"):
+    with refused(ValueError, "missing_labels", "'error'", "'group'", "'drop'"):
         encode(None, 5, "ignore")
 
 
@@ -364,13 +361,13 @@ def test_unknown_choice_for_missing_labels():
 def test_more_than_a_thousand_groups(convert):
     labels, _ = encode(convert(list(map(str, range(1000)))), 1000)
     assert len(labels) == 1000
-    with pytest.raises(ValueError, match=r"1,001 different values.*bin a continuous column"):
+    with refused(ValueError, "1,001 different", "bin"):
         encode(convert(list(map(str, range(1001)))), 1001)
 
 
 def test_more_than_a_thousand_intersections():
     columns = np.array([(i, j) for i in range(40) for j in range(40)])
-    with pytest.raises(ValueError, match="1,600 different values"):
+    with refused(ValueError, "1,600 different"):
         encode(columns, 1600)
 
 
@@ -421,20 +418,20 @@ MIXED = [[1, "1", 1], [True, "True", False], [1.5, "1.5", 2]]
 @pytest.mark.parametrize("labels", MIXED, ids=str)
 def test_types_of_one_text_are_refused(labels):
     for column in (labels, np.array(labels, dtype=object), pd.Series(labels, dtype=object)):
-        with pytest.raises(ValueError, match=r"two groups of the same name.*astype\(str\)"):
+        with refused(ValueError, "same name", "astype(str)"):
             encode(column, 3)
 
 
 def test_types_of_one_text_are_refused_in_parts_of_a_stream():
     parts = [GroupMoments.from_rows(np.eye(2), [label, "a"]) for label in (1, "1")]
-    with pytest.raises(ValueError, match="two groups of the same name"):
+    with refused(ValueError, "same name"):
         parts[0] + parts[1]
 
 
 @pytest.mark.parametrize("labels", [[True, 1, 2], [0.0, False, 2.0], [1, 2, True, None]], ids=str)
 def test_truth_values_are_no_numbers(labels):
     for column in (labels, np.array(labels, dtype=object), pd.Series(labels, dtype=object)):
-        with pytest.raises(ValueError, match="convert the column to one type"):
+        with refused(ValueError, "convert", "one type"):
             encode(column, len(labels), "group")
 
 
@@ -450,7 +447,7 @@ def test_large_whole_numbers_beside_fractions_are_exact():
 
 
 def test_names_that_differ_in_case_or_spaces_are_named():
-    with pytest.warns(FairnessWarning, match="'Female' and 'female '") as caught:
+    with warned(FairnessWarning, "'Female'", "'female '") as caught:
         labels, _ = encode(["Female", "female ", "Male"], 3)
     assert len(labels) == 3
     assert len(caught) == 1

@@ -18,6 +18,8 @@ from fairpca.groups import (
 )
 from fairpca.text import distinct_texts, label_text
 
+from texts import refused
+
 ORDER = ["low", "middle", "high"]
 WORDS = ["high", "low", "high", "middle", "low"]
 PAIRS = (("f", "b"), ("f", "w"), ("m", "w"))
@@ -88,7 +90,7 @@ def test_orders_of_parts_are_merged():
     assert merged_orders((("low", "middle"),), (("middle", "high"),)) == (tuple(ORDER),)
     assert merged_orders(None, (None, ("a", "b"))) == (None, ("a", "b"))
     assert merged_orders((None, ("a",)), ((), ("a", "b"))) == ((), ("a", "b"))
-    with pytest.raises(ValueError, match="different orders cannot be added"):
+    with refused(ValueError, "different orders"):
         merged_orders((("low", "high"),), (("high", "low"),))
 
 
@@ -110,7 +112,7 @@ def test_orders_of_parts_are_merged():
     ids=["array", "list", "Series", "polars", "float", "fractions", "with NaN", "arrow"],
 )
 def test_many_numbers_are_refused_with_a_way_to_bin_them(values):
-    with pytest.raises(ValueError, match="different numbers, too many") as error:
+    with refused(ValueError, "different numbers", "too many") as error:
         encode_groups(values, len(values), "group")
     assert "pandas.qcut(column, 4)" in str(error.value)
     assert "astype(str)" in str(error.value)
@@ -118,7 +120,7 @@ def test_many_numbers_are_refused_with_a_way_to_bin_them(values):
 
 def test_the_sentence_names_the_column():
     frame = pd.DataFrame({"sex": ["f", "m"] * 40, "age": range(80)})
-    with pytest.raises(ValueError, match="80 different numbers in the column 'age'"):
+    with refused(ValueError, "80 different", "'age'"):
         encode_groups(frame, 80)
 
 
@@ -159,7 +161,7 @@ def test_a_row_is_dropped_if_any_of_its_features_is_missing():
 
 
 def test_every_label_missing_is_refused_unless_it_is_a_part():
-    with pytest.raises(ValueError, match="missing in all of the 2 rows"):
+    with refused(ValueError, "missing", "all of the 2"):
         encode_groups([None, None], 2, "drop")
     assert encode_groups([None, None], 2, "drop", may_be_empty=True).labels == ()
 
@@ -213,7 +215,7 @@ def test_groups_that_overlap_already():
     assert overlapping(marginal, "marginals") == (marginal, None)
     assert overlapping(marginal, "intersections") == (marginal, None)
     for other in ("both", None):
-        with pytest.raises(ValueError, match="overlap already"):
+        with refused(ValueError, "overlap already"):
             overlapping(marginal, other)
 
 
@@ -225,7 +227,7 @@ def test_marginals_keep_the_order_of_categories():
 
 
 def test_a_label_that_stands_for_something_else_is_refused():
-    with pytest.raises(ValueError, match=r"the label '\(all\)'"):
+    with refused(ValueError, "'(all)'"):
         encode_groups({"u": ["a", "(all)"], "v": ["x", "y"]}, 2)
     assert encode_groups(["a", "(all)"], 2).labels == ("(all)", "a")
 

@@ -15,6 +15,8 @@ from fairpca.data import prepare_data
 from fairpca.exceptions import FairnessWarning
 from fairpca.moments import row_space
 
+from texts import refused
+
 pytestmark = pytest.mark.untraced
 
 
@@ -213,10 +215,10 @@ def test_values_that_are_not_finite_are_refused(monkeypatch):
     monkeypatch.setattr(row_space, "FEW_COLUMNS", 1)
     X, codes = wide_rows(np.random.default_rng(10), 10, 30)
     X[4, 5] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
+    with refused(ValueError, "NaN"):
         FairPCA(2, criterion="minmax").fit(X, sensitive_features=codes)
     X[4, 5] = 1e300
-    with pytest.raises(ValueError, match="too large to be squared"):
+    with refused(ValueError, "squared"):
         FairPCA(2, criterion="minmax").fit(X, sensitive_features=codes)
 
 
@@ -253,5 +255,5 @@ def test_an_audit_is_that_with_all_columns(monkeypatch, kind):
     X[3, 3] = np.inf
     for limit in (1, 10**9):
         monkeypatch.setattr(row_space, "FEW_COLUMNS", limit)
-        with pytest.raises(ValueError, match="infinity"):
+        with refused(ValueError, "infinity"):
             audit(fitted, X, sensitive_features=codes)

@@ -25,6 +25,8 @@ from fairpca.metrics import (
 from fairpca.plotting import BiplotDisplay
 from fairpca.report import report
 
+from texts import refused
+
 RNG = np.random.default_rng(0)
 INDEX = pd.Index([f"person {i}" for i in range(40)])
 X = pd.DataFrame(RNG.normal(size=(40, 4)) * [3, 2, 1, 1], INDEX, columns=list("abcd"))
@@ -70,7 +72,7 @@ WEIGHTED = {
 def test_labels_in_another_order_are_refused(call):
     call(GROUPS)
     for given in (GROUPS[::-1], {"sex": GROUPS[::-1]}, GROUPS[::-1].to_frame()):
-        with pytest.raises(ValueError, match=r"sensitive_features\.loc\[X\.index\]"):
+        with refused(ValueError, "sensitive_features.loc[X.index]"):
             call(given)
     call(GROUPS.to_numpy())
 
@@ -78,18 +80,18 @@ def test_labels_in_another_order_are_refused(call):
 @pytest.mark.parametrize("call", WEIGHTED.values(), ids=WEIGHTED)
 def test_weights_in_another_order_are_refused(call):
     call(WEIGHTS)
-    with pytest.raises(ValueError, match=r"sample_weight\.loc\["):
+    with refused(ValueError, "sample_weight.loc["):
         call(WEIGHTS[::-1])
     call(WEIGHTS.to_numpy())
 
 
 def test_reconstructions_in_another_order_are_refused():
-    with pytest.raises(ValueError, match=r"y_pred\.loc\["):
+    with refused(ValueError, "y_pred.loc["):
         reconstruction_error(X, X[::-1])
 
 
 def test_another_index_is_refused_with_both_remedies():
-    with pytest.raises(ValueError, match=r"sensitive_features\.to_numpy\(\); otherwise"):
+    with refused(ValueError, "sensitive_features.to_numpy()"):
         FAIR.fit(X, sensitive_features=GROUPS.reset_index(drop=True))
 
 
@@ -97,10 +99,10 @@ def test_repeated_index_labels_are_taken_as_they_are():
     twice, groups = (pd.concat([part, part]) for part in (X, GROUPS))
     moments = GroupMoments.from_rows(twice, groups)
     np.testing.assert_array_equal(moments.count, [40, 40])
-    with pytest.raises(ValueError, match="different pandas indexes"):
+    with refused(ValueError, "pandas indexes"):
         GroupMoments.from_rows(twice, groups.iloc[::-1])
 
 
 def test_a_wrong_length_is_reported_as_such():
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with refused(ValueError, "inconsistent numbers"):
         FairPCA(2, criterion="minmax").fit(X, sensitive_features=GROUPS[:-1])

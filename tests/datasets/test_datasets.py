@@ -16,6 +16,8 @@ from sklearn.utils import Bunch
 
 from fairpca.datasets import load_adult, load_credit
 
+from texts import refused
+
 LOADERS = [load_adult, load_credit]
 SUBSETS = ["train", "test", "all"]
 ENCODINGS = ["codes", "onehot", "numeric"]
@@ -403,19 +405,18 @@ def test_results_are_independent_copies(loader, as_frame):
     ],
 )
 def test_unknown_options(loader, option, value, known):
-    with pytest.raises(ValueError, match=f"^{option} must be one of .*{known}.*got") as error:
+    with refused(ValueError, option, known, repr(value)):
         loader(**{option: value})
-    assert repr(value) in str(error.value)
 
 
 def test_unknown_options_of_one_data_set():
-    with pytest.raises(ValueError, match=r"^missing must be one of 'keep', 'drop', got 'fill'\.$"):
+    with refused(ValueError, "missing", "'keep'", "'drop'", "'fill'"):
         load_adult(missing="fill")
-    with pytest.raises(ValueError, match=r"^unknown_marriage must be one of 'other', 'drop', got"):
+    with refused(ValueError, "unknown_marriage", "'other'", "'drop'"):
         load_credit(unknown_marriage="keep")
-    with pytest.raises(ValueError, match=r"^sensitive must be one of 'sex', 'race', or"):
+    with refused(ValueError, "sensitive", "'sex'", "'race'"):
         load_adult(sensitive="marriage")
-    with pytest.raises(ValueError, match=r"^sensitive must be .* 'marriage', 'education', or"):
+    with refused(ValueError, "sensitive", "'marriage'", "'education'"):
         load_credit(sensitive="race")
 
 
@@ -428,7 +429,7 @@ def test_options_are_keyword_only():
 @pytest.mark.parametrize("loader", LOADERS)
 def test_frames_without_pandas(loader, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)  # makes the import fail
-    with pytest.raises(ImportError, match=r"install `fairpca\[frames\]`"):
+    with refused(ImportError, "fairpca[frames]"):
         loader()
     assert loader(as_frame=False).data.dtype == np.float64
 

@@ -31,6 +31,8 @@ from fairpca import (
 )
 from fairpca.datasets import load_credit
 
+from texts import refused, warned
+
 pytestmark = pytest.mark.contract  # scikit-learn: its checks, pipelines, routing, callbacks
 
 
@@ -230,7 +232,7 @@ def test_parameters_of_a_criterion_are_those_of_a_clone_alone():
     copy.set_params(criterion="minmax").fit(X, sensitive_features=groups)
     fair.fit(X, sensitive_features=groups)
     np.testing.assert_array_equal(copy.components_, fair.components_)
-    with pytest.raises(ValueError, match="Invalid parameter 'tolerance' for estimator MinMax"):
+    with refused(ValueError, "'tolerance'", "MinMax"):
         fair.set_params(criterion__tolerance=0.1)
 
 
@@ -298,9 +300,9 @@ def test_names_of_data_frames(frame):
     )
     other = frame(dict(zip([*names[:5], "other"], X.T, strict=True)))
     for method in (fair.transform, fair.score):
-        with pytest.raises(ValueError, match="The feature names should match those that were"):
+        with refused(ValueError, "feature names"):
             method(other)
-        with pytest.raises(ValueError, match="The feature names should match those that were"):
+        with refused(ValueError, "feature names"):
             method(data[names[::-1]])
         with pytest.raises(ValueError, match=r"The feature names should match|has 5 features"):
             method(data[names[:5]])
@@ -343,7 +345,7 @@ def test_signs_without_groups_are_those_of_scikit_learn():
 
 def test_one_label_only_warns_and_is_pca():
     X, _ = two_groups()
-    with pytest.warns(FairnessWarning, match="one group only, 'only'") as caught:
+    with warned(FairnessWarning, "one group", "'only'") as caught:
         fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=["only"] * len(X))
     assert len(caught) == 1
     assert "ordinary PCA" in str(caught[0].message)
@@ -528,7 +530,7 @@ def test_rows_without_weight_neither_make_groups_nor_warnings():
 
 def test_weights_that_leave_one_group_warn():
     X, groups = two_groups()
-    with pytest.warns(FairnessWarning, match="one group only, 'b'"):
+    with warned(FairnessWarning, "one group", "'b'"):
         FairPCA(2, criterion="minmax").fit(
             X, sensitive_features=groups, sample_weight=groups == "b"
         )
@@ -649,36 +651,36 @@ def test_intersections_of_several_columns():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"n_components": 0}, "n_components must be None, an integer of at least 1.*got 0"),
-        ({"n_components": -1}, "n_components must be .*got -1"),
-        ({"n_components": 1.0}, r"n_components must be .*got 1\.0"),
-        ({"n_components": 0.0}, r"n_components must be .*got 0\.0"),
-        ({"n_components": 2.5}, r"n_components must be .*got 2\.5"),
-        ({"n_components": np.nan}, "n_components must be .*got nan"),
-        ({"n_components": True}, "n_components must be .*got True"),
-        ({"n_components": "three"}, "n_components must be .*got 'three'"),
-        ({"n_components": [2]}, r"n_components must be .*got \[2\]"),
-        ({"criterion": "fair"}, "criterion must be one of .*got 'fair'"),
-        ({"criterion": None}, "criterion must be one of .*got None"),
-        ({"criterion": MinMax}, r"not the class MinMax: write criterion=MinMax\(\)\.$"),
-        ({"criterion": AtMost}, r"not the class AtMost: write criterion=AtMost\(bounds\)\.$"),
-        ({"solver": "magic"}, "solver must be one of 'exact', 'pareto'.*got 'magic'"),
+        ({"n_components": 0}, "n_components 0"),
+        ({"n_components": -1}, "n_components -1"),
+        ({"n_components": 1.0}, "n_components 1.0"),
+        ({"n_components": 0.0}, "n_components 0.0"),
+        ({"n_components": 2.5}, "n_components 2.5"),
+        ({"n_components": np.nan}, "n_components nan"),
+        ({"n_components": True}, "n_components True"),
+        ({"n_components": "three"}, "n_components 'three'"),
+        ({"n_components": [2]}, "n_components [2]"),
+        ({"criterion": "fair"}, "criterion 'fair'"),
+        ({"criterion": None}, "criterion None"),
+        ({"criterion": MinMax}, "class criterion=MinMax()."),
+        ({"criterion": AtMost}, "class criterion=AtMost(bounds)."),
+        ({"solver": "magic"}, "solver 'exact' 'pareto' 'magic'"),
         (
             {"missing_labels": "no"},
-            "missing_labels must be one of 'error', 'group', 'drop', got 'no'",
+            "missing_labels 'error' 'group' 'drop' 'no'",
         ),
-        ({"groups": "all"}, "groups must be one of 'intersections', 'marginals', 'both', None"),
-        ({"keep_sensitive": 1}, "keep_sensitive must be True or False, got 1"),
-        ({"criterion": Equal(-1e-3)}, r"tolerance must be a number of at least 0, got -0\.001"),
-        ({"criterion": Equal(np.nan)}, "tolerance must be a number of at least 0, got nan"),
-        ({"criterion": Equal(np.inf)}, "tolerance must be a number of at least 0, got inf"),
-        ({"criterion": Equal("small")}, "tolerance must be a number of at least 0, got 'small'"),
+        ({"groups": "all"}, "groups 'intersections' 'marginals' 'both'"),
+        ({"keep_sensitive": 1}, "keep_sensitive True 1"),
+        ({"criterion": Equal(-1e-3)}, "tolerance -0.001"),
+        ({"criterion": Equal(np.nan)}, "tolerance nan"),
+        ({"criterion": Equal(np.inf)}, "tolerance inf"),
+        ({"criterion": Equal("small")}, "tolerance 'small'"),
     ],
 )
 def test_wrong_parameters_are_refused_before_any_work(options, words, monkeypatch):
     monkeypatch.setattr(GroupMoments, "from_groups", lambda *_: pytest.fail("rows were read"))
     X, groups = two_groups()
-    with pytest.raises(ValueError, match=words) as error:
+    with refused(ValueError, *words.split()) as error:
         FairPCA(**options).fit(X, sensitive_features=groups)
     assert "\n" not in str(error.value)
 
@@ -686,24 +688,22 @@ def test_wrong_parameters_are_refused_before_any_work(options, words, monkeypatc
 def test_more_components_than_columns(monkeypatch):
     monkeypatch.setattr(GroupMoments, "from_groups", lambda *_: pytest.fail("rows were read"))
     X, groups = two_groups()
-    with pytest.raises(ValueError, match=r"n_components=7 must be between 1 and n_features=6"):
+    with refused(ValueError, "n_components=7", "n_features=6"):
         FairPCA(7, criterion="minmax").fit(X, sensitive_features=groups)
 
 
 def test_labels_of_another_length(monkeypatch):
     monkeypatch.setattr(GroupMoments, "from_groups", lambda *_: pytest.fail("rows were read"))
     X, groups = two_groups()
-    words = r"inconsistent numbers of samples: \[120, 119\]; sensitive_features"
-    with pytest.raises(ValueError, match=words):
+    with refused(ValueError, "inconsistent numbers", "[120, 119]", "sensitive_features"):
         FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups[1:])
 
 
 def test_missing_labels_are_counted_and_both_choices_named():
     X, groups = two_groups()
     labels = [None, np.nan, *groups[2:]]
-    with pytest.raises(ValueError, match="2 missing values in 120 rows: leave those") as error:
+    with refused(ValueError, "2 missing", "120 rows", "missing_labels='group'"):
         FairPCA(2, solver=NeverSolver(), criterion="minmax").fit(X, sensitive_features=labels)
-    assert "missing_labels='group'" in str(error.value)
     fair = FairPCA(3, criterion="minmax", missing_labels="group")
     fair.fit(X, sensitive_features=labels)
     assert fair.group_table_.labels == ("a", "b", "(missing)")
@@ -713,28 +713,28 @@ def test_missing_labels_are_counted_and_both_choices_named():
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (np.nan, "Input X contains NaN"),
-        (np.inf, "Input X contains infinity"),
-        (1e200, "too large to be squared"),
+        (np.nan, "NaN"),
+        (np.inf, "infinity"),
+        (1e200, "squared"),
     ],
 )
 def test_values_that_cannot_be_used(value, words):
     X, groups = two_groups()
     fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     X[3, 1] = value
-    with pytest.raises(ValueError, match=words):
+    with refused(ValueError, *words.split()):
         FairPCA(2, solver=NeverSolver(), criterion="minmax").fit(X, sensitive_features=groups)
-    with pytest.raises(ValueError, match=words):
+    with refused(ValueError, *words.split()):
         fair.score(X)
     if not np.isfinite(value):
-        with pytest.raises(ValueError, match=words):
+        with refused(ValueError, *words.split()):
             fair.transform(X)
 
 
 def test_groups_of_a_single_row_are_named():
     X, groups = two_groups()
     labels = ["lonely", *groups[1:]]
-    with pytest.warns(FairnessWarning, match=r"^Too few rows .*'lonely' \(1 row\)") as caught:
+    with warned(FairnessWarning, "Too few", "'lonely' (1") as caught:
         FairPCA(3, criterion="minmax").fit(X, sensitive_features=labels)
     assert len(caught) == 1
 
@@ -759,7 +759,7 @@ def text_frames():
 @pytest.mark.parametrize("kind", list(text_frames()))
 def test_text_columns_of_frames_are_named(kind):
     data = text_frames()[kind]
-    with pytest.raises(ValueError, match=r"X has non-numeric columns: 'town'\. Encode"):
+    with refused(ValueError, "non-numeric", "'town'"):
         FairPCA(solver=NeverSolver(), criterion="minmax").fit(
             data, sensitive_features=list("ababab")
         )
@@ -767,15 +767,15 @@ def test_text_columns_of_frames_are_named(kind):
 
 def test_text_columns_of_arrays_are_numbered():
     data = np.array([[1.0, "x", 2.0], [2.0, "y", 1.0]], dtype=object)
-    with pytest.raises(ValueError, match=r"X has non-numeric columns: 1\. Encode"):
+    with refused(ValueError, "non-numeric columns: 1."):
         FairPCA(solver=NeverSolver(), criterion="minmax").fit(data)
-    with pytest.raises(ValueError, match=r"X has non-numeric columns: 0, 1\. Encode"):
+    with refused(ValueError, "non-numeric columns: 0, 1."):
         FairPCA(solver=NeverSolver(), criterion="minmax").fit(np.array([["u", "v"], ["x", "y"]]))
 
 
 def test_only_the_first_of_many_text_columns_are_named():
     frame = pl.DataFrame({f"c{i}": ["u", "v"] for i in range(8)})
-    with pytest.raises(ValueError, match=r"'c0', 'c1', 'c2', 'c3', 'c4' and 3 more\."):
+    with refused(ValueError, "'c0'", "'c4' and 3 more."):
         FairPCA(solver=NeverSolver(), criterion="minmax").fit(frame)
 
 
@@ -802,14 +802,14 @@ def test_nothing_works_before_fit():
 def test_inverse_transform_of_the_wrong_width():
     X, groups = two_groups()
     fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
-    with pytest.raises(ValueError, match="X has 3 columns, but this FairPCA reduces to 2"):
+    with refused(ValueError, "3 columns", "FairPCA", "to 2"):
         fair.inverse_transform(X[:, :3])
 
 
 def test_transform_of_the_wrong_width():
     X, groups = two_groups()
     fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
-    with pytest.raises(ValueError, match="X has 5 features, but FairPCA is expecting 6 features"):
+    with refused(ValueError, "5 features", "FairPCA", "6 features"):
         fair.transform(X[:, :5])
 
 
@@ -849,32 +849,32 @@ def test_a_solver_of_ones_own():
     [
         (np.ma.array(np.ones((4, 2)), mask=np.eye(4, 2, dtype=bool)), "masked values"),
         (np.ones((4, 2)).astype("datetime64[D]"), "non-numeric columns: 0, 1"),
-        (pd.DataFrame(), "X is empty"),
+        (pd.DataFrame(), "X empty"),
         (pl.LazyFrame({"a": [1.0, 2.0]}), "lazy frame"),
     ],
 )
 def test_what_is_no_table_of_numbers(X, words):
-    with pytest.raises(ValueError, match=words):
+    with refused(ValueError, *words.split()):
         FairPCA(1, criterion="minmax").fit(X)
 
 
 @pytest.mark.parametrize("seed", ["x", -1, 2.5, True, np.random.default_rng(0)])
 def test_a_seed_is_a_number(seed):
     X, groups = two_groups()
-    with pytest.raises(ValueError, match="random_state must be None or an integer"):
+    with refused(ValueError, "random_state"):
         FairPCA(2, random_state=seed, criterion="minmax").fit(X, sensitive_features=groups)
 
 
 def test_a_solver_class_is_not_a_solver():
     X, groups = two_groups()
-    with pytest.raises(ValueError, match=r"write solver=ExactSolver\(\)"):
+    with refused(ValueError, "solver=ExactSolver()"):
         FairPCA(2, solver=ExactSolver, criterion="minmax").fit(X, sensitive_features=groups)
 
 
 @pytest.mark.parametrize("weights", [["a"] * 120, [1e308] * 120])
 def test_weights_that_are_no_weights(weights):
     X, groups = two_groups()
-    with pytest.raises(ValueError, match="sample_weight"):
+    with refused(ValueError, "sample_weight"):
         FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups, sample_weight=weights)
 
 

@@ -30,6 +30,8 @@ from fairpca.datasets import load_adult
 from fairpca.model_file import load_model, save_model
 from fairpca.solvers import SOLVERS
 
+from texts import recorded, refused, warned
+
 pytestmark = pytest.mark.untraced
 
 
@@ -79,11 +81,10 @@ def test_the_default_leaves_nobody_worse_off_than_the_worst_off_with_pca(by_race
 @pytest.mark.parametrize("r", [6, 7])
 def test_equality_that_leaves_all_worse_off_is_warned_of(by_race, r):
     X, groups = by_race
-    with pytest.warns(FairnessWarning, match="Every group is worse off than with ordinary PCA"):
+    with warned(FairnessWarning, "Every group", "worse off"):
         fair = FairPCA(r, criterion="equal").fit(X, sensitive_features=groups)
     assert fair.certificate_.all_worse_off
-    assert str(fair.certificate_).startswith("Every group is worse off than with ordinary PCA, by")
-    assert "Every group is worse off than with ordinary PCA." in str(fair.group_table_)
+    recorded(fair.group_table_.sentences(), "Every group is worse off")
 
 
 def test_measures_are_what_they_are_called():
@@ -155,7 +156,7 @@ def test_bounds_hold_by_label_in_order_and_for_all():
     assert -found[0].score(X) < -plain.score(X)
     kept = FairPCA(2, criterion=AtMost(1.0, "kept_variance")).fit(X, sensitive_features=groups)
     assert (kept.group_table_.variance - kept.group_table_.loss >= 1.0 - 1e-9).all()
-    with pytest.warns(FairnessWarning, match="Proven impossible: .* some group misses its bound"):
+    with warned(FairnessWarning, "impossible", "bound"):
         FairPCA(2, criterion=AtMost(most / 2)).fit(X, sensitive_features=groups)
 
 
@@ -164,32 +165,32 @@ def test_bounds_hold_by_label_in_order_and_for_all():
     [
         (
             {"criterion": MinMax("regret")},
-            "measure must be one of 'disparity', 'relative_disparity', .*, got 'regret'",
+            "measure 'disparity' 'relative_disparity' 'regret'",
         ),
-        ({"criterion": AtMost(1.0, "gain")}, "measure must be one of 'disparity'.*got 'gain'"),
-        ({"criterion": Equal(measure=None)}, "measure must be one of 'disparity'.*got None"),
-        ({"nested": 3}, "nested must be True or False"),
-        ({"nested": True, "criterion": "balanced"}, r"use criterion=MinMax\(\), without max_extra"),
+        ({"criterion": AtMost(1.0, "gain")}, "measure 'disparity' 'gain'"),
+        ({"criterion": Equal(measure=None)}, "measure 'disparity' None"),
+        ({"nested": 3}, "nested True"),
+        ({"nested": True, "criterion": "balanced"}, "criterion=MinMax() without max_extra_loss"),
         (
             {"criterion": MinMax(max_extra_loss=-0.1)},
-            "max_extra_loss must be a number of at least 0",
+            "max_extra_loss at least 0",
         ),
-        ({"criterion": MinMax(max_extra_loss=True)}, "max_extra_loss must be a number"),
+        ({"criterion": MinMax(max_extra_loss=True)}, "max_extra_loss"),
         (
             {"criterion": AtMost({"z": 1.0})},
-            "bounds must name groups there are; unknown: 'z'",
+            "bounds 'z'",
         ),
-        ({"criterion": AtMost([1.0, -1.0, 2.0])}, "bounds must be a number of at least 0"),
-        ({"criterion": AtMost(None)}, "bounds must be a number of at least 0"),
+        ({"criterion": AtMost([1.0, -1.0, 2.0])}, "bounds"),
+        ({"criterion": AtMost(None)}, "bounds"),
         (
             {"criterion": AtMost(np.inf, "share_kept")},
-            "bounds on what groups keep must be finite, got inf",
+            "bounds keep finite inf",
         ),
     ],
 )
 def test_wrong_choices_are_refused_in_one_sentence(choices, words):
     X, groups = rows_and_groups()
-    with pytest.raises(ValueError, match=words) as caught:
+    with refused(ValueError, *words.split()) as caught:
         FairPCA(2, **choices).fit(X, sensitive_features=groups)
     assert "\n" not in str(caught.value)
 
@@ -210,12 +211,8 @@ def test_solvers_with_a_criterion_of_their_own_refuse_others(solver, criterion, 
     monkeypatch.setattr(GroupMoments, "from_groups", lambda *_: pytest.fail("rows were read"))
     X, groups = rows_and_groups()
     asked = "Balanced()" if criterion == "balanced" else repr(criterion)
-    with pytest.raises(ValueError, match="has a criterion of its own, and cannot do") as caught:
+    with refused(ValueError, f"solver={solver!r}", "criterion of its own", asked):
         FairPCA(2, solver=solver, criterion=criterion).fit(X, sensitive_features=groups)
-    assert str(caught.value) == (
-        f"solver={solver!r} has a criterion of its own, and cannot do {asked}: "
-        "leave out one or the other."
-    )
 
 
 def test_pareto_descent_is_judged_by_equality_whatever_the_criterion():
@@ -346,7 +343,7 @@ def test_rows_without_variance_end_with_a_sentence(measure):
     X, groups = np.ones((6, 3)), list("aabbcc")
     fair = FairPCA(1, criterion=AtMost(1.0, measure))
     if measure == "kept_variance":
-        with pytest.warns(FairnessWarning, match="Proven impossible"):
+        with warned(FairnessWarning, "impossible"):
             fair.fit(X, sensitive_features=groups)
     else:
         fair.fit(X, sensitive_features=groups)

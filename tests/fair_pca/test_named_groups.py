@@ -29,6 +29,8 @@ from fairpca import (
 from fairpca.model_file import load_model, save_model
 from fairpca.report import report
 
+from texts import refused, warned
+
 pytestmark = pytest.mark.untraced
 
 FEATURES = ["u", "v", "w", "x"]
@@ -95,22 +97,22 @@ def test_columns_may_stay_among_the_features(convert):
     expected = minmax(2).fit(frame, sensitive_features=frame["old"])
     same_subspace(fair, expected)
     assert fair.transform(convert(frame)).shape == (160, 2)
-    with pytest.raises(ValueError, match="feature names should match"):
+    with refused(ValueError, "feature names"):
         fair.transform(frame[FEATURES])
 
 
 @every_kind
 def test_a_name_that_is_no_column_is_one_sentence_with_near_names(convert):
     given = convert(people())
-    with pytest.raises(ValueError, match=r"no column 'rase' .* near names are 'race'"):
+    with refused(ValueError, "'rase'", "near names", "'race'"):
         minmax(2).fit(given, sensitive_features="rase")
-    with pytest.raises(ValueError, match=r"no column 'zebra' .* columns are 'u', 'sex'"):
+    with refused(ValueError, "'zebra'", "columns are 'u', 'sex'"):
         minmax(2).fit(given, sensitive_features=["sex", "zebra"])
 
 
 @every_kind
 def test_columns_of_text_that_are_not_named_are_refused(convert):
-    with pytest.raises(ValueError, match="X has non-numeric columns: 'sex'"):
+    with refused(ValueError, "non-numeric", "'sex'"):
         minmax(2).fit(convert(people()), sensitive_features="race")
 
 
@@ -120,13 +122,13 @@ def test_lists_of_labels_are_still_labels():
     fair = minmax(2).fit(frame, sensitive_features=labels)
     assert fair.group_table_.labels == ("u", "v")
     assert fair.n_features_in_ == 4
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with refused(ValueError, "inconsistent numbers"):
         minmax(2).fit(frame, sensitive_features=labels[1:])
 
 
 def test_a_name_needs_a_table():
     frame = people()
-    with pytest.raises(ValueError, match=r"'race' names a column, but X is no table"):
+    with refused(ValueError, "'race'", "no table"):
         minmax(2).fit(frame[FEATURES].to_numpy(), sensitive_features="race")
 
 
@@ -168,7 +170,7 @@ def test_a_routed_name_is_looked_up_in_the_table_that_reaches_the_step():
     expected = minmax(2).fit(scaled, sensitive_features=frame["race"])
     np.testing.assert_allclose(reduced, expected.transform(scaled), atol=1e-9)
     pipe = make_pipeline(scale.set_output(transform="default"), minmax(2))
-    with pytest.raises(ValueError, match=r"no table with names.*set_output"):
+    with refused(ValueError, "no table", "set_output"):
         pipe.fit(frame.drop(columns="sex"), sensitive_features="race")
 
 
@@ -233,7 +235,7 @@ def test_audit_keeps_columns_that_are_features():
         table = audit(unnamed, frame, sensitive_features="old", keep_sensitive=True)
     assert str(table) == expected
     for wrong in ({"keep_sensitive": "yes"}, {"groups": "all"}):
-        with pytest.raises(ValueError, match="must be"):
+        with refused(ValueError, "must be"):
             audit(pca, frame, sensitive_features="old", **wrong)
 
 
@@ -309,7 +311,7 @@ def test_one_column_has_the_same_groups_whatever_is_asked_for():
 def test_group_centring_has_no_total_loss_then():
     frame = people()
     moments = GroupMoments.from_rows(frame[FEATURES], frame[["sex", "race"]])
-    with pytest.raises(ValueError, match="overlap have no total loss with centering='group'"):
+    with refused(ValueError, "centering='group'"):
         Problem(moments.overlapping("marginals"), 2, centering="group")
 
 
@@ -356,7 +358,7 @@ def test_rows_without_labels_are_left_out_with_one_warning():
     frame.loc[::5, "race"] = None
     some = frame["race"].notna()
     expected = minmax(2).fit(frame[some], sensitive_features=["sex", "race"])
-    with pytest.warns(FairnessWarning, match="32 of 160 rows are left out") as caught:
+    with warned(FairnessWarning, "32 of 160", "left out") as caught:
         fair = minmax(2, missing_labels="drop").fit(frame, sensitive_features=["sex", "race"])
     assert ["rows are left out" in str(each.message) for each in caught].count(True) == 1
     assert caught[0].filename == __file__
@@ -364,7 +366,7 @@ def test_rows_without_labels_are_left_out_with_one_warning():
     np.testing.assert_allclose(fair.mean_, expected.mean_, atol=1e-12)
     np.testing.assert_allclose(fair.explained_variance_, expected.explained_variance_, rtol=1e-9)
     assert fair.group_table_.count.tolist() == expected.group_table_.count.tolist()
-    with pytest.warns(FairnessWarning, match="32 of 160 rows"):
+    with warned(FairnessWarning, "32 of 160"):
         table = audit(expected, frame, sensitive_features="race", missing_labels="drop")
     wanted = audit(expected, frame[some], sensitive_features="race")
     np.testing.assert_allclose(table.loss, wanted.loss, rtol=1e-10)
@@ -374,11 +376,11 @@ def test_rows_without_labels_are_left_out_with_one_warning():
 def test_too_few_labels_are_refused():
     X = people()[FEATURES]
     fair = minmax(2, missing_labels="drop")
-    with pytest.raises(ValueError, match="missing in all of the 160 rows"):
+    with refused(ValueError, "missing", "all of the 160"):
         fair.fit(X, sensitive_features=[None] * 160)
     with (
-        pytest.warns(FairnessWarning, match="159 of 160"),
-        pytest.raises(ValueError, match="Only 1 of the rows"),
+        warned(FairnessWarning, "159 of 160"),
+        refused(ValueError, "Only 1"),
     ):
         fair.fit(X, sensitive_features=["a", *[None] * 159])
 
@@ -386,7 +388,7 @@ def test_too_few_labels_are_refused():
 def test_ages_are_refused_and_bins_of_them_keep_their_order():
     frame = people().drop(columns=["sex", "race"])
     frame["age"] = np.random.default_rng(0).integers(17, 90, 160)
-    with pytest.raises(ValueError, match=r"different numbers in the column 'age'.*pandas.qcut"):
+    with refused(ValueError, "different numbers", "'age'", "pandas.qcut"):
         minmax(2).fit(frame, sensitive_features="age")
     frame["age"] = pd.cut(frame["age"], [0, 30, 60, 100], labels=["young", "middle", "old"])
     fair = minmax(2).fit(frame, sensitive_features="age")
@@ -399,16 +401,16 @@ def test_ages_are_refused_and_bins_of_them_keep_their_order():
 def test_no_groups_is_never_silent():
     frame = people()
     X, groups = frame[FEATURES], frame["race"]
-    with pytest.warns(FairnessWarning, match="There are no groups.*sensitive_features=…") as caught:
+    with warned(FairnessWarning, "no groups", "sensitive_features=…") as caught:
         fair = minmax(2).fit(X)
     assert len(caught) == 1
     assert caught[0].filename == __file__
     assert "groups=None" in str(caught[0].message)
-    with pytest.warns(FairnessWarning, match="^y is ignored, and there are no groups") as caught:
+    with warned(FairnessWarning, "y is ignored") as caught:
         minmax(2).fit_transform(X, groups)
     assert len(caught) == 1
     assert caught[0].filename == __file__
-    with pytest.warns(FairnessWarning, match="There are no groups") as caught:
+    with warned(FairnessWarning, "no groups") as caught:
         make_pipeline(StandardScaler(), minmax(2)).fit(X)
     assert caught[0].filename == __file__
     same_subspace(fair, PCA(2).fit(X))
@@ -434,6 +436,6 @@ def test_the_first_of_several_batches_warns():
     X = people()[FEATURES]
     fair = minmax(1)
     fair.partial_fit(X[:1])
-    with pytest.warns(FairnessWarning, match="There are no groups"):
+    with warned(FairnessWarning, "no groups"):
         fair.partial_fit(X[1:80])
     fair.partial_fit(X[80:])

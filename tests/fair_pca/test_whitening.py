@@ -14,6 +14,7 @@ from fairpca.comparators import ConvexParityPCA, ParityPCA
 from fairpca.model_file import load_model, save_model
 
 from devices import import_torch
+from texts import refused
 
 
 def rows_and_groups(n=150, d=6, seed=0):
@@ -149,7 +150,7 @@ def test_components_without_variance_give_finite_numbers_as_in_pca():
     np.testing.assert_allclose(fair.transform(X), pca.transform(X), rtol=1e-12)
     restored = fair.inverse_transform(fair.transform(X))
     np.testing.assert_allclose(restored, X, atol=1e-10)
-    with pytest.raises(np.linalg.LinAlgError, match="has no inverse"):
+    with refused(np.linalg.LinAlgError, "no inverse"):
         fair.get_precision()
 
 
@@ -219,11 +220,11 @@ def test_parity_is_whitened_too(make):
     np.testing.assert_allclose(
         parity.get_covariance(), covariance(X, parity.components_, 3), atol=1e-10
     )
-    with pytest.raises(ValueError, match="whiten must be one of True, False"):
+    with refused(ValueError, "whiten"):
         make(3, whiten="yes").fit(X, sensitive_features=groups)
 
 
 def test_whiten_is_yes_or_no():
     X, groups = rows_and_groups()
-    with pytest.raises(ValueError, match="whiten must be True or False, got 'yes'"):
+    with refused(ValueError, "whiten", "'yes'"):
         FairPCA(2, whiten="yes", criterion="minmax").fit(X, sensitive_features=groups)

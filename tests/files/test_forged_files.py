@@ -15,6 +15,8 @@ from fairpca.sources.files import Pass
 from studies.file_mutations import archive_of, members_of, npy, twice, with_sums
 from studies.fuzz_files import KINDS
 
+from texts import refused, warned
+
 
 def test_a_load_takes_little_more_than_the_arrays(tmp_path):
     rng = np.random.default_rng(0)
@@ -73,95 +75,95 @@ def indefinite(array):
 
 
 MOMENTS = [
-    (header_with(lambda h: h.update(version=0)), "its version of the format is 0, which is no"),
-    (header_with(lambda h: h.update(version=True)), "its version of the format is True, which is"),
-    (header_with(lambda h: h.update(version=1.5)), "its version of the format is 1.5, which is no"),
-    (header_with(lambda h: h.update(version="1")), "its version of the format is '1', which is no"),
-    (header_with(lambda h: h.update(n_dropped=-1)), "its n_dropped is -1, which is"),
+    (header_with(lambda h: h.update(version=0)), "version 0"),
+    (header_with(lambda h: h.update(version=True)), "version True"),
+    (header_with(lambda h: h.update(version=1.5)), "version 1.5"),
+    (header_with(lambda h: h.update(version="1")), "version '1'"),
+    (header_with(lambda h: h.update(n_dropped=-1)), "n_dropped -1"),
     (
         header_with(lambda h: h["feature_names"].__setitem__(0, 7)),
-        "of its feature_names, 7 is no text",
+        "feature_names 7 text",
     ),
-    (header_with(lambda h: h.update(feature_names="abcde")), "its feature_names are no list"),
+    (header_with(lambda h: h.update(feature_names="abcde")), "feature_names list"),
     (
         header_with(lambda h: h.update(group_names=["sex", None])),
-        "group_names, None is no text",
+        "group_names None text",
     ),
     (
         header_with(lambda h: h.update(group_names=["a", "a"])),
-        "group_names, 'a' is there twice",
+        "group_names 'a' twice",
     ),
-    (header_with(lambda h: h.update(group_names=["a"])), "group_names are not one for each"),
+    (header_with(lambda h: h.update(group_names=["a"])), "group_names one for each"),
     (
         header_with(lambda h: h.update(group_orders=[None])),
-        "group_orders are not one for each",
+        "group_orders one for each",
     ),
-    (header_with(lambda h: h["labels"].__setitem__(0, ["f", {}])), "its parts do not fit together"),
+    (header_with(lambda h: h["labels"].__setitem__(0, ["f", {}])), "parts fit together"),
     (
         header_with(lambda h: h["labels"].__setitem__(0, ["f", [1]])),
-        r"\['f', \[1\]\] can be no label",
+        "['f', [1]] no label",
     ),
     (
         header_with(lambda h: h["labels"].__setitem__(0, "f")),
-        "different numbers of sensitive columns",
+        "different numbers sensitive columns",
     ),
     (
         header_with(lambda h: h["labels"].__setitem__(0, {"float": "nan"})),
-        "can be no label of a group",
+        "label group",
     ),
-    (header_with(lambda h: h.update(checksums=[])), "its checksums are no table"),
-    (header_with(lambda h: h["checksums"].update(more="0")), "its array 'more' is not known"),
-    (header_with(lambda h: h.update({"pass": 3})), "its list of files read is no table"),
-    (array_with("count", put(0, 0)), "its numbers of rows are not all from 1 on"),
-    (array_with("count", put(0, -5)), "its numbers of rows are not all from 1 on"),
-    (array_with("count", lambda a: a.astype(float)), "its array count is of another type"),
+    (header_with(lambda h: h.update(checksums=[])), "checksums table"),
+    (header_with(lambda h: h["checksums"].update(more="0")), "array 'more' known"),
+    (header_with(lambda h: h.update({"pass": 3})), "files read no table"),
+    (array_with("count", put(0, 0)), "numbers rows from 1"),
+    (array_with("count", put(0, -5)), "numbers rows from 1"),
+    (array_with("count", lambda a: a.astype(float)), "array count another type"),
     (
         array_with("weight", put(0, np.inf)),
-        "its numbers of weight are not all positive finite numbers",
+        "numbers weight positive finite numbers",
     ),
     (
         array_with("weight", put(0, 0.0)),
-        "its numbers of weight are not all positive finite numbers",
+        "numbers weight positive finite numbers",
     ),
     (
         array_with("weight_squares", put(1, -1.0)),
-        "its numbers of weight_squares are not all positive",
+        "numbers weight_squares positive",
     ),
-    (array_with("mean", put((0, 0), np.nan)), "its numbers of mean are not all finite numbers"),
+    (array_with("mean", put((0, 0), np.nan)), "numbers mean finite numbers"),
     (
         array_with("mean", lambda a: a[:, :4]),
-        "its array weight_squares|its array scatter is of another",
+        "array another shape",
     ),
-    (array_with("mean", lambda a: a.T.copy()), "is of another shape than the rest of it"),
-    (array_with("scatter", put((0, 0, 0), np.inf)), "its numbers of scatter are not all finite"),
+    (array_with("mean", lambda a: a.T.copy()), "another shape rest"),
+    (array_with("scatter", put((0, 0, 0), np.inf)), "numbers scatter finite"),
     (
         array_with("scatter", put((0, 0, 0), -1.0)),
-        r"group \('f', 1\) has a negative sum of squares",
+        "('f', 1) negative squares",
     ),
-    (array_with("scatter", put((0, 0, 1), 0.5)), r"group \('f', 1\) is not the same both ways"),
+    (array_with("scatter", put((0, 0, 1), 0.5)), "('f', 1) same both ways"),
     (
         array_with("scatter", lambda a: both(a, 1e9)),
-        "entries that are larger than its sums of squares",
+        "entries larger sums squares",
     ),
-    (array_with("scatter", indefinite), "is not positive semi-definite, as all scatters are"),
-    (array_with("scatter", lambda a: a.astype(object)), "its array scatter is of another type"),
-    (lambda m: archive_of({**m, "evil.npy": b""}), "some of its parts are missing or unknown"),
-    (lambda m: twice(archive_of(m), "mean.npy"), "two of its parts have the same name"),
+    (array_with("scatter", indefinite), "positive semi-definite"),
+    (array_with("scatter", lambda a: a.astype(object)), "array scatter another type"),
+    (lambda m: archive_of({**m, "evil.npy": b""}), "some parts missing or unknown"),
+    (lambda m: twice(archive_of(m), "mean.npy"), "two parts same name"),
     (
         lambda m: archive_of(
             {**m, "header.json": m["header.json"].replace(b"{", b'{"a":1,"a":2,', 1)}
         ),
-        "a key is there twice in its header",
+        "key twice header",
     ),
     (
         lambda m: archive_of({**m, "header.json": m["header.json"].replace(b": 3", b": NaN")}),
-        "its header has NaN in the place of a number",
+        "header NaN number",
     ),
     (
         lambda m: archive_of(
             {**m, "header.json": m["header.json"].replace(b"sex", "séx".encode())}
         ),
-        "its header has characters that are not written there",
+        "header characters written",
     ),
 ]
 
@@ -171,11 +173,11 @@ def test_each_thing_that_moments_cannot_be_is_said(tmp_path):
     whole = KINDS["file of moments"].make()
     for forged, words in MOMENTS:
         path.write_bytes(forged(members_of(whole)))
-        with pytest.raises(ValueError, match=words) as caught:
+        with refused(ValueError, *words.split()) as caught:
             GroupMoments.load(path)
         assert str(caught.value).startswith(f"{str(path)!r} is damaged: ")
         assert str(caught.value).endswith(".")
-        with pytest.raises(ValueError, match=words):
+        with refused(ValueError, *words.split()):
             GroupMoments.from_bytes(path.read_bytes())
 
 
@@ -199,93 +201,93 @@ def without(members, name):
 MODELS = [
     (
         array_with("preparation.scales", put(0, 0.0)),
-        "its numbers of preparation.scales are not all positive finite numbers",
+        "numbers preparation.scales positive finite numbers",
     ),
     (
         array_with("preparation.scales", put(0, -1.0)),
-        "its numbers of preparation.scales are not all positive finite numbers",
+        "numbers preparation.scales positive finite numbers",
     ),
     (
         array_with("preparation.scales", put(0, np.nan)),
-        "its numbers of preparation.scales are not all positive finite",
+        "numbers preparation.scales positive finite",
     ),
     (
         array_with("preparation.means", put(0, np.inf)),
-        "its numbers of preparation.means are not all finite numbers",
+        "numbers preparation.means finite numbers",
     ),
-    (array_with("components", lambda a: 1.01 * a), "its numbers of components are not orthonormal"),
-    (array_with("solution.basis", put((0, 0), 5.0)), "solution.basis are not orthonormal"),
+    (array_with("components", lambda a: 1.01 * a), "numbers components orthonormal"),
+    (array_with("solution.basis", put((0, 0), 5.0)), "solution.basis orthonormal"),
     (
         array_with("baselines.own_bases", lambda a: a[:, :-1]),
-        "baselines.own_bases is of another shape",
+        "baselines.own_bases another shape",
     ),
-    (array_with("mean", lambda a: a[:-1]), "its array mean is of another shape than the rest"),
+    (array_with("mean", lambda a: a[:-1]), "array mean another shape rest"),
     (
         array_with("explained_variance", put(0, -1.0)),
-        "explained_variance are not all positive or zero",
+        "explained_variance positive or zero",
     ),
-    (array_with("groups.loss", put(0, np.nan)), "its numbers of groups.loss are not all finite"),
+    (array_with("groups.loss", put(0, np.nan)), "numbers groups.loss finite"),
     (
         header_with(lambda h: h.update(version=-1)),
-        "its version of the format is -1, which is no whole",
+        "version -1",
     ),
-    (array_with("groups.count", put(0, -3)), "numbers of groups.count are not all from 1 on"),
-    (array_with("groups.count", lambda a: a + 0.5), "its array groups.count is of another type"),
-    (array_with("groups.variance", put(0, -1.0)), "groups.variance are not all positive or zero"),
-    (lambda m: with_sums(m, without(m, "mean")), "its array mean is missing"),
+    (array_with("groups.count", put(0, -3)), "numbers groups.count from 1"),
+    (array_with("groups.count", lambda a: a + 0.5), "array groups.count another type"),
+    (array_with("groups.variance", put(0, -1.0)), "groups.variance positive or zero"),
+    (lambda m: with_sums(m, without(m, "mean")), "array mean missing"),
     (
         header_with(lambda h: h["groups"].update(pca_is_best=1)),
-        "pca_is_best is 1, which is no true",
+        "pca_is_best 1 true",
     ),
-    (header_with(lambda h: h["groups"]["labels"].__setitem__(0, [])), r"\[\] can be no label"),
-    (header_with(lambda h: h["certificate"].update(status="best")), "status is 'best', not known"),
+    (header_with(lambda h: h["groups"]["labels"].__setitem__(0, [])), "[] no label"),
+    (header_with(lambda h: h["certificate"].update(status="best")), "status 'best' known"),
     (
         header_with(lambda h: h["certificate"].update(is_nested="False")),
-        "is_nested is 'False', which",
+        "is_nested 'False'",
     ),
     (
         header_with(lambda h: h["certificate"].update(value="nan")),
-        "value is 'nan', which is no number",
+        "value 'nan' number",
     ),
-    (header_with(lambda h: h["certificate"].update(goal=1)), "goal is 1, which is no text"),
+    (header_with(lambda h: h["certificate"].update(goal=1)), "goal 1 text"),
     (
         header_with(lambda h: h.update(noise_variance="inf")),
-        "its noise_variance is 'inf', which cannot be",
+        "noise_variance 'inf' cannot",
     ),
     (
         header_with(lambda h: h["solution"].update(n_iter=-1)),
-        "solution.n_iter is -1, which is no whole",
+        "solution.n_iter -1 whole",
     ),
     (
         header_with(lambda h: h["parameters"].update(whiten="no")),
-        "whiten is 'no', which is no true",
+        "whiten 'no' true",
     ),
-    (criterion_with(criterion="Evil"), "its criterion is not known"),
-    (criterion_with(criterion=["MinMax"]), "its parts do not fit together"),
-    (criterion_with(parameters={"evil": 1}), "its parts do not fit together"),
-    (criterion_with(parameters=None), "its parts do not fit together"),
-    (header_with(lambda h: h["nesting"]["status"].pop()), "nesting.status is 1, not 2"),
+    (criterion_with(criterion="Evil"), "criterion known"),
+    (criterion_with(criterion=["MinMax"]), "parts fit together"),
+    (criterion_with(parameters={"evil": 1}), "parts fit together"),
+    (criterion_with(parameters=None), "parts fit together"),
+    (header_with(lambda h: h["nesting"]["status"].pop()), "nesting.status 1 2"),
     (
         header_with(lambda h: h["preparation"].update(ignored=[1])),
-        "preparation.ignored, 1 is no text",
+        "preparation.ignored 1 text",
     ),
     (
         columns_with(lambda c: c[0].update(name=3)),
-        "preparation.columns.name is 3, which is no text",
+        "preparation.columns.name 3 text",
     ),
-    (columns_with(lambda c: c[0].update(name=c[1]["name"])), "'column 1' is there twice"),
-    (columns_with(lambda c: c[0].update(kind="pickle")), "kind is 'pickle', not known"),
+    (columns_with(lambda c: c[0].update(name=c[1]["name"])), "'column 1' twice"),
+    (columns_with(lambda c: c[0].update(kind="pickle")), "kind 'pickle' known"),
     (
         columns_with(lambda c: c[0].update(categories=["x"])),
-        "its parts do not fit together",
+        "parts fit together",
     ),
     (
         columns_with(lambda c: c[5]["categories"].append(2)),
-        "preparation.columns.categories, 2 is no text",
+        "preparation.columns.categories 2 text",
     ),
     (
         columns_with(lambda c: c[5]["categories"].append("more")),
-        "columns become 9, and its components",
+        "columns 9 components",
     ),
 ]
 
@@ -295,25 +297,25 @@ def test_each_thing_that_a_model_cannot_be_is_said(tmp_path):
     whole = KINDS["model file"].make()
     for forged, words in MODELS:
         path.write_bytes(forged(members_of(whole)))
-        with pytest.raises(ValueError, match=words) as caught:
+        with refused(ValueError, *words.split()) as caught:
             load_model(path)
         assert str(caught.value).startswith(f"{str(path)!r} is damaged: ")
         assert str(caught.value).endswith(".")
 
 
 CHECKPOINTS = [
-    (lambda p: p.update(files=3), "its list of files read is no list"),
-    (lambda p: p["files"][0].pop(), "is no name, size and date of a file that was read"),
-    (lambda p: p["files"][0].__setitem__(1, -1), "is no name, size and date of a file"),
-    (lambda p: p["files"].append(p["files"][0]), "'a.parquet' is there twice"),
-    (lambda p: p["columns"].update(weight=3), "columns.weight is 3, which is no text"),
-    (lambda p: p["columns"]["features"].pop(), "columns.features is 4, not 5"),
+    (lambda p: p.update(files=3), "files read no list"),
+    (lambda p: p["files"][0].pop(), "name size date file was read"),
+    (lambda p: p["files"][0].__setitem__(1, -1), "name size date file"),
+    (lambda p: p["files"].append(p["files"][0]), "'a.parquet' twice"),
+    (lambda p: p["columns"].update(weight=3), "columns.weight 3 text"),
+    (lambda p: p["columns"]["features"].pop(), "columns.features 4 5"),
     (
         lambda p: p["columns"].update(all_numeric="x"),
-        "all_numeric is 'x', which is no true or false",
+        "all_numeric 'x' true or false",
     ),
-    (lambda p: p.pop("columns"), "its parts do not fit together"),
-    (lambda p: p.pop("asked"), "is of a pass with other columns or options"),
+    (lambda p: p.pop("columns"), "parts fit together"),
+    (lambda p: p.pop("asked"), "pass other columns or options"),
 ]
 
 
@@ -322,7 +324,7 @@ def test_each_thing_that_a_checkpoint_cannot_be_is_said(tmp_path):
     whole = KINDS["checkpoint"].make()
     for change, words in CHECKPOINTS:
         path.write_bytes(header_with(lambda h, c=change: c(h["pass"]))(members_of(whole)))
-        with pytest.raises(ValueError, match=words):
+        with refused(ValueError, *words.split()):
             KINDS["checkpoint"].load(path)
     path.write_bytes(whole)
     assert isinstance(KINDS["checkpoint"].load(path), Pass)
@@ -350,7 +352,7 @@ def test_large_scatters_are_checked_by_pairs_of_columns():
     scatter[0, 7, 900] = scatter[0, 900, 7] = 0.9
     check_scatters(scatter, np.zeros((1, 1001)), np.ones(1), ["a"])
     scatter[0, 7, 900] = scatter[0, 900, 7] = 1.1
-    with pytest.raises(ValueError, match="larger than its sums of squares allow"):
+    with refused(ValueError, "sums of squares"):
         check_scatters(scatter, np.zeros((1, 1001)), np.ones(1), ["a"])
 
 
@@ -373,16 +375,12 @@ def test_saving_few_rows_of_a_group_is_warned_of(tmp_path):
     X = np.random.default_rng(0).normal(size=(40, 3))
     groups = np.array(["one"] + ["four"] * 4 + ["many"] * 35)
     moments = GroupMoments.from_rows(X, groups)
-    words = (
-        r"^This file of moments holds what can tell of single rows, because groups have fewer than "
-        r"5: 'four' \(4 rows\), 'one' \(1 row\); merge such groups or leave them out before you "
-        r"share it \(docs/privacy\.md\)\.$"
-    )
-    with pytest.warns(FairnessWarning, match=words):
+    words = ("file of moments", "5: 'four' (4 rows), 'one' (1 row);", "merge", "docs/privacy.md")
+    with warned(FairnessWarning, *words):
         moments.save(tmp_path / "a.moments")
     np.testing.assert_array_equal(moments.mean[2], X[0])  # what the warning is about
     fair = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
-    with pytest.warns(FairnessWarning, match=r"^This model file holds .* 'one' \(1 row\)"):
+    with warned(FairnessWarning, "model file", "'one' (1"):
         save_model(fair, tmp_path / "m.fairpca")
     # Without the groups' own subspaces: that of one row is the row.
     assert load_model(tmp_path / "m.fairpca").fair_pca.baselines_ is None
@@ -390,7 +388,7 @@ def test_saving_few_rows_of_a_group_is_warned_of(tmp_path):
     length = np.sqrt(fair.group_table_.variance[2])
     rows = [fair.mean_ + sign * length * direction for sign in (1, -1)]
     assert min(np.abs(row - X[0]).max() for row in rows) < 1e-9
-    with pytest.warns(FairnessWarning, match="This model file"):
+    with warned(FairnessWarning, "model file"):
         save_model(fair, tmp_path / "m.fairpca", baselines=True)
     assert load_model(tmp_path / "m.fairpca").fair_pca.baselines_ is not None
 

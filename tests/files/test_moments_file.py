@@ -16,6 +16,8 @@ from fairpca import GroupMoments
 from fairpca.groups import MISSING
 from fairpca.model_file import load_model
 
+from texts import refused
+
 RNG_ROWS = np.random.default_rng(0).normal(size=(40, 3)) * [1e-8, 1.0, 1e8] + [0.0, 1e6, 3.0]
 
 
@@ -68,7 +70,7 @@ def test_intersections_names_and_weights_come_back(tmp_path):
 
 def test_labels_that_cannot_be_written_are_refused_and_leave_no_file(tmp_path):
     moments = GroupMoments.from_rows(RNG_ROWS, np.array([b"x", b"y"] * 20, dtype=object))
-    with pytest.raises(TypeError, match="label of the type bytes cannot be written"):
+    with refused(TypeError, "label", "bytes"):
         moments.save(tmp_path / "a.moments")
     assert not os.listdir(tmp_path)
 
@@ -76,7 +78,7 @@ def test_labels_that_cannot_be_written_are_refused_and_leave_no_file(tmp_path):
 def test_moments_that_are_not_finite_are_not_saved(tmp_path):
     moments = GroupMoments.from_rows(RNG_ROWS)
     moments.scatter[0, 0, 0] = np.inf
-    with pytest.raises(ValueError, match="not finite"):
+    with refused(ValueError, "not finite"):
         moments.save(tmp_path / "a.moments")
 
 
@@ -101,9 +103,9 @@ def test_a_file_cut_anywhere_is_refused_in_one_sentence(tmp_path):
     data = path.read_bytes()
     for length in range(0, len(data), 97):
         path.write_bytes(data[:length])
-        with pytest.raises(ValueError, match=r"a\.moments' is (no file of moments|damaged)") as e:
+        with refused(ValueError, "a.moments'") as caught:
             GroupMoments.load(path)
-        assert str(e.value).count("\n") == 0
+        assert "\n" not in str(caught.value)
 
 
 def test_a_changed_byte_anywhere_is_noticed_or_without_effect(tmp_path):
@@ -140,21 +142,21 @@ def rewritten(path, change):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda h: h.update(version=2), "has version 2 of the format.* newer fairpca"),
-        (lambda h: h.update(format="fairpca model"), "is no file of moments"),
-        (lambda h: h.update(labels=["f"]), "it has no labels for its 2 groups"),
-        (lambda h: h.update(labels=["f", "f"]), "two of its groups have the same label"),
-        (lambda h: h.update(labels=[{"pickle": "x"}, "f"]), "parts do not fit together"),
-        (lambda h: h.update(feature_names=["x"]), "number of its feature_names is 1, not 3"),
-        (lambda h: h.pop("labels"), "parts do not fit together"),
-        (lambda h: h["checksums"].pop("mean"), "some of its parts are missing or unknown"),
+        (lambda h: h.update(version=2), "version 2 newer"),
+        (lambda h: h.update(format="fairpca model"), "file moments"),
+        (lambda h: h.update(labels=["f"]), "no labels 2 groups"),
+        (lambda h: h.update(labels=["f", "f"]), "two groups same label"),
+        (lambda h: h.update(labels=[{"pickle": "x"}, "f"]), "parts fit together"),
+        (lambda h: h.update(feature_names=["x"]), "feature_names 1 3"),
+        (lambda h: h.pop("labels"), "parts fit together"),
+        (lambda h: h["checksums"].pop("mean"), "some parts missing or unknown"),
     ],
 )
 def test_other_headers_are_refused(change, words, tmp_path):
     path = tmp_path / "a.moments"
     GroupMoments.from_rows(RNG_ROWS, ["f", "m"] * 20).save(path)
     rewritten(path, change)
-    with pytest.raises(ValueError, match=words):
+    with refused(ValueError, *words.split()):
         GroupMoments.load(path)
 
 
@@ -162,13 +164,13 @@ def test_foreign_files_are_refused(tmp_path):
     path = tmp_path / "a.moments"
     for data in (b"", b"PK", b"hello", b"\x80\x04pickle"):
         path.write_bytes(data)
-        with pytest.raises(ValueError, match=r"a\.moments' is"):
+        with refused(ValueError, "a.moments' is"):
             GroupMoments.load(path)
     np.savez(tmp_path / "b.npz", x=np.arange(3))
-    with pytest.raises(ValueError, match="is no file of moments"):
+    with refused(ValueError, "no file of moments"):
         GroupMoments.load(tmp_path / "b.npz")
     GroupMoments.from_rows(RNG_ROWS).save(path)
-    with pytest.raises(ValueError, match="is no fairpca model file"):
+    with refused(ValueError, "no fairpca model"):
         load_model(path)
     with pytest.raises(FileNotFoundError):
         GroupMoments.load(tmp_path / "c.moments")
@@ -239,10 +241,10 @@ def test_merging_a_thousand_parts_takes_the_memory_of_a_few():
 
 
 def test_what_cannot_be_merged():
-    with pytest.raises(ValueError, match="list of parts is empty"):
+    with refused(ValueError, "parts", "empty"):
         GroupMoments.merge([])
     three, two = GroupMoments.from_rows(RNG_ROWS), GroupMoments.from_rows(RNG_ROWS[:, :2])
-    with pytest.raises(ValueError, match="of 3 and of 2 columns"):
+    with refused(ValueError, "3 and of 2 columns"):
         GroupMoments.merge([three, two])
 
 
@@ -268,17 +270,17 @@ def test_bytes_are_those_of_the_file_and_come_back(tmp_path):
 def test_bytes_that_are_damaged_or_no_moments_are_refused():
     moments = GroupMoments.from_rows(np.eye(3))
     data = moments.to_bytes()
-    with pytest.raises(ValueError, match=r"^What was sent is no file of moments\.$"):
+    with refused(ValueError, "sent", "no file of moments"):
         GroupMoments.from_bytes(b"moments")
     for end in range(2, len(data), 7):
-        with pytest.raises(ValueError, match=r"^What was sent is damaged"):
+        with refused(ValueError, "sent", "damaged"):
             GroupMoments.from_bytes(data[:end])
     middle = data.index(b"scatter.npy") + 200
     changed = data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
-    with pytest.raises(ValueError, match=r"^What was sent is damaged"):
+    with refused(ValueError, "sent", "damaged"):
         GroupMoments.from_bytes(changed)
     endless = GroupMoments(
         ("a",), np.ones(1, int), np.ones(1), np.full((1, 1), np.inf), np.ones((1, 1, 1))
     )
-    with pytest.raises(ValueError, match=r"not finite cannot be sent"):
+    with refused(ValueError, "not finite", "sent"):
         endless.to_bytes()

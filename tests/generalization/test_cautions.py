@@ -11,6 +11,8 @@ from fairpca.generalization.cautions import dominant_column
 from fairpca.kernel import KernelFairPCA
 from fairpca.report import report
 
+from texts import recorded
+
 
 def said(run):
     """The warnings of a call."""
@@ -125,9 +127,11 @@ def chance_note(seed, criterion, apart=False, r=2):
     if apart:
         X[groups == 1, :4] = X[groups == 1, 3::-1]
     table = FairPCA(r, criterion=criterion).fit(X, sensitive_features=groups).group_table_
-    said = "No group has a significant disparity" in str(table)
-    assert said == ("No group has a significant disparity" in str(table.summary()))
-    return said
+    for note in table.notes:
+        recorded(note, "No group has a significant disparity", "default criterion")
+    for text in (str(table), str(table.summary())):
+        assert len(table.notes) == ("No group has a significant disparity" in text)
+    return len(table.notes) == 1
 
 
 def test_min_max_of_groups_that_are_alike_is_noted():

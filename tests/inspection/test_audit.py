@@ -17,6 +17,8 @@ from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairPCA, audit
 
+from texts import refused
+
 pytestmark = pytest.mark.contract
 
 
@@ -229,7 +231,7 @@ def test_the_reduction_in_a_pipeline_that_ends_in_a_classifier_is_found():
 def test_a_pipeline_without_a_reduction():
     X, groups = rows_and_groups()
     pipe = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, groups)
-    with pytest.raises(TypeError, match="audit needs a step with transform and inverse_transform"):
+    with refused(TypeError, "audit", "transform and inverse_transform"):
         audit(pipe, X, sensitive_features=groups)
 
 
@@ -241,15 +243,15 @@ def test_a_pipeline_that_is_not_fitted():
 
 def test_a_reduction_without_a_way_back():
     X, groups = rows_and_groups()
-    with pytest.raises(TypeError, match="with inverse_transform, which Isomap has not"):
+    with refused(TypeError, "inverse_transform", "Isomap"):
         audit(Isomap(n_components=2).fit(X), X, sensitive_features=groups)
-    with pytest.raises(TypeError, match="this pipeline has 'StandardScaler', 'Isomap'"):
+    with refused(TypeError, "'StandardScaler'", "'Isomap'"):
         audit(
             make_pipeline(StandardScaler(), Isomap(n_components=2)).fit(X),
             X,
             sensitive_features=groups,
         )
-    with pytest.raises(TypeError, match="with transform, which str has not"):
+    with refused(TypeError, "transform", "str"):
         audit("PCA", X, sensitive_features=groups)
 
 
@@ -269,31 +271,31 @@ class Narrow(TransformerMixin, BaseEstimator):
 
 def test_a_way_back_to_another_shape():
     X, groups = rows_and_groups()
-    with pytest.raises(ValueError, match=r"inverse_transform gave shape \(90, 2\) for rows of"):
+    with refused(ValueError, "inverse_transform", "(90, 2)"):
         audit(Narrow().fit(X), X, sensitive_features=groups)
 
 
 def test_rows_of_another_width():
     X, groups = rows_and_groups()
-    with pytest.raises(ValueError, match="expecting 5 features"):
+    with refused(ValueError, "5 features"):
         audit(PCA(2).fit(X), X[:, :4], sensitive_features=groups)
 
 
 def test_bad_labels_and_values():
     X, groups = rows_and_groups()
     pca = PCA(2).fit(X)
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with refused(ValueError, "inconsistent numbers"):
         audit(pca, X, sensitive_features=groups[1:])
     labels = [None, *groups[1:]]
-    with pytest.raises(ValueError, match="1 missing values in 90 rows"):
+    with refused(ValueError, "1 missing", "90 rows"):
         audit(pca, X, sensitive_features=labels)
     table = audit(pca, X, sensitive_features=labels, missing_labels="group")
     assert table.labels[-1] == "(missing)"
     assert table.count[-1] == 1
-    with pytest.raises(ValueError, match="missing_labels must be one of"):
+    with refused(ValueError, "missing_labels"):
         audit(pca, X, sensitive_features=groups, missing_labels="no")
     X[0, 0] = np.nan
-    with pytest.raises(ValueError, match="Input X contains NaN"):
+    with refused(ValueError, "NaN"):
         audit(pca, X, sensitive_features=groups)
 
 

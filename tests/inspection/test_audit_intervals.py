@@ -12,6 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from fairpca import FairPCA, audit
 from fairpca.moments import row_space
 
+from texts import recorded, refused
+
 pytestmark = pytest.mark.untraced
 
 
@@ -111,12 +113,11 @@ def test_whether_rows_tell_groups_apart_is_said():
     X, groups = people(3000)
     said = audit(PCA(2).fit(X), X, sensitive_features=groups)
     assert said.difference_interval[0] > 0
-    assert "The rows tell the disparities of a and b apart" in said.sentences()
+    recorded(said.sentences(), "tell", "a and b apart")
     rng = np.random.default_rng(0)
     same = audit(PCA(2).fit(X), X, sensitive_features=rng.integers(0, 3, len(X)))
     assert same.difference_interval[0] < 0 < same.difference_interval[1]
-    assert "The rows cannot tell" in same.sentences()
-    assert "for all pairs of groups together" in same.sentences()
+    recorded(same.sentences(), "cannot tell", "all pairs")
 
 
 def test_the_largest_difference_has_no_interval_of_another_pair():
@@ -133,7 +134,7 @@ def test_the_largest_difference_has_no_interval_of_another_pair():
         line for line in str(table.summary()).splitlines() if line.startswith("largest difference")
     ]
     assert foot.endswith("unknown")
-    assert "The rows tell the disparities of a and b apart" in table.sentences()
+    recorded(table.sentences(), "tell", "a and b apart")
 
 
 def test_small_groups_have_no_interval_and_are_named():
@@ -146,7 +147,7 @@ def test_small_groups_have_no_interval_and_are_named():
     for name in ("loss", "disparity", "change"):
         known = np.isfinite(getattr(table.intervals, name)).all(axis=1)
         assert known.tolist() == [label != "few" for label in table.labels]
-    assert "No interval is given for few (29 rows): fewer than 30 rows." in table.sentences()
+    recorded(table.sentences(), "No interval", "few (29 rows)", "30 rows")
     (unknown,) = [line for line in str(table.summary()).splitlines() if line.endswith("unknown")]
     assert unknown.startswith("few ")
     assert few not in table.intervals.extremes
@@ -240,9 +241,7 @@ def test_the_baseline_is_said():
     table = audit(fair, new, sensitive_features=labels, baseline="training")
     assert str(table).splitlines()[1].split().count("training") == 2
     assert str(table.summary()).splitlines()[0].split()[:3] == ["training"] * 3
-    assert "PCA and own PCA are those of the training rows" in table.sentences()
-    assert "Compared with the PCA of the training rows, 1 of 2 groups" in table.sentences()
-    assert "ordinary PCA" not in table.sentences()
+    assert "ordinary PCA" not in recorded(table.sentences(), "training rows", "1 of 2 groups")
     assert {"training own PCA loss", "training PCA loss", "training PCA disparity"} <= {
         *table.to_dict()
     }
@@ -275,9 +274,7 @@ def test_groups_that_were_not_seen_or_have_few_training_rows():
     assert np.isfinite([table.loss[at], table.pca_loss[at], *table.intervals.loss[at]]).all()
     assert np.isnan(table.intervals.disparity[at]).all()
     assert np.isfinite(table.largest_difference)
-    said = table.sentences()
-    assert "Not among the training groups, so without an own PCA: new (40 rows)." in said
-    assert "The own PCA of rare (7 rows) is from fewer than 30 training rows." in said
+    recorded(table.sentences(), "new (40 rows)", "rare (7 rows)", "30 training rows")
     assert "nan" not in str(table) + table._repr_html_()
     of_new = [line for line in str(table.summary()).splitlines() if line.startswith("new ")]
     assert " ".join(of_new).split().count("unknown") == 4
@@ -300,20 +297,20 @@ def test_what_is_asked_for_wrongly(monkeypatch):
     known = {"sensitive_features": groups}
     fair = FairPCA(2, criterion="minmax").fit(X, **known)
     for wrong, match in (
-        ({"baseline": "own"}, "baseline must be one of"),
-        ({"n_resamples": 1}, "n_resamples must be 0 or at least 2"),
-        ({"n_resamples": -1}, "n_resamples must be an integer of at least 0"),
-        ({"random_state": "x"}, "random_state must be None or an integer"),
+        ({"baseline": "own"}, "baseline"),
+        ({"n_resamples": 1}, "n_resamples 0 2"),
+        ({"n_resamples": -1}, "n_resamples integer"),
+        ({"random_state": "x"}, "random_state"),
     ):
-        with pytest.raises(ValueError, match=match):
+        with refused(ValueError, *match.split()):
             audit(fair, X, **known, **wrong)
-    with pytest.raises(ValueError, match="which PCA does not keep: fit a FairPCA"):
+    with refused(ValueError, "PCA does not keep", "FairPCA"):
         audit(PCA(2).fit(X), X, **known, baseline="training")
     monkeypatch.setattr(row_space, "FEW_COLUMNS", 1)
     wide = np.random.default_rng(0).normal(size=(20, 60))
     fair = FairPCA(2, criterion="minmax").fit(wide, sensitive_features=np.arange(20) % 2)
     assert fair.baselines_ is None
-    with pytest.raises(ValueError, match="fitted to far more columns than rows"):
+    with refused(ValueError, "more columns"):
         audit(fair, wide, sensitive_features=np.arange(20) % 2, baseline="training")
 
 

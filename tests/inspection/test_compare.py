@@ -28,6 +28,8 @@ from fairpca.inspection import compare as module
 from fairpca.inspection.compare import HeldOutEstimate, HeldOutSums, Method
 from fairpca.plotting import ComparisonDisplay
 
+from texts import numbers_in, recorded, refused
+
 pytestmark = pytest.mark.contract
 
 mpl.use("Agg")
@@ -206,7 +208,7 @@ def test_one_group():
     found = compare(X, sensitive_features=["all"] * len(X), n_components=2)
     assert found.verdict.kind == "one group"
     assert_allclose(found.change.value[3:], 0.0, atol=1e-12)
-    assert "one group only: use PCA." in str(found)
+    recorded(str(found.verdict), "one group", "use PCA")
 
 
 def test_tiny_groups_have_no_interval_and_are_named():
@@ -220,7 +222,7 @@ def test_tiny_groups_have_no_interval_and_are_named():
         assert_array_equal(np.isnan(estimate.low), np.tile(few, (len(found), 1)))
         assert_array_equal(np.isnan(estimate.high), np.isnan(estimate.low))
     assert found.verdict.numbers["not_judged"] == ["lone", "pair"]
-    assert "Too few rows to be judged: 'lone', 'pair'." in str(found.verdict)
+    recorded(str(found.verdict), "Too few rows", "'lone', 'pair'")
     assert not {"lone", "pair"} & {*found.better_off(1), *found.worse_off(4)}
 
 
@@ -295,7 +297,7 @@ def test_large_groups_are_held_out_too():
     variance, losses = by_hand_pca(X, groups, 1)
     assert_allclose(found.share_lost.value[0], losses.sum(0) / variance.sum(0), rtol=1e-9)
     moments = GroupMoments.from_rows(X, groups, folds="needed")
-    with pytest.raises(ValueError, match="not 'needed'"):
+    with refused(ValueError, "'needed'"):
         compare(moments, n_components=1)
 
 
@@ -334,34 +336,34 @@ def test_other_criteria(measure):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"n_components": 0}, "n_components must be an integer of at least 1"),
-        ({"n_components": 7}, "n_components=7 must be between 1 and n_features=6"),
-        ({"groups": None}, "groups must be one of"),
+        ({"n_components": 0}, "n_components"),
+        ({"n_components": 7}, "n_components=7 n_features=6"),
+        ({"groups": None}, "groups"),
         ({"sensitive_features": None}, "compare needs groups"),
-        ({"criterion": "nothing"}, "criterion must be one of"),
-        ({"keep_sensitive": "no"}, "keep_sensitive must be True or False"),
+        ({"criterion": "nothing"}, "criterion"),
+        ({"keep_sensitive": "no"}, "keep_sensitive True"),
     ],
 )
 def test_wrong_parameters_are_refused(given, message):
     X, groups = rows_and_groups()
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, *message.split()):
         compare(X, **{"sensitive_features": groups, "n_components": 2} | given)
 
 
 def test_wrong_rows_are_refused():
     X, groups = rows_and_groups()
     known = {"sensitive_features": groups, "n_components": 2}
-    with pytest.raises(ValueError, match="NaN"):
+    with refused(ValueError, "NaN"):
         compare(np.where(X > 8, np.nan, X), **known)
-    with pytest.raises(ValueError, match="compare needs moments by fold"):
+    with refused(ValueError, "compare", "moments by fold"):
         compare(GroupMoments.from_rows(X, groups), n_components=2)
     moments = GroupMoments.from_rows(X, groups, folds=True)
-    with pytest.raises(ValueError, match="Moments have groups"):
+    with refused(ValueError, "Moments", "groups"):
         compare(moments, **known)
-    with pytest.raises(ValueError, match="too few different rows"):
+    with refused(ValueError, "different rows"):
         compare(np.ones((20, 3)), sensitive_features=groups[:20], n_components=1)
     wide = np.random.default_rng(0).normal(size=(10, 500))
-    with pytest.raises(ValueError, match="more than the 10 dimensions that the rows span"):
+    with refused(ValueError, "10 dimensions"):
         compare(wide, sensitive_features=["a", "b"] * 5, n_components=12)
 
 
@@ -399,11 +401,7 @@ def test_rule_unclear():
     verdict = made_up([12, 8], [9, 7], [11.5, 8.1], reach=0.008).verdict
     assert verdict.kind == "unclear"  # 0.5 + 0.8 is more than a tenth of 12
     assert verdict.numbers["possible_gain"] == ("a", pytest.approx(0.013))
-    assert str(verdict) == (
-        "The rows do not show whether fair PCA with 5 components helps: it could lower the loss of "
-        "a by up to 1.3 % of its variance (95 % interval). PCA with 6 components serves every "
-        "group at least as well."
-    )
+    assert numbers_in(recorded(str(verdict), "not show", "loss of a")) == [5, 1.3, 95, 6]
     assert made_up([12, 8], [9, 7], [11.5, 8.1], reach=0.0065).verdict.kind == "no difference"
 
 
@@ -414,28 +412,20 @@ def test_too_few_rows_are_unclear():
     assert verdict.numbers["not_judged"] == ["b", "c"]
     assert verdict.numbers["possible_gain"] is None
     few = compare(X[:30], sensitive_features=["a", "b"] * 15, n_components=2).verdict
-    assert str(few) == (
-        "The rows do not show whether fair PCA with 2 components helps. Too few rows to be "
-        "judged: 'a', 'b'."
-    )
+    recorded(str(few), "not show", "Too few rows", "'a', 'b'")
 
 
 def test_rules_no_gain_and_no_difference():
     shares, close = ([12, 8], [9, 7], [11.5, 8.1]), {"reach": 0.006}
     alike, apart = (made_up(*shares, disparity=e, **close).verdict for e in (0.005, 0.05))
     assert alike.kind == "no difference"
-    assert str(alike) == "No group has a significant disparity: use PCA."
+    recorded(str(alike), "No group", "use PCA")
     assert apart.kind == "no gain"
-    text = "Some group has a significant disparity, but fair PCA with 5 components helps none "
-    text += "significantly"
-    assert str(apart) == f"{text}: use PCA."
+    recorded(str(apart), "Some group", "5 components", "use PCA")
     worse = made_up([12, 8], [9, 7], [11.5, 10], **close).verdict
     assert worse.kind == "no gain"
     assert worse.numbers["hurt"] == [("b", 0.08, 0.1)]
-    assert str(worse) == (
-        "Fair PCA with 5 components helps no group significantly and costs b (8.0 → 10.0 % lost): "
-        "use PCA."
-    )
+    recorded(str(worse), "5 components", "costs b (8.0 → 10.0 % lost)", "use PCA")
     assert [each.numbers["significant"] for each in (alike, apart)] == [[], ["a", "b"]]
 
 
@@ -443,21 +433,15 @@ def test_rule_more_components():
     verdict = made_up([12, 8], [9, 7.5], [9.2, 8.4], reach=0.003, disparity=0.06).verdict
     assert verdict.kind == "more components"
     assert verdict.numbers["more_components"] == 6
-    assert str(verdict) == (
-        "PCA with 6 components serves every group at least as well as fair PCA with 5. If it has "
-        "to be 5: fair PCA helps a (12.0 → 9.2 % lost) and costs b (8.0 → 8.4 % lost); the "
-        "largest disparity falls by 50 %, the total loss falls by 12 %."
-    )
+    words = ("PCA with 6 components", "helps a (12.0 → 9.2 % lost)", "costs b (8.0 → 8.4 % lost)")
+    recorded(str(verdict), *words, "disparity falls by 50 %", "loss falls by 12 %")
     # One group that loses more than with fair PCA is enough, if by more than a standard error.
     assert made_up([12, 8], [9.25, 7.5], [9.2, 8.4], reach=0.003).verdict.kind == "more components"
     trade = made_up([12, 8], [9.4, 7.5], [9.2, 8.4], reach=0.003).verdict
     assert trade.kind == "trade"
     assert trade.numbers["more_components"] is None
     assert trade.numbers["alternative"] == (6, [("a", 0.092, 0.094)])
-    assert str(trade).endswith(
-        "PCA with 6 components serves every group better than with 5; a (9.2 → 9.4 % lost) loses "
-        "more than with fair PCA."
-    )
+    recorded(str(trade), "PCA with 6 components", "better than with 5", "a (9.2 → 9.4 % lost)")
 
 
 def test_more_components_that_do_not_serve_most_groups_are_no_alternative():
@@ -466,7 +450,7 @@ def test_more_components_that_do_not_serve_most_groups_are_no_alternative():
     for verdict in (one_not_helped, most_worse):
         assert verdict.kind == "trade"
         assert verdict.numbers["alternative"] is None
-        assert "better than with" not in str(verdict)
+        assert "better than with" not in recorded(str(verdict))
 
 
 def test_adult_by_race_names_the_components_that_serve_nearly_all_groups():
@@ -486,15 +470,12 @@ def test_rule_gain_and_trade():
     gain = made_up([12, 8], [11, 7], [9, 8.4], disparity=0.06).verdict
     assert gain.kind == "gain"
     assert gain.numbers["hurt"] == []
-    assert str(gain) == (
-        "Use fair PCA: it helps a (12.0 → 9.0 % lost) and costs no group significantly; the "
-        "largest disparity falls by 50 %, the total loss falls by 13 %."
-    )
+    words = ("Use fair PCA", "helps a (12.0 → 9.0 % lost)", "costs no group")
+    recorded(str(gain), *words, "disparity falls by 50 %", "loss falls by 13 %")
     trade = made_up([12, 8, 7, 6, 9], [11, 7, 7, 7, 7], [9, 10, 4.5, 3.8, 4]).verdict
     assert trade.kind == "trade"
     assert [name for name, *_ in trade.numbers["helped"]] == ["e", "a", "c", "d"]
-    assert "e (9.0 → 4.0 % lost)" in str(trade)
-    assert "and 1 more and costs b (8.0 → 10.0 % lost)" in str(trade)
+    recorded(str(trade), "e (9.0 → 4.0 % lost)", "1 more", "costs b (8.0 → 10.0 % lost)")
 
 
 def test_groups_that_are_alike_need_no_fair_pca():

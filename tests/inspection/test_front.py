@@ -34,6 +34,7 @@ from said import piped
 from asked import front_over
 from devices import import_torch
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
+from texts import recorded, refused, warned
 
 pytestmark = pytest.mark.untraced
 
@@ -180,8 +181,8 @@ def test_impossible_equality_ends_at_the_smallest_spread():
         problem.with_criterion(Equal(0.0)).violation_bound(certificate.violation_multipliers)
         == front.unfairness_bound
     )
-    assert "the disparities of two groups differ by at least 0.333333." in str(certificate)
-    assert "the disparities of two groups differ by at least 0.333333." in piped(front)
+    recorded(str(certificate), "differ", "at least 0.333333")
+    recorded(piped(front), "differ", "at least 0.333333")
 
 
 def test_an_unfair_least_loss_can_be_the_fairest_found():
@@ -192,7 +193,7 @@ def test_an_unfair_least_loss_can_be_the_fairest_found():
     np.testing.assert_allclose(front.disparities, [[0.0, 0.5, 0.5]], atol=1e-9)
     # Equality is not proven impossible, so nothing says that it is.
     assert front.unfairness_bound <= 1e-9
-    assert "differ by at least" not in str(front)
+    assert "at least" not in recorded(piped(front))
 
 
 def test_where_the_least_loss_is_fairest_there_is_one_point():
@@ -316,13 +317,13 @@ def test_rows_of_any_kind_give_the_same_front():
 
 def test_one_group_warns_and_missing_labels_can_be_a_group():
     X, groups = rows_and_groups()
-    with pytest.warns(FairnessWarning, match="one group only"):
+    with warned(FairnessWarning, "one group"):
         front = spread_front_of_rows(X, sensitive_features=["a"] * len(X), n_components=2)
     assert len(front) == 1
     labels = [None if i < 40 else group for i, group in enumerate(groups)]
     given = {"n_components": 2, "n_points": 2, "sensitive_features": labels}
     assert spread_front_of_rows(X, missing_labels="group", **given).problem.n_groups == 3
-    with pytest.raises(ValueError, match="40 missing values"):
+    with refused(ValueError, "40 missing"):
         spread_front_of_rows(X, **given)
 
 
@@ -431,9 +432,9 @@ def test_sequence(front):
 def test_select_by_index(front):
     assert front.select(3) == front.select(index=3) == 3
     assert front.select(-1) == 20
-    with pytest.raises(IndexError, match="21 points"):
+    with refused(IndexError, "21 points"):
         front.select(21)
-    with pytest.raises(ValueError, match="index must be an integer"):
+    with refused(ValueError, "index", "integer"):
         front.select(1.5)
 
 
@@ -444,17 +445,17 @@ def test_select_by_spread_is_the_cheapest_within(front):
         assert within[chosen]
         assert front.total_loss[chosen] == front.total_loss[within].min()
     assert front.select(max_spread=front.spread[7]) == 7
-    with pytest.raises(ValueError, match="max_spread must be a number of at least 0"):
+    with refused(ValueError, "max_spread", "at least 0"):
         front.select(max_spread=-1.0)
     short = ParetoFront(front.problem, front.solutions[:5], front.over)
-    with pytest.raises(ValueError, match="No point has a spread of at most 0"):
+    with refused(ValueError, "No point", "spread of at most 0"):
         short.select(max_spread=0.0)
 
 
 def test_select_by_the_largest_measure_is_the_cheapest_within(front):
     for i in (0, 7, 20):
         assert front.select(max_largest=front.largest[i]) == i
-    with pytest.raises(ValueError, match="No point has a largest disparity of at most 0"):
+    with refused(ValueError, "No point", "disparity of at most 0"):
         front.select(max_largest=0.0)
 
 
@@ -464,7 +465,7 @@ def test_select_by_extra_loss_is_the_fairest_within(front):
         assert front.total_loss[chosen] <= (1 + allowed) * front.total_loss[0] * (1 + 1e-15)
         if chosen < 20:
             assert front.total_loss[chosen + 1] > (1 + allowed) * front.total_loss[0]
-    with pytest.raises(ValueError, match="max_extra_loss"):
+    with refused(ValueError, "max_extra_loss"):
         front.select(max_extra_loss=-0.1)
 
 
@@ -486,7 +487,7 @@ def test_the_knee_is_farthest_from_the_chord(front):
 )
 def test_exactly_one_wish(front, wishes):
     for method in (front.select, front.estimator):
-        with pytest.raises(ValueError, match="exactly one of index"):
+        with refused(ValueError, "one of index"):
             method(**wishes)
 
 
@@ -510,7 +511,7 @@ def test_tables(front):
     assert lines[1].split()[0] == "point"
     assert [line.split()[0] for line in lines[3:11]] == "0 3 6 9 11 14 17 20".split()
     assert len({len(line) for line in lines[1:12]}) == 1
-    assert lines[12].startswith("The table has 8 of 21 points. 21 of 21 points proven optimal")
+    recorded(" ".join(lines[12:]), "8 of 21 points", "21 of 21 points", "optimal")
     assert max(map(len, lines)) <= 80
 
 
@@ -534,43 +535,43 @@ def test_labels_that_look_alike_keep_their_columns():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"n_components": 0}, "n_components must be an integer of at least 1"),
-        ({"n_components": 1.0}, "a share strictly between 0 and 1, got 1.0"),
-        ({"n_components": True}, "n_components must be an integer"),
-        ({"n_components": None}, "n_components must be an integer"),
-        ({"n_components": 7}, "between 1 and n_features=6"),
-        ({"n_points": 1}, "n_points must be at least 2"),
-        ({"n_points": 2.5}, "n_points must be an integer"),
-        ({"criterion": "sum"}, "criterion must be one of"),
-        ({"criterion": MinMax("range")}, "measure must be one of"),
-        ({"criterion": AtMost(1.0)}, r"A front leads to MinMax\(\) or Equal\(\), not to AtMost"),
-        ({"criterion": "balanced"}, r"A front leads to MinMax\(\) or Equal\(\), not to Balanced"),
-        ({"random_state": -1}, "random_state must be"),
-        ({"missing_labels": "no"}, "missing_labels must be one of"),
-        ({"sensitive_features": None}, "sensitive_features must name the group of each row"),
+        ({"n_components": 0}, "n_components"),
+        ({"n_components": 1.0}, "share between 0 1 1.0"),
+        ({"n_components": True}, "n_components"),
+        ({"n_components": None}, "n_components"),
+        ({"n_components": 7}, "n_features=6"),
+        ({"n_points": 1}, "n_points"),
+        ({"n_points": 2.5}, "n_points"),
+        ({"criterion": "sum"}, "criterion"),
+        ({"criterion": MinMax("range")}, "measure"),
+        ({"criterion": AtMost(1.0)}, "MinMax() Equal() AtMost"),
+        ({"criterion": "balanced"}, "MinMax() Equal() Balanced"),
+        ({"random_state": -1}, "random_state"),
+        ({"missing_labels": "no"}, "missing_labels"),
+        ({"sensitive_features": None}, "sensitive_features"),
         ({"sample_weight": -1.0}, "Negative values"),
-        ({"progress": True}, "progress must be None or a function"),
-        ({"gap": -1}, "gap must be a number of at least 0"),
-        ({"time_limit": "1"}, "time_limit must be a number of at least 0"),
+        ({"progress": True}, "progress"),
+        ({"gap": -1}, "gap"),
+        ({"time_limit": "1"}, "time_limit"),
         ({"X": np.full((240, 6), np.nan)}, "NaN"),
     ],
 )
 def test_bad_input_is_one_sentence(wrong, message):
     X, groups = rows_and_groups()
     given = {"X": X, "sensitive_features": groups, "n_components": 2, **wrong}
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, *message.split()):
         pareto_front(**given)
 
 
 def test_bad_problems_are_refused():
     problem = problem_of([np.diag([3.0, 1.0]), np.diag([1.0, 2.0])], 1)
-    with pytest.raises(ValueError, match="A front leads to"):
+    with refused(ValueError, "front leads"):
         ParetoFront.from_problem(problem.with_criterion(AtMost(1.0)))
-    with pytest.raises(ValueError, match="n_points"):
+    with refused(ValueError, "n_points"):
         ParetoFront.from_problem(problem, 0)
-    with pytest.raises(ValueError, match="random_state"):
+    with refused(ValueError, "random_state"):
         ParetoFront.from_problem(problem, random_state="seed")
-    with pytest.raises(ValueError, match="progress"):
+    with refused(ValueError, "progress"):
         ParetoFront.from_problem(problem, progress="bar")
 
 
@@ -578,7 +579,7 @@ def test_warnings_of_groups_point_at_the_caller():
     X, _ = rows_and_groups()
     one_row = np.where(np.arange(len(X)) == 0, "few", "many")
     for make in (pareto_front, report):
-        with pytest.warns(FairnessWarning, match=r"^Too few rows .*'few' \(1 row\)") as caught:
+        with warned(FairnessWarning, "Too few", "'few' (1") as caught:
             make(X, sensitive_features=one_row, n_components=2, n_points=2)
         assert caught[0].filename == __file__
 

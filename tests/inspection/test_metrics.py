@@ -16,6 +16,8 @@ from fairpca.metrics import (
     reconstruction_error,
 )
 
+from texts import refused
+
 pytestmark = pytest.mark.contract  # fairlearn
 
 # What old releases of fairlearn call in pandas is not for these tests to judge.
@@ -123,7 +125,7 @@ def test_means_over_groups_and_pairs(disparities):
 @pytest.mark.parametrize("metric", [mean_disparity, mean_pairwise_disparity])
 @pytest.mark.parametrize("disparities", [[], 1.0, [[1.0, 2.0]]])
 def test_disparities_must_be_one_number_per_group(metric, disparities):
-    with pytest.raises(ValueError, match="one number for each group"):
+    with refused(ValueError, "each group"):
         metric(disparities)
 
 
@@ -131,22 +133,22 @@ def test_rows_that_do_not_fit():
     X, _ = rows_and_groups()
     disparity = partial(disparity_error, n_components=2, mean=X.mean(axis=0))
     for metric in (reconstruction_error, disparity):
-        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        with refused(ValueError, "inconsistent numbers"):
             metric(X, X[1:])
-        with pytest.raises(ValueError, match="5 columns and y_pred 2: bring the rows back"):
+        with refused(ValueError, "5 columns", "y_pred 2"):
             metric(X, X[:, :2])
-        with pytest.raises(ValueError, match="y_pred contains NaN"):
+        with refused(ValueError, "y_pred", "NaN"):
             metric(X, np.full_like(X, np.nan))
-        with pytest.raises(ValueError, match="Negative values"):
+        with refused(ValueError, "Negative values"):
             metric(X, X, sample_weight=-np.ones(len(X)))
-        with pytest.raises(ValueError, match="sample_weight"):
+        with refused(ValueError, "sample_weight"):
             metric(X, X, sample_weight=np.ones(3))
 
 
 @pytest.mark.parametrize("n_components", [0, 6, -1])
 def test_dimension_out_of_range(n_components):
     X, _ = rows_and_groups()
-    with pytest.raises(ValueError, match="from 1 to the number of columns, 5, got"):
+    with refused(ValueError, "columns, 5, got"):
         disparity_error(X, X, n_components=n_components, mean=X.mean(axis=0))
 
 
@@ -154,5 +156,5 @@ def test_mean_of_another_length():
     X, _ = rows_and_groups()
     with pytest.raises(ValueError):
         disparity_error(X, X, n_components=2, mean=np.zeros(4))
-    with pytest.raises(ValueError, match="mean"):
+    with refused(ValueError, "mean"):
         disparity_error(X, X, n_components=2, mean=[0.0])

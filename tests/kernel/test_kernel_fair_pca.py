@@ -33,6 +33,8 @@ from fairpca import (
 from fairpca import kernel as kernel_features
 from fairpca.kernel import draw_landmarks
 
+from texts import refused, warned
+
 
 @pytest.mark.filterwarnings("ignore:.*here are no groups:fairpca.FairnessWarning")
 @parametrize_with_checks([KernelFairPCA(), KernelFairPCA(1, kernel="linear")])
@@ -123,7 +125,7 @@ def test_columns_of_low_rank():
             kernel.group_table_.disparity, linear.group_table_.disparity, atol=1e-7
         )
         same_reduction(kernel, linear, X, X, atol=1e-6)
-    with pytest.raises(ValueError, match=r"n_components=4 is more than the rank .* 60 rows, 3:"):
+    with refused(ValueError, "n_components=4", "rank", "60 rows, 3:"):
         KernelFairPCA(4, kernel="linear").fit(X, sensitive_features=groups)
 
 
@@ -177,12 +179,12 @@ def test_missing_labels():
     X, groups = grouped_rows()
     labels = np.array([None, "x", *map(str, groups[2:])], dtype=object)
     options = {"kernel": "linear", "missing_labels": "drop"}
-    with pytest.warns(FairnessWarning, match="1 of 60 rows are left out"):
+    with warned(FairnessWarning, "1 of 60", "left out"):
         kernel = KernelFairPCA(2, **options).fit(X, sensitive_features=labels)
     linear = FairPCA(2, criterion="minmax").fit(X[1:], sensitive_features=labels[1:])
     same_fairness(kernel, linear)
     same_reduction(kernel, linear, X, X)
-    with pytest.raises(ValueError, match="1 missing values in 60 rows"):
+    with refused(ValueError, "1 missing", "60 rows"):
         KernelFairPCA(2).fit(X, sensitive_features=labels)
     as_group = KernelFairPCA(2, missing_labels="group").fit(X, sensitive_features=labels)
     assert as_group.group_table_.labels[-1] == "(missing)"
@@ -216,15 +218,15 @@ def test_no_subspace_of_the_span_beats_the_bound(kernel, choices):
 
 def test_impossible_and_bad_news_are_said():
     X, groups = grouped_rows()
-    with pytest.warns(FairnessWarning, match="Proven impossible"):
+    with warned(FairnessWarning, "impossible"):
         fair = KernelFairPCA(2, criterion=AtMost(0.001)).fit(X, sensitive_features=groups)
     assert fair.certificate_.status == "infeasible"
-    with pytest.warns(FairnessWarning, match="one group only, 'a': the result"):
+    with warned(FairnessWarning, "one group", "'a'"):
         KernelFairPCA(2).fit(X, sensitive_features=["a"] * 60)
-    with pytest.warns(FairnessWarning, match=r"y is ignored.*set groups=None if ordinary kernel"):
+    with warned(FairnessWarning, "y is ignored", "groups=None"):
         KernelFairPCA(2).fit(X, groups)
     few = ["few"] * 2 + ["many"] * 58
-    with pytest.warns(FairnessWarning, match=r"'few' \(2 rows\)\. .*Merge small") as seen:
+    with warned(FairnessWarning, "'few' (2", "Merge") as seen:
         KernelFairPCA(2, gamma=1e-3).fit(X, sensitive_features=few)
     assert "column" not in str(seen[0].message).lower()  # coordinates are none
 
@@ -252,13 +254,13 @@ def test_one_group_is_kernel_pca_with_its_preimages(kernel):
 def test_preimages_are_learned_only_if_asked_for():
     X, groups = grouped_rows()
     fair = KernelFairPCA(2, fit_inverse_transform=True).fit(X, sensitive_features=groups)
-    with pytest.raises(ValueError, match="X has 3 columns, but this KernelFairPCA reduces to 2"):
+    with refused(ValueError, "3 columns", "KernelFairPCA", "to 2"):
         fair.inverse_transform(np.zeros((1, 3)))
     fair.set_params(fit_inverse_transform=False).fit(X, sensitive_features=groups)
-    with pytest.raises(NotFittedError, match="set fit_inverse_transform=True"):
+    with refused(NotFittedError, "fit_inverse_transform=True"):
         fair.inverse_transform(fair.transform(X))
     twice = KernelFairPCA(2, kernel="linear", fit_inverse_transform=True, alpha=0)
-    with pytest.raises(ValueError, match=r"alpha=0, because .* set a larger alpha"):
+    with refused(ValueError, "alpha=0", "larger alpha"):
         twice.fit(np.vstack([X, X]), sensitive_features=[*groups, *groups])
     landmarks = KernelFairPCA(2, n_landmarks=20, fit_inverse_transform=True)
     landmarks.fit(X, sensitive_features=groups)
@@ -351,7 +353,7 @@ def test_landmarks_are_drawn_by_group():
     one = KernelFairPCA(2, groups=None, n_landmarks=30)
     drawn = [one.fit(X, sensitive_features=of).X_fit_ for of in (groups, None)]
     np.testing.assert_array_equal(*drawn)  # without groups, labels are not used
-    with pytest.raises(ValueError, match="n_landmarks=8 is too few: 3 groups need 9"):
+    with refused(ValueError, "n_landmarks=8", "3 groups need 9"):
         draw_landmarks(codes, 8, 3, seed=1)
 
 
@@ -365,7 +367,7 @@ def test_precomputed_callable_sparse_and_single_precision():
     matrix = rbf_kernel(X, train, gamma=0.2)
     given = KernelFairPCA(2, kernel="precomputed").fit(matrix[::2], sensitive_features=of_train)
     np.testing.assert_allclose(given.transform(matrix), named.transform(X), atol=1e-8)
-    with pytest.raises(ValueError, match="reconstruction_errors needs the kernel of each row"):
+    with refused(ValueError, "reconstruction_errors", "kernel"):
         given.reconstruction_errors(matrix)
 
     def own(a, b, width):
@@ -422,48 +424,48 @@ def test_clones_pickles_pipelines_and_routing():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"n_components": 0}, "n_components must be an integer of at least 1, got 0"),
-        ({"n_components": 0.5}, "n_components must be an integer of at least 1, got 0.5"),
-        ({"kernel": "magic"}, "kernel must be one of"),
-        ({"gamma": -1.0}, "gamma must be a number of at least 0"),
-        ({"n_landmarks": 1}, "n_landmarks must be None or an integer of at least 2, got 1"),
-        ({"n_landmarks": 61}, "n_landmarks=61 is more than the 60 rows"),
-        ({"n_landmarks": 4}, "n_landmarks=4 is too few: 3 groups need"),
-        ({"n_landmarks": 9, "kernel": "precomputed"}, "n_landmarks needs rows, not a precomputed"),
-        ({"fit_inverse_transform": 1}, "fit_inverse_transform must be True or False"),
-        ({"fit_inverse_transform": True, "kernel": "precomputed"}, "needs rows, not a precomputed"),
-        ({"alpha": -1}, "alpha must be a number of at least 0"),
-        ({"criterion": "kind"}, "criterion must be one of"),
-        ({"criterion": Equal}, "not the class Equal: write criterion=Equal()."),
-        ({"criterion": Equal(-1.0)}, "tolerance must be a number of at least 0, got -1.0"),
-        ({"solver": "magic"}, "solver must be one of"),
+        ({"n_components": 0}, "n_components 0"),
+        ({"n_components": 0.5}, "n_components 0.5"),
+        ({"kernel": "magic"}, "kernel"),
+        ({"gamma": -1.0}, "gamma"),
+        ({"n_landmarks": 1}, "n_landmarks 1"),
+        ({"n_landmarks": 61}, "n_landmarks=61 60"),
+        ({"n_landmarks": 4}, "n_landmarks=4 few 3 groups"),
+        ({"n_landmarks": 9, "kernel": "precomputed"}, "n_landmarks precomputed"),
+        ({"fit_inverse_transform": 1}, "fit_inverse_transform True False"),
+        ({"fit_inverse_transform": True, "kernel": "precomputed"}, "rows precomputed"),
+        ({"alpha": -1}, "alpha"),
+        ({"criterion": "kind"}, "criterion"),
+        ({"criterion": Equal}, "class criterion=Equal()."),
+        ({"criterion": Equal(-1.0)}, "tolerance -1.0"),
+        ({"solver": "magic"}, "solver"),
         (
             {"solver": "sdp", "criterion": MinMax("relative_disparity")},
-            "has a criterion of its own, and cannot do MinMax(measure='relative_disparity')",
+            "criterion own MinMax(measure='relative_disparity')",
         ),
-        ({"groups": "some"}, "groups must be one of"),
-        ({"random_state": -1}, "random_state must be None or an integer of at least 0"),
+        ({"groups": "some"}, "groups"),
+        ({"random_state": -1}, "random_state"),
         ({"criterion": AtMost({"nobody": 1.0})}, "nobody"),
     ],
 )
 def test_bad_parameters_are_refused_in_one_sentence(options, words):
     X, groups = grouped_rows()
-    with pytest.raises(ValueError, match=re.escape(words)) as refused:
+    with refused(ValueError, *words.split()) as caught:
         KernelFairPCA(**options).fit(X, sensitive_features=groups)
-    assert not re.search(r"[.!?] [A-Z]", str(refused.value))
+    assert not re.search(r"[.!?] [A-Z]", str(caught.value))
 
 
 def test_kernels_that_are_none():
     X, groups = grouped_rows()
     fair = KernelFairPCA(2, kernel="precomputed")
-    with pytest.raises(ValueError, match="not positive semidefinite: its smallest eigenvalue"):
+    with refused(ValueError, "positive semidefinite", "eigenvalue"):
         fair.fit(-rbf_kernel(X), sensitive_features=groups)
-    with pytest.raises(ValueError, match="not symmetric"):
+    with refused(ValueError, "not symmetric"):
         fair.fit(np.triu(rbf_kernel(X)), sensitive_features=groups)
     with pytest.raises(NotFittedError):
         fair.transform(rbf_kernel(X))
     sparse = scipy.sparse.csr_array(X)
-    with pytest.raises(ValueError, match="fit_inverse_transform needs dense rows"):
+    with refused(ValueError, "fit_inverse_transform", "dense"):
         KernelFairPCA(fit_inverse_transform=True).fit(sparse, sensitive_features=groups)
 
 
@@ -471,21 +473,21 @@ def test_kernels_that_are_none():
 def test_values_that_cannot_be_used(n_landmarks):
     X, groups = grouped_rows()
     fair = KernelFairPCA(2, kernel="linear", n_landmarks=n_landmarks)
-    for value, words in ((np.nan, "NaN"), (np.inf, "infinity"), (1e200, "too large to be squared")):
+    for value, words in ((np.nan, "NaN"), (np.inf, "infinity"), (1e200, "squared")):
         rows = X.copy()
         rows[::7, 1] = value
-        with pytest.raises(ValueError, match=words):
+        with refused(ValueError, *words.split()):
             fair.fit(rows, sensitive_features=groups)
     rows = X.copy()
     free = np.flatnonzero(~np.isin(np.arange(60), draw_landmarks(groups, 30, 2, 0)))[0]
     rows[free, 1] = 1e200  # of a row that is no landmark
-    with pytest.raises(ValueError, match="too large to be squared"):
+    with refused(ValueError, "squared"):
         fair.fit(rows, sensitive_features=groups)
 
 
 def test_a_kernel_matrix_that_does_not_fit_is_refused_before_any_work():
     rows = np.zeros((1_000_000, 1))
-    with pytest.raises(MemoryError, match=r"1,000,000 rows .* set n_landmarks to a part of the"):
+    with refused(MemoryError, "1,000,000 rows", "n_landmarks"):
         KernelFairPCA(1).fit(rows, sensitive_features=np.arange(len(rows)) % 2)
 
 
@@ -555,7 +557,7 @@ def _centred_kernel(X, kernel, gamma):
 
 def test_the_cause_of_a_kernel_that_is_none_is_said():
     X, groups = grouped_rows()
-    with pytest.raises(ValueError, match=r"degree=2.5 is a fraction, and some products"):
+    with refused(ValueError, "degree=2.5", "products"):
         KernelFairPCA(kernel="poly", degree=2.5, coef0=0).fit(X, sensitive_features=groups)
-    with pytest.raises(ValueError, match="columns far from zero cost its digits: centre them"):
+    with refused(ValueError, "far from zero", "centre"):
         KernelFairPCA(kernel="precomputed").fit(-np.eye(60), sensitive_features=groups)

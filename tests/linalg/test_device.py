@@ -18,6 +18,7 @@ from fairpca._linalg.device import DeviceMatrices, DeviceStack, scatter_matrices
 
 from devices import missing
 from same_fit import assert_same_choice, assert_same_fit
+from texts import refused, warned
 
 
 def _kinds():
@@ -133,7 +134,7 @@ def test_rows_without_labels_are_left_out(put):
     labels[::9] = None
     some = np.arange(900) % 9 > 0
     fair = FairPCA(2, missing_labels="drop", criterion="minmax")
-    with pytest.warns(FairnessWarning, match="100 of 900 rows are left out") as caught:
+    with warned(FairnessWarning, "100 of 900", "left out") as caught:
         fair.fit(put(X), sensitive_features=labels)
     assert ["rows are left out" in str(each.message) for each in caught].count(True) == 1
     assert_same_fit(
@@ -360,11 +361,11 @@ def test_a_missed_direction_is_found_on_the_device(put):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda X: X[0], "Expected 2D array"),
-        (lambda X: X[:1], "minimum of 2"),
-        (lambda X: X[:, :2], "n_components=3 must be between 1 and n_features=2"),
-        (lambda X: np.where(X[3, 1] == X, np.nan, X), "NaN or infinity"),
-        (lambda X: X * 1e200, "too large to be squared"),
+        (lambda X: X[0], "2D array"),
+        (lambda X: X[:1], "minimum 2"),
+        (lambda X: X[:, :2], "n_components=3 n_features=2"),
+        (lambda X: np.where(X[3, 1] == X, np.nan, X), "NaN infinity"),
+        (lambda X: X * 1e200, "squared"),
         (lambda X: X + 1j, "Complex data"),
     ],
 )
@@ -372,22 +373,22 @@ def test_bad_rows_are_refused(put, change, words):
     X, groups = rows()
     bad = put(change(X))
     labels = groups[: bad.shape[0]] if bad.ndim == 2 else groups
-    with np.errstate(all="ignore"), pytest.raises(ValueError, match=words):
+    with np.errstate(all="ignore"), refused(ValueError, *words.split()):
         FairPCA(3, criterion="minmax").fit(bad, sensitive_features=labels)
 
 
 def test_wrong_lengths_and_features_are_refused(put):
     X, groups = rows()
-    with pytest.raises(ValueError, match="one label for each row"):
+    with refused(ValueError, "label", "each row"):
         FairPCA(3, criterion="minmax").fit(put(X), sensitive_features=put(groups[:-1]))
-    with pytest.raises(ValueError, match="sample_weight"):
+    with refused(ValueError, "sample_weight"):
         FairPCA(3, criterion="minmax").fit(
             put(X), sensitive_features=groups, sample_weight=put(np.ones(3))
         )
     fitted = FairPCA(3, criterion="minmax").fit(put(X), sensitive_features=groups)
-    with pytest.raises(ValueError, match="X has 5 features, but FairPCA is expecting 8"):
+    with refused(ValueError, "5 features", "FairPCA", "expecting 8"):
         fitted.transform(put(X[:, :5]))
-    with pytest.raises(ValueError, match="NaN or infinity"):
+    with refused(ValueError, "NaN", "infinity"):
         fitted.transform(put(np.full((2, 8), np.nan)))
 
 
@@ -404,7 +405,7 @@ def test_the_page_on_gpus_runs(put):
 def test_missing_helper_names_the_extra(put, monkeypatch):
     X, groups = rows()
     monkeypatch.setitem(sys.modules, "array_api_compat", None)
-    with pytest.raises(ImportError, match=r"fairpca\[gpu\]"):
+    with refused(ImportError, "fairpca[gpu]"):
         FairPCA(3, criterion="minmax").fit(put(X), sensitive_features=groups)
 
 

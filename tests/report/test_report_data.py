@@ -18,8 +18,9 @@ from fairpca.report._report import losses_by_dimension, places_of_rows
 from fairpca.report._text import shown_names
 from fairpca.tables.preparation import POOL, ColumnOutcome
 
+from texts import numbers_in, recorded, warned
+
 QUICK = {"n_components": 2, "n_points": 2, "n_resamples": 0}
-NONE_ELSE = "No values are missing in the other rows."
 
 
 def rows_of(n=120, d=4, seed=0):
@@ -38,17 +39,13 @@ def test_columns_of_numbers_tell_what_they_can():
     X["same"] = 5.0
     X["wide"] = 100 * X["c0"]
     data = report(X, sensitive_features=halves(), **QUICK).summary["data"]
-    assert data["about"] == [
-        "6 columns of numbers are reduced.",
-        "“town”, which makes the groups, is not among the columns that are reduced, though others "
-        "may tell the groups apart.",
-    ]
+    numbers, groups = data["about"]
+    recorded(numbers, "6 columns")
+    recorded(groups, "“town”", "not among the columns")
     assert data["among"] is False
-    assert data["sentences"][2] == "Without any variance, so nothing to lose, has: “same”."
+    recorded(data["sentences"][2], "Without any variance", "“same”")
     share = X["wide"].var() / X.var().sum()
-    assert data["sentences"][3] == (
-        f"“wide” dominates: it has {100 * share:.3g} % of the variance of all columns together."
-    )
+    recorded(data["sentences"][3], "“wide” dominates", f"{100 * share:.3g} %")
     notes = {column["name"]: column["note"] for column in data["columns"]}
     assert [name for name in notes if notes[name]] == ["same"]
     assert notes["same"] == "does not vary"
@@ -60,15 +57,14 @@ def test_an_attribute_among_the_columns_is_said(columns):
     for name in columns:
         X[name] = (groups == name[-1]).astype(float)
     data = report(X, sensitive_features=groups, **QUICK).summary["data"]
-    assert data["about"][1] == (
-        "“town”, which makes the groups, is itself among the columns that are reduced."
-    )
+    recorded(data["about"][1], "“town”", "itself among the columns")
     both = pd.DataFrame({"town": groups, "age": ["x", "y"] * 60})
     data = report(X, sensitive_features=both, **QUICK).summary["data"]
-    assert data["about"][1].startswith("“town” and “age”, which make the groups, are themselves")
+    recorded(data["about"][1], "“town” and “age”", "themselves")
     data = report(X.to_numpy(), sensitive_features=groups.to_numpy(), **QUICK).summary["data"]
     assert data["among"] is None
-    assert data["about"] == [f"{4 + len(columns)} columns of numbers are reduced."]
+    (only,) = data["about"]
+    recorded(only, f"{4 + len(columns)} columns of numbers")
 
 
 def test_what_became_of_a_table_is_told():
@@ -84,14 +80,11 @@ def test_what_became_of_a_table_is_told():
     ]
     made = report(X, sensitive_features=halves(), columns=columns, data_name="folk.csv", **QUICK)
     data = made.summary["data"]
-    assert data["sentences"] == [
-        "2 columns of numbers, 1 column of text (as 2 columns of 0 and 1, one for each value) and "
-        "1 column of text (as 1 column of codes) are reduced.",
-        "“town”, which makes the groups, is not among the columns that are reduced, though others "
-        "may tell the groups apart.",
-        "3 missing values in 1 column are filled in.",
-        "Columns that are left out: “id”.",
-    ]
+    reduced, groups, missing, left_out = data["sentences"]
+    assert numbers_in(recorded(reduced, "numbers", "text", "codes")) == [2, 1, 2, 0, 1, 1, 1]
+    recorded(groups, "“town”", "not among the columns")
+    recorded(missing, "3 missing values in 1 column", "filled in")
+    recorded(left_out, "left out", "“id”")
     assert [column["became"] for column in data["columns"]] == [
         "a number",
         "text, as 2 columns of 0 and 1",
@@ -108,39 +101,40 @@ def test_what_became_of_a_table_is_told():
     assert made.html().count("filled in with the most frequent") == 2  # in the table, in the data
     # Columns of another table say nothing about this one.
     other = report(X, sensitive_features=halves(), columns=columns[:1], **QUICK).summary["data"]
-    assert other["about"][0].startswith("5 columns of numbers are")
+    recorded(other["about"][0], "5 columns of numbers")
 
 
 @pytest.mark.parametrize(
-    ("left_out", "said"),
+    ("left_out", "words"),
     [
         ({"with missing values": 0}, None),
-        ({"with missing values": 1}, "1 row with missing values is left out."),
+        ({"with missing values": 1}, ("1 row with missing values",)),
         (
             {"with missing values": 1200, "without a label": 0, "in a group of fewer than 5": 4},
-            "1,204 rows are left out: 1,200 with missing values and 4 in a group of fewer than 5.",
+            ("1,204 rows", "1,200 with missing values", "4 in a group of fewer than 5"),
         ),
     ],
 )
-def test_rows_that_are_left_out_are_told(left_out, said):
+def test_rows_that_are_left_out_are_told(left_out, words):
     X = rows_of()
     columns = [ColumnOutcome(name, "number", 1) for name in X.columns]
     given = {"sensitive_features": halves(), "columns": columns, "left_out": left_out}
     made = report(X, **given, **QUICK)
-    data = made.summary["data"]
-    assert data["sentences"][2:] == (
-        ["No values are missing."] if said is None else [said, NONE_ELSE]
-    )
-    assert said is None or made.html().count(said) == 4  # twice to see, twice in the data
+    *left_out, missing = made.summary["data"]["sentences"][2:]
+    recorded(missing, "No values are missing")
+    assert len(left_out) == (words is not None)
+    for said in left_out:
+        recorded(said, *words)
+        assert made.html().count(said) == 4  # twice to see, twice in the data
 
 
 def test_rows_without_a_label_are_counted():
     groups = halves().astype(object)
     groups[:7] = None
     given = {"sensitive_features": groups, "missing_labels": "drop"}
-    with pytest.warns(FairnessWarning, match="7 of 120 rows are left out"):
+    with warned(FairnessWarning, "7 of 120", "left out"):
         data = report(rows_of(), **given, **QUICK).summary["data"]
-    assert data["about"][2] == "7 rows without a label are left out."
+    recorded(data["about"][2], "7 rows", "label", "left out")
 
 
 @pytest.mark.parametrize(
@@ -149,14 +143,13 @@ def test_rows_without_a_label_are_counted():
         (
             ["--drop-missing", "--small-groups", "drop", "--missing-labels", "drop"],
             [
-                "21 rows are left out: 9 with missing values, 5 without a label and 7 in 2 groups "
-                "of fewer than 5 rows.",
-                NONE_ELSE,
+                ("21 rows", "9 with missing", "5 without a label", "7 in 2 groups of fewer than 5"),
+                ("No values are missing", "other rows"),
             ],
         ),
         (
             ["--impute", "mean", "--small-groups", "pool", "--missing-labels", "group"],
-            ["9 missing values in 1 column are filled in."],
+            [("9 missing values in 1 column", "filled in")],
         ),
     ],
 )
@@ -170,7 +163,8 @@ def test_the_program_tells_which_rows_are_left_out(tmp_path, monkeypatch, capsys
     typed = ["folk.csv", "--sensitive", "town", "--n-components", "2", "--rows-shown", "0"]
     assert main(["report", *typed, "--report", "folk.html", *options, "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)["summary"]
-    assert summary["data"]["sentences"][2:] == said
+    for sentence, words in zip(summary["data"]["sentences"][2:], said, strict=True):
+        recorded(sentence, *words)
     assert summary["rows"] == (179 if "--drop-missing" in options else 200)
 
 
@@ -279,14 +273,11 @@ def test_the_program_names_the_file_without_its_folder(tmp_path, monkeypatch, ca
     assert "secret-client" not in page
     assert "secret-client" not in json.dumps(summary)
     assert summary["data"]["name"] == "folk.csv"
-    assert "of “folk.csv”, grouped by “town”," in summary["finding"][0]
+    recorded(summary["finding"][0], "“folk.csv”", "“town”")
     assert "fairpca report folk.csv --sensitive town" in summary["code"]
     assert "--report=folk.html" in summary["code"]
     assert "fairpca front folk.csv" in summary["code"]
-    assert summary["data"]["about"][0] == (
-        "4 columns of numbers and 1 column of text (as 3 columns of 0 and 1, one for each value) "
-        "are reduced."
-    )
+    recorded(summary["data"]["about"][0], "4 columns of numbers", "1 column of text", "3 columns")
     assert summary["rows_shown"]["shown"] == 20
     # A slash in the name of a column is not a folder.
     main(["report", *typed, out, "--drop", "job/pay", "--json", "--force"])

@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairpca import Equal, MinMax
+from fairpca import Equal, FairnessWarning, MinMax
 from fairpca.report import report
 from fairpca.report._text import shown_names
 
 from browser import Visit, running_browser
 from hostile import HOSTILE
+from texts import warned
 
 pytestmark = [pytest.mark.untraced, pytest.mark.long]
 
@@ -305,7 +306,7 @@ def test_notebook_frame_shows_the_page(browser, tmp_path):
 
 def test_one_group_and_many_groups(browser, tmp_path):
     X = np.tile(np.random.default_rng(3).normal(size=(11, 4)), (45, 1))
-    with pytest.warns(match="one group only"):
+    with warned(FairnessWarning, "one group"):
         alone = report(X, sensitive_features=["all"] * 495, n_components=2)
     many = report(X, sensitive_features=np.arange(495) // 11, n_components=2)
     for made in (alone, many):

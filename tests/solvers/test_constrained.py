@@ -11,6 +11,7 @@ from fairpca.solvers import EpsilonConstraint, Lagrangian, PelegrinaFPCA
 from studies.real_data import real_moments
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
+from texts import refused, warned
 
 pytestmark = pytest.mark.untraced
 
@@ -144,7 +145,7 @@ def test_impossible_bounds_are_exceeded_least():
             problem = random_problem(rng, kind, k, 5, 2)
             epsilon = rng.uniform(0, 0.02, k) * problem.traces
             excess = smallest_excess_by_cvxpy(problem, epsilon)
-            with pytest.warns(FairnessWarning, match=r"^epsilon-constraint: Proven impossible"):
+            with warned(FairnessWarning, "epsilon-constraint", "impossible"):
                 solution = EpsilonConstraint(epsilon).solve(problem)
             found = float((solution.disparities - epsilon).max())
             size = problem.traces.max()
@@ -160,7 +161,7 @@ def test_impossible_bounds_are_exceeded_least():
         problem = random_problem(rng, "general", k, 3, 1)
         epsilon = rng.uniform(0, 0.1, k) * problem.traces
         best = (disparities_of(problem, lines) - epsilon[:, None]).max(axis=0).min()
-        with pytest.warns(FairnessWarning, match="the smallest that was found"):
+        with warned(FairnessWarning, "smallest", "found"):
             solution = EpsilonConstraint(epsilon).solve(problem)
         assert best > 0
         assert solution.history["excess"] <= best + 1e-9 * problem.scale
@@ -193,13 +194,13 @@ def test_the_default_bound_is_the_mean_of_ordinary_pca():
 )
 def test_wrong_bounds_are_refused(epsilon):
     problem = random_problem(np.random.default_rng(5), "general", 3, 4, 2)
-    with pytest.raises(ValueError, match="one for each of the 3 groups"):
+    with refused(ValueError, "3 groups"):
         EpsilonConstraint(epsilon).solve(problem)
 
 
 @pytest.mark.parametrize("n_starts", [0, 1.5])
 def test_wrong_numbers_of_starts_are_refused(n_starts):
-    with pytest.raises(ValueError, match="n_starts must be an integer"):
+    with refused(ValueError, "n_starts", "integer"):
         EpsilonConstraint(n_starts=n_starts)
 
 
@@ -253,17 +254,17 @@ def test_the_right_multipliers_give_the_exact_solution():
 @pytest.mark.parametrize(
     ("multipliers", "words"),
     [
-        ([1.0, 2.0], "for each of the 3 groups"),
-        ([1.0, -1.0, 1.0], "for each of the 3 groups"),
-        ("ab", "for each of the 3 groups"),
-        ([1.0, np.inf, 1.0], "must be finite"),
-        ({0: 1.0, 1: 2.0, 2: 1.0, "x": 3.0}, "unknown: 'x'"),
-        ({0: 1.0, 1: 2.0}, "one entry for each group; missing: '2'."),
+        ([1.0, 2.0], "each 3 groups"),
+        ([1.0, -1.0, 1.0], "each 3 groups"),
+        ("ab", "each 3 groups"),
+        ([1.0, np.inf, 1.0], "finite"),
+        ({0: 1.0, 1: 2.0, 2: 1.0, "x": 3.0}, "'x'"),
+        ({0: 1.0, 1: 2.0}, "each group missing '2'."),
     ],
 )
 def test_wrong_multipliers_are_refused(multipliers, words):
     problem = random_problem(np.random.default_rng(8), "general", 3, 4, 2)
-    with pytest.raises(ValueError, match=words):
+    with refused(ValueError, *words.split()):
         Lagrangian(multipliers).solve(problem)
 
 
@@ -368,13 +369,13 @@ def test_disparities_can_be_compared_instead(by_sex):
 @pytest.mark.parametrize("constrained", [False, True])
 def test_three_groups_are_refused(constrained):
     problem = Problem(real_moments("Adult, race"), 2)
-    with pytest.raises(ValueError, match="two groups"):
+    with refused(ValueError, "two groups"):
         PelegrinaFPCA(constrained=constrained).solve(problem)
 
 
 @pytest.mark.parametrize("choice", [{"measure": "gain"}, {"search": "newton"}])
 def test_wrong_choices_are_refused(choice):
-    with pytest.raises(ValueError, match=next(iter(choice))):
+    with refused(ValueError, next(iter(choice))):
         PelegrinaFPCA(**choice)
 
 

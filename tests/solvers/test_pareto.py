@@ -19,6 +19,7 @@ from fairpca.solvers import pareto_starts
 from fairpca.solvers.pareto import descend, non_dominated
 
 from problems import KINDS, problem_of, random_basis, random_problem
+from texts import refused, warned
 
 pytestmark = pytest.mark.untraced
 
@@ -373,25 +374,25 @@ def test_a_listener_hears_every_step_of_every_run():
 @pytest.mark.parametrize(
     ("choice", "words"),
     [
-        ({"objectives": "triple"}, "'pairwise', 'single'"),
+        ({"objectives": "triple"}, "'pairwise' 'single'"),
         ({"objectives": []}, "at least one"),
         ({"penalty": "cubic"}, "'squared'"),
-        ({"geometry": "flat"}, "'riemannian', 'euclidean'"),
-        ({"step": "huge"}, "'adaptive', 'sqrt', 'constant', 'backtracking', 'equation 16'"),
-        ({"geometry": "euclidean"}, "step='sqrt', or take ParetoDescent.as_printed"),
-        ({"alpha": "pairs", "objectives": "single"}, "goes with objectives='pairwise'"),
-        ({"projection": "none"}, "'svd', 'qr'"),
-        ({"start": "zero"}, "'random', 'pca'"),
+        ({"geometry": "flat"}, "'riemannian' 'euclidean'"),
+        ({"step": "huge"}, "'adaptive' 'sqrt' 'constant' 'backtracking' 'equation 16'"),
+        ({"geometry": "euclidean"}, "step='sqrt' ParetoDescent.as_printed"),
+        ({"alpha": "pairs", "objectives": "single"}, "objectives='pairwise'"),
+        ({"projection": "none"}, "'svd' 'qr'"),
+        ({"start": "zero"}, "'random' 'pca'"),
         ({"alpha": "best"}, "'auto'"),
-        ({"step_size": 0.0}, "step_size must be positive"),
-        ({"armijo": 1.0}, "armijo must be between 0 and 1"),
-        ({"tol": -1.0}, "tol must be at least 0"),
-        ({"max_iter": 0}, "max_iter must be at least 1"),
-        ({"n_restarts": 0}, "n_restarts must be at least 1"),
+        ({"step_size": 0.0}, "step_size"),
+        ({"armijo": 1.0}, "armijo"),
+        ({"tol": -1.0}, "tol"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"n_restarts": 0}, "n_restarts"),
     ],
 )
 def test_wrong_choices_are_refused(choice, words):
-    with pytest.raises(ValueError, match=words):
+    with refused(ValueError, *words.split()):
         ParetoDescent(**choice)
 
 
@@ -402,7 +403,7 @@ def test_a_start_of_ones_own():
     expected = PaperObjectives().values(problem, polar_factor(given))
     assert_allclose(run.values[0], expected)
     for wrong in (np.ones((5, 2)), np.ones((4, 2)), np.ones(5)):
-        with pytest.raises(ValueError, match="start must be an array of shape"):
+        with refused(ValueError, "start", "shape"):
             ParetoDescent(start=wrong).solve(problem)
 
 
@@ -418,7 +419,7 @@ def test_an_exponential_that_no_number_holds_is_refused():
     X = np.random.default_rng(0).normal(size=(200, 5)) * [30, 25, 20, 15, 10]
     X[140:] = 3.0 * X[140:, ::-1]
     problem = Problem(GroupMoments.from_rows(X, ["a"] * 140 + ["b"] * 60), 2)
-    with pytest.raises(ValueError, match="standardise the columns, or use penalty='squared'"):
+    with refused(ValueError, "standardise", "penalty='squared'"):
         ParetoDescent(penalty="exponential").solve(problem)
 
 
@@ -488,14 +489,13 @@ def test_the_unit_of_the_rows_does_not_matter(factor):
 
 def test_steps_that_do_not_suffice_are_said():
     problem = real_problem(load_adult, "sex", 5)
-    with pytest.warns(ConvergenceWarning, match="stopped after 20 steps and is not at a Pareto"):
+    with warned(ConvergenceWarning, "20 steps", "Pareto"):
         ParetoDescent(max_iter=20).solve(problem)
 
 
 def test_a_result_that_is_less_fair_than_pca_is_said():
     problem = real_problem(load_credit, "sex", 2)
-    words = r"less fair than ordinary PCA: disparities differ by [\d.e-]+, with PCA by [\d.e-]+\."
-    with pytest.warns(ConvergenceWarning, match=words):
+    with warned(ConvergenceWarning, "less fair", "PCA"):
         ParetoDescent(max_iter=3).solve(problem)
 
 

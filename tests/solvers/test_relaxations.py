@@ -23,6 +23,7 @@ from studies.real_data import real_moments
 
 from alone import domain, minmax
 from problems import KINDS, problem_of, random_basis, random_problem
+from texts import numbers_in, recorded, refused, warned
 
 pytestmark = pytest.mark.untraced
 
@@ -125,7 +126,7 @@ def plain_multiplicative_weights(problem, step, n_steps):
 
 def test_a_fixed_step_stalls_where_the_adaptive_one_does_not(by_race):
     problem = Problem(by_race, 2, criterion="minmax")
-    with pytest.warns(ConvergenceWarning, match="used all its steps"):
+    with warned(ConvergenceWarning, "all its steps"):
         adaptive = MultiplicativeWeights(tol=0.0, max_iter=1500).solve(problem).history["gaps"]
     plain = plain_multiplicative_weights(problem, 1.0, 1500)
     assert len(adaptive) == 1500
@@ -135,7 +136,7 @@ def test_a_fixed_step_stalls_where_the_adaptive_one_does_not(by_race):
 
 def test_stopping(by_race):
     problem = Problem(by_race, 5, criterion="equal")
-    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+    with warned(ConvergenceWarning, "max_iter"):
         few = MultiplicativeWeights(max_iter=7).solve(problem)
     assert few.n_iter == len(few.history["gaps"]) == 7
     assert few.message == "most steps reached"
@@ -349,9 +350,8 @@ def test_reconstructions_lose_what_the_table_says(solver, criterion, data):
     if data == "equiangular":
         assert fair.n_components_ == 3
         assert certificate.status == "relaxed"
-        assert "Uses 3 dimensions, 2 more than the 1 asked for." in str(certificate)
-        words = "No group has a disparity above" if criterion == "minmax" else "Disparities differ"
-        assert words in str(certificate).replace("\n", " ")
+        said = recorded(str(certificate), "a disparity" if criterion == "minmax" else "differ")
+        assert numbers_in(said)[:3] == [3, 2, 1]  # dimensions, how many more, asked for
         assert certificate.lower_bound <= certificate.value
     else:
         assert (certificate.status == "relaxed") == (fair.n_components_ > 3)
@@ -360,7 +360,7 @@ def test_reconstructions_lose_what_the_table_says(solver, criterion, data):
 def test_without_cvxpy_only_the_sdp_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "cvxpy", None)
     for name in ("sdp", "sdp-iterative"):
-        with pytest.raises(ImportError, match=r"fairpca\[sdp\]"):
+        with refused(ImportError, "fairpca[sdp]"):
             FairPCA(2, solver=name, criterion="minmax").fit("not even rows")
     X, groups = simulated_rows()
     fair = FairPCA(2, solver="mw", criterion="minmax").fit(X, sensitive_features=groups)
@@ -378,7 +378,7 @@ def test_a_failing_backend_is_reported_in_one_sentence(monkeypatch):
         )
 
     monkeypatch.setattr(cp.Problem, "solve", fail)
-    with pytest.raises(RuntimeError, match="'clarabel' did not solve") as caught:
+    with refused(RuntimeError, "'clarabel'", "not solve") as caught:
         SDPRelaxation().solve(problem)
     assert str(caught.value).count(".") == 1
     assert str(caught.value).endswith(".")
@@ -387,24 +387,24 @@ def test_a_failing_backend_is_reported_in_one_sentence(monkeypatch):
 def test_a_program_without_a_result_is_reported(monkeypatch):
     problem = random_problem(np.random.default_rng(0), "general", 2, 4, 2)
     monkeypatch.setattr(cp.Problem, "solve", lambda self, **options: None)
-    with pytest.raises(RuntimeError, match="it ended as None"):
+    with refused(RuntimeError, "None"):
         SDPRelaxation().solve(problem)
 
 
 @pytest.mark.parametrize(
     ("solver", "choice", "words"),
     [
-        (SDPRelaxation, {"rounding": "up"}, "'lp', 'iterative'"),
-        (SDPRelaxation, {"backend": "mosek"}, "'auto', 'clarabel', 'scs'"),
-        (MultiplicativeWeights, {"rounding": "up"}, "'lp', 'iterative'"),
-        (MultiplicativeWeights, {"iterate": "first"}, "'average', 'last'"),
-        (MultiplicativeWeights, {"tol": -1.0}, "tol must be a number of at least 0"),
-        (MultiplicativeWeights, {"tol": math.nan}, "tol must be a number of at least 0"),
-        (MultiplicativeWeights, {"max_iter": 0}, "max_iter must be an integer of at least 1"),
-        (MultiplicativeWeights, {"max_iter": 2.5}, "max_iter must be an integer"),
-        (MultiplicativeWeights, {"tol": "small"}, "tol must be a number"),
+        (SDPRelaxation, {"rounding": "up"}, "'lp' 'iterative'"),
+        (SDPRelaxation, {"backend": "mosek"}, "'auto' 'clarabel' 'scs'"),
+        (MultiplicativeWeights, {"rounding": "up"}, "'lp' 'iterative'"),
+        (MultiplicativeWeights, {"iterate": "first"}, "'average' 'last'"),
+        (MultiplicativeWeights, {"tol": -1.0}, "tol"),
+        (MultiplicativeWeights, {"tol": math.nan}, "tol"),
+        (MultiplicativeWeights, {"max_iter": 0}, "max_iter"),
+        (MultiplicativeWeights, {"max_iter": 2.5}, "max_iter"),
+        (MultiplicativeWeights, {"tol": "small"}, "tol"),
     ],
 )
 def test_wrong_choices_are_refused(solver, choice, words):
-    with pytest.raises(ValueError, match=words):
+    with refused(ValueError, *words.split()):
         solver(**choice)

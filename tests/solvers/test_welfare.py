@@ -12,6 +12,7 @@ from fairpca import ExactSolver
 from fairpca.solvers import SOLVERS, NashWelfare
 
 from problems import KINDS, problem_of, random_basis, random_matrices, random_problem
+from texts import refused, warned
 
 pytestmark = pytest.mark.untraced
 
@@ -155,12 +156,11 @@ def test_a_group_that_does_not_vary_decides_nothing(place):
     assert_allclose(kept, varied.history["kept"], rtol=1e-4)
 
 
-@pytest.mark.parametrize("relative", [False, True])
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_group_that_does_not_vary_is_not_the_one_that_keeps_least(place, relative):
+def test_a_group_that_does_not_vary_is_not_the_one_that_keeps_the_least_share(place):
     rng = np.random.default_rng(5)
     matrices = random_matrices(rng, "general", 2, 5)
-    choices = {"criterion": "minmax", "measure": "variance", "relative": relative}
+    choices = {"criterion": "minmax", "measure": "variance", "relative": True}
     varied = ExactSolver().solve(problem_of(matrices, 2, **choices)).certificate
     padded = problem_of(np.insert(matrices, place, 0.0, axis=0), 2, **choices)
     constant = ExactSolver().solve(padded).certificate
@@ -179,7 +179,8 @@ def test_nothing_varies():
             np.zeros((2, 3, 3)), 1, criterion="minmax", measure="variance", relative=relative
         )
         certificate = ExactSolver().solve(flat).certificate
-        assert (certificate.status, certificate.value) == ("optimal", 0.0)
+        value = -1.0 if relative else 0.0  # nothing, or all of nothing
+        assert (certificate.status, certificate.value) == ("optimal", value)
 
 
 @pytest.mark.parametrize("name", SOLVERS)
@@ -197,7 +198,7 @@ def test_one_group_is_ordinary_pca(name):
 
 def test_stopping():
     problem = random_problem(np.random.default_rng(7), "general", 4, 6, 2)
-    with pytest.warns(ConvergenceWarning, match="used all its steps"):
+    with warned(ConvergenceWarning, "all its steps"):
         few = NashWelfare(max_iter=2, tol=0.0).solve(problem)
     assert few.n_iter == 2
     assert few.message == "most steps reached"
@@ -210,11 +211,11 @@ def test_stopping():
 @pytest.mark.parametrize(
     ("choice", "words"),
     [
-        ({"rounding": "up"}, "'lp', 'iterative'"),
-        ({"tol": -1.0}, "tol must be a number of at least 0"),
-        ({"max_iter": 0}, "max_iter must be an integer of at least 1"),
+        ({"rounding": "up"}, "'lp' 'iterative'"),
+        ({"tol": -1.0}, "tol"),
+        ({"max_iter": 0}, "max_iter"),
     ],
 )
 def test_wrong_choices_are_refused(choice, words):
-    with pytest.raises(ValueError, match=words):
+    with refused(ValueError, *words.split()):
         NashWelfare(**choice)

@@ -16,6 +16,7 @@ from moments_of import (
     write_parquet,
 )
 from moments_of import small_batches as small_batches
+from texts import refused
 
 pytestmark = pytest.mark.usefixtures("small_batches")
 
@@ -26,7 +27,7 @@ def test_a_damaged_file_leaves_the_others_in_the_checkpoint(tmp_path):
     whole = (path / "3.parquet").read_bytes()
     (path / "3.parquet").write_bytes(whole[: len(whole) // 2])
     options = {"sensitive_features": "sex", "checkpoint": checkpoint, **READ}
-    with pytest.raises(ValueError, match=r"3\.parquet' cannot be read"):
+    with refused(ValueError, "3.parquet'", "cannot be read"):
         read_moments(path, **options)
     assert_same(GroupMoments.load(checkpoint), expected(frame.iloc[:300]))
     (path / "3.parquet").write_bytes(whole)
@@ -88,17 +89,17 @@ def test_new_files_may_come_and_old_ones_must_stay(tmp_path):
     assert_same(read_moments(path, **options), expected(frame.iloc[:400]))
     (path / "4.parquet").write_bytes(last)
     assert_same(read_moments(path, **options), expected(frame))
-    with pytest.raises(ValueError, match="with other columns or options"):
+    with refused(ValueError, "other columns", "options"):
         read_moments(path, **{**options, "sensitive_features": "class"})
     write_parquet(frame.iloc[:90], path / "1.parquet")
-    with pytest.raises(ValueError, match=r"1\.parquet' has changed since the checkpoint"):
+    with refused(ValueError, "1.parquet'", "changed", "checkpoint"):
         read_moments(path, **options)
     os.unlink(path / "1.parquet")
-    with pytest.raises(ValueError, match=r"1\.parquet', which is not among the files now"):
+    with refused(ValueError, "1.parquet'", "not among"):
         read_moments(path, **options)
     expected(frame).save(checkpoint)
-    with pytest.raises(ValueError, match="is no checkpoint of a pass"):
+    with refused(ValueError, "no checkpoint"):
         read_moments(path, **options)
     checkpoint.write_bytes(b"PK")
-    with pytest.raises(ValueError, match="damaged or cut short"):
+    with refused(ValueError, "damaged"):
         read_moments(path, **options)

@@ -22,6 +22,7 @@ from fairpca.sources import read_moments, transform_distributed
 
 from clusters import NAMES, people
 from same_fit import assert_same_choice, assert_same_fit
+from texts import refused, warned
 
 # Dask's own word on tests that use threads though the cluster of others is still there.
 pytestmark = [
@@ -214,7 +215,7 @@ def test_a_worker_that_is_killed_changes_nothing(client, tmp_path):
 def test_a_refusal_on_a_worker_is_one_sentence_here(client):
     broken = X.copy()
     broken[700, 2] = np.nan
-    with pytest.raises(ValueError, match=r"^In one of the partitions: Input X contains NaN"):
+    with refused(ValueError, "partitions", "NaN"):
         FairPCA(2, criterion="minmax").fit(da.from_array(broken, chunks=(150, 6)))
 
 
@@ -292,7 +293,7 @@ def test_missing_labels(threads):
     frame = FRAME.copy()
     frame.loc[::50, "age"] = None
     lazy = dd.from_pandas(frame, npartitions=5)
-    with pytest.raises(ValueError, match=r"partitions: sensitive_features has .* missing values"):
+    with refused(ValueError, "partitions", "sensitive_features", "missing"):
         FairPCA(2, criterion="minmax").fit(lazy[NAMES], sensitive_features=lazy["age"])
     fair = FairPCA(2, missing_labels="group", criterion="minmax")
     reference = FairPCA(2, missing_labels="group", criterion="minmax").fit(
@@ -305,13 +306,13 @@ def test_missing_labels(threads):
         frame.loc[some, NAMES], sensitive_features=frame.loc[some, "age"]
     )
     fair = FairPCA(2, missing_labels="drop", criterion="minmax")
-    with pytest.warns(FairnessWarning, match="24 of 1,200 rows are left out") as caught:
+    with warned(FairnessWarning, "24 of 1,200", "left out") as caught:
         fair.fit(lazy[[*NAMES, "age"]], sensitive_features="age")
     assert ["rows are left out" in str(each.message) for each in caught].count(True) == 1
     assert fair.group_table_.labels == ("middle", "old", "young")
     np.testing.assert_allclose(fair.group_table_.loss, reference.group_table_.loss, rtol=1e-8)
     frame["age"] = None
-    with pytest.raises(ValueError, match="none with a positive weight and a label"):
+    with refused(ValueError, "positive weight", "label"):
         fair.fit(dd.from_pandas(frame, npartitions=5), sensitive_features="age")
 
 
@@ -397,7 +398,7 @@ def test_transform_refuses_when_computed(threads):
     fair = FairPCA(2, groups=None).fit(X)
     broken = X.copy()
     broken[5, 5] = np.inf
-    with pytest.raises(ValueError, match="Input X contains infinity"):
+    with refused(ValueError, "infinity"):
         fair.transform(da.from_array(broken, chunks=(170, 6))).compute()
 
 
@@ -414,15 +415,15 @@ def fitted(rows):
     [
         (
             lambda: FairPCA(7, criterion="minmax").fit(lazy_rows()),
-            "n_components=7 must be between 1 and n_features=6",
+            "n_components=7 n_features=6",
         ),
         (
             lambda: FairPCA(7, criterion="minmax").fit(spread()[NAMES]),
-            "must be between 1 and n_features=6",
+            "n_features=6",
         ),
         (
             lambda: FairPCA(2, criterion="minmax").fit(spread()),
-            "non-numeric columns: 'age', 'sex', 'id'",
+            "non-numeric 'age', 'sex', 'id'",
         ),
         (
             lambda: FairPCA(2, criterion="minmax").fit(spread(), sensitive_features="agee"),
@@ -434,70 +435,70 @@ def fitted(rows):
         ),
         (
             lambda: FairPCA(2, criterion="minmax").fit(lazy_rows(), sensitive_features=AGE),
-            "not a ndarray",
+            "ndarray",
         ),
         (
             lambda: FairPCA(2, criterion="minmax").fit(spread()[NAMES], sample_weight=FRAME["w"]),
-            "not a Series",
+            "Series",
         ),
         (
             lambda: FairPCA(2, criterion="minmax").fit(
                 spread()[NAMES], sensitive_features=spread(6)["age"]
             ),
-            "must have the same partitions",
+            "same partitions",
         ),
         (
             lambda: FairPCA(2, criterion="minmax").fit(
                 spread()[NAMES],
                 sensitive_features=dd.from_pandas(FRAME.set_index(FRAME.index + 1), 7)["age"],
             ),
-            "must have the same partitions",
+            "same partitions",
         ),
         (
             lambda: FairPCA(2, criterion="minmax").fit(
                 lazy_rows(), sensitive_features=da.zeros(1199, chunks=100)
             ),
-            r"inconsistent numbers of samples: \[1200, 1199\]",
+            "inconsistent [1200, 1199]",
         ),
         (
             lambda: FairPCA(2, criterion="minmax").fit(
                 lazy_rows(), sensitive_features=spread(5)["age"].astype(object).to_dask_array()
             ),
-            "8 chunks of rows and the other has 5",
+            "8 chunks 5",
         ),
-        (lambda: FairPCA(2, criterion="minmax").fit(lazy_rows()[:, 0]), "Expected 2D array"),
+        (lambda: FairPCA(2, criterion="minmax").fit(lazy_rows()[:, 0]), "2D array"),
         (
             lambda: FairPCA(2, criterion="minmax").fit(
                 lazy_rows(), sensitive_features=da.zeros((1200, 2, 2))
             ),
             "one or two dimensions",
         ),
-        (lambda: FairPCA(1, criterion="minmax").fit(spread()["age"]), "pass a data frame"),
-        (lambda: FairPCA(2, criterion="minmax").fit(dask.delayed(X)), "not a Delayed"),
-        (lambda: transform_distributed(fitted(X), X), "not a ndarray"),
-        (lambda: read_moments(spread(), features=["c", "age"]), "non-numeric columns: 'age'"),
+        (lambda: FairPCA(1, criterion="minmax").fit(spread()["age"]), "pass data frame"),
+        (lambda: FairPCA(2, criterion="minmax").fit(dask.delayed(np.asarray)(X)), "Delayed"),
+        (lambda: transform_distributed(fitted(X), X), "ndarray"),
+        (lambda: read_moments(spread(), features=["c", "age"]), "non-numeric 'age'"),
         (lambda: read_moments(spread()[["age"]], sensitive_features="age"), "no numeric columns"),
-        (lambda: read_moments(lazy_rows(), missing_labels="no"), "missing_labels must be"),
+        (lambda: read_moments(lazy_rows(), missing_labels="no"), "missing_labels"),
         (
             lambda: fitted(X).transform(lazy_rows()[:, :5]),
-            "X has 5 features, but FairPCA",
+            "5 features FairPCA",
         ),
         (
             lambda: fitted(FRAME[NAMES]).transform(spread()[NAMES[1:]]),
             "no column 'a.b'",
         ),
-        (lambda: fitted(X).transform(spread()), "X has 10 features"),
+        (lambda: fitted(X).transform(spread()), "10 features"),
         (
             lambda: fitted(X).inverse_transform(lazy_rows()[:, :2]),
-            "an? Array of Dask",
+            "Array Dask",
         ),
         (lambda: fitted(X).score(lazy_rows()), "Array of Dask"),
         (lambda: FairPCA(2, criterion="minmax").partial_fit(lazy_rows()), "Array of Dask"),
-        (lambda: GroupMoments.from_rows(spread()), "DataFrame of Dask"),
+        (lambda: GroupMoments.from_rows(spread()), "DataFrame"),
     ],
 )
 def test_refusals_before_any_work(work, words, nothing_computed):
-    with pytest.raises((ValueError, TypeError), match=words):
+    with refused((ValueError, TypeError), *words.split()):
         work()
 
 
@@ -509,9 +510,7 @@ def test_a_transform_without_a_fit_is_refused():
 def test_rows_of_other_number_are_noticed_in_the_partitions(threads):
     rows, groups = da.from_array(X, chunks=(100, 6)), da.from_array(AGE, chunks=100)
     keep = da.from_array(np.arange(1200) > 150, chunks=100)
-    with pytest.raises(
-        ValueError, match=r"partitions: Found input variables with inconsistent numbers"
-    ):
+    with refused(ValueError, "partitions", "inconsistent numbers"):
         FairPCA(2, criterion="minmax").fit(
             rows[keep], sensitive_features=groups[da.logical_not(keep)]
         )
@@ -523,9 +522,9 @@ def test_no_rows_and_no_weights(threads):
         lambda: FairPCA(2, criterion="minmax").fit(rows[rows[:, 0] > 1e9]),
         lambda: FairPCA(2, criterion="minmax").fit(rows, sample_weight=da.zeros(1200, chunks=100)),
     ):
-        with pytest.raises(ValueError, match="There are no rows, or none with a positive weight"):
+        with refused(ValueError, "no rows", "positive weight"):
             none()
-    with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
+    with refused(ValueError, "Negative", "sample_weight"):
         FairPCA(2, criterion="minmax").fit(rows, sample_weight=-da.ones(1200, chunks=100))
 
 

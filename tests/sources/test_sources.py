@@ -27,6 +27,7 @@ from moments_of import (
 )
 from moments_of import small_batches as small_batches
 from same_fit import assert_same_fit
+from texts import refused, warned
 
 pytestmark = [
     pytest.mark.contract,  # pyarrow, Polars, DuckDB
@@ -117,7 +118,7 @@ def test_a_lazy_frame_without_parts_is_refused_in_one_sentence():
         def collect(self):
             raise AssertionError
 
-    with pytest.raises(ValueError, match=r"collect\(\) it first"):
+    with refused(ValueError, "collect()"):
         read_moments(Old())
 
 
@@ -212,7 +213,7 @@ def test_csv_files_with_a_head_alone(tmp_path):
     moments = read_moments(tmp_path, sensitive_features="g")
     assert moments.count.tolist() == [1, 1]
     assert moments.feature_names == ("x",)
-    with pytest.raises(ValueError, match="There are no rows"):
+    with refused(ValueError, "no rows"):
         read_moments(tmp_path / "1.csv", sensitive_features="g")
 
 
@@ -324,7 +325,7 @@ def test_rows_without_labels_are_left_out(weighted, tmp_path):
     write_csv(frame, tmp_path / "people.csv")
     options = {"features": FEATURES, "missing_labels": "drop"}
     options["sample_weight"] = "weight" if weighted else None
-    with pytest.warns(FairnessWarning, match=f"{(~some).sum()} of .* rows are left out") as caught:
+    with warned(FairnessWarning, f"{(~some).sum()} of", "left out") as caught:
         moments = read_moments(tmp_path / "people.csv", sensitive_features="class", **options)
     assert len(caught) == 1
     assert_same(moments, expected(frame[some], "class", weighted))
@@ -338,7 +339,7 @@ def test_files_without_any_label_count_in_a_checkpoint(tmp_path):
     files, kept = [tmp_path / "a.parquet", tmp_path / "b.parquet"], tmp_path / "kept.moments"
     options = {"sensitive_features": "sex", "features": FEATURES, "missing_labels": "drop"}
     for _ in range(2):
-        with pytest.warns(FairnessWarning, match="300 of 600 rows"):
+        with warned(FairnessWarning, "300 of 600"):
             moments = read_moments(files, checkpoint=kept, **options)
         assert moments.n_dropped == 300
         assert moments.count.sum() == 300
@@ -353,7 +354,7 @@ def test_numeric_groups_can_stay_among_the_features():
 
 def test_a_column_of_many_numbers_is_refused():
     frame = table_of()[FEATURES].assign(age=np.arange(300) % 90)
-    with pytest.raises(ValueError, match=r"different numbers in the column 'age'.*pandas.qcut"):
+    with refused(ValueError, "different numbers", "'age'", "pandas.qcut"):
         read_moments(frame.iloc[:120], sensitive_features="age")
     codes = frame.assign(age=frame["age"].astype(str))
     assert len(read_moments(codes, sensitive_features="age").labels) == 90

@@ -16,6 +16,7 @@ from fairpca.sources import read_moments, transform_distributed
 
 from clusters import NAMES, people
 from same_fit import assert_same_choice, assert_same_fit
+from texts import refused, warned
 
 # Of Spark itself: what it says of pandas 3 and of settings that a running server does not take, and
 # the sockets to its Java side that version 4.0 leaves open after each collect().
@@ -136,27 +137,25 @@ def test_transform_is_lazy_and_keeps_what_it_is_told(frame):
     # A column that cannot be computed: nothing is wrong until its rows are asked for.
     deadly = frame.withColumns({"c": frame["c"] + frame["id"].cast("double")})
     later = fair.transform(deadly)
-    with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
+    with refused(Exception, "CAST_INVALID_INPUT"):
         later.collect()
 
 
 def test_refusals_of_rows_are_one_sentence(frame):
     holes = frame.selectExpr("c", "if(c > 101, null, e) as e", "age").coalesce(1)
     row = int(np.argmax(FRAME["c"].to_numpy() > 101)) + 1
-    with pytest.raises(
-        ValueError, match=rf"^Partition 0: The value in column 'e' is missing .* in row {row} "
-    ):
+    with refused(ValueError, "Partition 0", "'e'", "missing", f"row {row}"):
         FairPCA(1, criterion="minmax").fit(holes, sensitive_features="age")
     labels = frame.selectExpr("c", "e", "if(sex = 'f', null, age) as age")
-    with pytest.raises(ValueError, match=r"^Partition \d+: sensitive_features has .* missing"):
+    with refused(ValueError, "Partition", "sensitive_features", "missing"):
         read_moments(labels, sensitive_features="age")
     moments = read_moments(labels, sensitive_features="age", missing_labels="group")
     assert moments.labels == ("middle", "old", "young", "(missing)")
-    with pytest.warns(FairnessWarning, match=r"\d+ of 1,200 rows are left out"):
+    with warned(FairnessWarning, "of 1,200", "left out"):
         moments = read_moments(labels, sensitive_features="age", missing_labels="drop")
     assert moments.count.sum() == (FRAME["sex"] == "m").sum()
     assert moments.group_names == ("age",)
-    with pytest.raises(ValueError, match="no rows, or none with a positive weight"):
+    with refused(ValueError, "no rows", "positive weight"):
         read_moments(frame.where("c > 1e9"), features=["c"])
 
 
@@ -168,7 +167,7 @@ def test_refusals_before_any_work(frame, monkeypatch):
     for work, words in (
         (
             lambda: FairPCA(11, criterion="minmax").fit(frame),
-            "n_components=11 must be between 1 and n_features=10",
+            "n_components=11 n_features=10",
         ),
         (
             lambda: FairPCA(2, criterion="minmax").fit(frame, sensitive_features="agee"),
@@ -176,24 +175,24 @@ def test_refusals_before_any_work(frame, monkeypatch):
         ),
         (
             lambda: FairPCA(2, criterion="minmax").fit(frame, sensitive_features=AGE),
-            "must be names of columns",
+            "names of columns",
         ),
-        (lambda: read_moments(frame, features=["c", "age"]), r"hold no numbers: 'age' \(string\)"),
-        (lambda: transform_distributed(fair, FRAME), "not a DataFrame"),
-        (lambda: read_moments(frame, missing_labels="no"), "missing_labels must be"),
+        (lambda: read_moments(frame, features=["c", "age"]), "no numbers 'age' (string)"),
+        (lambda: transform_distributed(fair, FRAME), "DataFrame"),
+        (lambda: read_moments(frame, missing_labels="no"), "missing_labels"),
         (lambda: transform_distributed(fair, frame, keep="idd"), "no column 'idd'"),
         (lambda: fair.transform(frame.drop("c")), "no column 'c'"),
         (
             lambda: transform_distributed(
                 fair, frame.withColumnRenamed("id", "FairPCA1"), keep="FairPCA1"
             ),
-            "names of reduced ones: 'fairpca1'",
+            "names reduced 'fairpca1'",
         ),
         (lambda: nameless.transform(frame), "without names"),
         (lambda: FairPCA(2, criterion="minmax").partial_fit(frame), "DataFrame of Spark"),
         (lambda: fair.score(frame), "DataFrame of Spark"),
     ):
-        with pytest.raises((ValueError, TypeError), match=words):
+        with refused((ValueError, TypeError), *words.split()):
             work()
 
 

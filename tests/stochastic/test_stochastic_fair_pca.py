@@ -31,6 +31,7 @@ from fairpca.stochastic.tracked import (
 )
 
 from devices import import_torch
+from texts import refused, warned
 
 # Short runs, of which tests are full, rightly say that they are not fair yet.
 pytestmark = [
@@ -346,7 +347,7 @@ def test_held_out_rows_decide_when_to_stop():
         line["norm"] ** 2 <= max(line["error"], 1e-4) * (1 + 1e-9) for line in fair.history_[-3:]
     )
     short = clone(fair).set_params(max_passes=2)
-    with pytest.warns(ConvergenceWarning, match="max_passes=2 passes and may not have arrived"):
+    with warned(ConvergenceWarning, "max_passes=2"):
         short.fit(X, sensitive_features=groups)
 
 
@@ -484,7 +485,7 @@ def test_partial_fit_learns_from_each_row_once_and_of_new_groups():
     np.testing.assert_array_equal(again.components_, fair.components_)
     fair.set_params(max_passes=1, validation_fraction=0).fit(X, sensitive_features=groups)
     assert not hasattr(fair, "_streaming")
-    with pytest.warns(FairnessWarning, match="partial_fit starts anew"):
+    with warned(FairnessWarning, "partial_fit", "anew"):
         fair.partial_fit(X[:100], sensitive_features=groups[:100])
 
 
@@ -594,55 +595,55 @@ def test_ugly_rows_give_orthonormal_components(seed, kind):
 @pytest.mark.parametrize(
     ("choices", "said"),
     [
-        ({"n_components": 0}, "n_components must be"),
-        ({"n_components": 9}, "between 1 and n_features=8"),
-        ({"batch_size": 0}, "batch_size must be"),
-        ({"validation_fraction": 0.5}, "validation_fraction must be below 0.5"),
-        ({"step_size": 0.0}, "step_size must be positive"),
-        ({"step_size": np.inf}, "step_size must be"),
-        ({"step_size": "long"}, "step_size must be"),
-        ({"certify": "yes"}, "certify must be one of"),
-        ({"max_passes": 1.5}, "max_passes must be"),
-        ({"random_state": "x"}, "random_state must be"),
+        ({"n_components": 0}, "n_components"),
+        ({"n_components": 9}, "n_features=8"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"validation_fraction": 0.5}, "validation_fraction 0.5"),
+        ({"step_size": 0.0}, "step_size"),
+        ({"step_size": np.inf}, "step_size"),
+        ({"step_size": "long"}, "step_size"),
+        ({"certify": "yes"}, "certify"),
+        ({"max_passes": 1.5}, "max_passes"),
+        ({"random_state": "x"}, "random_state"),
     ],
 )
 def test_bad_parameters_are_one_sentence(choices, said):
     X, groups = grouped_rows()
-    with pytest.raises(ValueError, match=said):
+    with refused(ValueError, *said.split()):
         StochasticFairPCA(2).set_params(**choices).fit(X, sensitive_features=groups)
 
 
 def test_bad_streams_are_one_sentence():
     X, groups = grouped_rows()
     fair = StochasticFairPCA(2)
-    with pytest.raises(ValueError, match="gone through only once"):
+    with refused(ValueError, "only once"):
         fair.fit_batches(iter(chunks_of(X, groups)))
-    with pytest.raises(ValueError, match="pairs of rows and their sensitive features, not a str"):
+    with refused(ValueError, "pairs", "sensitive features", "str"):
         fair.fit_batches(["rows"])
-    with pytest.raises(ValueError, match="There are no batches"):
+    with refused(ValueError, "no batches"):
         fair.fit_batches([])
-    with pytest.raises(ValueError, match="5 features, but StochasticFairPCA is expecting 8"):
+    with refused(ValueError, "5 features", "StochasticFairPCA", "expecting 8"):
         fair.fit_batches([(X, groups), (X[:, :5], groups)])
     X[3, 1] = 1e100
-    with pytest.raises(ValueError, match=r"values beyond 1e\+60: rescale"):
+    with refused(ValueError, "1e+60", "rescale"):
         fair.fit(X, sensitive_features=groups)
     X[3, 1] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
+    with refused(ValueError, "NaN"):
         fair.fit(X, sensitive_features=groups)
 
 
 def test_forgotten_groups_are_said():
     X, groups = grouped_rows()
     fair = StochasticFairPCA(2, max_passes=1, validation_fraction=0)
-    with pytest.warns(FairnessWarning, match="There are no groups"):
+    with warned(FairnessWarning, "no groups"):
         fair.fit(X)
-    with pytest.warns(FairnessWarning, match="There are no groups"):
+    with warned(FairnessWarning, "no groups"):
         fair.fit_batches([(X, None)])
-    with pytest.warns(FairnessWarning, match="y is ignored, and there are no groups"):
+    with warned(FairnessWarning, "y is ignored"):
         clone(fair).partial_fit(X, groups)
-    with pytest.raises(ValueError, match="with all rows or with none, and earlier ones had them"):
+    with refused(ValueError, "all rows", "none", "had them"):
         fair.fit_batches([(X, groups), (X, None)])
-    with pytest.raises(ValueError, match="with all rows or with none"):
+    with refused(ValueError, "all rows", "none"):
         clone(fair).partial_fit(X, sensitive_features=groups).partial_fit(X)
 
 
@@ -657,16 +658,16 @@ def test_streams_that_change_are_refused():
             self.passes += 1
             return iter(chunks_of(X, groups, 100 + self.passes))
 
-    with pytest.raises(ValueError, match="The chunks of this pass are not those of the first"):
+    with refused(ValueError, "chunks", "first"):
         StochasticFairPCA(2, max_passes=3).fit_batches(Shuffled())
     fair = StochasticFairPCA(2).partial_fit(X, sensitive_features=groups)
-    with pytest.raises(ValueError, match="differs from that of earlier calls, 2"):
+    with refused(ValueError, "earlier calls, 2"):
         fair.set_params(n_components=3).partial_fit(X, sensitive_features=groups)
     torch = import_torch()
     steps = fair.set_params(n_components=2).n_steps_
-    with pytest.raises(ValueError, match="same library: those before were of NumPy"):
+    with refused(ValueError, "library", "NumPy"):
         fair.partial_fit(torch.tensor(X), sensitive_features=groups)
-    with pytest.raises(ValueError, match="sparse tensor"):
+    with refused(ValueError, "sparse tensor"):
         fair.fit(torch.tensor(X).to_sparse(), sensitive_features=groups)
     assert fair.partial_fit(X[:50], sensitive_features=groups[:50]).n_steps_ == steps + 1
 
@@ -676,7 +677,7 @@ def test_rows_without_labels_are_counted_once():
     labels = groups.astype(object)
     labels[[3, 250]] = None
     fair = StochasticFairPCA(2, max_passes=3, validation_fraction=0, missing_labels="drop")
-    with pytest.warns(FairnessWarning, match="2 of 400") as caught:
+    with warned(FairnessWarning, "2 of 400") as caught:
         fair.fit_batches(chunks_of(X, labels))
     assert len(caught) == 1
     assert fair.group_table_.count.sum() == 398
@@ -684,7 +685,7 @@ def test_rows_without_labels_are_counted_once():
         lambda: fair.fit(X, sensitive_features=np.full(400, None)),
         lambda: fair.fit_batches(chunks_of(X, np.full(400, None))),
     ):
-        with pytest.raises(ValueError, match="missing in all"):
+        with refused(ValueError, "missing in all"):
             fit()
 
 
@@ -699,7 +700,7 @@ def test_a_series_with_the_name_of_a_feature_is_like_one_without():
 def test_where_pca_is_fairer_it_is_returned_and_said():
     X, groups = grouped_rows(n=900, k=8)
     fair = StochasticFairPCA(3, max_passes=1, validation_fraction=0, certify=False, step_size=1e-3)
-    with pytest.warns(ConvergenceWarning, match="No subspace fairer than that of ordinary PCA"):
+    with warned(ConvergenceWarning, "No subspace", "PCA"):
         fair.fit(np.where(groups == "a", 4, 1)[:, None] * X, sensitive_features=groups)
     np.testing.assert_allclose(fair.group_table_.loss, fair.group_table_.pca_loss)
     cosines = np.linalg.svd(fair.components_ @ fair.pca_components_.T)[1]
@@ -712,7 +713,7 @@ def test_where_the_worst_off_group_is_worse_off_that_is_said():
     shapes = rng.normal(size=(30, 12, 12)) * np.geomspace(1, 0.1, 12)
     X = np.einsum("nij,nj->ni", shapes[groups], rng.normal(size=(1500, 12)))
     fair = StochasticFairPCA(3, max_passes=2, validation_fraction=0, certify=False)
-    with pytest.warns(ConvergenceWarning, match="The worst-off group is worse off than"):
+    with warned(ConvergenceWarning, "worst-off", "worse off"):
         fair.fit(X, sensitive_features=groups.astype(str))
 
 

@@ -9,6 +9,7 @@ from fairpca.tables import reading
 from fairpca.tables.reading import Table
 
 from people import people, read_table
+from texts import refused
 
 pytestmark = pytest.mark.contract
 
@@ -95,7 +96,7 @@ def test_a_column_that_changes_its_type_late(tmp_path, monkeypatch, last, kind):
     if kind == "double":
         assert read_moments(path).count.tolist() == [100_002]
     else:
-        with pytest.raises(ValueError, match=r"t\.csv': After row .*, column 'x' changes its type"):
+        with refused(ValueError, "t.csv'", "After row", "'x'", "type"):
             read_moments(path)
 
 
@@ -138,21 +139,21 @@ def test_the_words_for_missing_numbers_are_those_of_pandas():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is empty"),
-        (b"\n\n", "has empty lines alone"),
-        (b"x,y\n", "has no rows"),
-        (b"x,x\n1,2\n", "Columns have the same name: 'x'"),
-        (b"x,y\n1\n", "line 2 has 1 cell and the first line 2"),
-        (b"x,y\n1,2,3\n", "line 2 has 3 cells and the first line 2"),
-        ("x,y\né,1\n".encode("latin-1"), "is not in UTF-8"),
-        ("é,y\n1,1\n".encode("latin-1"), "is not in UTF-8"),
+        (b"", "empty"),
+        (b"\n\n", "empty lines"),
+        (b"x,y\n", "no rows"),
+        (b"x,x\n1,2\n", "same name: 'x'"),
+        (b"x,y\n1\n", "line 2 1 cell"),
+        (b"x,y\n1,2,3\n", "line 2 3 cells"),
+        ("x,y\né,1\n".encode("latin-1"), "UTF-8"),
+        ("é,y\n1,1\n".encode("latin-1"), "UTF-8"),
     ],
 )
 def test_files_that_are_no_tables(tmp_path, content, message):
     path = tmp_path / "t.csv"
     path.write_bytes(content)
     for in_memory in (True, False):
-        with pytest.raises(ValueError, match=message) as caught:
+        with refused(ValueError, *message.split()) as caught:
             columns(path, in_memory=in_memory)
         assert "t.csv'" in str(caught.value)
         assert "\n" not in str(caught.value)

@@ -10,6 +10,8 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from fairpca.tables.columns import TableError, table_columns
 from fairpca.tables.preparation import Preparation, Tally
 
+from texts import refused
+
 pytestmark = pytest.mark.contract
 
 
@@ -78,7 +80,7 @@ def test_missing_and_unknown_values_are_counted_or_refused():
     frame = mixed().drop(columns=["b"]).dropna()
     preparation = Preparation.learn(frame, min_rows=1)
     odd = frame.assign(a=np.inf, job="poet")
-    with pytest.raises(TableError, match="'job' has values that did not occur at the fit: 'poet'"):
+    with refused(TableError, "'job'", "fit", "'poet'"):
         preparation.apply(odd)
     tally = Tally()
     rows = preparation.apply(odd, tally, "ignore")
@@ -118,5 +120,5 @@ def test_columns_of_every_kind_of_table_are_found():
         found = table_columns(table)
         assert [*found] == [*frame]
         np.testing.assert_array_equal(np.asarray(found["c"]), frame["c"])
-    with pytest.raises(ValueError, match="the same name: 'c'"):
+    with refused(ValueError, "same name", "'c'"):
         table_columns(arrow.append_column("c", arrow.column("a")))
