@@ -261,13 +261,15 @@ def test_tied_eigenvalues_leave_a_choice_to_the_total_loss():
     assert solution.total_loss == pytest.approx(0.1 * 1 + 0.1 * 0.1 + 0.8 * 0.9, abs=1e-6)
 
 
-def test_equal_kept_variances_where_pca_loses_nothing():
+@pytest.mark.parametrize("tolerance", [0.0, 0.1, 1.5, 2.9, 3.0])
+def test_equal_kept_variances_where_pca_loses_nothing(tolerance):
     """Along an axis at an angle to the first, a keeps 4 c and b keeps c, c the squared cosine.
 
-    They differ by 1.5 at c = 1/2, where 1 of 2 is lost.
+    They differ by 3 c, and 2 - 2 c is lost.
     """
     moments = GroupMoments.from_rows(np.array([[2.0, 0], [-1, 0], [-1, 0]]), ["a", "b", "b"])
-    problem = Problem(moments, 1, criterion=Equal(1.5, "kept_variance"))
-    certificate = ExactSolver(n_starts=2).solve(problem).certificate
-    assert certificate.lower_bound == pytest.approx(1.0, rel=1e-9)
-    assert certificate.spread <= 1.5 + 1e-8
+    problem = Problem(moments, 1, criterion=Equal(tolerance, "kept_variance"))
+    certificate = ExactSolver().solve(problem).certificate
+    assert certificate.status == "optimal"
+    assert certificate.value == pytest.approx(2.0 - 2.0 * tolerance / 3.0, abs=1e-8)
+    assert certificate.spread <= tolerance + 1e-8

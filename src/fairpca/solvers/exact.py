@@ -16,7 +16,9 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
+from fairpca._linalg.dense import Geodesic
 from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
 from fairpca.certificate import Certificate, certify
@@ -342,6 +344,24 @@ class ExactRun:
                 return self._compared(self._proven(goal, local, dual))
         return self._fall_back(goal, proof)
 
+    def _towards_pca(self, goal: LeastLoss, found: CertifiedBasis) -> CertifiedBasis:
+        """As near to ordinary PCA as one that meets the condition can turn on a straight way.
+
+        Searches from both sides may end at axes that all groups share, and miss what lies between.
+        """
+        if found.certificate.status != "bounded" or is_expensive(self.problem):
+            return found
+        path = Geodesic(self.problem.least_loss_basis, found.basis)
+
+        def excess(t: float) -> float:
+            return goal.violation(self.problem.measures(path(t)))
+
+        if not excess(0.0) > 0.0 > excess(1.0):
+            return found
+        basis, multipliers = path(float(brentq(excess, 0.0, 1.0))), found.certificate.multipliers
+        nearer = _certified(self.problem, self.effort, basis, multipliers, found.message)
+        return min(found, nearer, key=lambda one: one.certificate.value)
+
     def _weights_of(self, goal: LeastLoss, neighbour: Solution) -> Array:
         """The weights of a neighbour; those of the total loss where it was after another goal."""
         multipliers = neighbour.certificate.multipliers
@@ -488,6 +508,8 @@ class ExactRun:
 
     def _compared(self, found: CertifiedBasis) -> CertifiedBasis:
         """Add a subspace in which nobody is worse off, if minimising the largest finds one."""
+        if isinstance(self.problem.goal, LeastLoss):
+            found = self._towards_pca(self.problem.goal, found)
         certificate = found.certificate
         if not isinstance(self.problem.goal, Equal):
             return found
