@@ -175,7 +175,7 @@ def test_a_bound_above_the_value_is_refused_and_findings_need_a_name():
         has_root = False
 
         def bound(self, multipliers, slack, start):
-            return 2.0 * super().bound(multipliers, slack, start) + 1.0
+            return 1.0005 * super().bound(multipliers, slack, start) + self.affine.scale / 2000
 
     moments = GroupMoments.from_rows(
         np.random.default_rng(0).normal(size=(90, 4)) * [3, 2, 1, 1], np.arange(90) % 3
@@ -184,3 +184,5 @@ def test_a_bound_above_the_value_is_refused_and_findings_need_a_name():
         ExactSolver().solve(Problem(moments, 2, TooHigh()))
     with refused(TypeError, "name"):
         type("Nameless", (MinMax,), {"findings": {"optimal": "{at_most}"}})
+    with refused(TypeError, "Thief", "MinMax", "'minmax'"):
+        type("Thief", (MinMax,), {"name": "minmax", "findings": {"optimal": "{at_most}"}})

@@ -87,7 +87,7 @@ _NOTHING = 10.0
 _SAYS_NOTHING = 1e-9
 """A bound on the spread, relative to the spread, that is not worth a sentence."""
 
-_WRONG = 1e-3
+_WRONG = 1e-5
 """A bound that exceeds a value by more than this, relative to their scale, is no rounding."""
 
 _ROUNDINGS = 10.0

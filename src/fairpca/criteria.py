@@ -63,6 +63,9 @@ _ABOVE_ALL = 1e-6
 FINDINGS: dict[str, dict[str, str]] = {}
 """The sentences of certificates, by `Certificate.goal` and status; each criterion adds its own."""
 
+_OWNERS: dict[str, str] = {}
+"""Which class has a name, so that no other replaces its sentences."""
+
 _Kind = TypeVar("_Kind", bound="Criterion")
 
 Smooth = tuple[Array, float, Array]
@@ -228,6 +231,9 @@ class Criterion(BaseEstimator, ABC):
         if "findings" in vars(cls) and "name" not in vars(cls):
             raise TypeError(f"{cls.__name__} has findings of its own, so it needs a name too.")
         if "name" in vars(cls) and hasattr(cls, "findings"):
+            own = f"{cls.__module__}.{cls.__qualname__}"
+            if (owner := _OWNERS.setdefault(cls.name, own)) != own:
+                raise TypeError(f"{cls.__name__} needs another name: {owner} has {cls.name!r}.")
             FINDINGS[cls.name] = cls.findings
 
     def __init__(self, measure: str = "disparity") -> None:
