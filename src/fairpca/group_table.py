@@ -431,9 +431,9 @@ class GroupTable:
         )
         name = short_texts(self.group_texts())[worst]
         return [
-            f"On held-out rows {name}, the worst-off group with PCA, loses {pca[0]:.1f} % of its "
-            f"variance with PCA and {fair[0]:.1f} % here; all rows together lose {pca[1]:.1f} % "
-            f"and {fair[1]:.1f} %."
+            f"On held-out rows {name}, which has the largest disparity with PCA, loses "
+            f"{pca[0]:.1f} % of its variance with PCA and {fair[0]:.1f} % here; all rows together "
+            f"lose {pca[1]:.1f} % and {fair[1]:.1f} %."
         ]
 
     def _short_table(self, groups: Sequence[int]) -> TextTable:

@@ -148,16 +148,15 @@ class Verdict:
         if numbers["possible_gain"] is not None:
             group, gain = numbers["possible_gain"]
             perhaps = (
-                f": it could lower the loss of {_name(group)} by up to {100.0 * gain:.2g} % of its "
-                f"variance ({100 * _CONFIDENCE:.0f} % interval)"
+                f": it could lower the share that {_name(group)} loses by up to "
+                f"{100.0 * gain:.2g} percentage points ({100 * _CONFIDENCE:.0f} % interval)"
             )
             if more is not None:
                 perhaps += f". PCA with {more} components serves every group at least as well"
         text = _VERDICTS[self.kind].format(
             r=numbers["n_components"],
             more=more,
-            unfair="Some group has a significant disparity, but " * bool(numbers["significant"]),
-            none="none" if numbers["significant"] else "no group",
+            unfair=_significant(numbers["significant"]),
             helps=_named(numbers["helped"]),
             costs=costs or "no group significantly",
             and_costs=f" and costs {costs}" if costs else "",
@@ -174,9 +173,19 @@ class Verdict:
                 f"PCA with {components} components serves every group better than with "
                 f"{numbers['n_components']}; {_named(worse)} {verb} more than with fair PCA."
             )
+        elif self.kind == "no gain" and numbers["alternative"] is not None:
+            parts.append(
+                f"PCA with {numbers['alternative'][0]} components serves every group better."
+            )
         if few:
             parts.append(f"Too few rows to be judged: {listed(few, _MOST_NAMES)}.")
         return " ".join(parts)
+
+
+def _significant(groups: Sequence[str]) -> str:
+    """Which groups have a significant disparity, as the beginning of a sentence."""
+    verb = "has" if len(groups) == 1 else "have"
+    return f"{listed(groups, _MOST_NAMES)} {verb} a significant disparity, but " if groups else ""
 
 
 _TRADE = (
@@ -187,7 +196,7 @@ _TRADE = (
 _VERDICTS = {
     "one group": "There is one group only: use PCA.",
     "no difference": "No group has a significant disparity: use PCA.",
-    "no gain": "{unfair}fair PCA with {r} components helps {none} significantly{and_costs}: use "
+    "no gain": "{unfair}fair PCA with {r} components helps no group significantly{and_costs}: use "
     "PCA.",
     "unclear": "The rows do not show whether fair PCA with {r} components helps{perhaps}."
     "{it_costs}",
@@ -326,7 +335,8 @@ class Comparison:
         if helping:
             j = min(helping, key=lambda j: int(worse[j].sum()))
             alternative = self.dimensions[j], self._moved(worse[j], fair, j)
-        gains = np.where(few, 0.0, np.maximum(-self.change.low[fair], 0.0))
+        # Nobody can gain more than what is lost.
+        gains = np.where(few, 0.0, np.clip(-self.change.low[fair], 0.0, shares[0]))
         judged = int((~few).sum())
         gainer = int((gains / np.maximum(shares[0], _ROUNDING)).argmax())
         possible = (self.groups[gainer], float(gains[gainer])) if judged > 1 else None
@@ -425,11 +435,21 @@ class Comparison:
             f"All of it is about held-out rows: each method was fitted to about {N_FOLDS - 1} of "
             f"{N_FOLDS} rows at a time and judged on the others, so all lose slightly more than if "
             f"fitted to all rows. Intervals ({100 * _CONFIDENCE:.0f} %) hold for all groups of a "
-            "method together. * is a clear difference from PCA. A disparity is what a group loses "
-            f"beyond its own PCA with {self.dimensions[0]} components, in per cent of its variance."
+            "method together. * is a clear difference from PCA; better and worse off are those. A "
+            f"disparity is what a group loses beyond its own PCA with {self.dimensions[0]} "
+            "components, in per cent of its variance; with more components it can be below 0. The "
+            f"largest one is that of {self._unfairest()}."
         )
         rest = [left_out, note] if left_out else [note]
         return [str(self.verdict), "", self._method_table(), "", groups, "", *rest]
+
+    def _unfairest(self) -> str:
+        """Which group has the largest disparity, with PCA and with fair PCA."""
+        unfair, fair = self.largest_disparity_group, self.methods.index(_FAIR)
+        first, second = (_name(self.groups[unfair[i]]) for i in (0, fair))
+        if first == second:
+            return f"{first} with PCA and with fair PCA"
+        return f"{first} with PCA and of {second} with fair PCA"
 
     def _percent(self, share: float) -> str:
         """A share in per cent, without the sign of a zero."""
