@@ -401,7 +401,7 @@ def test_rule_unclear():
     verdict = made_up([12, 8], [9, 7], [11.5, 8.1], reach=0.008).verdict
     assert verdict.kind == "unclear"  # 0.5 + 0.8 is more than a tenth of 12
     assert verdict.numbers["possible_gain"] == ("a", pytest.approx(0.013))
-    assert numbers_in(recorded(str(verdict), "not show", "loss of a")) == [5, 1.3, 95, 6]
+    assert numbers_in(recorded(str(verdict), "not show", "share that a loses")) == [5, 1.3, 95, 6]
     assert made_up([12, 8], [9, 7], [11.5, 8.1], reach=0.0065).verdict.kind == "no difference"
 
 
@@ -421,7 +421,7 @@ def test_rules_no_gain_and_no_difference():
     assert alike.kind == "no difference"
     recorded(str(alike), "No group", "use PCA")
     assert apart.kind == "no gain"
-    recorded(str(apart), "Some group", "5 components", "use PCA")
+    recorded(str(apart), "significant disparity", "5 components", "use PCA")
     worse = made_up([12, 8], [9, 7], [11.5, 10], **close).verdict
     assert worse.kind == "no gain"
     assert worse.numbers["hurt"] == [("b", 0.08, 0.1)]
