@@ -504,9 +504,11 @@ def test_tables(front):
     assert frame.index.name == "point"
     np.testing.assert_array_equal(frame["total loss"], front.total_loss)
     np.testing.assert_array_equal(frame["relative gap"], front.relative_gap)
-    worst = front.measures.argmax(axis=1)
-    shares = np.take(front.problem.traces, worst) * frame["share of its variance"]
-    np.testing.assert_allclose(shares, front.largest)
+    # Where groups are worst off alike, of either.
+    alike = front.measures >= front.largest[:, None] * (1.0 - 1e-9)
+    shares = front.measures / front.problem.traces
+    off = np.abs(shares - frame["share of its variance"].to_numpy()[:, None])
+    assert np.where(alike, off, np.inf).min(axis=1).max() < 1e-9
     lines = repr(front).splitlines()
     assert lines[1].split()[0] == "point"
     assert [line.split()[0] for line in lines[3:11]] == "0 3 6 9 11 14 17 20".split()
