@@ -48,7 +48,13 @@ def test_every_equation_theorem_figure_and_table_is_on_the_map():
     ):
         ends = [int(number) for number in re.findall(r"\d+", numbers)]
         named |= {(kind, n) for n in (range(ends[0], ends[-1] + 1) if " to " in numbers else ends)}
-    for kind, most in (("equation", 21), ("theorem", 3), ("figure", 9), ("remark", 2)):
+    for kind, most in (
+        ("equation", 21),
+        ("definition", 6),
+        ("theorem", 3),
+        ("figure", 9),
+        ("remark", 2),
+    ):
         missing = [n for n in range(1, most + 1) if (kind, n) not in named]
         assert not missing, f"{kind} {missing}"
     assert "table 1" in rows

@@ -231,7 +231,7 @@ def test_the_euclidean_form_as_printed():
     end = ParetoDescent.as_printed().solve(problem)
     assert np.ptp(end.disparities) <= 0.01
     assert end.total_loss <= 1.01 * ExactSolver().solve(problem).total_loss
-    # Its direction does not vanish, so its stopping rule never fires.
+    # With steps 1/sqrt(t) its direction does not vanish.
     assert end.history["runs"][0].norms[-1] > 0.1
 
 
