@@ -13,7 +13,7 @@ from studies.reproduction.claims.others import (
     frontier,
     step_rule,
 )
-from studies.reproduction.claims.parts import HOLDS, NOT, PART, Claim, cell, escaped, verdict
+from studies.reproduction.claims.parts import VERDICTS, Claim, cell, escaped, verdict
 from studies.reproduction.claims.two_groups import (
     average_gap,
     better_than_sdp,
@@ -25,7 +25,7 @@ from studies.reproduction.claims.two_groups import (
 )
 from studies.reproduction.data import PREPROCESSINGS, REFERENCE, moments_of
 
-__all__ = ["HOLDS", "JUDGES", "NOT", "PART", "Claim", "Evidence", "page", "verdict"]
+__all__ = ["JUDGES", "VERDICTS", "Claim", "Evidence", "page", "verdict"]
 
 JUDGES: tuple[Callable[[Evidence], Claim], ...] = (
     who_pays,
@@ -122,7 +122,7 @@ Three columns stand side by side:
 - *our default*: `ParetoDescent()`, one random start.
 - *exact*: the least total loss with equal disparities, or with the smallest difference that was found.
 
-One rule for all verdicts: *holds* means in every case that was run, *does not hold* in fewer than a
-tenth of them, *holds in part* otherwise. Words such as "negligible" need a threshold; where a verdict
+One rule for all verdicts: *holds* means in every case that was run, *mostly holds* in at least nine tenths of
+them, *mostly does not hold* in at most a tenth, *does not hold* in none, *holds in part* otherwise. Words such as "negligible" need a threshold; where a verdict
 would turn with another one is shown. Made by `make reproduce`.
 """

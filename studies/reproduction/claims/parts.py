@@ -20,7 +20,12 @@ from studies.reproduction.claims.evidence import (
 from studies.reproduction.methods import PCA, PRINTED
 from studies.reproduction.plots.style import only
 
-HOLDS, PART, NOT = "holds", "holds in part", "does not hold"
+HOLDS, MOSTLY, PART = "holds", "mostly holds", "holds in part"
+RARELY, NOT = "mostly does not hold", "does not hold"
+VERDICTS = (HOLDS, MOSTLY, PART, RARELY, NOT)
+
+_FEW = 0.1
+"""Share of the cases that are exceptions."""
 
 _WAYS = {  # starts and regularisations
     ("pca", "0"): "from PCA, α = 0",
@@ -56,10 +61,13 @@ class Claim:
 
 
 def verdict(cases: pd.Series) -> str:
-    """Holds in all cases, in a tenth or more, or in fewer."""
-    if cases.all():
-        return HOLDS
-    return PART if cases.mean() >= 0.1 else NOT
+    """One of five: all cases, all but a tenth, more, at most a tenth, none."""
+    share_true = cases.mean()
+    if share_true in (0.0, 1.0):
+        return HOLDS if share_true else NOT
+    if min(share_true, 1.0 - share_true) > _FEW:
+        return PART
+    return MOSTLY if share_true > _FEW else RARELY
 
 
 def parts_of(frame: pd.DataFrame, conditions: Mapping[str, Condition]) -> tuple[Part, ...]:
