@@ -511,7 +511,7 @@ class PaperObjectives:
             return adjacent_differences(disparities)
         k = len(disparities)
         if self.disparity == "pooled":  # the same sum of squares, from k numbers
-            return np.sqrt(k) * (np.eye(k) - 1.0 / k)
+            return float(np.sqrt(k)) * (np.eye(k) - 1.0 / k)
         return np.eye(k) if self.disparity == "single" else pair_differences(k)
 
 

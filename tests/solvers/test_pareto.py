@@ -535,6 +535,13 @@ def test_pooled_differences_end_on_their_front_and_below_ordinary_pca(name):
         assert -1e-12 <= room <= 0.05
 
 
+def test_a_row_of_the_page_of_many_groups_recomputed():
+    page = many_groups.TARGET.read_text(encoding="utf-8").splitlines()
+    row = many_groups.cases((("Adult, race", 5),)).splitlines()[-1].split(" | ")
+    (committed,) = [line.split(" | ") for line in page if line.startswith(row[0])]
+    assert committed[:6] == row[:6]  # the pooled objective and the printed form end less exactly
+
+
 def test_the_room_of_pooled_differences_is_a_bound():
     # In the plane every line is tried.
     rng = np.random.default_rng(3)
