@@ -27,7 +27,7 @@ from fairpca.solvers.pareto import _project
 
 TARGET = Path(__file__).with_name("many_groups.md")
 
-SEEDS, DIMENSIONS, FEWEST_ROWS = range(1, 4), (2, 5, 10), 30
+SEEDS, DIMENSIONS, FEWEST_ROWS = range(1, 6), (2, 5, 10), 30
 
 N_BASES, ZERO = 10_000, 1e-7
 
@@ -187,7 +187,7 @@ def ended(problem: Problem, basis: Array) -> Array:
 def cell(numbers: Array) -> str:
     """Three numbers in a cell."""
     largest, spread, extra = (0.0 if number < 1e-9 else number for number in numbers)
-    return f"{largest:.3g} / {spread:.2g} / {extra:.2g} %"
+    return f"{largest:.3g} / {spread:.3g} / {extra:.2g} %"
 
 
 def cases(names: tuple[tuple[str, int], ...] = CASES) -> str:

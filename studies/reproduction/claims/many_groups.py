@@ -80,7 +80,7 @@ def generalises(evidence: Evidence) -> Claim:
         plain, ends = part.iloc[0], part.set_index("method")
         cells = [f"{plain['PCA largest']:.3g} / {plain['PCA spread']:.3g}"]
         cells += [
-            f"{end['largest disparity']:.3g} / {end['spread']:.3g} / {100 * end['extra loss']:.2g} %"
+            f"{end['largest disparity']:.3g} / {end['spread'] * (end['spread'] > 1e-9):.3g} / {100 * end['extra loss']:.2g} %"
             for end in (ends.loc[method] for method in COLUMNS)
         ]
         lines.append(f"| {name} ({plain['groups']}) | {' | '.join(cells)} |")
