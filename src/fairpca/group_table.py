@@ -424,16 +424,17 @@ class GroupTable:
         if found is None:
             return []
         worst = int(found.pca_disparity.argmax())
+        whole = float(self.count @ self.variance)
         pca, fair = (
-            [100.0 * self.share_of(loss)[worst], 100.0 * (self.count @ loss) / whole]
-            for whole in [float(self.count @ self.variance)]
+            [formatted(100.0 * share, _PERCENT) for share in (self.share_of(loss)[worst], total)]
             for loss in (found.pca_loss, found.loss)
+            for total in [float(self.count @ loss) / whole]
         )
         name = short_texts(self.group_texts())[worst]
         return [
             f"On held-out rows {name}, which has the largest disparity with PCA, loses "
-            f"{pca[0]:.1f} % of its variance with PCA and {fair[0]:.1f} % here; all rows together "
-            f"lose {pca[1]:.1f} % and {fair[1]:.1f} %."
+            f"{pca[0]} % of its variance with PCA and {fair[0]} % here; all rows together lose "
+            f"{pca[1]} % and {fair[1]} %."
         ]
 
     def _short_table(self, groups: Sequence[int]) -> TextTable:
