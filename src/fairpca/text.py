@@ -208,6 +208,9 @@ _LONGEST_TEXT = 40
 MOST_ROWS = 40
 """Groups in a printed table: more would not stay on a screen."""
 
+MOST_NAMES = 5
+"""Names that a message lists."""
+
 WHERE_ALL_ARE = "to_dict() and to_frame() have all"
 """Where the groups are that a printed table leaves out."""
 

@@ -19,6 +19,7 @@ from fairpca.data import GroupedData, prepare_data
 from fairpca.exceptions import FairnessWarning
 from fairpca.fair_pca import FairPCA, listening
 from fairpca.generalization.cautions import warn_of_few_rows, warn_of_one_group
+from fairpca.group_table import NO_CHANGE, TIED
 from fairpca.groups import GROUPINGS
 from fairpca.problem import Problem
 from fairpca.solution import Solution
@@ -36,12 +37,6 @@ from fairpca.validation import (
 
 _SHOWN_POINTS = 8
 """Points in the printed table of a front."""
-
-_ROUNDING = 1e-9
-"""Part of the largest number below which another is shown as zero."""
-
-_TIED = 1e-6
-"""Part of the largest measure by which another may be smaller and still count as the largest."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -190,7 +185,7 @@ class ParetoFront:
         Of several it is the one that has the largest at the first point.
         """
         order = np.argsort(-self.measures[0], kind="stable")
-        tied = self.largest - _TIED * np.abs(self.largest)
+        tied = self.largest - TIED * np.abs(self.largest)
         return np.asarray(order[(self.measures[:, order] >= tied[:, None]).argmax(axis=1)])
 
     @property
@@ -403,11 +398,11 @@ class ParetoFront:
         few = np.linspace(0, len(self) - 1, min(len(self), _SHOWN_POINTS)).round().astype(int)
         largest, relative = np.abs(self.largest), self.problem.goal.measured.relative
         form = number_format([largest, self.spread])
-        least = _ROUNDING * max(largest.max(), self.spread.max())
+        least = NO_CHANGE * max(largest.max(), self.spread.max())
         variance = float(self.problem.weights @ self.problem.traces)
 
         def per_cent(shares: Array) -> list[str]:
-            texts = (formatted(100 * share, ".2f", 100 * _ROUNDING) for share in shares[few])
+            texts = (formatted(100 * share, ".2f", 100 * NO_CHANGE) for share in shares[few])
             return [f"{text} %" for text in texts]
 
         def level(values: Array) -> list[str]:

@@ -17,17 +17,25 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
-from fairpca._linalg.dense import leading_eigenpairs
+from fairpca._linalg.dense import dense_blocks, leading_eigenpairs
 from fairpca._linalg.types import Array
 from fairpca.criteria import as_criterion
 from fairpca.exceptions import FairnessWarning, warn_user
 from fairpca.fair_pca import FairPCA
+from fairpca.generalization.bootstrap import CONFIDENCE
 from fairpca.groups import chosen_columns, named_columns, without_columns
-from fairpca.inspection.audit import MOST_NAMES, dense_blocks
 from fairpca.inspection.metrics import ScoredGroups, row_errors
 from fairpca.inspection.pipelines import Step, find_reduction
 from fairpca.measures import MEASURES
-from fairpca.text import TextTable, formatted, laid_out, listed, number_format, short_text
+from fairpca.text import (
+    MOST_NAMES,
+    TextTable,
+    formatted,
+    laid_out,
+    listed,
+    number_format,
+    short_text,
+)
 from fairpca.validation import (
     check_choice,
     check_flag,
@@ -37,9 +45,6 @@ from fairpca.validation import (
     check_weights,
     check_whole_number,
 )
-
-_CONFIDENCE = 0.95
-"""How often the intervals of all groups hold together."""
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 """Rows to fit to, and rows that are held out."""
@@ -465,7 +470,7 @@ def _curve(
     from the mean; its variance is that of the sum of e - loss v, over the square of that of v.
     """
     loss, reach = np.zeros((2, len(errors), len(groups.texts)))
-    each = _CONFIDENCE ** (1.0 / len(groups.texts))  # Šidák: so that all hold together
+    each = CONFIDENCE ** (1.0 / len(groups.texts))  # Šidák: so that all hold together
     for i in range(len(groups.texts)):
         rows, weights = groups.members(i)
         beyond = errors[:, rows] - (own[i] if own else 0.0)
