@@ -24,8 +24,8 @@ from fairpca.exceptions import FairnessWarning, warn_user
 from fairpca.fair_pca import FairPCA
 from fairpca.generalization.bootstrap import CONFIDENCE
 from fairpca.groups import chosen_columns, named_columns, without_columns
-from fairpca.inspection.metrics import ScoredGroups, row_errors
 from fairpca.inspection.pipelines import Step, find_reduction
+from fairpca.inspection.scoring import ScoredGroups, row_errors
 from fairpca.measures import MEASURES
 from fairpca.text import (
     MOST_NAMES,

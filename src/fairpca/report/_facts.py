@@ -19,10 +19,10 @@ from fairpca.data import GroupedData
 from fairpca.folds import column_numbers, row_numbers
 from fairpca.generalization.bootstrap import NO_VARIANCE, Intervals, few_rows
 from fairpca.generalization.cautions import DOMINANT
-from fairpca.inspection.front import ParetoFront
+from fairpca.inspection.pareto_front import ParetoFront
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
-from fairpca.report._text import and_more, harmless, in_quotes, number, percent, rows, shown_names
+from fairpca.report._names import and_more, harmless, in_quotes, number, percent, rows, shown_names
 from fairpca.tables.preparation import ColumnOutcome
 from fairpca.text import MOST_ROWS
 

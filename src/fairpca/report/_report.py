@@ -33,10 +33,10 @@ from fairpca.folds import groups_of_parts
 from fairpca.generalization.bootstrap import SEED, Intervals, check_resamples, measure_intervals
 from fairpca.generalization.permutation_test import permutation_test
 from fairpca.inspection.compare import Comparison, comparison_of
-from fairpca.inspection.front import ParetoFront, gathered_front, shown_measures
+from fairpca.inspection.pareto_front import ParetoFront, gathered_front, shown_measures
 from fairpca.problem import Problem
 from fairpca.report._facts import DataFacts, Facts, amount, describe
-from fairpca.report._text import harmless, number, percent, rows, shown_names
+from fairpca.report._names import harmless, number, percent, rows, shown_names
 from fairpca.report._words import chance, compared, finding, n_leads, proof, spoken, warnings
 from fairpca.tables.preparation import ColumnOutcome
 from fairpca.text import MOST_ROWS, distinct_texts

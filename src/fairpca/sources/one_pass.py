@@ -201,7 +201,7 @@ def _read_files(
     progress: Progress | None,
 ) -> MomentSum:
     from fairpca.sources.blocks import Batch
-    from fairpca.sources.files import Pass, list_files, refuse_slips
+    from fairpca.sources.checkpoints import Pass, list_files, refuse_slips
     from fairpca.tables.reading import CsvRules, TableFile
 
     files = list_files(source)
@@ -259,7 +259,7 @@ def _read_stream(
     source: Any, choice: ColumnChoice, options: tuple[str, bool], progress: Progress | None
 ) -> MomentSum:
     from fairpca.sources.blocks import Batch
-    from fairpca.sources.files import stream_batches
+    from fairpca.sources.checkpoints import stream_batches
 
     batches, total = stream_batches(source)
 
@@ -285,7 +285,7 @@ def _summed(items: Iterator[Any], options: tuple[str, bool]) -> Iterator[Any]:
     The options are those of `batch_moments`.
     """
     from fairpca.sources.blocks import Batch, batch_moments
-    from fairpca.sources.files import in_order
+    from fairpca.sources.checkpoints import in_order
 
     def work(item: Any) -> Any:
         return batch_moments(item, *options) if isinstance(item, Batch) else item
