@@ -13,12 +13,12 @@ from fairpca._linalg.types import Array
 from fairpca.measures import NO_VARIANCE
 from fairpca.problem import Problem
 from fairpca.text import (
+    Printed,
     Summary,
     TextTable,
     formatted,
     html_parts,
     label_text,
-    laid_out,
     listed,
     most_of,
     number_format,
@@ -130,7 +130,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupTable:
+class GroupTable(Printed):
     """Losses and disparities of each group, with a reduction and with ordinary PCA.
 
     Printed, it shows the share of its variance that each group loses; `summary` shows all.
@@ -359,9 +359,6 @@ class GroupTable:
             raise KeyError(f"There is no group {label!r}; there are {listed(self.labels, 10)}.")
         i = self.labels.index(label)
         return {name: column[i] for name, column in self.to_dict().items() if name != "group"}
-
-    def __repr__(self) -> str:
-        return laid_out(self.text_parts())
 
     def _repr_html_(self) -> str:
         return html_parts([self._short_table(range(len(self))), self.sentences()])

@@ -25,10 +25,9 @@ from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 from fairpca.solvers import ExactSolver
 from fairpca.text import (
+    Printed,
     TextTable,
-    html_parts,
     label_text,
-    laid_out,
     listed,
     most_of,
     short_text,
@@ -204,7 +203,7 @@ _VERDICTS = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(Printed):
     """What groups lose on held-out rows with PCA, balanced PCA and fair PCA.
 
     Print it for the verdict and two tables; `compare` makes it. The first of the m methods is PCA,
@@ -414,15 +413,6 @@ class Comparison:
     def to_frame(self) -> Any:
         """The same as a pandas data frame."""
         return import_pandas().DataFrame(self.to_dict())
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
-        return laid_out(self.text_parts())
-
-    def _repr_html_(self) -> str:
-        return html_parts(self.text_parts())
 
     def text_parts(self) -> list[TextTable | str]:
         """What is printed: the verdict, a table of the methods and one of the groups."""

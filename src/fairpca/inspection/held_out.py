@@ -29,9 +29,9 @@ from fairpca.inspection.scoring import ScoredGroups, row_errors
 from fairpca.measures import MEASURES
 from fairpca.text import (
     MOST_NAMES,
+    Printed,
     TextTable,
     formatted,
-    laid_out,
     listed,
     number_format,
     short_text,
@@ -103,7 +103,7 @@ class LossCurve:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeldOutLosses:
+class HeldOutLosses(Printed):
     """Held-out losses of the groups for several dimensions, beside those of ordinary PCA.
 
     Attributes
@@ -159,7 +159,8 @@ class HeldOutLosses:
             columns[f"{name} low"], columns[f"{name} high"] = low.tolist(), high.tolist()
         return columns
 
-    def __repr__(self) -> str:
+    def text_parts(self) -> list[TextTable | str]:
+        """What is printed: the table, and what it is of."""
         columns = self.to_dict()
         numbers = [column for name, column in columns.items() if name.endswith("high")]
         form = ".4f" if self.relative else number_format(numbers)
@@ -171,7 +172,7 @@ class HeldOutLosses:
         unit = "shares of the group's variance" if self.relative else "squared units of X"
         what = {"loss": "Losses", "disparity": "Disparities"}[self.measure]
         said = f"{what} on held-out rows, in {unit}; intervals of about 95 %."
-        return laid_out([TextTable(heads, [*zip(*cells, strict=True)], units=(4, 4)), said])
+        return [TextTable(heads, [*zip(*cells, strict=True)], units=(4, 4)), said]
 
 
 def held_out_losses(

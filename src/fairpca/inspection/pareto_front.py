@@ -24,7 +24,7 @@ from fairpca.groups import GROUPINGS
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers import ExactSolver, check_sweep, end_of_front, sweep
-from fairpca.text import TextTable, distinct_texts, formatted, html_parts, laid_out, number_format
+from fairpca.text import Printed, TextTable, distinct_texts, formatted, number_format
 from fairpca.validation import (
     Progress,
     check_choice,
@@ -40,7 +40,7 @@ _SHOWN_POINTS = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ParetoFront:
+class ParetoFront(Printed):
     """The least total loss at every level of unfairness, from ordinary PCA to the fairest subspace.
 
     The *unfairness* of a subspace is the largest disparity of a group, or its *spread*: the largest
@@ -382,12 +382,6 @@ class ParetoFront:
         frame = import_pandas().DataFrame(self.to_dict())
         frame.index.name = "point"
         return frame
-
-    def __repr__(self) -> str:
-        return laid_out(self.text_parts())
-
-    def _repr_html_(self) -> str:
-        return html_parts(self.text_parts())
 
     def text_parts(self) -> list[TextTable | str]:
         """What is printed: a table of some points, and the sentences below it."""

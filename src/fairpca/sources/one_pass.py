@@ -110,14 +110,14 @@ def read_moments(
     )
     if checkpoint is not None and not is_files:
         raise ValueError("A checkpoint can only be kept of files.")
-    library = cluster_library(source)
+    library, options = cluster_library(source), (missing_labels, folds)
     if library is not None:
         from fairpca.sources import dask, spark
 
         partition_moments: Any = (dask if library == "dask" else spark).moments
         total = MomentSum()
         columns = (sensitive_features, features, sample_weight, keep_sensitive)
-        for part in partition_moments(source, *columns, missing_labels, folds):
+        for part in partition_moments(source, *columns, options):
             total.add(part)
             check_number_of_groups(total.n_groups)
     else:
@@ -129,9 +129,9 @@ def read_moments(
             ) from error
         choice = ColumnChoice.of(features, sensitive_features, sample_weight, keep_sensitive)
         if is_files:
-            total = _read_files(source, choice, (missing_labels, folds), checkpoint, progress)
+            total = _read_files(source, choice, options, checkpoint, progress)
         else:
-            total = _read_stream(source, choice, (missing_labels, folds), progress)
+            total = _read_stream(source, choice, options, progress)
     if total.n_groups == 0:
         raise ValueError("There are no rows, or none with a positive weight and a label.")
     moments = total.moments()
