@@ -9,11 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from fairpca._linalg.backends import NUMPY, device_library, to_device
-from fairpca._linalg.dense import fix_signs
+from fairpca._linalg.dense import dense_blocks, fix_signs
 from fairpca._linalg.device import scatter_matrices
 from fairpca._linalg.projection import Projection
 from fairpca._linalg.threads import threads_for
@@ -33,9 +32,6 @@ from fairpca.validation import (
     explain_not_finite,
     refuse_distributed,
 )
-
-_BLOCK_VALUES = 2**22
-"""Numbers that are centred at once: 32 MB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,8 +271,7 @@ class LinearReduction(Reduction):
     def _mean_error(self, rows: Any, weights: Array | None) -> float:
         """The mean reconstruction error of rows, in blocks."""
         total, kept = 0.0, self.components_.T * np.sqrt(self._retention)
-        for part in gen_batches(rows.shape[0], max(1, _BLOCK_VALUES // rows.shape[1])):
-            block = rows[part].toarray() if hasattr(rows, "toarray") else rows[part]
+        for part, block in dense_blocks(rows):
             centred = block - self.mean_
             if weights is not None:
                 centred *= np.sqrt(weights[part])[:, None]

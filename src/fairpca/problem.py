@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,7 +10,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fairpca._linalg import krylov
 from fairpca._linalg.backends import NUMPY
@@ -193,7 +193,8 @@ class Problem:
                 ranks = np.minimum(ranks, [int((sums > low).sum()) for (sums, _), low in some])
             else:
                 own = graded.own[1]
-            own = filled(own, ranks, basis, values[:r])
+            if ranks.min() < r:
+                own = filled(own, ranks, basis, values[:r])
             found.update(own_subspaces=own, own_errors=np.zeros(k))
         found["own_gains"] = gains
         found["own_losses"] = np.maximum(traces - gains, 0.0) if graded is None else graded.own[0]
@@ -384,7 +385,7 @@ class Problem:
 
 
 def filled(
-    own: Sequence[Array], ranks: NDArray[np.integer[Any]], basis: Array, values: Array
+    own: Sequence[Array], ranks: Iterable[int], basis: Array, values: Array
 ) -> tuple[Array, ...]:
     """Own subspaces of groups that may vary in fewer dimensions, filled up to all of them.
 
@@ -394,7 +395,7 @@ def filled(
     total = basis * np.sqrt(np.maximum(values, 0.0))
     return tuple(
         vectors if rank == len(values) else completed(vectors[:, :rank], total)
-        for vectors, rank in zip(own, ranks.tolist(), strict=True)
+        for vectors, rank in zip(own, ranks, strict=True)
     )
 
 

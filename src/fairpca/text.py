@@ -208,6 +208,9 @@ _LONGEST_TEXT = 40
 MOST_ROWS = 40
 """Groups in a printed table: more would not stay on a screen."""
 
+MOST_NAMES = 5
+"""Names that a message lists."""
+
 WHERE_ALL_ARE = "to_dict() and to_frame() have all"
 """Where the groups are that a printed table leaves out."""
 
@@ -345,19 +348,29 @@ def html_parts(parts: Sequence[TextTable | str]) -> str:
     return "".join(shown)
 
 
-@dataclass(frozen=True)
-class Summary:
+class Printed:
+    """What is printed, and shown in a notebook, as tables and sentences: its `text_parts`."""
+
+    def text_parts(self) -> Sequence[TextTable | str]:
+        """What is printed."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return laid_out(self.text_parts())
+
+    def _repr_html_(self) -> str:
+        return html_parts(self.text_parts())
+
+
+@dataclass(frozen=True, repr=False)
+class Summary(Printed):
     """Tables and sentences, to be printed or shown in a notebook."""
 
     parts: Sequence[TextTable | str]
 
-    def __str__(self) -> str:
-        return laid_out(self.parts)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return html_parts(self.parts)
+    def text_parts(self) -> Sequence[TextTable | str]:
+        """These."""
+        return self.parts
 
 
 def _html_row(cells: Cells, tag: str) -> str:

@@ -27,7 +27,7 @@ from fairpca.folds import row_folds
 from fairpca.measures import MEASURES
 from fairpca.report import report
 from fairpca.report._facts import Facts, describe
-from fairpca.report._text import (
+from fairpca.report._names import (
     harmless,
     in_quotes,
     number,

@@ -1,16 +1,19 @@
 """Linear algebra with NumPy's arrays: matrices that are whole, paths between subspaces, signs."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse
 from scipy.linalg import LinAlgWarning
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf
 from scipy.optimize import nnls
+from sklearn.utils import gen_batches
 
 from fairpca._linalg import krylov
 from fairpca._linalg.backends import NUMPY
@@ -20,8 +23,8 @@ from fairpca._linalg.types import Array
 _SAME_SIZE = 1e-9
 """Relative difference of entries that may be rounding."""
 
-_NEARLY_ORTHONORMAL = 1e-6
-"""Error of products of columns up to which they are made orthonormal, not refused."""
+NEARLY_ORTHONORMAL = 1e-6
+"""Error of products of columns up to which they count as orthonormal."""
 
 _WELL_CONDITIONED = 0.1
 """Smallest eigenvalue of the products of columns, relative to the largest, that loses no digits."""
@@ -29,6 +32,8 @@ _WELL_CONDITIONED = 0.1
 _LONG_VECTORS = 2000
 """Length from which the min-norm point is found from products, which halves its digits."""
 
+BLOCK_VALUES = 2**22
+"""Numbers of rows that are worked on at once: 32 MB."""
 
 QUICK_COLUMNS = 32
 """Up to this number of columns a product of different matrices is quicker than one with itself."""
@@ -43,6 +48,12 @@ _LANES = 8
 SMALL_PRODUCT = 10**6
 """Multiplications up to which OpenBLAS computes a product of matrices without packing them first,
 which takes as long as the product itself where there are few columns."""
+
+
+def dense_blocks(rows: Any) -> Iterator[tuple[slice, Array]]:
+    """Parts of rows, as slices and as dense arrays."""
+    for part in gen_batches(rows.shape[0], max(1, BLOCK_VALUES // rows.shape[1])):
+        yield part, rows[part].toarray() if scipy.sparse.issparse(rows) else rows[part]
 
 
 def column_products(rows: Array, out: Array | None = None) -> Array:
@@ -329,7 +340,7 @@ def checked_bases(given: Sequence[Array], shape: tuple[int, int, int]) -> tuple[
     bases = [np.asarray(basis, dtype=np.float64) for basis in given]
     if len(bases) != k or any(basis.shape != (d, r) for basis in bases):
         raise ValueError(f"own_bases must be {k} arrays of shape {(d, r)}, one for each group.")
-    if any(np.abs(basis.T @ basis - np.eye(r)).max() > _NEARLY_ORTHONORMAL for basis in bases):
+    if any(np.abs(basis.T @ basis - np.eye(r)).max() > NEARLY_ORTHONORMAL for basis in bases):
         raise ValueError("own_bases must have orthonormal columns.")
     # Columns a little too long would make groups keep more than they can, and bounds false.
     return tuple(polar_factor(basis) for basis in bases)

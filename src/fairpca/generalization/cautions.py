@@ -9,16 +9,13 @@ from fairpca.criteria import MinMax
 from fairpca.exceptions import warn_user
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
-from fairpca.text import listed, quote, short_text
+from fairpca.text import MOST_NAMES, listed, quote, short_text
 
-_DOMINANT = 0.5
+DOMINANT = 0.5
 """Share of the total variance above which one column decides nearly everything."""
 
 _DEVIATIONS = 2.0
 """Standard deviations that a disparity is above its mean by chance; by more it is significant."""
-
-_NAMED = 5
-"""Groups that are named, the smallest ones; of others the number is given."""
 
 
 def warn_of_few_rows(problem: Problem) -> None:
@@ -87,8 +84,8 @@ def warn_of_groups(moments: GroupMoments) -> None:
     if (moments.count == 1).any():
         single = [moments.group_texts[i] for i in np.flatnonzero(moments.count == 1)]
         warn_user(
-            f"Groups with a single row: {listed(single, _NAMED)}. What is found of such a group "
-            "says little; consider merging it with another."
+            f"Groups with a single row: {listed(single, MOST_NAMES)}. What is found of such a "
+            "group says little; consider merging it with another."
         )
 
 
@@ -114,7 +111,7 @@ def dominant_column(
     features = features or moments.feature_names
     variances = diagonals(moments.scatter).sum(axis=0) + moments.weight @ moments.offsets**2
     total, column = float(variances.sum()), int(variances.argmax())
-    if not variances[column] > _DOMINANT * total:
+    if not variances[column] > DOMINANT * total:
         return None
     name = f"Column {column}"
     if features is not None:
@@ -127,8 +124,8 @@ def dominant_column(
 
 
 def _some(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _rows(n: int) -> str:

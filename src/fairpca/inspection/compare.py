@@ -16,26 +16,24 @@ from fairpca._linalg.types import Array
 from fairpca.criteria import Balanced, Criterion, MinMax, as_criterion
 from fairpca.data import GroupedData, check_moments, prepare_data
 from fairpca.folds import N_FOLDS
+from fairpca.generalization.bootstrap import CONFIDENCE
 from fairpca.generalization.cross_fit import FoldProblems
 from fairpca.generalization.noise import SamplingNoise, debiased_gains
+from fairpca.group_table import NO_CHANGE
 from fairpca.groups import GROUPINGS
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 from fairpca.solvers import ExactSolver
 from fairpca.text import (
+    Printed,
     TextTable,
-    html_parts,
     label_text,
-    laid_out,
     listed,
     most_of,
     short_text,
     short_texts,
 )
 from fairpca.validation import check_choice, check_flag, check_whole_number, import_pandas
-
-_CONFIDENCE = 0.95
-"""How often the intervals of all groups hold together, for one method."""
 
 _FEWEST_ROWS = 20
 """Rows below which a group has no interval: folds of fewer than four say little of their spread."""
@@ -45,9 +43,6 @@ _SOLVER = ExactSolver(gap=1e-3, n_starts=8)
 
 _MORE = (1, 2)
 """How many more components PCA is given."""
-
-_ROUNDING = 1e-9
-"""Share of a group's variance below which a change is rounding."""
 
 _MATTERS = 0.1
 """Part of what a group loses with PCA from which on a gain that cannot be ruled out matters."""
@@ -149,7 +144,7 @@ class Verdict:
             group, gain = numbers["possible_gain"]
             perhaps = (
                 f": it could lower the share that {_name(group)} loses by up to "
-                f"{100.0 * gain:.2g} percentage points ({100 * _CONFIDENCE:.0f} % interval)"
+                f"{100.0 * gain:.2g} percentage points ({100 * CONFIDENCE:.0f} % interval)"
             )
             if more is not None:
                 perhaps += f". PCA with {more} components serves every group at least as well"
@@ -208,7 +203,7 @@ _VERDICTS = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(Printed):
     """What groups lose on held-out rows with PCA, balanced PCA and fair PCA.
 
     Print it for the verdict and two tables; `compare` makes it. The first of the m methods is PCA,
@@ -307,7 +302,7 @@ class Comparison:
 
         The interval of its change is below or above 0.
         """
-        less, more = self.change.high < -_ROUNDING, self.change.low > _ROUNDING
+        less, more = self.change.high < -NO_CHANGE, self.change.low > NO_CHANGE
         return np.where(less, -1, np.where(more, 1, 0))
 
     def better_off(self, method: int) -> tuple[Hashable, ...]:
@@ -324,9 +319,9 @@ class Comparison:
         fair, r, shares = self.methods.index(_FAIR), self.dimensions[0], self.share_lost.value
         clear, few = self.clear_change, np.isnan(self.change.low[fair])
         helped, hurt = (self._moved(clear[fair] == sign, 0, fair) for sign in (-1, 1))
-        significant = self.disparity.low[0] > _ROUNDING
+        significant = self.disparity.low[0] > NO_CHANGE
         # Whom PCA with more components serves worse than fair PCA, by more than a standard error.
-        worse = self.beyond_fair.value - self.beyond_fair.error > _ROUNDING
+        worse = self.beyond_fair.value - self.beyond_fair.error > NO_CHANGE
         larger = range(1, self.methods.count("PCA"))
         enough = [self.dimensions[j] for j in larger if not worse[j].any()]
         helped_by = (clear < 0) | (few & (self.change.value < 0.0))
@@ -338,13 +333,13 @@ class Comparison:
         # Nobody can gain more than what is lost.
         gains = np.where(few, 0.0, np.clip(-self.change.low[fair], 0.0, shares[0]))
         judged = int((~few).sum())
-        gainer = int((gains / np.maximum(shares[0], _ROUNDING)).argmax())
+        gainer = int((gains / np.maximum(shares[0], NO_CHANGE)).argmax())
         possible = (self.groups[gainer], float(gains[gainer])) if judged > 1 else None
         if len(self.labels) == 1:
             kind = "one group"
         elif helped:
             kind = "more components" if enough else "trade" if hurt else "gain"
-        elif judged < 2 or (gains > _MATTERS * shares[0] + _ROUNDING).any():
+        elif judged < 2 or (gains > _MATTERS * shares[0] + NO_CHANGE).any():
             kind = "unclear"
         elif hurt or significant.any():
             kind = "no gain"
@@ -419,22 +414,13 @@ class Comparison:
         """The same as a pandas data frame."""
         return import_pandas().DataFrame(self.to_dict())
 
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
-        return laid_out(self.text_parts())
-
-    def _repr_html_(self) -> str:
-        return html_parts(self.text_parts())
-
     def text_parts(self) -> list[TextTable | str]:
         """What is printed: the verdict, a table of the methods and one of the groups."""
         groups, left_out = self._group_table()
         note = (
             f"All of it is about held-out rows: each method was fitted to about {N_FOLDS - 1} of "
             f"{N_FOLDS} rows at a time and judged on the others, so all lose slightly more than if "
-            f"fitted to all rows. Intervals ({100 * _CONFIDENCE:.0f} %) hold for all groups of a "
+            f"fitted to all rows. Intervals ({100 * CONFIDENCE:.0f} %) hold for all groups of a "
             "method together. * is a clear difference from PCA; better and worse off are those. A "
             f"disparity is what a group loses beyond its own PCA with {self.dimensions[0]} "
             "components, in per cent of its variance; with more components it can be below 0. The "
@@ -464,7 +450,7 @@ class Comparison:
 
     def _method_table(self) -> TextTable:
         head = ["method,\ncomponents", "largest\n% lost"]
-        head += [f"{100 * _CONFIDENCE:.0f} %\ninterval", "largest\ndisparity, %"]
+        head += [f"{100 * CONFIDENCE:.0f} %\ninterval", "largest\ndisparity, %"]
         head += ["total\n% lost", "better/\nworse off"]
         clear, unfair, percent = self.clear_change, self.largest_disparity_group, self._percent
         low, high = self.worst_interval
@@ -785,7 +771,7 @@ class HeldOutSums:
         squares = there / freedom * np.square(deviations).sum(axis=1)
         overlap = 1.0 + there / freedom  # Nadeau and Bengio's, for folds of equal size
         errors = np.sqrt(squares * overlap) / variance
-        one_side = (1.0 - _CONFIDENCE) / (2.0 * len(self.rows))
+        one_side = (1.0 - CONFIDENCE) / (2.0 * len(self.rows))
         reach = stdtrit(freedom, 1.0 - one_side) * errors
         reach = np.where((self.rows < _FEWEST_ROWS) | (there < 2), np.nan, reach)
         low, high = value - reach, value + reach

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from fairpca.group_table import GroupTable
 from fairpca.inspection.audit import audit
 from fairpca.inspection.compare import Comparison
-from fairpca.inspection.front import ParetoFront
 from fairpca.inspection.held_out import HeldOutLosses, held_out_losses
+from fairpca.inspection.pareto_front import ParetoFront
 from fairpca.inspection.pipelines import find_reduction
 from fairpca.plotting._style import (
     CHOSEN_COLOR,

@@ -33,13 +33,13 @@ from fairpca.folds import groups_of_parts
 from fairpca.generalization.bootstrap import SEED, Intervals, check_resamples, measure_intervals
 from fairpca.generalization.permutation_test import permutation_test
 from fairpca.inspection.compare import Comparison, comparison_of
-from fairpca.inspection.front import ParetoFront, gathered_front, shown_measures
+from fairpca.inspection.pareto_front import ParetoFront, gathered_front, shown_measures
 from fairpca.problem import Problem
 from fairpca.report._facts import DataFacts, Facts, amount, describe
-from fairpca.report._text import harmless, number, percent, rows, shown_names
+from fairpca.report._names import harmless, number, percent, rows, shown_names
 from fairpca.report._words import chance, compared, finding, n_leads, proof, spoken, warnings
 from fairpca.tables.preparation import ColumnOutcome
-from fairpca.text import distinct_texts
+from fairpca.text import MOST_ROWS, distinct_texts
 from fairpca.validation import Progress, check_progress, check_whole_number
 
 _MOST_DIMENSIONS = 30
@@ -142,9 +142,6 @@ def _turned(basis: Array) -> Array:
 
 _MOST_COMPONENTS, _MOST_LOADINGS = 10, 8
 """How many components are shown, and how many columns of each."""
-
-MOST_GROUPS = 40
-"""How many groups charts have rows for; the table has all."""
 
 
 def comparison_in(grouped_data: GroupedData, problem: Problem, groups: str) -> Comparison | None:
@@ -270,8 +267,8 @@ def summarise(report: Report) -> dict[str, Any]:
         },
         "points": [_point(facts, i) | ends[i + 1] for i in range(len(front))],
         "order": order,
-        "most_groups": MOST_GROUPS,
-        "by_dimension": losses_by_dimension(problem, order[:MOST_GROUPS]),
+        "most_groups": MOST_ROWS,
+        "by_dimension": losses_by_dimension(problem, order[:MOST_ROWS]),
         "rows_shown": report.places,
         "choices": {
             "least_loss": 0,

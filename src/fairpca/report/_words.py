@@ -9,7 +9,7 @@ from fairpca.generalization.bootstrap import few_rows
 from fairpca.generalization.cautions import dominant_column
 from fairpca.group_table import GroupTable
 from fairpca.report._facts import Facts
-from fairpca.report._text import and_more, in_quotes, number, percent, rows
+from fairpca.report._names import and_more, in_quotes, number, percent, rows
 
 _CHEAP, _WORTH_IT = 0.01, 0.05
 """Extra loss that is called cheap, and what it must save at the least to be worth a sentence."""
