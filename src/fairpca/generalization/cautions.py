@@ -26,7 +26,7 @@ def warn_of_few_rows(problem: Problem) -> None:
     the effective number of rows counts.
     """
     count, r = problem.moments.count, problem.n_components
-    if problem.n_groups == 1 or r == problem.moments.n_features:
+    if problem.n_groups == 1 or r == problem.n_features:
         return
     rows = np.minimum(problem.moments.effective_count, count)
     few = [int(i) for i in np.argsort(count, kind="stable") if rows[i] <= r]
@@ -51,7 +51,7 @@ def chance_notes(problem: Problem) -> tuple[str, ...]:
     """
     criterion, r, n = problem.criterion, problem.n_components, problem.moments.effective_count
     plain = type(criterion) is MinMax and repr(criterion) == repr(MinMax(criterion.measure))
-    if not plain or problem.n_groups == 1 or r == problem.moments.n_features:
+    if not plain or problem.n_groups == 1 or r == problem.n_features:
         return ()
     values = np.maximum(problem.total_eigenpairs[0], 0.0)
     products = (

@@ -66,7 +66,7 @@ def losses_by_dimension(problem: Problem, shown: NDArray[np.int64]) -> dict[str,
 
     `own` is None where that would take long.
     """
-    vectors, d = problem.total_eigenpairs[1], problem.moments.n_features
+    vectors, d = problem.total_eigenpairs[1], problem.n_features
     most = min(d, max(_MOST_DIMENSIONS, problem.n_components + 1))
     if vectors.shape[1] < most and d <= _MOST_EIGENVECTORS:
         total = problem.weighted_sum(problem.weights)

@@ -117,7 +117,7 @@ class SDPRelaxation:
 
     def _relax(self, problem: Problem) -> tuple[Array, str]:
         cvxpy = import_cvxpy()
-        d, r = problem.moments.n_features, problem.n_components
+        d, r = problem.n_features, problem.n_components
         unit = float(problem.traces.max()) or 1.0
         projector = cvxpy.Variable((d, d), symmetric=True)
         largest = cvxpy.Variable()
@@ -223,7 +223,7 @@ class _Game:
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.basis = problem, problem.least_loss_basis
-        k, d = problem.n_groups, problem.moments.n_features
+        k, d = problem.n_groups, problem.n_features
         self.weights, self.average = np.full(k, 1.0 / k), np.zeros((d, d))
         self.value, self.bound = np.inf, -np.inf
         self.gaps: list[float] = []
@@ -334,7 +334,7 @@ class _NashAscent:
 
     def __init__(self, problem: Problem, tol: float) -> None:
         self.problem, self.tol, self.n_iter = problem, tol, 0
-        d, r, self.bound = problem.moments.n_features, problem.n_components, np.inf
+        d, r, self.bound = problem.n_features, problem.n_components, np.inf
         self.relaxed, self.kept = np.eye(d) * (r / d), problem.traces * (r / d)
         # A group without variance keeps nothing whatever is done.
         self._some = problem.traces > 0
