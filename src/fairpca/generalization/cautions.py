@@ -9,7 +9,7 @@ from fairpca.criteria import MinMax
 from fairpca.exceptions import warn_user
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
-from fairpca.text import MOST_NAMES, listed, quote, short_text
+from fairpca.text import MOST_NAMES, in_rows, joined, listed, quote, short_text
 
 DOMINANT = 0.5
 """Share of the total variance above which one column decides nearly everything."""
@@ -32,9 +32,9 @@ def warn_of_few_rows(problem: Problem) -> None:
     few = [int(i) for i in np.argsort(count, kind="stable") if rows[i] <= r]
     if few:
         texts = problem.moments.group_texts
-        names = [f"{quote(short_text(texts[i]))} ({_rows(int(count[i]))})" for i in few]
+        names = [f"{quote(short_text(texts[i]))} ({in_rows(int(count[i]))})" for i in few]
         warn_user(
-            f"Too few rows to be judged: {_some(names)}. A group needs more rows than "
+            f"Too few rows to be judged: {joined(names)}. A group needs more rows than "
             f"dimensions ({r} here); with fewer, its own PCA loses nothing, and its disparity "
             "says nothing about other people. Merge small groups, or leave them out."
         )
@@ -121,12 +121,3 @@ def dominant_column(
         "columns together, so the result is mostly about it. Standardise the columns first, "
         "unless they are all in the same units."
     )
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-
-
-def _rows(n: int) -> str:
-    return f"{n:,} row{'' if n == 1 else 's'}"

@@ -36,10 +36,10 @@ from fairpca.inspection.compare import Comparison, comparison_of
 from fairpca.inspection.pareto_front import ParetoFront, gathered_front, shown_measures
 from fairpca.problem import Problem
 from fairpca.report._facts import DataFacts, Facts, amount, describe
-from fairpca.report._names import harmless, number, percent, rows, shown_names
+from fairpca.report._names import harmless, number, percent, shown_names
 from fairpca.report._words import chance, compared, finding, n_leads, proof, spoken, warnings
 from fairpca.tables.preparation import ColumnOutcome
-from fairpca.text import MOST_ROWS, distinct_texts
+from fairpca.text import MOST_ROWS, distinct_texts, in_rows
 from fairpca.validation import Progress, check_progress, check_whole_number
 
 _MOST_DIMENSIONS = 30
@@ -425,7 +425,7 @@ class Report:
         environment.filters["number"] = partial(number, rounding=self.summary["rounding"])
         environment.filters["amount"] = partial(amount, self.front.problem)
         environment.filters["level"] = percent if relative else environment.filters["number"]
-        environment.filters["rows"] = rows
+        environment.filters["rows"] = in_rows
         environment.filters["percent"] = percent
         environment.filters["share"] = lambda part: f"{100 * part:.1f} %"
         environment.filters["tied"] = lambda text: text.replace(" %", "\u00a0%")
