@@ -244,7 +244,10 @@ class Problem:
         """The same problem with another criterion; what was computed is shared."""
         wanted = as_criterion(criterion)
         wanted.validate_groups(self.moments.labels, self.moments.group_names)
-        return self._changed("criterion", wanted)
+        other = self._changed("criterion", wanted)
+        if wanted.measured == self.criterion.measured and "affine" in self.__dict__:
+            other.__dict__["affine"] = self.affine
+        return other
 
     def measured_from(self, constants: Array, units: Array) -> Problem:
         """The same problem with other constants c_i and units s_i of the measure."""

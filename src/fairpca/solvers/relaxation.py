@@ -96,6 +96,8 @@ class SDPRelaxation:
     extra_dimensions: bool = True
     backend: str = "auto"
 
+    has_own_criterion = True
+
     def __post_init__(self) -> None:
         check_choice("rounding", self.rounding, ROUNDINGS)
         check_choice("backend", self.backend, BACKENDS)
@@ -183,6 +185,8 @@ class MultiplicativeWeights:
     iterate: str = "average"
     tol: float = 1e-4
     max_iter: int = 20_000
+
+    has_own_criterion = True
 
     def __post_init__(self) -> None:
         check_choice("rounding", self.rounding, ROUNDINGS)
@@ -296,6 +300,7 @@ class NashWelfare:
     max_iter: int = 5000
 
     name = "nash"
+    has_own_criterion = True
 
     def __post_init__(self) -> None:
         check_choice("rounding", self.rounding, ROUNDINGS)
