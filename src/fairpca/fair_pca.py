@@ -37,7 +37,7 @@ from fairpca.moments import GroupMoments
 from fairpca.moments.row_space import RowSpace
 from fairpca.problem import Problem
 from fairpca.solution import Progress, Solution
-from fairpca.solvers import SOLVERS, Nested, NestedStep, Solver, check_nested, has_own_criterion
+from fairpca.solvers import SOLVERS, Nested, NestedStep, Solver, check_nested
 from fairpca.text import Printed, TextTable, formatted, label_text, number_format
 from fairpca.validation import check_choice, check_flag, check_seed, import_pandas
 
@@ -800,7 +800,7 @@ def checked_choices(fair: Any) -> tuple[Solver, Criterion]:
     if fair.nested:
         check_nested(criterion, solver)
         solver = Nested(solver)
-    elif has_own_criterion(solver):
+    elif getattr(solver, "has_own_criterion", False):
         if not criterion.is_approached:
             raise ValueError(
                 f"solver={fair.solver!r} has a criterion of its own, and cannot do {criterion!r}: "

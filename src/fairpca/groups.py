@@ -22,7 +22,7 @@ from fairpca.choices import GROUPINGS as GROUPINGS
 from fairpca.choices import MIN_ROWS
 from fairpca.choices import MISSING_LABELS as MISSING_LABELS
 from fairpca.exceptions import warn_user
-from fairpca.text import ALL, MOST_NAMES, label_text, listed, short_text
+from fairpca.text import ALL, MOST_NAMES, in_rows, joined, label_text, listed, short_text
 from fairpca.validation import check_choice
 
 # Labels of groups: their order, those of missing values, and those of groups that overlap.
@@ -711,14 +711,13 @@ def per_group(
 def warn_of_small_groups(file: str, groups: Sequence[str], count: NDArray[np.int64]) -> None:
     """Warn that a file, such as "file of moments", tells of single rows, and name the groups."""
     small = [
-        f"{short_text(group)!r} ({n} row{'' if n == 1 else 's'})"
+        f"{short_text(group)!r} ({in_rows(n)})"
         for group, n in zip(groups, count.tolist(), strict=True)
         if n < MIN_ROWS
     ]
     if small:
-        more = f" and {len(small) - MOST_NAMES} more" if len(small) > MOST_NAMES else ""
         warn_user(
             f"This {file} holds what can tell of single rows, because groups have fewer than "
-            f"{MIN_ROWS}: {', '.join(small[:MOST_NAMES])}{more}; merge such groups or leave them "
+            f"{MIN_ROWS}: {joined(small)}; merge such groups or leave them "
             "out before you share it (docs/privacy.md)."
         )

@@ -276,11 +276,21 @@ def group_name(label: Hashable, names: Sequence[str] | None = None) -> str:
     return short_text(label_text(label, names))
 
 
+def joined(texts: Sequence[str], most: int | None = MOST_NAMES) -> str:
+    """The texts one after the other; beyond `most` of them only their number."""
+    shown = texts[:most]
+    more = f" and {len(texts) - len(shown)} more" if len(shown) < len(texts) else ""
+    return ", ".join(shown) + more
+
+
 def listed(names: Sequence[object], most: int | None = None) -> str:
-    """The names as text; beyond `most` of them only their number."""
-    shown = names if most is None else names[:most]
-    more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
-    return ", ".join(map(quote, shown)) + more
+    """The same of names, each in quotation marks."""
+    return joined([quote(name) for name in names], most)
+
+
+def in_rows(count: int) -> str:
+    """A number of rows in words."""
+    return f"{count:,} row{'' if count == 1 else 's'}"
 
 
 def quote(name: object) -> str:

@@ -57,7 +57,7 @@ class FoldProblems:
         hold_out_large: bool = False,
     ) -> None:
         # Wide rows may have columns of zeros added to the space that they span.
-        self._cells = cells = padded(cells, problem.moments.n_features)
+        self._cells = cells = padded(cells, problem.n_features)
         self._problem = problem
         plain, group_of, self._fold = groups_of_parts(cells.labels)
         _, made = overlapping(plain, groups, (cells.group_orders or ())[:-1] or None)

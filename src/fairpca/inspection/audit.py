@@ -36,7 +36,7 @@ from fairpca.groups import GROUPINGS, chosen_columns, named_columns, without_col
 from fairpca.inspection.pipelines import find_reduction
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
-from fairpca.text import MOST_NAMES, formatted, group_name, number_format
+from fairpca.text import formatted, group_name, in_rows, joined, number_format
 from fairpca.validation import (
     check_choice,
     check_flag,
@@ -410,12 +410,7 @@ class Auditor:
         """Groups with their rows, the smallest first."""
         rows = self._moments.count if count is None else np.array(count)
         groups = sorted(groups, key=lambda i: int(rows[i]))
-        shown = [
-            f"{self._names[i]} ({rows[i]:,} row{'' if rows[i] == 1 else 's'})"
-            for i in groups[:MOST_NAMES]
-        ]
-        more = len(groups) - len(shown)
-        return ", ".join(shown) + (f" and {more} more" if more else "")
+        return joined([f"{self._names[i]} ({in_rows(rows[i])})" for i in groups])
 
 
 def _is_projection(estimator: Any) -> bool:

@@ -27,6 +27,7 @@ from fairpca.solvers import ExactSolver
 from fairpca.text import (
     Printed,
     TextTable,
+    joined,
     label_text,
     listed,
     most_of,
@@ -855,7 +856,5 @@ def _name(group: str) -> str:
 
 def _named(changes: Sequence[tuple[str, float, float]]) -> str:
     """Some groups, with what they lose with PCA and with fair PCA."""
-    shown = changes[:_MOST_NAMES]
-    texts = [f"{_name(name)} ({_arrow(*shares)} % lost)" for name, *shares in shown]
-    more = len(changes) - len(texts)
-    return ", ".join(texts) + (f" and {more} more" if more else "")
+    texts = [f"{_name(name)} ({_arrow(*shares)} % lost)" for name, *shares in changes]
+    return joined(texts, _MOST_NAMES)

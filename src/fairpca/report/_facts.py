@@ -22,9 +22,9 @@ from fairpca.generalization.cautions import DOMINANT
 from fairpca.inspection.pareto_front import ParetoFront
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
-from fairpca.report._names import and_more, harmless, in_quotes, number, percent, rows, shown_names
+from fairpca.report._names import harmless, in_quotes, number, percent, shown_names
 from fairpca.tables.preparation import ColumnOutcome
-from fairpca.text import MOST_ROWS
+from fairpca.text import MOST_ROWS, in_rows, joined
 
 _MANY = 0.25
 """Share of repeated rows from which intervals are too narrow by more than a few per cent."""
@@ -166,7 +166,7 @@ class DataFacts:
             said.append(f"No values are missing{rest}.")
         out = [in_quotes(column.name) for column in self.outcomes if column.kind == "left out"]
         if out:
-            said.append(f"Columns that are left out: {and_more(out, 10)}.")
+            said.append(f"Columns that are left out: {joined(out, 10)}.")
         still = [
             in_quotes(column.name)
             for column, share in zip(self.outcomes, self.shares, strict=True)
@@ -174,7 +174,7 @@ class DataFacts:
         ]
         if still:
             verb = "has" if len(still) == 1 else "have"
-            said.append(f"Without any variance, so nothing to lose, {verb}: {and_more(still, 10)}.")
+            said.append(f"Without any variance, so nothing to lose, {verb}: {joined(still, 10)}.")
         first = int(self.shares.argmax()) if len(self.shares) else 0
         if len(self.shares) > 1 and self.shares[first] > DOMINANT:
             said.append(
@@ -229,8 +229,8 @@ class DataFacts:
         verb = "is" if total == 1 else "are"
         *others, last = [f"{count:,} {which}" for which, count in self.left_out.items()]
         if not others:
-            return [f"{rows(total)} {next(iter(self.left_out))} {verb} left out."]
-        return [f"{rows(total)} {verb} left out: {', '.join(others)} and {last}."]
+            return [f"{in_rows(total)} {next(iter(self.left_out))} {verb} left out."]
+        return [f"{in_rows(total)} {verb} left out: {', '.join(others)} and {last}."]
 
     def _attribute(self) -> list[str]:
         if not self.attributes:

@@ -36,10 +36,10 @@ from fairpca.inspection.compare import Comparison, comparison_of
 from fairpca.inspection.pareto_front import ParetoFront, gathered_front, shown_measures
 from fairpca.problem import Problem
 from fairpca.report._facts import DataFacts, Facts, amount, describe
-from fairpca.report._names import harmless, number, percent, rows, shown_names
+from fairpca.report._names import harmless, number, percent, shown_names
 from fairpca.report._words import chance, compared, finding, n_leads, proof, spoken, warnings
 from fairpca.tables.preparation import ColumnOutcome
-from fairpca.text import MOST_ROWS, distinct_texts
+from fairpca.text import MOST_ROWS, distinct_texts, in_rows
 from fairpca.validation import Progress, check_progress, check_whole_number
 
 _MOST_DIMENSIONS = 30
@@ -66,7 +66,7 @@ def losses_by_dimension(problem: Problem, shown: NDArray[np.int64]) -> dict[str,
 
     `own` is None where that would take long.
     """
-    vectors, d = problem.total_eigenpairs[1], problem.moments.n_features
+    vectors, d = problem.total_eigenpairs[1], problem.n_features
     most = min(d, max(_MOST_DIMENSIONS, problem.n_components + 1))
     if vectors.shape[1] < most and d <= _MOST_EIGENVECTORS:
         total = problem.weighted_sum(problem.weights)
@@ -423,7 +423,7 @@ class Report:
         environment.filters["number"] = partial(number, rounding=self.summary["rounding"])
         environment.filters["amount"] = partial(amount, self.front.problem)
         environment.filters["level"] = percent if relative else environment.filters["number"]
-        environment.filters["rows"] = rows
+        environment.filters["rows"] = in_rows
         environment.filters["percent"] = percent
         environment.filters["share"] = lambda part: f"{100 * part:.1f} %"
         environment.filters["tied"] = lambda text: text.replace(" %", "\u00a0%")

@@ -21,7 +21,7 @@ from fairpca._linalg.types import NEGLIGIBLE, Array
 from fairpca.criteria import OPTIMAL_GAP, Criterion
 from fairpca.problem import Problem
 from fairpca.solvers._dual import ARMIJO, SHORTEST_STEP, VALUE_ROUNDING, DualResult
-from fairpca.solvers._space import Effort, Forms, Weighted, WholeSpace, is_expensive
+from fairpca.solvers._space import Effort, Forms, Weighted, WholeSpace
 
 _MAX_STEPS = 150
 """The most steps of a search: those that converge take 10 to 50."""
@@ -400,7 +400,7 @@ class MultiStart:
         ends: list[float] = []  # those of unmet conditions, which are infinite, count one by one
         enough = goal.enough(dual.value, space.effort.gap)
         nearly = goal.enough(dual.value, _LITTLE_LEFT * space.effort.gap)
-        near, expensive = goal.enough(dual.value, _NEAR), is_expensive(self.problem)
+        near, expensive = goal.enough(dual.value, _NEAR), self.problem.is_expensive
         for number, start in enumerate(starts):
             weights = dual.weights
             if number % 2:

@@ -250,8 +250,6 @@ def _at(
     return replace(
         solutions[0],
         basis=basis,
-        group_losses=problem.group_losses(basis),
-        disparities=problem.disparities(basis),
-        total_loss=problem.total_loss(basis),
+        **problem.outcome(basis),
         certificate=with_minmax(problem, certificate, shared.minmax_measures),
     )

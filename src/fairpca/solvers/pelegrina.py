@@ -63,6 +63,8 @@ class PelegrinaFPCA:
     measure: str = "loss"
     search: str = "golden"
 
+    has_own_criterion = True
+
     def __post_init__(self) -> None:
         check_choice("measure", self.measure, ("loss", "disparity"))
         check_choice("search", self.search, ("golden", "scan"))
