@@ -157,8 +157,8 @@ class Verdict:
             and_costs=f" and costs {costs}" if costs else "",
             perhaps=_perhaps(numbers),
             it_costs=f" It costs {costs}." if costs else "",
-            largest_disparity=_arrow(*numbers["largest_disparity"], " to "),
-            total_lost=_arrow(*numbers["total_lost"], " to "),
+            largest_disparity=_arrow(*numbers["largest_disparity"], between=" to "),
+            total_lost=_arrow(*numbers["total_lost"], between=" to "),
         )
         parts, few = [text], numbers["not_judged"]
         if self.kind == "unclear" and more:
@@ -195,7 +195,7 @@ def _served(numbers: dict[str, Any]) -> str:
     )
     return (
         f"serves {how} fair PCA with {numbers['n_components']} (the largest share that a group "
-        f"loses: {_arrow(with_more, fair, ' instead of ')} %)"
+        f"loses: {_arrow(with_more, fair, between=' instead of ')} %)"
     )
 
 
@@ -842,7 +842,7 @@ class HeldOutSums:
         return HeldOutEstimate(value, np.maximum(low, least), np.minimum(high, most), errors)
 
 
-def _arrow(before: float, after: float, between: str = " → ") -> str:
+def _arrow(before: float, after: float, *, between: str = " → ") -> str:
     """Two shares in per cent, with as many decimals as their difference needs."""
     apart = 100.0 * abs(after - before)
     decimals = 1 if apart >= 0.2 else 2 if apart >= 0.02 else 3
