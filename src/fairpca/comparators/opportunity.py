@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
@@ -159,11 +160,13 @@ class EqualOpportunityProjection(OneToOneFeatureMixin, TransformerMixin, BaseEst
         found = encode_groups(sensitive_features, n, self.missing_labels)
         warn_of_dropped(found.n_dropped, n)
         weights = found.weights(check_weights(sample_weight, n))
-        scaler = StandardScaler(with_mean=False).fit(rows, sample_weight=weights)
+        with np.errstate(over="ignore", invalid="ignore"):  # explained below
+            scaler = StandardScaler(with_mean=False).fit(rows, sample_weight=weights)
         if not np.isfinite(scaler.var_).all():
             explain_not_finite(rows, self)
-        self.mean_, deviations = scaler.mean_, np.sqrt(scaler.var_)
-        varying = deviations > _ROUNDING * np.abs(self.mean_)
+        self.mean_, deviations = scaler.mean_, np.sqrt(np.maximum(scaler.var_, 0.0))
+        # scikit-learn has a scale of 1 for columns that are constant up to rounding.
+        varying = (scaler.scale_ == deviations) & (deviations > _ROUNDING * np.abs(self.mean_))
         self.scale_, self._n_varying = np.where(varying, deviations, 1.0), int(varying.sum())
         weights = np.ones(n) if weights is None else weights
         self.pos_label_, positive = None, np.ones(n, dtype=bool)
@@ -183,8 +186,8 @@ class EqualOpportunityProjection(OneToOneFeatureMixin, TransformerMixin, BaseEst
         self.groups_ = tuple(compress(found.labels, there))
         self.n_positives_, self._names = count[there], list(compress(names, there))
         members = csr_array((weights * positive, (found.codes, np.arange(n))), (len(names), n))
-        sums = np.asarray(members[there] @ rows, dtype=np.float64)
-        self.positive_means_ = sums / members[there].sum(axis=1)[:, None]
+        members = members[there] / members[there].sum(axis=1)[:, None]
+        self.positive_means_ = _dense(members @ rows).astype(np.float64)
         scaled = np.where(varying, self.positive_means_ / self.scale_, 0.0)
         # A mean is stored with an error in proportion to itself, not to the spread about it.
         rounding = _ROUNDING * float(np.linalg.norm(scaled))
@@ -215,7 +218,7 @@ class EqualOpportunityProjection(OneToOneFeatureMixin, TransformerMixin, BaseEst
         """
         check_is_fitted(self)
         rows = check_rows(X, self, reset=False, finite=True)
-        return self._removed(rows.toarray() if hasattr(rows, "toarray") else rows)
+        return self._removed(_dense(rows))
 
     def summary(self) -> Summary:
         """What was removed, by group.
@@ -260,6 +263,7 @@ class EqualOpportunityProjection(OneToOneFeatureMixin, TransformerMixin, BaseEst
     def _positives(self, y: Any) -> tuple[Any, NDArray[np.bool_]]:
         """The class of the positives, and which rows are."""
         values = column_or_1d(y, warn=True)
+        assert_all_finite(values, input_name="y")
         check_classification_targets(values)
         classes = np.unique(values)
         label = self.pos_label
@@ -289,6 +293,11 @@ class EqualOpportunityProjection(OneToOneFeatureMixin, TransformerMixin, BaseEst
         tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _dense(rows: Any) -> Array:
+    """The same as an array."""
+    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)
 
 
 __all__ = ["EqualOpportunityProjection"]
