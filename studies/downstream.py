@@ -559,6 +559,41 @@ def _grouping_table(data: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _findings(pairs: Sequence[tuple[str, str, dict[str, Any]]], two: set[str]) -> str:
+    """What the tables have to say, in words."""
+    cases = [case for *_, case in pairs]
+    few = [case for name, _, case in pairs if name in two]
+    many = [case for name, _, case in pairs if name not in two]
+    race = {
+        kept: [
+            case for name, key, case in pairs if name == "recidivism, race" and key.endswith(kept)
+        ]
+        for kept in ("without", "with")
+    }
+
+    def tpr(method: str, some: Sequence[dict[str, Any]] = cases) -> str:
+        lower, higher, halved = counts(some, method, "TPR difference")
+        return f"clearly lower in {lower} of {len(some)} cases, clearly higher in {higher} and halved in {halved}"
+
+    def both(method: str, figure: str) -> str:
+        lower, higher, _ = counts(cases, method, figure)
+        return f"clearly lower in {lower} and clearly higher in {higher}"
+
+    def change(method: str, figure: str, some: Sequence[dict[str, Any]]) -> str:
+        return f"{_mean(some, 'PCA', figure)} → {_mean(some, method, figure)} %"
+
+    return f"""## What this says
+
+- **The price of the projection.** Before PCA, the worst group's accuracy is {both("projection, PCA", "worst accuracy")}, accuracy {both("projection, PCA", "accuracy")}, and calibration is clearly worse in {counts(cases, "projection, PCA", "calibration")[1]}. On recidivism by race without its column, accuracy falls most ({change("projection, PCA", "accuracy", race["without"])}). With the column it hardly changes ({change("projection, PCA", "accuracy", race["with"])}), but then race is used at prediction, which the law may forbid.
+- **Fair PCA alone is about as often less fair as fairer.** With the default the TPR difference is {tpr("fair PCA")}; with plain min-max {tpr("min-max PCA")}. The worst group's accuracy is {both("fair PCA", "worst accuracy")} with the default, and {both("min-max PCA", "worst accuracy")} with min-max.
+- **The projection lowers the TPR difference**: before PCA {tpr("projection, PCA")} (mean {change("projection, PCA", "TPR difference", cases)}); before fair PCA {tpr("projection, fair PCA")}. What follows matters little: it is the projection that does it.
+- **More groups, less effect.** With two groups, projection and PCA: {tpr("projection, PCA", few)}. With more, {tpr("projection, PCA", many)}.
+- **LEACE fitted to the positives does the same** ({tpr("LEACE of positives, PCA")}). Fitted to all rows, it is {tpr("LEACE, PCA")}; CorrelationRemover {tpr("CorrelationRemover, PCA")}; equal means of all rows, `ParityPCA`, {tpr("equal means (ParityPCA)")}.
+- **What is made for classifiers.** ThresholdOptimizer: {tpr("PCA, ThresholdOptimizer")}, accuracy {both("PCA, ThresholdOptimizer", "accuracy")}; it uses the sensitive feature at prediction in every case. ExponentiatedGradient: {tpr("PCA, ExponentiatedGradient")}, accuracy {both("PCA, ExponentiatedGradient", "accuracy")}. The predictions of both are partly at random.
+- **No reduction at all** has a TPR difference that is {tpr("all columns")}, and an accuracy that is {both("all columns", "accuracy")}. Whoever wants a classifier should ask first whether it needs a reduction.
+"""
+
+
 def page(data: dict[str, Any]) -> str:
     """The page of all figures."""
     pairs = [
@@ -578,8 +613,14 @@ def page(data: dict[str, Any]) -> str:
             pair for pair in pairs if pair[1].endswith("with")
         ],
     }
-    lines = ["# Classifiers behind a reduction\n", _HEAD.format(n=len(pairs)), FINDINGS]
+    lines = [
+        "# Classifiers behind a reduction\n",
+        _HEAD.format(n=len(pairs)),
+        _findings(pairs, two),
+    ]
     lines += ["\n## Protocol, written before the first run\n", PROTOCOL]
+    lines += ["\n| expected | found | |", "|---|---|---|"]
+    lines += [f"| {a} | {b} | {'yes' if met else '**no**'} |" for a, b, met in targets(pairs)]
     for title, some in parts.items():
         lines += [f"\n## {title}\n", f"{len(some)} cases; means in per cent.\n"]
         lines += _verdict_table([case for *_, case in some])
@@ -592,7 +633,48 @@ def page(data: dict[str, Any]) -> str:
 _HEAD = """What becomes of a logistic regression behind PCA, fair PCA, the projection for equal opportunity, and what others offer, on held-out rows of {n} cases. Made by `python -m studies.downstream`; [the theory and the recipe](../docs/downstream.md) are on a page of their own.
 """
 
-FINDINGS = ""
+
+def counts(cases: Sequence[dict[str, Any]], method: str, figure: str) -> tuple[int, int, int]:
+    """In how many cases a figure is clearly lower than PCA's, clearly higher, and halved."""
+    some = [case[method][FIGURES.index(figure)] for case in cases if method in case]
+    found = [verdict(one) for one in some]
+    return found.count(-1), found.count(1), sum(map(is_halved, some))
+
+
+def _mean(cases: Sequence[dict[str, Any]], method: str, figure: str = "TPR difference") -> str:
+    values = [case[method][FIGURES.index(figure)][0] for case in cases if method in case]
+    return _percent(float(np.mean(values)))
+
+
+def targets(pairs: Sequence[tuple[str, str, dict[str, Any]]]) -> list[tuple[str, str, bool]]:
+    """What was expected, what was found, and whether it came so."""
+    cases, rows = [case for *_, case in pairs], []
+    n, tpr = len(cases), "TPR difference"
+    for method in ("fair PCA", "min-max PCA"):
+        halved = counts(cases, method, tpr)[2]
+        rows.append((f"{method}: halved in at most 10 %", f"{halved} of {n}", halved <= 0.1 * n))
+    for method in ("projection, PCA", "projection, fair PCA"):
+        lower, higher, halved = counts(cases, method, tpr)
+        worst = counts(cases, method, "worst accuracy")[0]
+        for what, number, met in (
+            ("clearly lower in at least 40 %", lower, lower >= 0.4 * n),
+            ("clearly higher in at most 5 %", higher, higher <= 0.05 * n),
+            ("halved in at least 40 %", halved, halved >= 0.4 * n),
+            ("worst-group accuracy clearly lower in at most 40 %", worst, worst <= 0.4 * n),
+        ):
+            rows.append((f"{method}: {what}", f"{number} of {n}", met))
+    here = [
+        case for name, key, case in pairs if name == "recidivism, race" and key.endswith("without")
+    ]
+    change = float(np.mean([case["projection, PCA"][1][1] for case in here]))
+    what = "recidivism by race, without its column: accuracy falls by more than 5 points"
+    rows.append((what, f"{100 * change:+.1f}", change < -0.05))
+    race = [case for name, _, case in pairs if name == "Adult, race"]
+    lower = counts(race, "projection, PCA", tpr)[0]
+    what = "Adult by race: TPR difference nowhere clearly lower"
+    rows.append((what, f"lower in {lower} of {len(race)}", lower == 0))
+    return rows
+
 
 _POPULATION_TEXT = f"""How much the directions suffer from being estimated. {N_COLUMNS} columns, covariance with the eigenvalues 5/j in random directions, common to all; the means of groups lie one standard deviation (Mahalanobis) off in random directions, the same for positives and others, of whom there are twice as many; the classes lie 1.5 apart. The *true* TPR difference of a logistic regression on all columns, in per cent, means of {N_DRAWS} draws; and what is left of the true distances between the positives' means.
 """
