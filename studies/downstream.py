@@ -523,6 +523,24 @@ SHOWN = (
 """Methods whose cases are listed."""
 
 
+def short_table(data: dict[str, Any]) -> list[str]:
+    """What docs/downstream.md shows."""
+    cases = [case for found in data["real"].values() for case in found["cases"].values()]
+    lines = [
+        "| | TPR difference: lower / higher / halved | mean, % | accuracy, % "
+        "| worst group's accuracy: lower / higher |",
+        "|---" * 5 + "|",
+    ]
+    for method in METHODS:
+        tpr = " / ".join(map(str, counts(cases, method.name, "TPR difference")))
+        worst = " / ".join(map(str, counts(cases, method.name, "worst accuracy")[:2]))
+        if method is METHODS[0]:
+            tpr = worst = ""
+        means = f"{_mean(cases, method.name)} | {_mean(cases, method.name, 'accuracy')}"
+        lines.append(f"| {method.name} | {tpr} | {means} | {worst} |")
+    return lines
+
+
 def _case_table(data: dict[str, Any]) -> list[str]:
     """TPR difference and accuracy in each case, in per cent."""
     lines = [f"| case | {' | '.join(SHOWN)} |", "|---" * (len(SHOWN) + 1) + "|"]
@@ -564,9 +582,27 @@ def _grouping_table(data: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _findings(pairs: Sequence[tuple[str, str, dict[str, Any]]], two: set[str]) -> str:
+def idle(data: dict[str, Any], method: str) -> tuple[int, int]:
+    """Of the halved cases, those in which the classifier is hardly better than a constant.
+
+    That is, at most one point better than predicting the more frequent class for everybody; and in
+    how many of these PCA's is not.
+    """
+    n_idle = n_lost = 0
+    for found in data["real"].values():
+        share = sum(found["facts"]["positives"]) / found["facts"]["rows"]
+        for case in found["cases"].values():
+            limit = max(share, 1.0 - share) + 0.01
+            if is_halved(case[method][0]) and case[method][1][0] <= limit:
+                n_idle += 1
+                n_lost += case["PCA"][1][0] > limit
+    return n_idle, n_lost
+
+
+def _findings(data: dict[str, Any], pairs: Sequence[tuple[str, str, Any]], two: set[str]) -> str:
     """What the tables have to say, in words."""
     cases = [case for *_, case in pairs]
+    n_idle, n_lost = idle(data, "projection, PCA")
     few = [case for name, _, case in pairs if name in two]
     many = [case for name, _, case in pairs if name not in two]
     race = {
@@ -590,13 +626,13 @@ def _findings(pairs: Sequence[tuple[str, str, dict[str, Any]]], two: set[str]) -
     return f"""## What this says
 
 - **The price of the projection.** Before PCA, the worst group's accuracy is {both("projection, PCA", "worst accuracy")}, accuracy {both("projection, PCA", "accuracy")}, and calibration is clearly worse in {counts(cases, "projection, PCA", "calibration")[1]}. On recidivism by race without its column, accuracy falls most ({change("projection, PCA", "accuracy", race["without"])}). With the column it hardly changes ({change("projection, PCA", "accuracy", race["with"])}), but then race is used at prediction, which the law may forbid.
+- **Some of the equality is that of a classifier that decides nothing.** In {n_idle} of the {counts(cases, "projection, PCA", "TPR difference")[2]} halved cases, it is at most one point better than predicting the more frequent class for everybody; in {n_lost} of these, PCA's is more than that.
 - **Fair PCA alone is about as often less fair as fairer.** With the default the TPR difference is {tpr("fair PCA")}; with plain min-max {tpr("min-max PCA")}. The worst group's accuracy is {both("fair PCA", "worst accuracy")} with the default, and {both("min-max PCA", "worst accuracy")} with min-max.
-- **The projection lowers the TPR difference**: before PCA {tpr("projection, PCA")} (mean {change("projection, PCA", "TPR difference", cases)}); before fair PCA {tpr("projection, fair PCA")}. What follows matters little: it is the projection that does it.
+- **The projection lowers the TPR difference**: before PCA {tpr("projection, PCA")} (mean {change("projection, PCA", "TPR difference", cases)}); before fair PCA {tpr("projection, fair PCA")}. It is the projection that does it, whatever follows.
 - **More groups, less effect.** With two groups, projection and PCA: {tpr("projection, PCA", few)}. With more, {tpr("projection, PCA", many)}.
 - **LEACE fitted to the positives does the same** ({tpr("LEACE of positives, PCA")}). Fitted to all rows, it is {tpr("LEACE, PCA")}; CorrelationRemover {tpr("CorrelationRemover, PCA")}; equal means of all rows, `ParityPCA`, {tpr("equal means (ParityPCA)")}.
-- **What is made for classifiers.** ThresholdOptimizer: {tpr("PCA, ThresholdOptimizer")}, accuracy {both("PCA, ThresholdOptimizer", "accuracy")}; it uses the sensitive feature at prediction in every case. ExponentiatedGradient: {tpr("PCA, ExponentiatedGradient")}, accuracy {both("PCA, ExponentiatedGradient", "accuracy")}. The predictions of both are partly at random.
-- **No reduction at all** has a TPR difference that is {tpr("all columns")}, and an accuracy that is {both("all columns", "accuracy")}. Whoever wants a classifier should ask first whether it needs a reduction.
-"""
+- **What is made for classifiers.** ThresholdOptimizer: {tpr("PCA, ThresholdOptimizer")}, accuracy {both("PCA, ThresholdOptimizer", "accuracy")}; it uses the sensitive feature at prediction in every case. Where that is allowed, it is the better choice: the mean TPR difference is {_mean(cases, "PCA, ThresholdOptimizer")} %, the mean accuracy {_mean(cases, "PCA, ThresholdOptimizer", "accuracy")} %, with the projection {_mean(cases, "projection, PCA")} and {_mean(cases, "projection, PCA", "accuracy")} %. ExponentiatedGradient: {tpr("PCA, ExponentiatedGradient")}, accuracy {both("PCA, ExponentiatedGradient", "accuracy")}. The predictions of both are partly at random.
+- **No reduction at all** has a TPR difference that is {tpr("all columns")}, and an accuracy that is {both("all columns", "accuracy")}. Ask first whether the classifier needs a reduction."""
 
 
 def page(data: dict[str, Any]) -> str:
@@ -621,7 +657,7 @@ def page(data: dict[str, Any]) -> str:
     lines = [
         "# Classifiers behind a reduction\n",
         _HEAD.format(n=len(pairs)),
-        _findings(pairs, two),
+        _findings(data, pairs, two),
     ]
     lines += ["\n## Protocol, written before the first run\n", PROTOCOL]
     lines += ["\n| expected | found | |", "|---|---|---|"]

@@ -21,6 +21,22 @@ def test_the_page_is_made_of_the_figures():
     assert all(set(case) == names for case in CASES)
 
 
+def test_other_pages_have_the_same_figures():
+    docs = downstream.TARGET.parents[1] / "docs"
+    written = (docs / "downstream.md").read_text(encoding="utf-8")
+    assert "\n".join(downstream.short_table(DATA)) in written
+    n_idle, _ = downstream.idle(DATA, "projection, PCA")
+    halved = downstream.counts(CASES, "projection, PCA", "TPR difference")[2]
+    assert f"In {n_idle} of the {halved} cases" in written
+    advice = " ".join((docs / "guide" / "when.md").read_text(encoding="utf-8").split())
+    (lower, higher, half), other = (
+        downstream.counts(CASES, method, "TPR difference") for method in ("fair PCA", "min-max PCA")
+    )
+    assert f"behind PCA in {lower}, clearly higher in {higher}, and halved in {half}" in advice
+    assert "min-max, lower in {}, higher in {} and halved in {}".format(*other) in advice
+    assert f"halves the difference in {halved} of {len(CASES)} cases" in advice
+
+
 def test_figures_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     y, groups, p = rng.integers(0, 2, 300), rng.integers(0, 3, 300), rng.random(300)
