@@ -9,7 +9,8 @@ from __future__ import annotations
 import decimal
 import html
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -294,6 +295,22 @@ class Certificate(Spoken):
         """Whether every group is worse off than with ordinary PCA."""
         return bool((self.change_from_pca > 0.0).all())
 
+    def in_unit(self, measures: float, values: float, multipliers: float) -> Certificate:
+        """The same where measures, values and multipliers are multiplied by powers of two."""
+        of_measures = (
+            *("stated_spread", "spread", "violation", "violation_bound", "tolerance", "measures"),
+            *("change_from_pca", "own_error", "requested_tolerance", "minmax_measures"),
+        )
+        factors = dict.fromkeys(("value", "lower_bound", "gap", "rounding"), values)
+        factors |= dict.fromkeys((*of_measures, "temperature"), measures)
+        factors["multipliers"] = multipliers
+        numbers = {name: (getattr(self, name), factor) for name, factor in factors.items()}
+        changed: dict[str, Any] = {
+            name: None if number is None else number * factor
+            for name, (number, factor) in numbers.items()
+        }
+        return replace(self, **changed)
+
     def sentences(self) -> list[str]:
         """The certificate in plain words; bounds are rounded to the safe side."""
         return [str(statement) for statement in self.statements()]
@@ -442,8 +459,8 @@ def certify(
     else:
         status = "infeasible" if violation_bound > judged.allowed else "unresolved"
     # Nothing changes for a group without variance.
-    sizes = np.maximum(affine.traces, NO_VARIANCE * affine.traces.max())
-    sizes = sizes if problem.graded_losses is None else affine.scale
+    least = np.maximum(_NO_CHANGE * affine.traces, NO_VARIANCE * affine.traces.max())
+    least = least if problem.graded_losses is None else _NO_CHANGE * affine.scale
     change = measures - problem.measures(problem.pca_basis)
     # The spread beyond what was asked for, if the measures may not be called equal.
     size, stated_spread = float(np.abs(measures).max()), 0.0
@@ -470,7 +487,7 @@ def certify(
         tolerance=goal.tolerance,
         multipliers=multipliers,
         measures=measures,
-        change_from_pca=np.where(np.abs(change) <= _NO_CHANGE * sizes, 0.0, change),
+        change_from_pca=np.where(np.abs(change) <= least, 0.0, change),
         n_components=problem.n_components,
         n_dimensions=basis.shape[1],
         measure=goal.measured.noun,
