@@ -139,10 +139,7 @@ def front(
     check_destination(points_output, WRITABLE, table, force=files.force)
     prepared = prepare_table(table, how, carry=files.carry, kept=files.model is not None)
     found = find_front(prepared, dimension, wanted.points, choices)
-    wish = wanted.wish
-    if wanted.max_largest is not None and found.problem.goal.measured.is_kept:
-        wish["max_largest"] = -wanted.max_largest  # as measures are
-    point = _chosen(found, wish, needed)
+    point = _chosen(found, wanted.wish, needed)
     fair = None if point is None else found.estimator(point).set_params(whiten=files.whiten)
     if fair is not None and files.output is not None:
         reduce_table(prepared, fair, files.carry, files.output)
