@@ -99,6 +99,8 @@ class HeldOut:
     own_loss : array of shape (k,)
         Loss of each group with its own PCA, with the bias reduced: between that in sample, which is
         too small, and that on held-out rows, which is too large.
+    weight : array of shape (k,)
+        What the losses of the groups count for in that of all rows together.
 
     See Also
     --------
@@ -117,6 +119,7 @@ class HeldOut:
     pca_loss: Array
     loss: Array
     own_loss: Array
+    weight: Array
 
     @property
     def pca_disparity(self) -> Array:
@@ -425,8 +428,8 @@ class GroupTable:
             return []
         worst = int(found.pca_disparity.argmax())
         pca, fair = (
-            [100.0 * self.share_of(loss)[worst], 100.0 * (self.count @ loss) / whole]
-            for whole in [float(self.count @ self.variance)]
+            [100.0 * self.share_of(loss)[worst], 100.0 * (found.weight @ loss) / whole]
+            for whole in [float(found.weight @ self.variance)]
             for loss in (found.pca_loss, found.loss)
         )
         name = short_texts(self.group_texts())[worst]
