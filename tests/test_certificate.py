@@ -96,6 +96,8 @@ def test_unresolved_warns_once_and_says_what_was_returned():
     assert fair.certificate_.status == "unresolved"
     (warning,) = caught
     assert f"{fair.certificate_.spread:.6g}" in str(warning.message)
+    # What was not found is what was asked for, and not the difference that was found.
+    assert "with equal disparities was found" in str(warning.message)
 
 
 def test_infeasible_reports_the_distance_to_the_proof():
@@ -253,7 +255,7 @@ def test_minmax_beside_equality_keeps_more_or_loses_less(measure, which):
     gains = equal.group_losses - other.group_losses
     assert gains.min() > 0.1
     (sentence,) = (str(one) for one in equal.certificate.statements() if one.kind == "levels down")
-    recorded(sentence, f"are {which} by")
+    recorded(sentence, f"are {which} there by")
     assert numbers_in(sentence) == pytest.approx([gains.min(), gains.max()], rel=1e-2)
 
 

@@ -95,8 +95,8 @@ _ROUNDINGS = 10.0
 """How many times what rounding can cause is still rounding."""
 
 _LEVELS = (
-    "with criterion='minmax' no group is worse off than here, and {plural} are {lower} by {gains}, "
-    "though not equal."
+    "another subspace, found for {other}, leaves no group worse off than here, and {plural} are "
+    "{lower} there by {gains}, though not equal."
 )
 
 _MIXTURES = (
@@ -350,15 +350,15 @@ class Certificate(Spoken):
     def _numbers(self) -> dict[str, object]:
         """What the sentences are filled with."""
         measure, change = BY_NOUN[self.measure], self.change_from_pca
-        apart = self.tolerance
-        if self.own_error > 0.0 or self.stated_spread > 0.0:
+        apart, met = self.tolerance, self.status in ("optimal", "bounded")
+        if met and (self.own_error > 0.0 or self.stated_spread > 0.0):
             apart = max(apart, self.spread)
         asked = f"{self.requested_tolerance or 0:g}"
         subspace = "subspace of this dimension"
         if self.extra_loss is not None:
             extra = f"{100 * self.extra_loss:g}"
             subspace += f" that loses at most {extra} % more than the least total loss"
-        most = 0.0
+        by_measure, most = f"criterion=MinMax({measure.name!r})", 0.0
         if self.minmax_measures is not None:
             most = float((self.measures - self.minmax_measures).max())
 
@@ -387,6 +387,7 @@ class Certificate(Spoken):
             "spread": f"{self.spread:.6g}",
             "violation": f"{self.violation:.6g}",
             "least_violation": rounded(self.violation_bound, 6, up=False),
+            "other": "criterion='minmax'" if measure.name == "disparity" else by_measure,
             "lower": "higher" if measure.is_kept else "lower",
             "gains": f"{self.least_gain:.3g} to {most:.3g}",
             "changes": f"{change.min():.3g} to {change.max():.3g}",
@@ -460,7 +461,8 @@ def certify(
         status = "infeasible" if violation_bound > judged.allowed else "unresolved"
     # Nothing changes for a group without variance.
     least = np.maximum(_NO_CHANGE * affine.traces, NO_VARIANCE * affine.traces.max())
-    least = least if problem.graded_losses is None else _NO_CHANGE * affine.scale
+    if problem.graded_losses is not None:
+        least = max(_NO_CHANGE * affine.scale, rounding_of_measures)
     change = measures - problem.measures(problem.pca_basis)
     # The spread beyond what was asked for, if the measures may not be called equal.
     size, stated_spread = float(np.abs(measures).max()), 0.0

@@ -585,6 +585,8 @@ def with_minmax(problem: Problem, certificate: Certificate, better: Array | None
     gains, level = certificate.measures - better, problem.negligible_spread
     if gains.min() < -level or gains.max() <= _CLEAR_GAIN * level:
         return certificate
+    # Rounding is no gain.
+    better = np.where(np.abs(gains) <= problem.rounding, certificate.measures, better)
     return replace(certificate, minmax_measures=better)
 
 
