@@ -219,6 +219,14 @@ def test_words_on_who_is_better_and_worse_off():
     recorded(str(plain), "better or worse off")
 
 
+def test_one_group_is_said_to_have_the_result_of_pca_only_where_it_has():
+    problem = problem_of([np.diag([3.0, 1.0, 0.0])], 1)
+    assert kinds(certify(problem, np.eye(3)[:, [0]], np.ones(1))) == {"one group"}
+    poor = certify(problem, np.eye(3)[:, [1]], np.ones(1))
+    assert "one group" not in kinds(poor)
+    assert numbers_in(recorded(str(poor), "worse off than with ordinary PCA"))[:2] == [2.0, 2.0]
+
+
 def test_words_when_every_group_is_worse_off():
     problem = problem_of([np.diag([3.0, 1.0, 0.0]), np.diag([2.0, 1.0, 0.0])], 1)
     poor = certify(problem, np.eye(3)[:, [2]], np.zeros(2))

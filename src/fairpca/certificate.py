@@ -321,14 +321,14 @@ class Certificate(Spoken):
         finding = f"{self.goal}, {self.status}"
         if BY_NOUN[self.measure].is_kept and f"{self.status}, kept" in FINDINGS[self.goal]:
             finding += ", kept"
-        if len(self.measures) == 1:
+        changed = bool(self.change_from_pca.any())
+        if len(self.measures) == 1 and not changed:
             violated = self.status in ("infeasible", "unresolved")
             return [Statement(kind, numbers) for kind in ("one group", finding)[: 1 + violated]]
         equal, levels_down = self.goal == "equal", self.minmax_measures is not None
         asked, rounding = self.requested_tolerance, _ROUNDINGS * self.rounding
         unequal = equal and self.stated_spread > 0.0
         apart = self.violation_bound > _SAYS_NOTHING * max(self.spread, self.tolerance)
-        changed = bool(self.change_from_pca.any())
         holds = {
             "all worse off": self.all_worse_off,
             "extra dimensions": self.status == "relaxed",
@@ -358,7 +358,7 @@ class Certificate(Spoken):
         if self.extra_loss is not None:
             extra = f"{100 * self.extra_loss:g}"
             subspace += f" that loses at most {extra} % more than the least total loss"
-        by_measure, most = f"criterion=MinMax({measure.name!r})", 0.0
+        most = 0.0
         if self.minmax_measures is not None:
             most = float((self.measures - self.minmax_measures).max())
 
@@ -387,7 +387,7 @@ class Certificate(Spoken):
             "spread": f"{self.spread:.6g}",
             "violation": f"{self.violation:.6g}",
             "least_violation": rounded(self.violation_bound, 6, up=False),
-            "other": "criterion='minmax'" if measure.name == "disparity" else by_measure,
+            "other": f"criterion={measure.minmax}",
             "lower": "higher" if measure.is_kept else "lower",
             "gains": f"{self.least_gain:.3g} to {most:.3g}",
             "changes": f"{change.min():.3g} to {change.max():.3g}",
