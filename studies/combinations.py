@@ -376,7 +376,8 @@ class Judged:
         self.all_e, self.all_losses = self.of(truth.grid), truth.losses(truth.grid)
         self.loss = float(truth.losses(kept))
         relative = self.measure in ("relative_disparity", "share_lost", "share_kept")
-        self.variance = float(truth.traces.max()) or 1.0
+        # Of rows that are all the same, rounding is left.
+        self.variance = float(truth.traces.max()) or 1e-20 * float(np.square(draw.X).max()) or 1.0
         self.unit = 1.0 if relative else self.variance
         self.tiny = _ROUNDING * self.unit
         # PCA may have a choice, as where eigenvalues are equal: nothing can then be compared.
@@ -757,7 +758,11 @@ def condition(judged: Judged, text: str, met: bool) -> None:
             spread = float(np.ptp(judged.e))
             number = float(within[0])
             check("sentence: within", spread <= number * (1 + _NEAR) + zero, text)
-            if equal and number < criterion.tolerance * (1 + 1e-6):
+            if (
+                equal
+                and criterion is judged.draw.criterion
+                and number < criterion.tolerance * (1 + 1e-6)
+            ):
                 right = abs(number - criterion.tolerance) <= 1e-12 * number
                 check("sentence: tolerance as asked", right, text)
         lower = re.findall(rf"lower it by more than ({_NUMBER}) %", text)
