@@ -73,6 +73,7 @@ studies-large: $(READY)
 	mkdir -p .studies-data
 	$(BIN)/python -m studies.stochastic_large .studies-data
 	$(BIN)/python -m studies.new_data
+	$(BIN)/python -m studies.downstream
 
 reproduce: $(READY)
 	$(BIN)/python -m studies.reproduction

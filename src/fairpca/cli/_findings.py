@@ -11,7 +11,7 @@ from fairpca._linalg.types import Array
 from fairpca.cli._options import OutputOptions
 from fairpca.cli._prepared import PreparedTable, reduce_table
 from fairpca.cli._terminal import Heading, written
-from fairpca.inspection.front import shown_measures
+from fairpca.inspection.pareto_front import shown_measures
 from fairpca.measures import BY_NOUN
 from fairpca.model_file import write_model
 from fairpca.tables.columns import quoted

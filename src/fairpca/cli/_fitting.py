@@ -18,7 +18,7 @@ from fairpca.cli._terminal import refusing, show_warning, stage
 from fairpca.fair_pca import listening
 from fairpca.inspection.audit import Auditor, squared_errors
 from fairpca.inspection.compare import comparison_of
-from fairpca.inspection.front import front_of
+from fairpca.inspection.pareto_front import front_of
 from fairpca.report import Report
 from fairpca.report import report as make_report
 from fairpca.tables.columns import label_groups, typed_options
