@@ -937,7 +937,7 @@ SENTENCES: dict[str, Sentence] = {
 
 HEAD = """# Combinations of options
 
-{n:,} fits of rows in two or three columns: one to four groups, or eight, or those of two columns that overlap; weights, at times
+{n:,} draws of rows in two or three columns: one to four groups, or eight, or those of two columns that overlap; weights, at times
 none for a group; columns that are constant, groups along a line, of one row, of no variance, or all the same; units from 1e-100 to
 1e100; every criterion with every measure, tolerances, bounds, temperatures, standard errors and limits on the extra loss; nested
 components, and Pareto descent. Each is judged from the rows alone, by a grid of all subspaces and searches near the best of them.
