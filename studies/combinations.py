@@ -585,7 +585,8 @@ class Judged:
             slack = 1e-7 * abs(value) + scale
             check("optimal: none is better", value <= least + slack, f"{value} {least}")
         elif np.isfinite(least):
-            self.verdict.beaten = max((value - least) / self.variance, 0.0)
+            size = self.variance if self.is_conditional else self.unit
+            self.verdict.beaten = max((value - least) / size, 0.0)
 
     def condition_status(self) -> bool:
         """Whether a condition that is met is called met, and one that is impossible impossible."""
@@ -961,8 +962,8 @@ def page(verdicts: Iterable[Verdict]) -> str:
     lines += [f"| {what} | {n:,} |" for what, n in sorted(checks.items())]
     beaten = [one for one in found if one.beaten > 1e-6]
     lines += [
-        f"\nOf the fits that are not called optimal, {len(beaten)} have a subspace of the grid that is "
-        "better by more than a millionth of the variance: "
+        f"\nOf the fits that are not called optimal, {len(beaten)} have a subspace of the grid, or near it, "
+        "that is better by more than a millionth of the variance: "
         f"{sum('Pareto' in one.words for one in beaten)} of Pareto descent, "
         f"{sum('nested' in one.words for one in beaten)} with nested components."
     ]
