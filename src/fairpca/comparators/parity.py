@@ -51,9 +51,14 @@ def directions_without(offsets: Array, variance: float, rounding: float = 0.0) -
     Combinations of these that are zero up to rounding, for rows of data with this total variance,
     do not cost a dimension.
     """
+    return NUMPY.complement(directions_between(offsets, variance, rounding).T)[1]
+
+
+def directions_between(offsets: Array, variance: float, rounding: float = 0.0) -> Array:
+    """Return orthonormal rows that span the rows of `offsets`, without those that are rounding."""
     _, sizes, directions = np.linalg.svd(offsets, full_matrices=False)
     level = _EQUAL_MEANS * np.sqrt(max(variance, 0.0)) + rounding
-    return NUMPY.complement(directions[sizes > level].T)[1]
+    return np.asarray(directions[sizes > level])
 
 
 def similar_covariance_space(moments: GroupMoments, space: Array, n_directions: int) -> Array:

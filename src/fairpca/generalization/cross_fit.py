@@ -143,10 +143,9 @@ class FoldProblems:
         return self._sums(self._judged.kept_by_each([self._found[j].own[i] for j, i in where]))
 
     def own_kept_in_sample(self) -> Array:
-        """The same in the subspaces of all rows, and measured from the mean of all; (J, k)."""
+        """The same in the subspaces of all rows; (J, k)."""
         own = self._problem.own_subspaces
-        judged = self._judged_from(np.zeros_like(self._centers))
-        return self._sums(judged.kept_by_each([own[i] for i in self._judged_group]))
+        return self._sums(self._judged.kept_by_each([own[i] for i in self._judged_group]))
 
     def weighted_bases(self, weights: Array) -> list[Array]:
         """The leading eigenvectors of the groups' weighted matrices, of training rows."""
@@ -226,12 +225,9 @@ class FoldProblems:
 
     @cached_property
     def _judged(self) -> GroupMatrices:
-        return self._judged_from(self._centers)
-
-    def _judged_from(self, centers: Array) -> GroupMatrices:
-        """Second moments of what is judged, about one center for each fold, or the groups' own."""
+        """Second moments of what is judged, from the training rows' mean or the groups' own."""
         cells, parts = self._cells, self._judged_part
-        at = centers[self._judged_fold]
+        at = self._centers[self._judged_fold]
         if self._own_centers is not None:
             at = self._own_centers[self._judged_group]
         offsets, weight = self._means[parts] - at, cells.weight[parts]
