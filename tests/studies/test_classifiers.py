@@ -50,6 +50,7 @@ def test_figures_are_those_of_scikit_learn():
         min(accuracy_score(y[some], says[some]) for some in own),
         log_loss(y, p),
         max(abs(p[some].mean() - y[some].mean()) for some in own),
+        recall_score(y, says),
     )
     np.testing.assert_allclose(found, expected)
     # A draw of rows counts them as often as it has them.
@@ -65,9 +66,9 @@ def test_figures_are_those_of_scikit_learn():
 def test_a_verdict_allows_for_overlap_and_for_test_rows():
     rng = np.random.default_rng(1)
     changes = rng.normal(-1.0, 1.0, 10)
-    still = np.zeros((10, 5, 5))
-    one = [(np.full(5, change), draw) for change, draw in zip(changes, still, strict=True)]
-    none = [(np.zeros(5), draw) for draw in still]
+    still = np.zeros((10, 5, 6))
+    one = [(np.full(6, change), draw) for change, draw in zip(changes, still, strict=True)]
+    none = [(np.zeros(6), draw) for draw in still]
     mean, change, by_splits, by_rows = downstream._judged(one, none)[0]
     plain = ttest_1samp(changes, 0.0)
     widened = np.sqrt(1 + 10 * 3 / 7)  # Nadeau and Bengio, 2003
