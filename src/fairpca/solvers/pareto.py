@@ -26,6 +26,7 @@ from fairpca.objectives import (
 )
 from fairpca.problem import Problem
 from fairpca.solution import Progress, Solution
+from fairpca.solvers._unit import in_safe_unit
 from fairpca.solvers.conclude import conclude
 from fairpca.validation import check_choice, check_seed
 
@@ -612,21 +613,26 @@ class ParetoDescent:
         Its objectives are those of "equal", so its certificate is that of "equal" too.
         """
         problem = problem.with_criterion(Equal(problem.goal.tolerance, problem.goal.measure))
-        runs = [self._descend(problem, basis, progress) for basis in self._starts(problem)]
-        best = _best(problem, runs)
-        solution = conclude(
-            self,
-            problem,
-            runs[best].point,
-            message=runs[best].message,
-            n_iter=len(runs[best].steps),
-            n_eigen=problem.n_groups,
-            objectives=self._vector(problem).names(problem),
-            runs=tuple(runs),
-            best=best,
-        )
-        self._warn(problem, runs[best], solution)
-        return solution
+
+        def search(posed: Problem) -> list[Solution]:
+            runs = [self._descend(posed, basis, progress) for basis in self._starts(posed)]
+            best = _best(posed, runs)
+            solution = conclude(
+                self,
+                posed,
+                runs[best].point,
+                message=runs[best].message,
+                n_iter=len(runs[best].steps),
+                n_eigen=posed.n_groups,
+                objectives=self._vector(posed).names(posed),
+                runs=tuple(runs),
+                best=best,
+            )
+            return [solution]
+
+        found = in_safe_unit(problem, search)[0]
+        self._warn(problem, found.history["runs"][found.history["best"]], found)
+        return found
 
     def _warn(self, problem: Problem, run: Descent, solution: Solution) -> None:
         """Say where a run ended too early or far from the front, or where PCA is fairer."""
