@@ -251,8 +251,9 @@ def rooms(names: tuple[str, ...] = GROUPINGS) -> str:
                 f"| {100 * left.max():.2g} % | {extra:.2g} % | {above} |"
             )
     lines.append(
-        "\nUp to five groups neighbours mostly end at equality, or near the front. With more they mostly stall far above it. "
-        'So the default is `"adjacent"` up to five groups and `"pooled"` with more. The number of directions that a '
+        "\nUp to five groups neighbours mostly end near the front, and at equality where that is possible, which the sum does "
+        "not: they are the default there, as the paper asks for equality. With more groups they mostly stall far above the "
+        "front, and the default is the sum. The number of directions that a "
         "subspace can turn in, r(d − r), is no such limit: it is 90 for Credit at r = 5, where runs stall with six groups."
     )
     return "\n".join(lines) + "\n"
