@@ -94,8 +94,8 @@ _ROUNDINGS = 10.0
 """How many times what rounding can cause is still rounding."""
 
 _LEVELS = (
-    "with criterion='minmax' no group is worse off than here, and {plural} are {lower} by {gains}, "
-    "though not equal."
+    "with the criterion 'minmax' no group is worse off than here, and {plural} are {lower} by "
+    "{gains}, though not equal."
 )
 
 _MIXTURES = (
