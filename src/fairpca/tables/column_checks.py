@@ -349,8 +349,8 @@ class ColumnSummary:
             has = f"more than {MOST_KEPT:,} different texts"
         elif n >= FEW_ROWS and len(texts) >= NEARLY_ALL * n:
             every = "every row" if len(texts) == n else "nearly every row"
-            has = f"a different text in {every} ({len(texts):,} in {n:,} rows), as names and keys "
-            has, remedy = f"{has}of people are", "leave it out"
+            has = f"a different text in {every} ({len(texts):,} in {n:,} rows), as names, "
+            has, remedy = f"{has}keys and numbers with units have", "leave it out"
         elif len(rare) > MANY and sum(rare) > n / 2:
             has = f"{len(texts):,} different texts in {n:,} rows, most of which are in fewer than "
             has = f"{has}{least} rows"
