@@ -9,7 +9,8 @@ from __future__ import annotations
 import decimal
 import html
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -94,8 +95,8 @@ _ROUNDINGS = 10.0
 """How many times what rounding can cause is still rounding."""
 
 _LEVELS = (
-    "with the criterion 'minmax' no group is worse off than here, and {plural} are {lower} by "
-    "{gains}, though not equal."
+    "another subspace, found for {other}, leaves no group worse off than here, and {plural} are "
+    "{lower} there by {gains}, though not equal."
 )
 
 _MIXTURES = (
@@ -294,6 +295,22 @@ class Certificate(Spoken):
         """Whether every group is worse off than with ordinary PCA."""
         return bool((self.change_from_pca > 0.0).all())
 
+    def in_unit(self, measures: float, values: float, multipliers: float) -> Certificate:
+        """The same where measures, values and multipliers are multiplied by powers of two."""
+        of_measures = (
+            *("stated_spread", "spread", "violation", "violation_bound", "tolerance", "measures"),
+            *("change_from_pca", "own_error", "requested_tolerance", "minmax_measures"),
+        )
+        factors = dict.fromkeys(("value", "lower_bound", "gap", "rounding"), values)
+        factors |= dict.fromkeys((*of_measures, "temperature"), measures)
+        factors["multipliers"] = multipliers
+        numbers = {name: (getattr(self, name), factor) for name, factor in factors.items()}
+        changed: dict[str, Any] = {
+            name: None if number is None else number * factor
+            for name, (number, factor) in numbers.items()
+        }
+        return replace(self, **changed)
+
     def sentences(self) -> list[str]:
         """The certificate in plain words; bounds are rounded to the safe side."""
         return [str(statement) for statement in self.statements()]
@@ -304,14 +321,14 @@ class Certificate(Spoken):
         finding = f"{self.goal}, {self.status}"
         if BY_NOUN[self.measure].is_kept and f"{self.status}, kept" in FINDINGS[self.goal]:
             finding += ", kept"
-        if len(self.measures) == 1:
+        changed = bool(self.change_from_pca.any())
+        if len(self.measures) == 1 and not changed:
             violated = self.status in ("infeasible", "unresolved")
             return [Statement(kind, numbers) for kind in ("one group", finding)[: 1 + violated]]
         equal, levels_down = self.goal == "equal", self.minmax_measures is not None
         asked, rounding = self.requested_tolerance, _ROUNDINGS * self.rounding
         unequal = equal and self.stated_spread > 0.0
         apart = self.violation_bound > _SAYS_NOTHING * max(self.spread, self.tolerance)
-        changed = bool(self.change_from_pca.any())
         holds = {
             "all worse off": self.all_worse_off,
             "extra dimensions": self.status == "relaxed",
@@ -333,8 +350,8 @@ class Certificate(Spoken):
     def _numbers(self) -> dict[str, object]:
         """What the sentences are filled with."""
         measure, change = BY_NOUN[self.measure], self.change_from_pca
-        apart = self.tolerance
-        if self.own_error > 0.0 or self.stated_spread > 0.0:
+        apart, met = self.tolerance, self.status in ("optimal", "bounded")
+        if met and (self.own_error > 0.0 or self.stated_spread > 0.0):
             apart = max(apart, self.spread)
         asked = f"{self.requested_tolerance or 0:g}"
         subspace = "subspace of this dimension"
@@ -370,6 +387,7 @@ class Certificate(Spoken):
             "spread": f"{self.spread:.6g}",
             "violation": f"{self.violation:.6g}",
             "least_violation": rounded(self.violation_bound, 6, up=False),
+            "other": f"criterion={measure.minmax}",
             "lower": "higher" if measure.is_kept else "lower",
             "gains": f"{self.least_gain:.3g} to {most:.3g}",
             "changes": f"{change.min():.3g} to {change.max():.3g}",
@@ -442,8 +460,9 @@ def certify(
     else:
         status = "infeasible" if violation_bound > judged.allowed else "unresolved"
     # Nothing changes for a group without variance.
-    sizes = np.maximum(affine.traces, NO_VARIANCE * affine.traces.max())
-    sizes = sizes if problem.graded_losses is None else affine.scale
+    least = np.maximum(_NO_CHANGE * affine.traces, NO_VARIANCE * affine.traces.max())
+    if problem.graded_losses is not None:
+        least = max(_NO_CHANGE * affine.scale, rounding_of_measures)
     change = measures - problem.measures(problem.pca_basis)
     # The spread beyond what was asked for, if the measures may not be called equal.
     size, stated_spread = float(np.abs(measures).max()), 0.0
@@ -470,7 +489,7 @@ def certify(
         tolerance=goal.tolerance,
         multipliers=multipliers,
         measures=measures,
-        change_from_pca=np.where(np.abs(change) <= _NO_CHANGE * sizes, 0.0, change),
+        change_from_pca=np.where(np.abs(change) <= least, 0.0, change),
         n_components=problem.n_components,
         n_dimensions=basis.shape[1],
         measure=goal.measured.noun,

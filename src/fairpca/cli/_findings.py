@@ -63,8 +63,7 @@ def columns_sentence(prepared: PreparedTable) -> str:
 def shown(result: Any) -> list[TextTable | str]:
     """A result of the library as it is printed, in the program's words, between empty lines."""
     parts = result.text_parts()
-    in_options = (WHERE_ALL_ARE, "--json has all")
-    return ["", *(p.replace(*in_options) if isinstance(p, str) else p for p in parts), ""]
+    return ["", *(in_options(part) if isinstance(part, str) else part for part in parts), ""]
 
 
 def of_report(sentences: Sequence[str]) -> list[str]:
@@ -117,7 +116,7 @@ def proof(fair: FairPCA) -> list[str]:
     # The table has just said it, with names.
     said = "Compared with ordinary PCA"
     sentences = fair.certificate_.sentences()
-    return [sentence for sentence in sentences if not sentence.startswith(said)]
+    return [in_options(sentence) for sentence in sentences if not sentence.startswith(said)]
 
 
 def cost(fair: FairPCA) -> str:
@@ -151,6 +150,12 @@ def _compared(loss: float, ordinary: float) -> str:
     change = 100.0 * (loss / ordinary - 1.0) if ordinary > 0.0 else 0.0
     word = "more" if change >= 0.0 else "less"
     return f"{loss:.6g}, {abs(change):.2f} % {word} than ordinary PCA"
+
+
+def in_options(text: str) -> str:
+    """The library's words with the program's own for what can be chosen."""
+    text = text.replace(WHERE_ALL_ARE, "--json has all")
+    return text.replace("criterion='minmax'", "--criterion minmax")
 
 
 def table_as_data(prepared: PreparedTable) -> dict[str, Any]:
