@@ -23,7 +23,7 @@ from fairpca.cli._terminal import (
     stage,
     written,
 )
-from fairpca.fair_pca import listening
+from fairpca.fair_pca import baselines_of, listening
 from fairpca.inspection.audit import Auditor, squared_errors
 from fairpca.inspection.compare import comparison_of
 from fairpca.inspection.front import front_of
@@ -98,7 +98,9 @@ def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -
     grouped_data = prepared.grouped_data("intersections", reduce_wide=True)
     position = {label: i for i, label in enumerate(grouped_data.moments.labels)}
     space, grouped_data = grouped_data.space, grouped_data.grouped(prepared.options.groups)
-    auditor = Auditor(reduction, grouped_data.moments, reduction.n_components_, **chosen)
+    known = baselines_of(reduction) if chosen.pop("baseline") == "training" else None
+    r = reduction.n_components_
+    auditor = Auditor(reduction, grouped_data.moments, r, known=known, **chosen)
     every, start = range(len(grouped_data.moments.labels)), 0
     for batch, rows in prepared.batches("auditing the model", prepared.options.sensitive):
         labelled = prepared.regrouping.labelled(batch)
@@ -107,7 +109,7 @@ def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -
         # Of a batch without any label there are codes, but no groups.
         codes = np.array([*(position.get(label, -1) for label in groups.labels), -1])[groups.codes]
         codes = codes if groups.kept is None else np.where(groups.kept, codes, -1)
-        if space is not None and chosen["baseline"] == "rows":
+        if space is not None and known is None:
             rows = space.rows[start : start + len(rows)]
         start += len(rows)
         some = replace(grouped_data, rows=rows, codes=codes, weights=None)
