@@ -80,6 +80,7 @@ studies-large: $(READY)
 	mkdir -p .studies-data
 	$(BIN)/python -m studies.stochastic_large .studies-data
 	$(BIN)/python -m studies.new_data
+	$(BIN)/python -m studies.downstream
 	$(BIN)/python -m studies.cells
 
 reproduce: $(READY)

@@ -22,7 +22,7 @@ from fairpca.choices import GROUPINGS as GROUPINGS
 from fairpca.choices import MIN_ROWS
 from fairpca.choices import MISSING_LABELS as MISSING_LABELS
 from fairpca.exceptions import warn_user
-from fairpca.text import ALL, label_text, listed, short_text
+from fairpca.text import ALL, MOST_NAMES, in_rows, joined, label_text, listed, short_text
 from fairpca.validation import check_choice, refuse_anndata
 
 # Labels of groups: their order, those of missing values, and those of groups that overlap.
@@ -601,9 +601,6 @@ def _cross(encoded: list[Encoded]) -> Encoded:
 
 # Columns of a table by their names: those that make the groups, and those that are reduced.
 
-_MOST_NAMES = 5
-"""How many names a message lists."""
-
 
 def table_names(X: Any) -> list[Any] | None:
     """Names of the columns of a table of pandas, Polars or pyarrow; None for anything else."""
@@ -642,10 +639,10 @@ def named_columns(X: Any, sensitive_features: Any) -> tuple[str, ...]:
     if not isinstance(given, str) and (repeated or as_many):
         return ()  # labels, one for each row
     texts = [name for name in columns if isinstance(name, str)]
-    near = [n for name in absent for n in get_close_matches(name, texts, _MOST_NAMES)]
-    known = listed(near or texts, _MOST_NAMES)
+    near = [n for name in absent for n in get_close_matches(name, texts, MOST_NAMES)]
+    known = listed(near or texts, MOST_NAMES)
     raise ValueError(
-        f"X has no column {listed(absent, _MOST_NAMES)} that sensitive_features could name; "
+        f"X has no column {listed(absent, MOST_NAMES)} that sensitive_features could name; "
         f"{'near names are' if near else 'its columns are'} {known}."
     )
 
@@ -711,21 +708,17 @@ def per_group(
 
 # Groups of so few rows that sums of them tell of single people.
 
-_NAMED = 5
-"""How many groups a warning names."""
-
 
 def warn_of_small_groups(file: str, groups: Sequence[str], count: NDArray[np.int64]) -> None:
     """Warn that a file, such as "file of moments", tells of single rows, and name the groups."""
     small = [
-        f"{short_text(group)!r} ({n} row{'' if n == 1 else 's'})"
+        f"{short_text(group)!r} ({in_rows(n)})"
         for group, n in zip(groups, count.tolist(), strict=True)
         if n < MIN_ROWS
     ]
     if small:
-        more = f" and {len(small) - _NAMED} more" if len(small) > _NAMED else ""
         warn_user(
             f"This {file} holds what can tell of single rows, because groups have fewer than "
-            f"{MIN_ROWS}: {', '.join(small[:_NAMED])}{more}; merge such groups or leave them "
+            f"{MIN_ROWS}: {joined(small)}; merge such groups or leave them "
             "out before you share it (docs/privacy.md)."
         )

@@ -22,16 +22,13 @@ from fairpca.group_table import GroupTable
 from fairpca.inspection.audit import Loadings
 from fairpca.inspection.audit import audit as audit_rows
 from fairpca.moments import GroupMoments, MomentSum
-from fairpca.text import listed
+from fairpca.text import MOST_NAMES, listed
 from fairpca.validation import check_whole_number
 
 _SCANPY = {"X_pca": ("PCs", "pca")}
 """Where scanpy keeps loadings and parameters of a representation with another name than these."""
 
 _DEFAULT_MASK = "highly_variable"
-
-_MOST_NAMES = 5
-"""Columns that a message names."""
 
 
 def pca(
@@ -214,7 +211,7 @@ def audit(
         raise ValueError(
             f"There are no loadings of {use_rep!r} in varm[{in_varm!r}], without which nothing is "
             "known of what is lost. Coordinates that were corrected afterwards, as by Harmony, "
-            f"have none; varm has {listed(list(source.varm), _MOST_NAMES) or 'nothing'}."
+            f"have none; varm has {listed(list(source.varm), MOST_NAMES) or 'nothing'}."
         )
     if adata_train is not None and list(adata.var.index) != list(adata_train.var.index):
         raise ValueError(
@@ -254,7 +251,7 @@ def _column(adata: Any, key: str | Sequence[str]) -> Any:
     if absent or not names:
         raise ValueError(
             f"adata.obs has no column {listed(absent)}; its columns are "
-            f"{listed(list(adata.obs.columns), _MOST_NAMES)}."
+            f"{listed(list(adata.obs.columns), MOST_NAMES)}."
         )
     return adata.obs[names[0] if len(names) == 1 else names]
 
@@ -267,7 +264,7 @@ def _genes(adata: Any, mask_var: Any) -> tuple[NDArray[np.bool_], Any]:
     if named and mask_var not in columns:
         raise ValueError(
             f"adata.var has no column {mask_var!r} for mask_var; its columns are "
-            f"{listed(list(columns), _MOST_NAMES)}."
+            f"{listed(list(columns), MOST_NAMES)}."
         )
     mask = np.asarray(adata.var[mask_var] if named else mask_var)
     if mask.dtype != bool or mask.shape != (adata.n_vars,) or not mask.any():

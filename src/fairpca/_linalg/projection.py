@@ -3,8 +3,15 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import scipy.sparse
+from sklearn.utils import gen_batches
+
 from fairpca._linalg.backends import to_device
 from fairpca._linalg.types import Array
+
+_BLOCK_VALUES = 2**17
+"""Values that are projected together: their copy in double precision stays in the cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,11 +24,17 @@ class Projection:
 
     def __call__(self, rows: Any) -> Array:
         """The reduced rows."""
-        # Two products instead of centred rows: no centred copy, and sparse rows stay sparse.
-        scores = rows @ self.components.T - self.mean @ self.components.T
-        if self.factors is not None:
-            scores *= self.factors
-        reduced: Array = scores.astype(rows.dtype, copy=False)
+        n, d = rows.shape
+        # Sparse rows make no copy, nor do rows in double precision.
+        whole = scipy.sparse.issparse(rows) or rows.dtype == np.float64
+        reduced: Array = np.empty((n, len(self.components)), rows.dtype)
+        for part in gen_batches(n, max(n if whole else _BLOCK_VALUES // d, 1)):
+            # Two products instead of centred rows: no centred copy, and sparse rows stay sparse.
+            scores = rows[part] @ self.components.T
+            scores -= self.mean @ self.components.T
+            if self.factors is not None:
+                scores *= self.factors
+            reduced[part] = scores
         return reduced
 
     def on_device(self, rows: Any) -> Any:

@@ -26,7 +26,7 @@ from fairpca.cli._terminal import (
 from fairpca.fair_pca import baselines_of, listening
 from fairpca.inspection.audit import Auditor, squared_errors
 from fairpca.inspection.compare import comparison_of
-from fairpca.inspection.front import front_of
+from fairpca.inspection.pareto_front import front_of
 from fairpca.report import Report, import_jinja2
 from fairpca.report import report as make_report
 from fairpca.tables.columns import label_groups

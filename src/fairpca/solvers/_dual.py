@@ -20,7 +20,9 @@ from scipy.special import expit, xlogy
 
 from fairpca._linalg.types import ROUNDING, Array
 from fairpca.criteria import WARM_MU, Criterion, Domain
-from fairpca.solvers._space import EXPENSIVE, Effort, Forms, Spectrum, Weighted, WholeSpace
+from fairpca.measures import SUM_ROUNDING
+from fairpca.problem import EXPENSIVE
+from fairpca.solvers._space import Effort, Forms, Spectrum, Weighted, WholeSpace
 
 _EMPTY = 1e-30
 """Occupations up to this are none: their share of a derivative is far below rounding."""
@@ -40,10 +42,6 @@ SHORTEST_STEP = 1e-8
 
 VALUE_ROUNDING = 1e-15
 """Difference of values that is rounding, relative to the largest trace."""
-
-SUM_ROUNDING = 16 * float(np.finfo(float).eps)
-"""What rounding can make of a sum of eigenvalues, relative to the largest trace and the weights, as
-bounds allow for it."""
 
 _FIRST_MU, _MU_FACTOR, _LAST_MU = 1.0, 0.2, 1e-12
 """Where mu begins, what it is multiplied with at a time, and where it ends."""

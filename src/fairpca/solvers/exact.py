@@ -32,11 +32,12 @@ from fairpca.criteria import (
     LeastLoss,
     MinMax,
 )
+from fairpca.measures import SUM_ROUNDING
 from fairpca.problem import Problem
 from fairpca.solution import Progress, Solution
-from fairpca.solvers._dual import SUM_ROUNDING, DualResult, solve_dual
+from fairpca.solvers._dual import DualResult, solve_dual
 from fairpca.solvers._local import LocalResult, MultiStart, is_isolated, refine, refine_in
-from fairpca.solvers._space import Effort, Forms, WholeSpace, is_expensive, search_space
+from fairpca.solvers._space import Effort, Forms, WholeSpace, search_space
 from fairpca.solvers._two_groups import find_root, has_root
 from fairpca.validation import check_number, check_seed, check_whole_number
 
@@ -163,7 +164,7 @@ class ExactSolver:
 
 def small_enough(problem: Problem, gap: float | None) -> float:
     """The gap at which a search ends: that which is asked for, or the problem's usual one."""
-    usual = _EXPENSIVE_GAP if is_expensive(problem) else CLOSED_GAP
+    usual = _EXPENSIVE_GAP if problem.is_expensive else CLOSED_GAP
     return usual if gap is None else max(float(gap), CLOSED_GAP)
 
 
@@ -196,7 +197,7 @@ def solve_near(
     goal, effort = problem.goal, effort or Effort()
     history: list[dict[str, Any]] = []
     n_eigen = problem.n_groups + 1
-    with threads_for(problem.moments.n_features):
+    with threads_for(problem.n_features):
         # 1. Where the least total loss of all is fair, or one eigenproblem gives the answer,
         #    nothing has to be searched for.
         if (plain := without_search(problem)) is not None:
@@ -237,7 +238,7 @@ def solve_near(
 
 def without_search(problem: Problem) -> tuple[Array, str] | None:
     """The answer and the reason, where nothing has to be searched for."""
-    if problem.n_components == problem.moments.n_features:
+    if problem.n_components == problem.n_features:
         return np.eye(problem.n_components), "the whole space loses nothing"
     # The least total loss of all: if it is fair, it is the answer.
     basis = problem.least_loss_basis
@@ -349,7 +350,7 @@ class ExactRun:
 
         Searches from both sides may end at axes that all groups share, and miss what lies between.
         """
-        if found.certificate.status != "bounded" or is_expensive(self.problem):
+        if found.certificate.status != "bounded" or self.problem.is_expensive:
             return found
         path = Geodesic(self.problem.least_loss_basis, found.basis)
 
@@ -409,7 +410,7 @@ class ExactRun:
         proven = after.value(nearest.measures) <= after.enough(proof.value, self.effort.gap)
         alone = proven and not proof.is_tied
         ascents = _edge_ascents(
-            self.space, exactly, allowed, proof.weights, alone=alone, few=is_expensive(self.problem)
+            self.space, exactly, allowed, proof.weights, alone=alone, few=self.problem.is_expensive
         )
         known = _edge_weights(self.space, exactly, proof.weights)
         if alone or self._is_isolated(after, nearest):
@@ -424,7 +425,7 @@ class ExactRun:
 
     def _is_isolated(self, goal: Criterion, nearest: LocalResult) -> bool:
         """Whether none beside it comes so near; only looked at where searches are expensive."""
-        if not is_expensive(self.problem):
+        if not self.problem.is_expensive:
             return False
         basis = self.space.lower(nearest.basis)
         return is_isolated(self.space.forms, goal, basis, nearest.weights)
@@ -465,7 +466,7 @@ class ExactRun:
             known = [goal.weights_at(measures, local.weights), *known]
         found = self._best_proof(goal, local, known, others, proof)
         left = found.certificate.relative_gap
-        if is_expensive(self.problem) or not OPTIMAL_GAP < left <= _PERHAPS_CLOSED:
+        if self.problem.is_expensive or not OPTIMAL_GAP < left <= _PERHAPS_CLOSED:
             return found
         # The weights may only lack digits, of which an ascent near them brings some.
         nearer = solve_dual(self.space, goal, goal.limit, local.weights)
@@ -520,7 +521,7 @@ class ExactRun:
         better = self.space.minmax_measures
         if better is None and not self.effort.is_over():
             goal = MinMax(self.problem.goal.measure).applied_to(self.problem)
-            if is_expensive(self.problem):
+            if self.problem.is_expensive:
                 start = goal.weights_at(certificate.measures, certificate.multipliers)
                 local = refine_in(self.space, goal, found.basis, start)
                 self.search.record(goal, local)
@@ -608,9 +609,7 @@ def _solve_in_safe_unit(
     better = found.certificate.minmax_measures
     return replace(
         found,
-        group_losses=problem.group_losses(found.basis),
-        disparities=problem.disparities(found.basis),
-        total_loss=problem.total_loss(found.basis),
+        **problem.outcome(found.basis),
         certificate=replace(
             certificate,
             minmax_measures=None if better is None else better / square,
@@ -639,9 +638,7 @@ def certified_solution(
     """The solution that a certified basis is; `about` are the solver's own attributes."""
     return Solution(
         basis=basis,
-        group_losses=problem.group_losses(basis, retention),
-        disparities=problem.disparities(basis, retention),
-        total_loss=problem.total_loss(basis, retention),
+        **problem.outcome(basis, retention),
         certificate=certificate,
         retention=retention,
         **about,

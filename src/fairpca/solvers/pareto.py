@@ -497,6 +497,7 @@ class ParetoDescent:
     random_state: int | None = None
 
     name = "pareto"
+    has_own_criterion = True
 
     def __post_init__(self) -> None:
         if isinstance(self.objectives, str):

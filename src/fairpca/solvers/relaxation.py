@@ -96,6 +96,8 @@ class SDPRelaxation:
     extra_dimensions: bool = True
     backend: str = "auto"
 
+    has_own_criterion = True
+
     def __post_init__(self) -> None:
         check_choice("rounding", self.rounding, ROUNDINGS)
         check_choice("backend", self.backend, BACKENDS)
@@ -117,7 +119,7 @@ class SDPRelaxation:
 
     def _relax(self, problem: Problem) -> tuple[Array, str]:
         cvxpy = import_cvxpy()
-        d, r = problem.moments.n_features, problem.n_components
+        d, r = problem.n_features, problem.n_components
         unit = float(problem.traces.max()) or 1.0
         projector = cvxpy.Variable((d, d), symmetric=True)
         largest = cvxpy.Variable()
@@ -184,6 +186,8 @@ class MultiplicativeWeights:
     tol: float = 1e-4
     max_iter: int = 20_000
 
+    has_own_criterion = True
+
     def __post_init__(self) -> None:
         check_choice("rounding", self.rounding, ROUNDINGS)
         check_choice("iterate", self.iterate, ("average", "last"))
@@ -223,7 +227,7 @@ class _Game:
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.basis = problem, problem.least_loss_basis
-        k, d = problem.n_groups, problem.moments.n_features
+        k, d = problem.n_groups, problem.n_features
         self.weights, self.average = np.full(k, 1.0 / k), np.zeros((d, d))
         self.value, self.bound = np.inf, -np.inf
         self.gaps: list[float] = []
@@ -296,6 +300,7 @@ class NashWelfare:
     max_iter: int = 5000
 
     name = "nash"
+    has_own_criterion = True
 
     def __post_init__(self) -> None:
         check_choice("rounding", self.rounding, ROUNDINGS)
@@ -334,7 +339,7 @@ class _NashAscent:
 
     def __init__(self, problem: Problem, tol: float) -> None:
         self.problem, self.tol, self.n_iter = problem, tol, 0
-        d, r, self.bound = problem.moments.n_features, problem.n_components, np.inf
+        d, r, self.bound = problem.n_features, problem.n_components, np.inf
         self.relaxed, self.kept = np.eye(d) * (r / d), problem.traces * (r / d)
         # A group without variance keeps nothing whatever is done.
         self._some = problem.traces > 0

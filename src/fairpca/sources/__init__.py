@@ -6,7 +6,7 @@ Each source is read once, in batches or partitions, and leaves a `GroupMoments`,
 gives the rows of files themselves, batch by batch, to `StochasticFairPCA`.
 """
 
-from fairpca.sources.reading import read_moments, transform_distributed
+from fairpca.sources.one_pass import read_moments, transform_distributed
 from fairpca.sources.rows import RowBatches
 
 __all__ = ["RowBatches", "read_moments", "transform_distributed"]

@@ -188,7 +188,7 @@ def _chosen(front: ParetoFront, wish: dict[str, Any], needed: bool) -> int | Non
 
 
 def _as_data(found: ParetoFront) -> dict[str, Any]:
-    from fairpca.inspection.front import shown_measures
+    from fairpca.inspection.pareto_front import shown_measures
 
     columns, bound = found.to_dict(), found.unfairness_bound
     worst, *names = list(columns)[: -found.problem.n_groups]

@@ -19,11 +19,12 @@ from fairpca.data import GroupedData, prepare_data
 from fairpca.exceptions import FairnessWarning
 from fairpca.fair_pca import FairPCA, listening
 from fairpca.generalization.cautions import warn_of_few_rows, warn_of_one_group
+from fairpca.group_table import NO_CHANGE, TIED
 from fairpca.groups import GROUPINGS
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers import ExactSolver, check_sweep, end_of_front, sweep
-from fairpca.text import TextTable, distinct_texts, formatted, html_parts, laid_out, number_format
+from fairpca.text import Printed, TextTable, distinct_texts, formatted, number_format
 from fairpca.validation import (
     Progress,
     check_choice,
@@ -37,15 +38,9 @@ from fairpca.validation import (
 _SHOWN_POINTS = 8
 """Points in the printed table of a front."""
 
-_ROUNDING = 1e-9
-"""Part of the largest number below which another is shown as zero."""
-
-_TIED = 1e-6
-"""Part of the largest measure by which another may be smaller and still count as the largest."""
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ParetoFront:
+class ParetoFront(Printed):
     """The least total loss at every level of unfairness, from ordinary PCA to the fairest subspace.
 
     The *unfairness* of a subspace is the largest disparity of a group, or its *spread*: the largest
@@ -190,7 +185,7 @@ class ParetoFront:
         Of several it is the one that has the largest at the first point.
         """
         order = np.argsort(-self.measures[0], kind="stable")
-        tied = self.largest - _TIED * np.abs(self.largest)
+        tied = self.largest - TIED * np.abs(self.largest)
         return np.asarray(order[(self.measures[:, order] >= tied[:, None]).argmax(axis=1)])
 
     @property
@@ -388,12 +383,6 @@ class ParetoFront:
         frame.index.name = "point"
         return frame
 
-    def __repr__(self) -> str:
-        return laid_out(self.text_parts())
-
-    def _repr_html_(self) -> str:
-        return html_parts(self.text_parts())
-
     def text_parts(self) -> list[TextTable | str]:
         """What is printed: a table of some points, and the sentences below it."""
         return [TextTable(*self._cells()), *self._sentences()]
@@ -403,11 +392,11 @@ class ParetoFront:
         few = np.linspace(0, len(self) - 1, min(len(self), _SHOWN_POINTS)).round().astype(int)
         largest, relative = np.abs(self.largest), self.problem.goal.measured.relative
         form = number_format([largest, self.spread])
-        least = _ROUNDING * max(largest.max(), self.spread.max())
+        least = NO_CHANGE * max(largest.max(), self.spread.max())
         variance = float(self.problem.weights @ self.problem.traces)
 
         def per_cent(shares: Array) -> list[str]:
-            texts = (formatted(100 * share, ".2f", 100 * _ROUNDING) for share in shares[few])
+            texts = (formatted(100 * share, ".2f", 100 * NO_CHANGE) for share in shares[few])
             return [f"{text} %" for text in texts]
 
         def level(values: Array) -> list[str]:
