@@ -37,7 +37,7 @@ def programmes(k: int) -> np.ndarray:
 
 
 types = rng.choice(5, n, p=shares)
-base, marked, shared = rng.gamma(0.6, 1.0, d) + 0.02, programmes(5), programmes(4)
+base, marked, shared = rng.gamma(0.6, 1.0, d) + 0.02, 1.5 * programmes(5), programmes(4)
 own = np.stack([programmes(3) for _ in names])
 activity = rng.normal(size=(n, 4)) @ shared
 activity += np.einsum("ij,ijk->ik", rng.normal(size=(n, 3)), own[types])
