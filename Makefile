@@ -61,6 +61,7 @@ bench-large: $(READY)
 studies: $(READY)
 	$(BIN)/python -m studies.exact_cases
 	$(BIN)/python -m studies.pareto_variants
+	$(BIN)/python -m studies.many_groups
 	$(BIN)/python -m studies.rivals
 	$(BIN)/python -m studies.fairness_of_criteria
 	$(BIN)/python -m studies.price_of_nesting

@@ -23,6 +23,7 @@ from fairpca.groups import (
     named_columns,
     overlapping,
     warn_of_dropped,
+    warn_of_weightless,
     without_columns,
 )
 from fairpca.moments import GroupMoments
@@ -226,6 +227,7 @@ def prepare_data(
         explain_not_finite(rows, estimator)
     codes = found.codes
     if len(moments.labels) < len(found.labels):
+        warn_of_weightless(found.labels, moments.labels, found.names)
         position = {label: i for i, label in enumerate(moments.labels)}
         codes = np.array([position.get(label, -1) for label in found.labels])[codes]
     if estimator is not None and reset:

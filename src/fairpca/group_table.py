@@ -102,6 +102,8 @@ class HeldOut:
     own_loss : array of shape (k,)
         Loss of each group with its own PCA, with the bias reduced: between that in sample, which is
         too small, and that on held-out rows, which is too large.
+    weight : array of shape (k,)
+        What the losses of the groups count for in that of all rows together.
 
     See Also
     --------
@@ -120,6 +122,7 @@ class HeldOut:
     pca_loss: Array
     loss: Array
     own_loss: Array
+    weight: Array
 
     @property
     def pca_disparity(self) -> Array:
@@ -425,11 +428,11 @@ class GroupTable(Printed):
         if found is None:
             return []
         worst = int(found.pca_disparity.argmax())
-        whole = float(self.count @ self.variance)
+        whole = float(found.weight @ self.variance)
         pca, fair = (
             [formatted(100.0 * share, _PERCENT) for share in (self.share_of(loss)[worst], total)]
             for loss in (found.pca_loss, found.loss)
-            for total in [float(self.count @ loss) / whole]
+            for total in [float(found.weight @ loss) / whole]
         )
         name = short_texts(self.group_texts())[worst]
         return [

@@ -505,6 +505,31 @@ def warn_of_dropped(n_dropped: int, n_rows: int) -> None:
         )
 
 
+def warn_of_weightless(labels: Labels, left: Labels, names: Sequence[str] | None = None) -> None:
+    """Warn of groups that are left out because none of their rows has a weight."""
+    if len(left) == len(labels):
+        return
+    (groups, names), (some, _) = _whole(labels, names), _whole(left, None)
+    texts = [label_text(label, names) for label in groups if label not in some]
+    if texts:
+        are = "groups are" if len(texts) > 1 else "group is"
+        warn_user(
+            f"No row of {listed(texts, 5)} has a positive sample_weight: the {are} left out, "
+            "and nothing is said of what they lose."
+        )
+
+
+def _whole(
+    labels: Labels, names: Sequence[str] | None
+) -> tuple[list[Hashable], Sequence[str] | None]:
+    """The labels and the names of the columns without the fold, where groups are kept by fold."""
+    parts: list[Any] = list(labels)
+    if not (parts and isinstance(parts[0], tuple) and isinstance(parts[0][-1], Fold)):
+        return parts, names
+    whole = [label[0] if len(label) == 2 else label[:-1] for label in parts]
+    return list(dict.fromkeys(whole)), None if names is None else names[:-1]
+
+
 def warn_of_alike(columns: Iterable[Iterable[Hashable]]) -> None:
     """Warn of labels in a sensitive column that may be one, spelled in several ways."""
     found = [texts for labels in columns for texts in alike(labels)]

@@ -50,6 +50,11 @@ class Measure:
         return self.baseline == "none"
 
     @property
+    def minmax(self) -> str:
+        """What `criterion=` has to be to minimise the largest of it."""
+        return "'minmax'" if self.name == "disparity" else f"MinMax({self.name!r})"
+
+    @property
     def sign(self) -> float:
         """What a number is multiplied by to be shown."""
         return -1.0 if self.is_kept else 1.0

@@ -150,7 +150,9 @@ SCHEMA = {
         "pca_is_best": flag,
         **dict.fromkeys(("loss", "own_loss", "pca_loss"), Values("k")),
         "variance": Values("k", _check_not_negative),
-        "held_out": Optional(dict.fromkeys(("pca_loss", "loss", "own_loss"), Values("k"))),
+        "held_out": Optional(
+            dict.fromkeys(("pca_loss", "loss", "own_loss", "weight"), Values("k"))
+        ),
     },
     "solution": {
         "basis": Values("dn", _check_basis),

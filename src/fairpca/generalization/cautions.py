@@ -53,7 +53,8 @@ def chance_notes(problem: Problem) -> tuple[str, ...]:
     plain = type(criterion) is MinMax and repr(criterion) == repr(MinMax(criterion.measure))
     if not plain or problem.n_groups == 1 or r == problem.n_features:
         return ()
-    values = np.maximum(problem.total_eigenpairs[0], 0.0)
+    unit = problem.scale or 1.0  # products of variances as they are could overflow
+    values = np.maximum(problem.total_eigenpairs[0], 0.0) / unit
     products = (
         np.outer(values[:r], values[r:]) * np.maximum(1 / n - 1 / n.sum(), 0.0)[:, None, None]
     )
@@ -61,7 +62,7 @@ def chance_notes(problem: Problem) -> tuple[str, ...]:
     gaps = np.maximum(values[:r, None] - values[r:], np.sqrt(products))
     means = np.divide(products, gaps, out=np.zeros_like(gaps), where=gaps > 0.0)
     limits = means.sum(axis=(1, 2)) + _DEVIATIONS * np.sqrt(2 * np.square(means).sum(axis=(1, 2)))
-    if (problem.disparities(problem.pca_basis) > limits).any():
+    if (problem.disparities(problem.pca_basis) / unit > limits).any():
         return ()
     return (
         "No group has a significant disparity with ordinary PCA, so criterion='minmax' adapts to "

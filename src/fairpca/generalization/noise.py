@@ -147,7 +147,7 @@ class SamplingNoise:
             return None
         bases = folds.weighted_bases(weights / self.problem.affine.units)
         losses = (folds.traces - folds.kept(bases)).sum(axis=0)
-        return HeldOut(self.pca_losses, losses, self.own_losses)
+        return HeldOut(self.pca_losses, losses, self.own_losses, self.problem.weights)
 
 
 def debiased_gains(moments: GroupMoments, n_folds: int, in_sample: Array, held_out: Array) -> Array:

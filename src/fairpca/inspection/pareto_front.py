@@ -91,6 +91,7 @@ class ParetoFront(Printed):
     5 of 5 points proven optimal. The fairest:
     Proven optimal: in every subspace of this dimension some group has a disparity
     of at least 6.84153, and here none has more than 6.84153.
+    The value, 6.84153, is 25 % of the variance of all rows.
     Compared with ordinary PCA, one group is better off, by 7.65, and one worse off,
     by 6.77: some group always is, because ordinary PCA has the least total loss.
     For every mixture of the criterion's groups, measured from the fitted mean and
@@ -175,7 +176,7 @@ class ParetoFront(Printed):
 
     @cached_property
     def largest(self) -> Array:
-        """Largest measure of a group at each point; (n,)."""
+        """Largest measure of a group at each point, what is kept with a minus sign; (n,)."""
         return np.asarray(self.measures.max(axis=1))
 
     @cached_property
@@ -242,7 +243,8 @@ class ParetoFront(Printed):
             The number itself; negative ones count from the fairest.
         max_largest, max_spread : float, default=None
             The cheapest point whose largest measure, or whose spread, is no larger, up to rounding
-            (see `Certificate`). Measures of what is kept are negative.
+            (see `Certificate`). With a measure of what groups keep, `max_largest` is what each of
+            them keeps at least, as the bounds of `AtMost` are.
         max_extra_loss : float, default=None
             The fairest point that loses no more than ``1 + max_extra_loss`` times as much as the
             first: 0.01 is one per cent more.
@@ -286,8 +288,8 @@ class ParetoFront(Printed):
             return self._cheapest("spread", self.spread, float(max_spread))
         if max_largest is not None:
             check_number("max_largest", max_largest, least=-np.inf)
-            noun = self.solutions[0].certificate.measure
-            return self._cheapest(f"largest {noun}", self.largest, float(max_largest))
+            sign = self.problem.goal.measured.sign
+            return self._cheapest(self.worst_name, self.largest, sign * float(max_largest), sign)
         if max_extra_loss is not None:
             check_number("max_extra_loss", max_extra_loss, least=0.0)
             cheap = self.extra_loss <= float(max_extra_loss)
@@ -298,11 +300,13 @@ class ParetoFront(Printed):
         widths = points.max(axis=1, keepdims=True)
         return int((points / np.where(widths > 0.0, widths, 1.0)).sum(axis=0).argmin())
 
-    def _cheapest(self, name: str, levels: Array, most: float) -> int:
+    def _cheapest(self, name: str, levels: Array, most: float, sign: float = 1.0) -> int:
         fair = levels <= most + self.problem.negligible_spread
         if not fair.any():
+            limit, end = ("most", "smallest") if sign > 0.0 else ("least", "largest")
             raise ValueError(
-                f"No point has a {name} of at most {most:g}: the smallest is {levels.min():g}."
+                f"No point has a {name} of at {limit} {sign * most:g}: the {end} is "
+                f"{sign * levels.min():g}."
             )
         # Of equally cheap points the fairest.
         return int(np.lexsort((levels, self.total_loss, ~fair))[0])
@@ -532,6 +536,7 @@ def pareto_front(
     The table has 8 of 50 points. 50 of 50 points proven optimal. The fairest:
     Proven optimal: in every subspace of this dimension some group has a disparity
     of at least 1.14148, and here none has more than 1.14148.
+    The value, 1.14148, is 8.15 % of the variance of all rows.
     Compared with ordinary PCA, 4 groups are better off, by up to 11.2, and one
     worse off, by 0.638: some group always is, because ordinary PCA has the least
     total loss.

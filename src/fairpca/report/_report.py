@@ -328,7 +328,6 @@ def _plain(value: Any) -> Any:
 
 
 _TITLE = "Who pays for PCA?"
-_FRAME_HEIGHT = 900
 
 _SCRIPTS = (
     "basics",
@@ -475,7 +474,7 @@ class Report:
         page = html.escape(self.html(), quote=True)
         frame = (
             f'<iframe srcdoc="{page}" title="{html.escape(self.title, quote=True)}" '
-            f'sandbox="allow-scripts" style="width: 100%; height: {_FRAME_HEIGHT}px; border: 0">'
+            f'sandbox="allow-scripts" style="width: 100%; height: 900px; border: 0">'
             "</iframe>"
         )
         # Letters by their numbers: a page that does not say how it is encoded is guessed at.

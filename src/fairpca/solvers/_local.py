@@ -148,7 +148,7 @@ def is_isolated(forms: Forms, criterion: Criterion, basis: Array, weights: Array
     """Whether no subspace beside one where a search has ended is as good: it curves upwards."""
     search = _SubspaceDescent(forms, criterion, basis, criterion.start(weights), _FIRMNESS[-1])
     search.diagonalise()
-    return search.curves_upwards(_CURVED)
+    return search.shifted(search.jacobian.T @ search.factor, -_CURVED)[2]
 
 
 class _SubspaceDescent:
@@ -283,11 +283,7 @@ class _SubspaceDescent:
                 break
             self.diagonalise()
 
-    def curves_upwards(self, by: float) -> bool:
-        """Whether the second derivative is positive, by this share of the largest curvature."""
-        return self._shifted(self.jacobian.T @ self.factor, -by)[2]
-
-    def _shifted(self, outer: Array, shift: float) -> tuple[Array, Array, bool]:
+    def shifted(self, outer: Array, shift: float) -> tuple[Array, Array, bool]:
         """``D``, ``I + B^T D^-1 B``, and whether ``D + B B^T`` is positive; D has a shift.
 
         The matrix has as many negative eigenvalues as the diagonal D has, minus those of
@@ -307,7 +303,7 @@ class _SubspaceDescent:
         """Solve ``(D + B B^T) x = -gradient`` with a shift of D that makes the matrix positive."""
         outer, shift = self.jacobian.T @ self.factor, 0.0
         while True:
-            diagonal, inner, positive = self._shifted(outer, shift)
+            diagonal, inner, positive = self.shifted(outer, shift)
             if positive or shift > _LAST_SHIFT:
                 break
             shift = max(_SHIFT_FACTOR * shift, _FIRST_SHIFT)

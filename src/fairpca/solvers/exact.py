@@ -8,8 +8,7 @@ best weights of the dual, local searches for a subspace, and the root-find for t
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -39,6 +38,7 @@ from fairpca.solvers._dual import DualResult, solve_dual
 from fairpca.solvers._local import LocalResult, MultiStart, is_isolated, refine, refine_in
 from fairpca.solvers._space import Effort, Forms, WholeSpace, search_space
 from fairpca.solvers._two_groups import find_root, has_root
+from fairpca.solvers._unit import in_safe_unit, safely_posed
 from fairpca.validation import check_number, check_seed, check_whole_number
 
 MOST_STARTS = 40
@@ -47,9 +47,6 @@ MOST_STARTS = 40
 _EXPENSIVE_GAP = 1e-5
 """The gap at which a search ends where starts are expensive, unless said otherwise: a thousandth of
 a per cent is far below what rows can tell."""
-
-_SAFE = 1e60
-"""Variances up to this, and from its inverse on, are left as they are."""
 
 _SURELY_FAIR, _NOBODY_GAINS = 1e-2, 0.5
 """Share of the negligible spread by which the least total loss of all may miss the criterion: far
@@ -156,10 +153,7 @@ class ExactSolver:
         """
         effort = Effort(small_enough(problem, self.gap), self.time_limit, progress, self.n_steps)
         how: dict[str, Any] = {"n_starts": self.n_starts, "random_state": self.random_state}
-        size = float(problem.traces.max())
-        if size == 0.0 or 1.0 / _SAFE < size < _SAFE:
-            return solve_near(problem, effort=effort, **how)
-        return _solve_in_safe_unit(problem, size, partial(solve_near, effort=effort, **how))
+        return in_safe_unit(problem, lambda posed: [solve_near(posed, effort=effort, **how)])[0]
 
 
 def small_enough(problem: Problem, gap: float | None) -> float:
@@ -173,6 +167,10 @@ def best_multipliers(problem: Problem) -> Array:
 
     The relaxation has to be feasible, as it is when a subspace within the tolerance is known.
     """
+    scaled, loss, measure = safely_posed(problem)
+    if scaled is not problem:
+        factor = measure / loss if problem.goal.minimises_loss else 1.0
+        return best_multipliers(scaled) * factor
     goal = problem.goal
     if without_search(problem) is not None:
         return goal.plain_multipliers()
@@ -581,43 +579,6 @@ def _edge_ascents(
         yield solve_dual(space, allowed, near=highest.weights)
 
 
-def _solve_in_safe_unit(
-    problem: Problem, size: float, solve: Callable[[Problem], Solution]
-) -> Solution:
-    """Solve a problem with its rows in another unit, where theirs is far from all others.
-
-    The unit is a power of two, which changes no digit.
-    """
-    goal = problem.goal
-    unit = 2.0 ** -round(math.log2(size) / 2.0)
-    moments, square = problem.moments, 1.0 if goal.measured.relative else unit * unit
-    given = problem.measured_by
-    if given is not None:
-        given = given[0] * unit * unit, given[1] * (unit * unit / square)
-    scaled = replace(
-        problem,
-        moments=replace(moments, mean=moments.mean * unit, scatter=moments.scatter * unit * unit),
-        criterion=problem.criterion.in_unit(square),
-        measured_by=given,
-    )
-    found = solve(scaled)
-    # Multipliers turn measures into losses.
-    factor = square / (unit * unit) if goal.minimises_loss else 1.0
-    multipliers = found.certificate.multipliers * factor
-    proof = found.certificate.violation_multipliers  # of which only the ratios matter
-    certificate = certify(problem, found.basis, multipliers, violation_multipliers=proof)
-    better = found.certificate.minmax_measures
-    return replace(
-        found,
-        **problem.outcome(found.basis),
-        certificate=replace(
-            certificate,
-            minmax_measures=None if better is None else better / square,
-            stopped_by=found.certificate.stopped_by,
-        ),
-    )
-
-
 def with_minmax(problem: Problem, certificate: Certificate, better: Array | None) -> Certificate:
     """The certificate, with measures in which nobody is worse off and some are better off."""
     if better is None or not isinstance(problem.goal, Equal):
@@ -625,6 +586,8 @@ def with_minmax(problem: Problem, certificate: Certificate, better: Array | None
     gains, level = certificate.measures - better, problem.negligible_spread
     if gains.min() < -level or gains.max() <= _CLEAR_GAIN * level:
         return certificate
+    # Rounding is no gain.
+    better = np.where(np.abs(gains) <= problem.rounding, certificate.measures, better)
     return replace(certificate, minmax_measures=better)
 
 

@@ -21,6 +21,7 @@ from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._local import refine_in
 from fairpca.solvers._space import Effort, WholeSpace, search_space
+from fairpca.solvers._unit import in_safe_unit
 from fairpca.solvers.exact import (
     FEW_STARTS,
     MOST_STARTS,
@@ -96,6 +97,21 @@ def sweep(
     """
     check_sweep(n_points, gap, time_limit)
     problem = problem.with_criterion(end_of_front(problem.criterion))
+    limits = {"gap": gap, "time_limit": time_limit}
+    return in_safe_unit(
+        problem, lambda posed: _swept(posed, n_points, random_state, progress, **limits)
+    )
+
+
+def _swept(
+    problem: Problem,
+    n_points: int,
+    random_state: int | None,
+    progress: Progress | None,
+    gap: float | None,
+    time_limit: float | None,
+) -> list[Solution]:
+    """The same for a problem whose criterion is that of the end."""
     tell: Progress = (lambda *what: None) if progress is None else progress
     tell(_POINTS, 0, n_points)
     done = count(1)
