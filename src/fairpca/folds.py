@@ -150,8 +150,7 @@ def row_numbers(
         part = slice(begin, begin + step)
         block = rows[part] if chosen is None else rows[chosen[part]]
         block = np.asarray(block.toarray() if sparse else block, dtype=np.float64)
-        with np.errstate(invalid="ignore"):  # of infinite values, which the moments will show
-            whole = np.ascontiguousarray(_whole(block, np, rounded=rounded))
+        whole = np.ascontiguousarray(_whole(block, np, rounded=rounded))
         bits[part] = np.einsum("ij,j->i", whole.view(np.uint64), constants)
     return bits
 

@@ -52,11 +52,8 @@ class Projection:
         axes = self.components
         scores = known @ axes.T - self.mean @ axes.T + gaps @ (self.mean * axes).T
         some = np.flatnonzero(np.diff(gaps.indptr))
-        products = axes @ axes.T - np.stack([gaps[some] @ (axis * axes).T for axis in axes], axis=1)
-        values, turns = np.linalg.eigh(products)
-        inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > _DETERMINED)
-        turned = np.einsum("nij,ni->nj", turns, scores[some]) * inverse
-        scores[some] = np.einsum("nij,nj->ni", turns, turned)
+        products = axes @ axes.T - missing_products(gaps[some], axes)
+        scores[some] = least_squares(products, scores[some])
         return np.asarray(scores if self.factors is None else scores * self.factors)
 
     def on_device(self, rows: Any) -> Any:
@@ -79,3 +76,16 @@ def without_gaps(rows: Any) -> tuple[Any, Any]:
     gaps = scipy.sparse.csr_matrix(parts, shape=rows.shape, copy=True)
     gaps.eliminate_zeros()
     return known, gaps
+
+
+def missing_products(gaps: Any, axes: Array) -> Array:
+    """The axes' products with each other over the columns that a row lacks; (n, r, r)."""
+    return np.stack([gaps @ (axis * axes).T for axis in axes], axis=1)
+
+
+def least_squares(products: Array, right: Array) -> Array:
+    """The smallest solution for each row of a system with its own positive semidefinite matrix."""
+    values, turns = np.linalg.eigh(products)
+    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > _DETERMINED)
+    turned = np.einsum("nij,ni->nj", turns, right) * inverse
+    return np.asarray(np.einsum("nij,nj->ni", turns, turned))
