@@ -237,7 +237,8 @@ class GenotypePCA(BaseEstimator):
             scaled[missing] = 0.0
             products = dsyrk(1.0, scaled, 1.0, products, overwrite_c=1)
         space: Any = _PeopleSpace(products, genotypes, self._batches(d), frequency)
-        folds = "needed" if labels is not None and criterion.estimates_noise else None
+        held_out = self.fair_pca.groups is not None and criterion.estimates_noise
+        folds = "needed" if held_out and labels is not None else None
         options: dict[str, Any] = {"missing_labels": self.fair_pca.missing_labels, "folds": folds}
         grouped_data = prepare_data(space.rows, labels, **options)
         grouped_data = replace(grouped_data, space=space, n_missing=n_missing, rows=None)
