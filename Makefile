@@ -50,6 +50,7 @@ bench: $(READY)
 
 bench-large: $(READY)
 	$(BIN)/python benchmarks/streaming.py
+	$(BIN)/python benchmarks/genotypes.py
 
 studies: $(READY)
 	$(BIN)/python -m studies.exact_cases
@@ -73,6 +74,7 @@ studies-large: $(READY)
 	mkdir -p .studies-data
 	$(BIN)/python -m studies.stochastic_large .studies-data
 	$(BIN)/python -m studies.new_data
+	$(BIN)/python -m studies.genomes
 
 reproduce: $(READY)
 	$(BIN)/python -m studies.reproduction

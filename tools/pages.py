@@ -27,6 +27,7 @@ PAGES = (
     "custom_objective.md",
     "fairlearn.md",
     "federated.md",
+    "genomes.md",
     "groups.md",
     "large_data.md",
     "which_method.md",
