@@ -1,9 +1,9 @@
 """Fair PCA of genotypes from a .bed file beside scikit-allel's PCA: seconds and peak memory.
 
 Run ``python benchmarks/genotypes.py`` (needs bed-reader and scikit-allel; a quarter of an hour on
-one core, 6 GB of memory). Each reads the same file of 2,000 simulated people and 200,000 variants in
-a process of its own: GenotypePCA in batches, for ten components with the default criterion, with
-min-max and without groups; scikit-allel's exact and its randomized PCA of all variants at once.
+one core, 6 GB of memory). Each reads the same file of 2,000 simulated people and 200,000 variants
+in a process of its own: GenotypePCA in batches, for ten components with the default criterion,
+with min-max and without groups; scikit-allel's exact and randomized PCA of all variants at once.
 Seconds are those of the processor, so that other work on the machine counts little.
 """
 
