@@ -55,6 +55,7 @@ bench-large: $(READY)
 studies: $(READY)
 	$(BIN)/python -m studies.exact_cases
 	$(BIN)/python -m studies.pareto_variants
+	$(BIN)/python -m studies.many_groups
 	$(BIN)/python -m studies.rivals
 	$(BIN)/python -m studies.fairness_of_criteria
 	$(BIN)/python -m studies.price_of_nesting
@@ -74,6 +75,7 @@ studies-large: $(READY)
 	mkdir -p .studies-data
 	$(BIN)/python -m studies.stochastic_large .studies-data
 	$(BIN)/python -m studies.new_data
+	$(BIN)/python -m studies.downstream
 	$(BIN)/python -m studies.genomes
 
 reproduce: $(READY)

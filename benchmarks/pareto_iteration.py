@@ -68,7 +68,7 @@ def bare_algebra(matrices: Array, basis: Array) -> None:
 def run(problem: Problem, basis: Array, n: int) -> float:
     """Seconds for each of n iterations, with the steps 1/sqrt(t)."""
     solver = ParetoDescent(max_iter=n, tol=0.0)
-    vector = PaperObjectives()
+    vector = PaperObjectives("adjacent")
     start = time.perf_counter()
     done = descend(
         lambda point: vector.evaluate(problem, point, _project),
@@ -79,7 +79,7 @@ def run(problem: Problem, basis: Array, n: int) -> float:
         step_size=solver.step_size,
         normalize=solver.normalize,
         armijo=solver.armijo,
-        zero=np.zeros(1 + problem.n_groups * (problem.n_groups - 1) // 2),
+        zero=np.zeros(problem.n_groups),
         tol=0.0,
         max_iter=n,
     )
@@ -88,7 +88,7 @@ def run(problem: Problem, basis: Array, n: int) -> float:
 
 def split(problem: Problem, basis: Array, n: int) -> dict[str, float]:
     """Seconds of the parts of an iteration."""
-    vector = PaperObjectives()
+    vector = PaperObjectives("adjacent")
     flat = vector.evaluate(problem, basis, _project)[1].reshape(-1, basis.size)
     steps: dict[str, Callable[[], object]] = {
         "values and gradients": lambda: vector.evaluate(problem, basis, _project),

@@ -30,7 +30,7 @@ from fairpca._linalg.threads import one_blas_thread
 from fairpca._linalg.types import Array
 from fairpca.moments.sums import worker_threads
 from fairpca.sources import blocks, read_moments
-from fairpca.sources.files import in_order
+from fairpca.sources.checkpoints import in_order
 from fairpca.tables.reading import TableFile
 
 N_COLUMNS, ROW_GROUP, N_COMPONENTS = 60, 250_000, 10

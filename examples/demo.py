@@ -15,9 +15,9 @@ from fairpca.cli import main
 from fairpca.datasets import load_adult
 
 OPTIONS = (
-    *("--n-components", 5, "--target", "income", "--encode", "codes"),
+    *("--n-components", 5, "--target", "income"),
     *("--drop", "fnlwgt"),  # a survey weight: how many people a row stands for
-    *("--min-rows", 1),  # a code for every country, as in the paper, even if one person is from it
+    *("--min-rows", 1),  # a column for every country, even if one person is from it
     "--force",  # to replace what an earlier run has left
 )
 FOLDER = Path("demo-output")
@@ -29,10 +29,10 @@ def run(folder: Path = FOLDER) -> dict[str, Path]:
     table = folder / "adult.csv"
     adult_with_words().to_csv(table, index=False)
     print(
-        "UCI Adult: 12 standardised columns, categories as codes; the column that makes\n"
-        "the groups is left out. A group's loss is the squared distance between a row and\n"
-        "its reconstruction, averaged over its rows; with nothing kept it is 12 on average.\n"
-        "Its disparity is what it loses beyond what it would lose with a PCA of its own."
+        "UCI Adult: 5 standardised columns of numbers, and a 0/1 column for each category of\n"
+        "the others; the column that makes the groups is left out. A group's loss is the\n"
+        "squared distance between a row and its reconstruction, averaged over its rows. Its\n"
+        "disparity is what it loses beyond what it would lose with a PCA of its own."
     )
     reports = {}
     for sensitive in ("sex", "race"):

@@ -25,7 +25,7 @@ import numpy as np
 
 from fairpca import FairPCA, GroupMoments
 from fairpca.model_file import FairModel, load_model, save_model
-from fairpca.sources.files import Pass
+from fairpca.sources.checkpoints import Pass
 from fairpca.tables.columns import ColumnChoice, Columns
 from fairpca.tables.preparation import Preparation
 from fairpca.tables.reading import TableFile

@@ -30,15 +30,14 @@ def people(n=120, seed=0):
 
 
 def prepared_by_hand(frame, new):
-    """The columns a, b, c, d and job of a new table, encoded and scaled as in the first."""
+    """The columns a, b, c, d and job of a new table, as the first is prepared."""
     columns = ColumnTransformer(
         [
-            ("numbers", "passthrough", [*"abcd"]),
+            ("numbers", StandardScaler(), [*"abcd"]),
             ("texts", OneHotEncoder(sparse_output=False), ["job"]),
         ]
-    )
-    scaler = StandardScaler().fit(columns.fit_transform(frame))
-    return scaler.transform(columns.transform(frame)), scaler.transform(columns.transform(new))
+    ).fit(frame)
+    return columns.transform(frame), columns.transform(new)
 
 
 def contents():

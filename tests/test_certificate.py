@@ -1,11 +1,21 @@
 """The certificate in numbers and in words."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
 
-from fairpca import AtMost, Equal, ExactSolver, FairnessWarning, FairPCA
+from fairpca import (
+    AtMost,
+    Equal,
+    ExactSolver,
+    FairnessWarning,
+    FairPCA,
+    GroupMoments,
+    MinMax,
+    Problem,
+)
 from fairpca.certificate import certify, rounded
 from fairpca.datasets import load_credit
 from fairpca.solvers import SOLVERS
@@ -86,6 +96,8 @@ def test_unresolved_warns_once_and_says_what_was_returned():
     assert fair.certificate_.status == "unresolved"
     (warning,) = caught
     assert f"{fair.certificate_.spread:.6g}" in str(warning.message)
+    # What was not found is what was asked for, and not the difference that was found.
+    assert "with equal disparities was found" in str(warning.message)
 
 
 def test_infeasible_reports_the_distance_to_the_proof():
@@ -207,6 +219,14 @@ def test_words_on_who_is_better_and_worse_off():
     recorded(str(plain), "better or worse off")
 
 
+def test_one_group_is_said_to_have_the_result_of_pca_only_where_it_has():
+    problem = problem_of([np.diag([3.0, 1.0, 0.0])], 1)
+    assert kinds(certify(problem, np.eye(3)[:, [0]], np.ones(1))) == {"one group"}
+    poor = certify(problem, np.eye(3)[:, [1]], np.ones(1))
+    assert "one group" not in kinds(poor)
+    assert numbers_in(recorded(str(poor), "worse off than with ordinary PCA"))[:2] == [2.0, 2.0]
+
+
 def test_words_when_every_group_is_worse_off():
     problem = problem_of([np.diag([3.0, 1.0, 0.0]), np.diag([2.0, 1.0, 0.0])], 1)
     poor = certify(problem, np.eye(3)[:, [2]], np.zeros(2))
@@ -219,3 +239,51 @@ def test_a_number_that_has_few_digits_is_not_rounded():
     for up in (False, True):
         assert [rounded(x, 6, up=up) for x in (0.1, 0.3, 12.5)] == ["0.1", "0.3", "12.5"]
     assert [rounded(1 / 3, 2, up=up) for up in (False, True)] == ["0.33", "0.34"]
+
+
+def three_turned_groups():
+    rng = np.random.default_rng(0)
+    groups = np.arange(300) % 3
+    X = rng.normal(size=(300, 4)) * [3, 2, 1, 1]
+    X[groups == 1] = X[groups == 1][:, ::-1] * 1.5
+    X[groups == 2] = X[groups == 2] @ np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    return X, groups
+
+
+@pytest.mark.parametrize(("measure", "which"), [("kept_variance", "higher"), ("loss", "lower")])
+def test_minmax_beside_equality_keeps_more_or_loses_less(measure, which):
+    moments = GroupMoments.from_rows(*three_turned_groups())
+    problem = Problem(moments, 2)
+    if measure == "loss":  # here equal losses are larger than both groups have along the first axis
+        problem = problem_of([np.diag([3.0, 2.0, 0.5]), np.diag([4.0, 1.0, 1.0])], 1)
+    equal, other = (
+        ExactSolver().solve(problem.with_criterion(criterion))
+        for criterion in (Equal(measure=measure), MinMax(measure))
+    )
+    gains = equal.group_losses - other.group_losses
+    assert gains.min() > 0.1
+    (sentence,) = (str(one) for one in equal.certificate.statements() if one.kind == "levels down")
+    recorded(sentence, f"are {which} there by")
+    assert numbers_in(sentence) == pytest.approx([gains.min(), gains.max()], rel=1e-2)
+
+
+@pytest.mark.parametrize("tolerance", [0.1, 0.3, 0.7, 1.1])
+def test_a_tolerance_is_printed_as_it_was_given(tolerance):
+    X, groups = three_turned_groups()
+    fair = FairPCA(2, criterion=Equal(tolerance)).fit(X, sensitive_features=groups)
+    assert f"within {tolerance} of each other" in str(fair.certificate_)
+
+
+def test_rounding_of_a_group_without_variance_makes_nobody_worse_off():
+    # One row of a and b each, and the mean of all is not exactly at that of a.
+    X = np.array([[1e-17, 3e-17], [3.0, 1.0], [-3.0, -1.0], [1.0, -2.0], [-1.0, 2.0]])
+    groups = ["a", "b", "b", "b", "b"]
+    fair = FairPCA(1, criterion=Equal(1.0, "kept_variance"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        certificate = fair.fit(X, sensitive_features=groups).certificate_
+    assert 0.0 < fair.group_table_.variance[0] < 1e-30
+    assert certificate.change_from_pca[0] == 0.0
+    assert certificate.change_from_pca[1] > 1.0
+    assert not certificate.all_worse_off
+    assert fair.group_table_.worse_off == ("b",)

@@ -198,6 +198,7 @@ def test_adding_leaves_both_parts_alone():
 # --- Weights ------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:No row of:fairpca.FairnessWarning")
 @repeatable
 @given(st.lists(st.integers(0, 4), min_size=30, max_size=30).filter(any))
 def test_integer_weights_are_repeated_rows(weights):
@@ -215,7 +216,8 @@ def test_rows_without_weight_are_left_out_and_so_is_a_group_of_them():
     weights = np.random.default_rng(0).uniform(1.0, 2.0, len(X))
     weights[::3] = 0.0
     weights[groups == "b"] = 0.0
-    moments = GroupMoments.from_rows(X, groups, sample_weight=weights)
+    with warned(FairnessWarning, "'b'", "left out"):
+        moments = GroupMoments.from_rows(X, groups, sample_weight=weights)
     assert moments.labels == ("a", "c")
     assert_moments_of(moments, X, groups, weights)
     some = weights > 0

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from fairpca import GroupMoments, Problem
 from fairpca.objectives import (
+    DISPARITIES,
     LossDifference,
     MeanDistance,
     NashObjective,
@@ -50,8 +51,12 @@ def central_differences(value, basis, h):
 @pytest.mark.parametrize("centering", ["global", "group"])
 @pytest.mark.parametrize("loss", ["mean", "sum"])
 @pytest.mark.parametrize("penalty", ["squared", "absolute", "exponential"])
-@pytest.mark.parametrize("disparity", ["pairwise", "single"])
+@pytest.mark.parametrize("disparity", DISPARITIES)
 def test_gradients_of_the_papers_objectives(disparity, penalty, loss, centering):
+    if disparity == "pooled" and penalty != "squared":
+        with refused(ValueError, "penalty='squared'"):
+            PaperObjectives(disparity, penalty)
+        return
     rng = np.random.default_rng(0)
     X, groups = rows_and_groups(rng)
     if penalty == "exponential" and loss == "sum":
@@ -61,11 +66,8 @@ def test_gradients_of_the_papers_objectives(disparity, penalty, loss, centering)
     basis = random_basis(rng, 6, 2)
     values, gradients = objectives.evaluate(problem, basis)
     k = problem.n_groups
-    assert (
-        len(values)
-        == len(objectives.names(problem))
-        == 1 + (k * (k - 1) // 2, k)[disparity == "single"]
-    )
+    numbers = {"pairwise": k * (k - 1) // 2, "adjacent": k - 1, "pooled": 1, "single": k}
+    assert len(values) == len(objectives.names(problem)) == 1 + numbers[disparity]
     assert_allclose(values, objectives.values(problem, basis), rtol=1e-14)
     expected = central_differences(lambda U: objectives.values(problem, U), basis, 1e-5)
     for found, wanted in zip(gradients, expected, strict=True):
@@ -108,6 +110,20 @@ def test_values_are_what_the_rows_say():
     )
 
 
+def test_the_forms_of_pairwise_objectives_go_together():
+    problem, *_ = problem_from_rows(np.random.default_rng(6))
+    basis = random_basis(np.random.default_rng(7), 6, 2)
+    vectors = [PaperObjectives(kind) for kind in ("pairwise", "adjacent", "pooled")]
+    pairs, adjacent, pooled = (vector.evaluate(problem, basis) for vector in vectors)
+    assert_allclose(pooled[0], [pairs[0][0], pairs[0][1:].sum()])
+    assert_allclose(pooled[1], [pairs[1][0], pairs[1][1:].sum(axis=0)])
+    ordered = np.sort(problem.disparities(basis))[::-1]
+    assert_allclose(adjacent[0][1:], np.square(ordered[:-1] - ordered[1:]) / 2)
+    names = [vector.names(problem) for vector in vectors]
+    assert [len(some) for some in names] == [1 + 6, 1 + 3, 1 + 1]
+    assert names[1][1] == "largest 1 - 2"
+
+
 def test_objectives_written_one_by_one_become_a_vector():
     problem, *_ = problem_from_rows(np.random.default_rng(4))
     basis = random_basis(np.random.default_rng(5), 6, 2)
@@ -121,7 +137,7 @@ def test_objectives_written_one_by_one_become_a_vector():
 def test_unknown_choices_are_refused():
     with refused(ValueError, "'squared', 'absolute', 'exponential'"):
         PaperObjectives(penalty="cubic")
-    with refused(ValueError, "'pairwise', 'single'"):
+    with refused(ValueError, "'pairwise', 'adjacent', 'pooled', 'single'"):
         PaperObjectives("triple")
 
 

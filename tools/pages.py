@@ -25,6 +25,7 @@ PAGES = (
     "beyond_the_sample.md",
     "choosing.md",
     "custom_objective.md",
+    "downstream.md",
     "fairlearn.md",
     "federated.md",
     "genomes.md",

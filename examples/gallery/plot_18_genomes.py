@@ -42,7 +42,8 @@ def simulated() -> tuple[np.ndarray, np.ndarray]:
     names, sizes = ("coast", "hills", "plain", "delta", "island"), (400, 300, 200, 60, 30)
 
     def drift(p: np.ndarray, amount: float) -> np.ndarray:
-        return np.clip(p + amount * np.sqrt(p * (1 - p)) * rng.normal(size=p.shape), 0.01, 0.99)
+        moved = p + amount * np.sqrt(p * (1 - p)) * rng.normal(size=p.shape)
+        return np.asarray(np.clip(moved, 0.01, 0.99))
 
     root = rng.uniform(0.1, 0.9, 4000)
     river = drift(root, 0.15)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fairpca.group_table import GroupTable
     from fairpca.inspection.audit import audit
     from fairpca.inspection.compare import Comparison, compare
-    from fairpca.inspection.front import ParetoFront, pareto_front
+    from fairpca.inspection.pareto_front import ParetoFront, pareto_front
     from fairpca.kernel import KernelFairPCA
     from fairpca.moments import GroupMoments
     from fairpca.problem import Problem
@@ -80,14 +80,14 @@ _HOMES = {
     "KernelFairPCA": "kernel",
     "MinMax": "criteria",
     "ParetoDescent": "solvers",
-    "ParetoFront": "inspection.front",
+    "ParetoFront": "inspection.pareto_front",
     "Problem": "problem",
     "SoftMinMax": "criteria",
     "Solution": "solution",
     "StochasticFairPCA": "stochastic.estimator",
     "audit": "inspection.audit",
     "compare": "inspection.compare",
-    "pareto_front": "inspection.front",
+    "pareto_front": "inspection.pareto_front",
 }
 """Where the public names are: they are loaded when they are asked for, so that the program's help
 and version need not wait for NumPy and scikit-learn."""

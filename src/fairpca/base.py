@@ -9,11 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from fairpca._linalg.backends import NUMPY, device_library, to_device
-from fairpca._linalg.dense import fix_signs
+from fairpca._linalg.dense import dense_blocks, fix_signs
 from fairpca._linalg.device import scatter_matrices
 from fairpca._linalg.projection import Projection
 from fairpca._linalg.threads import threads_for
@@ -33,9 +32,6 @@ from fairpca.validation import (
     explain_not_finite,
     refuse_distributed,
 )
-
-_BLOCK_VALUES = 2**22
-"""Numbers that are centred at once: 32 MB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,8 +277,7 @@ class LinearReduction(Reduction):
     def _mean_error(self, rows: Any, weights: Array | None) -> float:
         """The mean reconstruction error of rows, in blocks."""
         total, kept = 0.0, self.components_.T * np.sqrt(self._retention)
-        for part in gen_batches(rows.shape[0], max(1, _BLOCK_VALUES // rows.shape[1])):
-            block = rows[part].toarray() if hasattr(rows, "toarray") else rows[part]
+        for part, block in dense_blocks(rows):
             centred = block - self.mean_
             if weights is not None:
                 centred *= np.sqrt(weights[part])[:, None]
@@ -325,34 +320,6 @@ class LinearReduction(Reduction):
         return hasattr(self, "components_")
 
 
-def principal_axes(
-    basis: Array,
-    moments: GroupMoments,
-    covariance: Array | None = None,
-    retention: Array | None = None,
-    space: RowSpace | None = None,
-    *,
-    is_ordered: bool = False,
-) -> PrincipalAxes:
-    """The axes of the subspace that a basis spans; if ordered, its own columns.
-
-    With `retention`, what is kept of the variance along each column of the basis: a column that
-    keeps the share s is shortened to ``1 - sqrt(1 - s)``, so that the rows lose ``1 - s`` of
-    their variance along it. `covariance` is that of all rows, where it is at hand; `space` is
-    where basis and moments live, if not in the columns of the rows.
-    """
-    if covariance is None:
-        parts = scatter_matrices(moments.scatter, moments.offsets, moments.weight)
-        portions, backend = moments.weight / moments.weight.sum(), parts.backend
-        image = parts.weighted_sum(portions).image(backend.put(basis))
-        inner, total = basis.T @ backend.host(image), float(portions @ parts.traces)
-    else:
-        inner, total = basis.T @ covariance @ basis, float(np.trace(covariance))
-    mean = moments.total_mean
-    how: dict[str, Any] = {"retention": retention, "space": space, "is_ordered": is_ordered}
-    return axes_of_products(basis, inner, total, mean, moments.n_rows, **how)
-
-
 def axes_of_products(
     basis: Array,
     inner: Array,
@@ -364,7 +331,13 @@ def axes_of_products(
     space: RowSpace | None = None,
     is_ordered: bool = False,
 ) -> PrincipalAxes:
-    """The same from ``basis^T C basis`` with the covariance C of n rows, and its trace."""
+    """The axes of the subspace that a basis spans; if ordered, its own columns.
+
+    `inner` is ``basis^T C basis`` with the covariance C of n rows, and `total` its trace. With
+    `retention`, what is kept of the variance along each column of the basis: a column that keeps
+    the share s is shortened to ``1 - sqrt(1 - s)``, so that the rows lose ``1 - s`` of their
+    variance along it. `space` is where the basis lives, if not in the columns of the rows.
+    """
     if is_ordered:
         along = variances = np.maximum(np.diag(inner), 0.0)
         factors = None
@@ -397,7 +370,22 @@ def solution_axes(
     problem: Problem, solution: Solution, space: RowSpace | None = None
 ) -> PrincipalAxes:
     """The axes of a solution; `space` is where the problem is posed, if not in all columns."""
-    ordinary = problem.aggregation == "mean" and problem.centering == "global"
-    covariance = problem.total_matrix if ordinary and not problem.is_large else None
-    found = (solution.basis, problem.moments, covariance, solution.retention, space)
-    return principal_axes(*found, is_ordered=solution.is_ordered)
+    moments, basis = problem.moments, solution.basis
+    if problem.aggregation == "mean" and problem.centering == "global" and not problem.is_large:
+        covariance = problem.total_matrix
+        inner, total = basis.T @ covariance @ basis, float(np.trace(covariance))
+    else:
+        parts = scatter_matrices(moments.scatter, moments.offsets, moments.weight)
+        portions, backend = moments.weight / moments.weight.sum(), parts.backend
+        image = parts.weighted_sum(portions).image(backend.put(basis))
+        inner, total = basis.T @ backend.host(image), float(portions @ parts.traces)
+    return axes_of_products(
+        basis,
+        inner,
+        total,
+        moments.total_mean,
+        moments.n_rows,
+        retention=solution.retention,
+        space=space,
+        is_ordered=solution.is_ordered,
+    )

@@ -9,7 +9,8 @@ from __future__ import annotations
 import decimal
 import html
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -94,8 +95,8 @@ _ROUNDINGS = 10.0
 """How many times what rounding can cause is still rounding."""
 
 _LEVELS = (
-    "with criterion='minmax' no group is worse off than here, and {plural} are {lower} by {gains}, "
-    "though not equal."
+    "another subspace, found for {other}, leaves no group worse off than here, and {plural} are "
+    "{lower} there by {gains}, though not equal."
 )
 
 _MIXTURES = (
@@ -105,6 +106,7 @@ _MIXTURES = (
 )
 
 _TEMPLATES = {
+    "share": "The value, {shown}, is {percent} % of the variance of all rows.",
     "one group": "One group: the result is that of ordinary PCA.",
     "all worse off": "Every group is worse off than with ordinary PCA, by {changes}.",
     "extra dimensions": "Uses {used} dimensions, {more} more than the {r} asked for.",
@@ -227,6 +229,8 @@ class Certificate(Spoken):
         The share of the least total loss that may be lost in addition, where it was limited.
     temperature : float
         That of the soft maximum ("soft"), which is in the bound; 0 for other criteria.
+    variance : float
+        The variance of all rows, in the unit of the value; 0 where that is a share already.
     stopped_by : {"", "gap", "time limit", "callback"}
         What ended the search where it could have gone on: the gap is as small as was asked for, or
         time was up, or a callback asked for it.
@@ -244,11 +248,11 @@ class Certificate(Spoken):
     >>> certificate = ExactSolver().solve(problem).certificate
     >>> certificate
     Proven optimal: in every subspace of this dimension some group has a disparity of at least
-    0.9, and here none has more than 0.9. Compared with ordinary PCA, one group is better off, by
-    0.1, and one worse off, by 0.9: some group always is, because ordinary PCA has the least total
-    loss. For every mixture of the criterion's groups, measured from the fitted mean and with mean
-    losses, the disparity from the mixture's own best subspace is at most 0.9, and no subspace has
-    a smaller worst case.
+    0.9, and here none has more than 0.9. The value, 0.9, is 18 % of the variance of all rows.
+    Compared with ordinary PCA, one group is better off, by 0.1, and one worse off, by 0.9: some
+    group always is, because ordinary PCA has the least total loss. For every mixture of the
+    criterion's groups, measured from the fitted mean and with mean losses, the disparity from the
+    mixture's own best subspace is at most 0.9, and no subspace has a smaller worst case.
     >>> round(problem.dual_bound(certificate.multipliers), 9)
     0.9
     """
@@ -280,6 +284,7 @@ class Certificate(Spoken):
     violation_multipliers: Array | None = None
     minmax_measures: Array | None = None
     temperature: float = 0.0
+    variance: float = 0.0
     stopped_by: str = ""
 
     @property
@@ -294,6 +299,22 @@ class Certificate(Spoken):
         """Whether every group is worse off than with ordinary PCA."""
         return bool((self.change_from_pca > 0.0).all())
 
+    def in_unit(self, measures: float, values: float, multipliers: float) -> Certificate:
+        """The same where measures, values and multipliers are multiplied by powers of two."""
+        of_measures = (
+            *("stated_spread", "spread", "violation", "violation_bound", "tolerance", "measures"),
+            *("change_from_pca", "own_error", "requested_tolerance", "minmax_measures"),
+        )
+        factors = dict.fromkeys(("value", "lower_bound", "gap", "rounding", "variance"), values)
+        factors |= dict.fromkeys((*of_measures, "temperature"), measures)
+        factors["multipliers"] = multipliers
+        numbers = {name: (getattr(self, name), factor) for name, factor in factors.items()}
+        changed: dict[str, Any] = {
+            name: None if number is None else number * factor
+            for name, (number, factor) in numbers.items()
+        }
+        return replace(self, **changed)
+
     def sentences(self) -> list[str]:
         """The certificate in plain words; bounds are rounded to the safe side."""
         return [str(statement) for statement in self.statements()]
@@ -304,18 +325,19 @@ class Certificate(Spoken):
         finding = f"{self.goal}, {self.status}"
         if BY_NOUN[self.measure].is_kept and f"{self.status}, kept" in FINDINGS[self.goal]:
             finding += ", kept"
-        if len(self.measures) == 1:
+        changed = bool(self.change_from_pca.any())
+        if len(self.measures) == 1 and not changed:
             violated = self.status in ("infeasible", "unresolved")
             return [Statement(kind, numbers) for kind in ("one group", finding)[: 1 + violated]]
         equal, levels_down = self.goal == "equal", self.minmax_measures is not None
         asked, rounding = self.requested_tolerance, _ROUNDINGS * self.rounding
         unequal = equal and self.stated_spread > 0.0
         apart = self.violation_bound > _SAYS_NOTHING * max(self.spread, self.tolerance)
-        changed = bool(self.change_from_pca.any())
         holds = {
             "all worse off": self.all_worse_off,
             "extra dimensions": self.status == "relaxed",
             finding: True,
+            "share": met and self.variance > 0.0,
             f"stopped by {self.stopped_by}": bool(self.stopped_by),
             "least spread": equal and met and apart,
             "unmet": equal and asked is not None and self.tolerance > asked,
@@ -333,8 +355,8 @@ class Certificate(Spoken):
     def _numbers(self) -> dict[str, object]:
         """What the sentences are filled with."""
         measure, change = BY_NOUN[self.measure], self.change_from_pca
-        apart = self.tolerance
-        if self.own_error > 0.0 or self.stated_spread > 0.0:
+        apart, met = self.tolerance, self.status in ("optimal", "bounded")
+        if met and (self.own_error > 0.0 or self.stated_spread > 0.0):
             apart = max(apart, self.spread)
         asked = f"{self.requested_tolerance or 0:g}"
         subspace = "subspace of this dimension"
@@ -366,10 +388,13 @@ class Certificate(Spoken):
             "keeps": limit(-self.value, up=False),
             "can_keep": limit(-self.lower_bound, up=True),
             "loss": f"{self.value:.6g}",
+            "shown": f"{abs(self.value):.6g}",
+            "percent": f"{100 * abs(self.value) / (self.variance or 1.0):.3g}",
             "gap": rounded(100 * self.relative_gap, 2, up=True),
             "spread": f"{self.spread:.6g}",
             "violation": f"{self.violation:.6g}",
             "least_violation": rounded(self.violation_bound, 6, up=False),
+            "other": f"criterion={measure.minmax}",
             "lower": "higher" if measure.is_kept else "lower",
             "gains": f"{self.least_gain:.3g} to {most:.3g}",
             "changes": f"{change.min():.3g} to {change.max():.3g}",
@@ -442,8 +467,9 @@ def certify(
     else:
         status = "infeasible" if violation_bound > judged.allowed else "unresolved"
     # Nothing changes for a group without variance.
-    sizes = np.maximum(affine.traces, NO_VARIANCE * affine.traces.max())
-    sizes = sizes if problem.graded_losses is None else affine.scale
+    least = np.maximum(_NO_CHANGE * affine.traces, NO_VARIANCE * affine.traces.max())
+    if problem.graded_losses is not None:
+        least = max(_NO_CHANGE * affine.scale, rounding_of_measures)
     change = measures - problem.measures(problem.pca_basis)
     # The spread beyond what was asked for, if the measures may not be called equal.
     size, stated_spread = float(np.abs(measures).max()), 0.0
@@ -470,7 +496,7 @@ def certify(
         tolerance=goal.tolerance,
         multipliers=multipliers,
         measures=measures,
-        change_from_pca=np.where(np.abs(change) <= _NO_CHANGE * sizes, 0.0, change),
+        change_from_pca=np.where(np.abs(change) <= least, 0.0, change),
         n_components=problem.n_components,
         n_dimensions=basis.shape[1],
         measure=goal.measured.noun,
@@ -479,6 +505,7 @@ def certify(
         pca_is_least=problem.centering == "global",
         extra_loss=goal.max_extra_loss,
         temperature=goal.heat,
+        variance=problem.scale if goal.minimises_loss or not goal.measured.relative else 0.0,
         violation_multipliers=violation_multipliers,
     )
 

@@ -43,10 +43,10 @@ SOLVER_NAMES = (
 )
 """The names in `fairpca.solvers.SOLVERS`."""
 
-ENCODINGS = ("onehot", "codes", "error")
-"""What becomes of columns of text."""
+STANDARDIZATIONS = ("numbers", "all", "none")
+"""Which columns of a table are standardised; "numbers" leaves 0/1 columns as they are."""
 
-IMPUTATIONS = ("mean", "median", "most-frequent")
+IMPUTATIONS = ("mean", "median")
 """What missing numbers can be filled in with; missing text always becomes the most frequent."""
 
 UNKNOWN = ("error", "ignore")

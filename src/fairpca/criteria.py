@@ -57,6 +57,9 @@ _OVER_BUDGET = 1e-12
 _FIRM = 1e8
 """Where a smooth form is as good as the function itself: rho over the size of the measures."""
 
+_NO_CHOICE = 1e-6
+"""Gap between eigenvalues, as a share of the largest, with which one subspace loses least."""
+
 _ABOVE_ALL = 1e-6
 """Share of tr(A) by which a bound has to exceed the largest loss, so that rounding does not."""
 
@@ -523,6 +526,27 @@ class _WithinBudget(Criterion):
     def _over(self, measures: Array) -> float:
         return float(self.affine.loss_weights @ measures) - self._budget
 
+    @cached_property
+    def _turn(self) -> float:
+        """How far rounding turns the subspace of least total loss, if no other is in the budget.
+
+        Infinite where others are.
+        """
+        problem, r = self.problem, self.problem.n_components
+        values = problem.total_eigenpairs[0]
+        alone = len(values) > r and values[r - 1] - values[r] > _NO_CHOICE * values[0]
+        if alone and self.loss_budget <= problem.total_loss(problem.least_loss_basis):
+            return float(16 * EPS * values[0] / (values[r - 1] - values[r]))
+        return np.inf
+
+    def direct_basis(self) -> Array | None:
+        return self.problem.least_loss_basis if self._turn < np.inf else None
+
+    def plain_multipliers(self) -> Array:
+        if self._turn < np.inf:  # a price of the budget beside which nothing else counts
+            return self.affine.weights
+        return super().plain_multipliers()
+
     def without_budget(self, measures: Array) -> float:
         """The value, whatever the total loss."""
         return super().value(measures)  # type: ignore[safe-super]
@@ -558,6 +582,9 @@ class _WithinBudget(Criterion):
 
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         affine, positive = self.affine, np.maximum(multipliers, 0.0)
+        if self._turn < np.inf and slack <= 4 * EPS * self.problem.loss_scale:
+            value = self.without_budget(self.problem.measures(self.problem.least_loss_basis))
+            return max(value - self._turn * affine.scale, self.least)
         if not positive.any():
             return self.least
         point, price = self._split(positive)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _get_feature_names
 
 from fairpca._linalg.backends import NUMPY, cluster_library, device_library, to_host
 from fairpca._linalg.projection import without_gaps
-from fairpca._linalg.types import Array
+from fairpca._linalg.types import NEGLIGIBLE, Array
 from fairpca.exceptions import warn_user
 from fairpca.folds import in_folds
 from fairpca.groups import (
@@ -24,6 +24,7 @@ from fairpca.groups import (
     named_columns,
     overlapping,
     warn_of_dropped,
+    warn_of_weightless,
     without_columns,
 )
 from fairpca.moments import GroupMoments
@@ -38,9 +39,6 @@ from fairpca.validation import (
     explain_not_finite,
     set_columns,
 )
-
-_ROUNDING = 1e-12
-"""Part of a group's variance that sums of eigenvalues may lack."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +134,7 @@ class GroupedData:
         # In no subspace does a group keep more than in its own, so start where that is enough.
         problem = self.problem(1)
         values = np.maximum(np.linalg.eigvalsh(problem.matrices)[:, ::-1], 0.0)
-        needed = (1 - _ROUNDING) * float(n_components) * problem.traces[:, None]
+        needed = (1 - NEGLIGIBLE) * float(n_components) * problem.traces[:, None]
         enough = (np.cumsum(values, axis=1) >= needed).all(axis=0)
         return range(int(np.argmax(enough)) + 1, self.moments.n_features + 1)
 
@@ -250,6 +248,7 @@ def prepare_data(
         explain_not_finite(rows, estimator)
     codes = found.codes
     if len(moments.labels) < len(found.labels):
+        warn_of_weightless(found.labels, moments.labels, found.names)
         position = {label: i for i, label in enumerate(moments.labels)}
         codes = np.array([position.get(label, -1) for label in found.labels])[codes]
     if estimator is not None and reset:

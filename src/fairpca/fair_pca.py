@@ -42,8 +42,8 @@ from fairpca.moments import GroupMoments
 from fairpca.moments.row_space import RowSpace
 from fairpca.problem import Problem
 from fairpca.solution import Progress, Solution
-from fairpca.solvers import SOLVERS, Nested, NestedStep, Solver, check_nested, has_own_criterion
-from fairpca.text import TextTable, formatted, html_parts, label_text, laid_out, number_format
+from fairpca.solvers import SOLVERS, Nested, NestedStep, Solver, check_nested
+from fairpca.text import Printed, TextTable, formatted, label_text, number_format
 from fairpca.validation import (
     MISSING_VALUES,
     check_choice,
@@ -204,7 +204,7 @@ def baselines_of(estimator: Any) -> Baselines:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NestingTable:
+class NestingTable(Printed):
     """The largest measure of a group in the first j components, nested and free, for every j.
 
     Attributes
@@ -273,12 +273,6 @@ class NestingTable:
     def to_frame(self) -> Any:
         """The table as a pandas data frame, by number of components."""
         return import_pandas().DataFrame(self.to_dict()).set_index("components")
-
-    def __repr__(self) -> str:
-        return laid_out(self.text_parts())
-
-    def _repr_html_(self) -> str:
-        return html_parts(self.text_parts())
 
     def text_parts(self) -> list[TextTable | str]:
         """What is printed: the table."""
@@ -542,13 +536,13 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         -------
         self : FairPCA
         """
-        solver, criterion = checked_choices(self)
+        choices = checked_choices(self)
         grouped = sensitive_features is not None
-        held_out = grouped and self.groups is not None and criterion.estimates_noise
+        held_out = grouped and self.groups is not None and choices[1].estimates_noise
         options: dict[str, Any] = {"reduce_wide": True, "in_place": True}
         options["folds"] = "needed" if held_out else None
         grouped_data = self._prepare(X, sensitive_features, sample_weight, **options)
-        self._finish(grouped_data, solver, criterion, grouped=grouped, y=y)
+        self._finish(grouped_data, choices, grouped=grouped, y=y)
         return self
 
     def fit_moments(self, moments: GroupMoments) -> FairPCA:
@@ -603,7 +597,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         check_moments(grouped_data.moments, None)
         check_dimension(self.n_components, grouped_data.n_features)
         record_columns(self, grouped_data)
-        self._finish(grouped_data, *choices, grouped=grouped)
+        self._finish(grouped_data, choices, grouped=grouped)
         return self
 
     def partial_fit(
@@ -649,7 +643,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         >>> fair.group_table_.count.tolist()
         [100, 100, 100]
         """
-        solver, criterion = checked_choices(self)
+        choices = checked_choices(self)
         before: PartialFitState | None = getattr(self, "_partial_fit_state", None)
         if before is None and hasattr(self, "components_"):
             warn_user(
@@ -665,7 +659,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         # Intersections, of which any groups can be made, also after other batches.
         options = {"groups": None if self.groups is None else "intersections"}
         # Moments without folds cannot be added to others that have them, nor they to these.
-        folds = grouped and self.groups is not None and criterion.estimates_noise
+        folds = grouped and self.groups is not None and choices[1].estimates_noise
         if before is not None:
             folds = before.moments.has_folds
         options["folds"] = "all" if folds else None
@@ -684,8 +678,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         if moments.n_rows >= 2:
             grouped_data = GroupedData.from_moments(moments, self.groups)
             first = before is None or before.moments.n_rows < 2
-            choices = solver, criterion
-            self._finish(grouped_data, *choices, grouped=grouped, y=y, state=state, first=first)
+            self._finish(grouped_data, choices, grouped=grouped, y=y, state=state, first=first)
         else:
             self._partial_fit_state = state
         return self
@@ -737,8 +730,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
     def _finish(
         self,
         grouped_data: GroupedData,
-        solver: Solver,
-        criterion: Criterion,
+        choices: tuple[Solver, Criterion],
         *,
         grouped: bool,
         y: Any = None,
@@ -752,7 +744,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
             elif first:
                 warn_of_no_groups(y, "set groups=None if ordinary PCA is wanted")
         with threads_for(grouped_data.moments.n_features):
-            problem, solution, held_out = self._run(grouped_data, solver, criterion)
+            problem, solution, held_out = self._run(grouped_data, *choices)
             filled = grouped_data.missing_shares()
             self._set_fitted(problem, solution, grouped_data.space, held_out, filled)
             # Together with the rest, so that a call that is interrupted can be made again. Only
@@ -839,7 +831,7 @@ def checked_choices(fair: Any) -> tuple[Solver, Criterion]:
     if fair.nested:
         check_nested(criterion, solver)
         solver = Nested(solver)
-    elif has_own_criterion(solver):
+    elif getattr(solver, "has_own_criterion", False):
         if not criterion.is_approached:
             raise ValueError(
                 f"solver={fair.solver!r} has a criterion of its own, and cannot do {criterion!r}: "

@@ -6,7 +6,8 @@ the order of the rows. (The order of the columns does: one-hot rows, rankings an
 quantiles hold the same values, and could not be told apart without it.) A row with a single value
 other than zero has no other to be divided by: it is divided by a power of two, and only units that
 differ by such a factor leave it in its fold. Rows that are the same are in one fold: a row that is
-there twice is as good as one of twice the weight, and never judged by its copy.
+there twice is never judged by its copy, just as one of twice the weight is not. (Standard errors do
+tell them apart: two equal rows are two people, and a weight of two is one.)
 
 The hash is the sum over the columns of the bits of a value times an odd constant of its column,
 modulo 2^64.

@@ -13,12 +13,12 @@ from fairpca._linalg.types import Array
 from fairpca.measures import NO_VARIANCE
 from fairpca.problem import Problem
 from fairpca.text import (
+    Printed,
     Summary,
     TextTable,
     formatted,
     html_parts,
     label_text,
-    laid_out,
     listed,
     most_of,
     number_format,
@@ -26,10 +26,10 @@ from fairpca.text import (
 )
 from fairpca.validation import import_pandas
 
-_NO_CHANGE = 1e-9
-"""Part of a group's variance below which it is neither better nor worse off: rounding."""
+NO_CHANGE = 1e-9
+"""Part of a group's variance that is not worth a word: rounding."""
 
-_TIED = 1e-6
+TIED = 1e-6
 """Part of the largest disparity by which another may be smaller and still count as the largest."""
 
 _TRAINING = "training "
@@ -99,6 +99,8 @@ class HeldOut:
     own_loss : array of shape (k,)
         Loss of each group with its own PCA, with the bias reduced: between that in sample, which is
         too small, and that on held-out rows, which is too large.
+    weight : array of shape (k,)
+        What the losses of the groups count for in that of all rows together.
 
     See Also
     --------
@@ -117,6 +119,7 @@ class HeldOut:
     pca_loss: Array
     loss: Array
     own_loss: Array
+    weight: Array
 
     @property
     def pca_disparity(self) -> Array:
@@ -130,7 +133,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupTable:
+class GroupTable(Printed):
     """Losses and disparities of each group, with a reduction and with ordinary PCA.
 
     Printed, it shows the share of its variance that each group loses; `summary` shows all.
@@ -267,7 +270,7 @@ class GroupTable:
     def change(self) -> Array:
         """What each group loses more than with ordinary PCA, 0 where that is rounding; (k,)."""
         change = self.loss - self.pca_loss
-        least = np.maximum(_NO_CHANGE * self.variance, NO_VARIANCE * self.variance.max(initial=0.0))
+        least = np.maximum(NO_CHANGE * self.variance, NO_VARIANCE * self.variance.max(initial=0.0))
         return np.where(np.abs(change) > least, change, 0.0)
 
     @property
@@ -360,9 +363,6 @@ class GroupTable:
         i = self.labels.index(label)
         return {name: column[i] for name, column in self.to_dict().items() if name != "group"}
 
-    def __repr__(self) -> str:
-        return laid_out(self.text_parts())
-
     def _repr_html_(self) -> str:
         return html_parts([self._short_table(range(len(self))), self.sentences()])
 
@@ -424,16 +424,17 @@ class GroupTable:
         if found is None:
             return []
         worst = int(found.pca_disparity.argmax())
+        whole = float(found.weight @ self.variance)
         pca, fair = (
-            [100.0 * self.share_of(loss)[worst], 100.0 * (self.count @ loss) / whole]
-            for whole in [float(self.count @ self.variance)]
+            [formatted(100.0 * share, _PERCENT) for share in (self.share_of(loss)[worst], total)]
             for loss in (found.pca_loss, found.loss)
+            for total in [float(found.weight @ loss) / whole]
         )
         name = short_texts(self.group_texts())[worst]
         return [
             f"On held-out rows {name}, which has the largest disparity with PCA, loses "
-            f"{pca[0]:.1f} % of its variance with PCA and {fair[0]:.1f} % here; all rows together "
-            f"lose {pca[1]:.1f} % and {fair[1]:.1f} %."
+            f"{pca[0]} % of its variance with PCA and {fair[0]} % here; all rows together lose "
+            f"{pca[1]} % and {fair[1]} %."
         ]
 
     def _short_table(self, groups: Sequence[int]) -> TextTable:
@@ -441,7 +442,7 @@ class GroupTable:
         own, pca = (name.replace(_TRAINING, "training\n") for name in self.baseline_names)
         losses = ((pca, self.pca_loss), (self.name, self.loss), (own, self.own_loss))
         shares = {f"% lost\n{name}": 100.0 * self.share_of(loss) for name, loss in losses}
-        names, least = short_texts(self.group_texts()), 100.0 * _NO_CHANGE
+        names, least = short_texts(self.group_texts()), 100.0 * NO_CHANGE
         rows = [
             [
                 names[i],
@@ -479,7 +480,7 @@ class GroupTable:
         for name, loss in ((pca, self.pca_loss), (self.name, self.loss)):
             columns[f"{name}\nloss"] = loss, form, least
             share = 100.0 * self.share_of(loss)
-            columns[f"{name}\n% lost"] = share, _PERCENT, 100.0 * _NO_CHANGE
+            columns[f"{name}\n% lost"] = share, _PERCENT, 100.0 * NO_CHANGE
         columns |= {name: (values, form, least) for name, values in disparities.items()}
         names = short_texts(self.group_texts())
         rows = [
@@ -503,7 +504,7 @@ class GroupTable:
     def _rounding(self) -> tuple[str, float]:
         """The format of losses, and the size from which on none is shown as zero."""
         numbers = np.array([self.variance, self.own_loss, self.pca_loss, self.loss])
-        least = _NO_CHANGE * float(np.nan_to_num(numbers).max())
+        least = NO_CHANGE * float(np.nan_to_num(numbers).max())
         return number_format([numbers[np.isfinite(numbers)]]), least
 
 
@@ -517,7 +518,7 @@ def _worst(
     worst: set[tuple[int, int]] = set()
     for column, values in enumerate(columns, first):
         most = np.nanmax(values, initial=0.0)
-        largest = values >= most - _TIED * abs(most)
+        largest = values >= most - TIED * abs(most)
         if 2 * largest.sum() <= len(values):
             worst |= {(row, column) for row, i in enumerate(groups) if largest[i]}
     return frozenset(worst)

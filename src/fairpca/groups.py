@@ -22,7 +22,7 @@ from fairpca.choices import GROUPINGS as GROUPINGS
 from fairpca.choices import MIN_ROWS
 from fairpca.choices import MISSING_LABELS as MISSING_LABELS
 from fairpca.exceptions import warn_user
-from fairpca.text import ALL, label_text, listed, short_text
+from fairpca.text import ALL, MOST_NAMES, in_rows, joined, label_text, listed, short_text
 from fairpca.validation import check_choice
 
 # Labels of groups: their order, those of missing values, and those of groups that overlap.
@@ -505,6 +505,31 @@ def warn_of_dropped(n_dropped: int, n_rows: int) -> None:
         )
 
 
+def warn_of_weightless(labels: Labels, left: Labels, names: Sequence[str] | None = None) -> None:
+    """Warn of groups that are left out because none of their rows has a weight."""
+    if len(left) == len(labels):
+        return
+    (groups, names), (some, _) = _whole(labels, names), _whole(left, None)
+    texts = [label_text(label, names) for label in groups if label not in some]
+    if texts:
+        are = "groups are" if len(texts) > 1 else "group is"
+        warn_user(
+            f"No row of {listed(texts, 5)} has a positive sample_weight: the {are} left out, "
+            "and nothing is said of what they lose."
+        )
+
+
+def _whole(
+    labels: Labels, names: Sequence[str] | None
+) -> tuple[list[Hashable], Sequence[str] | None]:
+    """The labels and the names of the columns without the fold, where groups are kept by fold."""
+    parts: list[Any] = list(labels)
+    if not (parts and isinstance(parts[0], tuple) and isinstance(parts[0][-1], Fold)):
+        return parts, names
+    whole = [label[0] if len(label) == 2 else label[:-1] for label in parts]
+    return list(dict.fromkeys(whole)), None if names is None else names[:-1]
+
+
 def warn_of_alike(columns: Iterable[Iterable[Hashable]]) -> None:
     """Warn of labels in a sensitive column that may be one, spelled in several ways."""
     found = [texts for labels in columns for texts in alike(labels)]
@@ -601,9 +626,6 @@ def _cross(encoded: list[Encoded]) -> Encoded:
 
 # Columns of a table by their names: those that make the groups, and those that are reduced.
 
-_MOST_NAMES = 5
-"""How many names a message lists."""
-
 
 def table_names(X: Any) -> list[Any] | None:
     """Names of the columns of a table of pandas, Polars or pyarrow; None for anything else."""
@@ -641,10 +663,10 @@ def named_columns(X: Any, sensitive_features: Any) -> tuple[str, ...]:
     if not isinstance(given, str) and (repeated or as_many):
         return ()  # labels, one for each row
     texts = [name for name in columns if isinstance(name, str)]
-    near = [n for name in absent for n in get_close_matches(name, texts, _MOST_NAMES)]
-    known = listed(near or texts, _MOST_NAMES)
+    near = [n for name in absent for n in get_close_matches(name, texts, MOST_NAMES)]
+    known = listed(near or texts, MOST_NAMES)
     raise ValueError(
-        f"X has no column {listed(absent, _MOST_NAMES)} that sensitive_features could name; "
+        f"X has no column {listed(absent, MOST_NAMES)} that sensitive_features could name; "
         f"{'near names are' if near else 'its columns are'} {known}."
     )
 
@@ -710,21 +732,17 @@ def per_group(
 
 # Groups of so few rows that sums of them tell of single people.
 
-_NAMED = 5
-"""How many groups a warning names."""
-
 
 def warn_of_small_groups(file: str, groups: Sequence[str], count: NDArray[np.int64]) -> None:
     """Warn that a file, such as "file of moments", tells of single rows, and name the groups."""
     small = [
-        f"{short_text(group)!r} ({n} row{'' if n == 1 else 's'})"
+        f"{short_text(group)!r} ({in_rows(n)})"
         for group, n in zip(groups, count.tolist(), strict=True)
         if n < MIN_ROWS
     ]
     if small:
-        more = f" and {len(small) - _NAMED} more" if len(small) > _NAMED else ""
         warn_user(
             f"This {file} holds what can tell of single rows, because groups have fewer than "
-            f"{MIN_ROWS}: {', '.join(small[:_NAMED])}{more}; merge such groups or leave them "
+            f"{MIN_ROWS}: {joined(small)}; merge such groups or leave them "
             "out before you share it (docs/privacy.md)."
         )

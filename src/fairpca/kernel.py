@@ -29,6 +29,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from fairpca._linalg.backends import NUMPY
+from fairpca._linalg.dense import BLOCK_VALUES
 from fairpca._linalg.types import Array
 from fairpca.base import Reduction, solution_axes
 from fairpca.certificate import Certificate, warn_of_certificate
@@ -36,7 +37,7 @@ from fairpca.criteria import Criterion
 from fairpca.data import GroupedData, prepare_rows, warn_of_no_groups
 from fairpca.fair_pca import checked_choices
 from fairpca.generalization.cautions import warn_of_few_rows, warn_of_one_group
-from fairpca.group_table import GroupTable
+from fairpca.group_table import NO_CHANGE, GroupTable
 from fairpca.groups import Codes, Groups, warn_of_dropped
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.problem import Problem
@@ -71,9 +72,6 @@ divide by their roots, which would leave less than ten digits of the projection.
 _INDEFINITE = 1e-5
 """Share of the largest eigenvalue beyond which a negative one is more than rounding, even that of
 a single-precision matrix."""
-
-_BLOCK_VALUES = 2**22
-"""Numbers of a kernel matrix that are computed at once: 32 MB."""
 
 _DIAGONAL_ROWS = 32
 """The kernel of rows with themselves is the diagonal of a matrix of so many: next to nothing beside
@@ -170,7 +168,7 @@ class KernelReduction(Reduction):
 
     def _centred_kernels(self, rows: Any) -> Iterator[tuple[slice, Array, Array]]:
         """What `_centred` returns of rows, block by block, and which rows are in a block."""
-        step = max(1, _BLOCK_VALUES // len(self._landmark_means))
+        step = max(1, BLOCK_VALUES // len(self._landmark_means))
         for part in gen_batches(rows.shape[0], step):
             yield part, *self._centred(self._finite_kernel(rows[part]))
 
@@ -266,10 +264,6 @@ def draw_landmarks(codes: Codes, n: int, least: int, seed: int) -> NDArray[np.in
         for group, size in enumerate(given)
     ]
     return np.sort(np.concatenate(drawn))
-
-
-_NO_SHARE = 1e-9
-"""Share of a group's variance outside the landmarks' span that is not worth a word."""
 
 
 class KernelFairPCA(KernelReduction):
@@ -604,7 +598,7 @@ class KernelFairPCA(KernelReduction):
         whole = problem.scale + float(problem.weights @ outside)
         self.explained_variance_ratio_ *= problem.scale / whole
         worst = int(shares.argmin())
-        if 1.0 - shares[worst] > _NO_SHARE:
+        if 1.0 - shares[worst] > NO_CHANGE:
             name = short_text(problem.moments.group_texts[worst])
             note = (
                 f"Losses are those in the span of {len(self.dual_coef_):,} landmarks: outside it "

@@ -12,8 +12,8 @@ NO_VARIANCE = 1e-30
 
 EPS = float(np.finfo(float).eps)
 
-_ROUNDING = 16 * EPS
-"""Error of a sum of eigenvalues, relative to the trace."""
+SUM_ROUNDING = 16 * EPS
+"""What rounding can make of a sum of eigenvalues, relative to the largest trace and the weights."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,11 @@ class Measure:
     def is_kept(self) -> bool:
         """Whether more of it is better; it then has a minus sign."""
         return self.baseline == "none"
+
+    @property
+    def minmax(self) -> str:
+        """What `criterion=` has to be to minimise the largest of it."""
+        return "'minmax'" if self.name == "disparity" else f"MinMax({self.name!r})"
 
     @property
     def sign(self) -> float:
@@ -146,7 +151,7 @@ class AffineMeasure:
             if not measure.is_kept:  # what is kept is large, however little is lost
                 # Where nobody loses anything, what rounding makes of the variance is left.
                 scale = max(float((lost[1] / units).max()), EPS * scale)
-        floor = (constants - own_gains - own_errors - _ROUNDING * traces) / units
+        floor = (constants - own_gains - own_errors - SUM_ROUNDING * traces) / units
         loss_unit = float((weights * units).sum() / weights.sum())
         floor = np.zeros(k) if plain else floor
         return cls(

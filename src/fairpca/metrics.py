@@ -9,7 +9,7 @@ disparity and ``.difference()`` the largest pairwise one.
 """
 
 from fairpca.inspection.held_out import HeldOutLosses, LossCurve, held_out_losses
-from fairpca.inspection.metrics import (
+from fairpca.inspection.scoring import (
     WorstGroupScorer,
     disparity_error,
     mean_disparity,

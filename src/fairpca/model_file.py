@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from fairpca._linalg.dense import NEARLY_ORTHONORMAL
 from fairpca._linalg.types import Array
 from fairpca.certificate import Certificate
 from fairpca.choices import MIN_ROWS
@@ -55,16 +56,12 @@ from fairpca.tables.preparation import KINDS, InputColumn, Preparation
 from fairpca.text import label_text
 from fairpca.validation import check_flag
 
-_ORTHONORMAL = 1e-6
-"""How far components may be from orthonormal: solvers promise it up to rounding, and Krylov methods
-with very many columns up to about 1e-10."""
-
 
 def _check_orthonormal(rows: Array, what: str) -> None:
     check_finite(rows, what)
     with np.errstate(all="ignore"):
         away = np.abs(rows @ np.swapaxes(rows, -1, -2) - np.eye(rows.shape[-2])).max(initial=0.0)
-    require(away <= _ORTHONORMAL, f"its {what} are not orthonormal")
+    require(away <= NEARLY_ORTHONORMAL, f"its {what} are not orthonormal")
 
 
 def _check_basis(basis: Array, what: str) -> None:
@@ -77,7 +74,7 @@ def _check_not_negative(array: Array, what: str) -> None:
 
 
 def _check_shares(array: Array, what: str) -> None:
-    inside = (array >= -_ORTHONORMAL) & (array <= 1.0 + _ORTHONORMAL)  # nan is not
+    inside = (array >= -NEARLY_ORTHONORMAL) & (array <= 1.0 + NEARLY_ORTHONORMAL)  # nan is not
     require(inside.all(), f"its {what} are not all between 0 and 1")
 
 
@@ -154,7 +151,9 @@ SCHEMA = {
         "pca_is_best": flag,
         **dict.fromkeys(("loss", "own_loss", "pca_loss"), Values("k")),
         "variance": Values("k", _check_not_negative),
-        "held_out": Optional(dict.fromkeys(("pca_loss", "loss", "own_loss"), Values("k"))),
+        "held_out": Optional(
+            dict.fromkeys(("pca_loss", "loss", "own_loss", "weight"), Values("k"))
+        ),
     },
     "solution": {
         "basis": Values("dn", _check_basis),

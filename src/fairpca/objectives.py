@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -371,18 +371,32 @@ single disparity it asks for *more* of it. It is here because the paper names it
 """
 
 
+DISPARITIES = ("pairwise", "adjacent", "pooled", "single")
+"""What the paper's objectives can be of beside the total loss."""
+
+FEW_GROUPS = 5
+"""Up to so many groups differences are objectives of their own by default. With more, descent
+mostly ends far from the front: studies/many_groups.md."""
+
+
 @dataclass(frozen=True)
 class PaperObjectives:
     """The paper's vector of objectives: the total loss and penalised disparities.
 
-    With "pairwise" disparities there are ``1 + k (k - 1) / 2`` objectives (equation 12), with
-    "single" ones ``1 + k`` (equation 9). `alpha` adds ``alpha |U|^2`` to each, as in equation 19:
-    one number for all, or one for each.
+    With "pairwise" differences there are ``1 + k (k - 1) / 2`` objectives (equation 12), with
+    "single" disparities ``1 + k`` (equation 9). Of groups sorted by their disparity every
+    difference is a sum of "adjacent" ones, so that these k - 1 have the same directions in which
+    all fall, where the penalty is symmetric and no two groups are equal. "pooled" is the sum over
+    all pairs, one objective: subspaces at which neither it nor the total loss can fall without the
+    other rising are Pareto optimal for the pairs too. `alpha` adds ``alpha |U|^2`` to each
+    objective, as in equation 19: one number for all, or one for each.
 
     Parameters
     ----------
-    disparity : {"pairwise", "single"}, default="pairwise"
-        Whether differences of two groups' disparities are penalised, or each disparity.
+    disparity : {"pairwise", "adjacent", "pooled", "single"}, default="pairwise"
+        What is penalised: differences of the disparities of all pairs of groups, of neighbours in
+        the order of their disparities, all pairs in one objective (with the penalty "squared"), or
+        each disparity.
     penalty : {"squared", "absolute", "exponential"}, default="squared"
         The paper's psi; see `PENALTIES`.
     alpha : float or array of shape (m,), default=0.0
@@ -411,20 +425,30 @@ class PaperObjectives:
     alpha: float | Array = 0.0
 
     def __post_init__(self) -> None:
-        check_choice("disparity", self.disparity, ("pairwise", "single"))
+        check_choice("disparity", self.disparity, DISPARITIES)
         check_choice("penalty", self.penalty, tuple(PENALTIES))
+        if self.disparity == "pooled" and self.penalty != "squared":
+            raise ValueError("Pooled differences go with penalty='squared', which is smooth.")
 
     def names(self, problem: Problem) -> tuple[str, ...]:
         """Names of the objectives, in order."""
         groups = problem.moments.group_texts
-        pairs = [f"{first} - {second}" for first, second in combinations(groups, 2)]
-        return ("total loss", *(groups if self.disparity == "single" else pairs))
+        if self.disparity == "single":
+            others: Sequence[str] = groups
+        elif self.disparity == "pooled":
+            others = ["all pairs"]
+        elif self.disparity == "adjacent":
+            ranks = range(1, len(groups) + 1)
+            others = [f"largest {i} - {j}" for i, j in pairwise(ranks)]
+        else:
+            others = [f"{first} - {second}" for first, second in combinations(groups, 2)]
+        return ("total loss", *others)
 
     def values(self, problem: Problem, basis: Array) -> Array:
         """All values; (m,)."""
         kept = problem.kept(basis)
-        disparities = self._differences(problem) @ (problem.own_gains - kept)
-        return self._values(problem, kept, disparities, basis)
+        disparities = problem.own_gains - kept
+        return self._values(problem, kept, self._differences(disparities) @ disparities, basis)
 
     def evaluate(
         self, problem: Problem, basis: Array, tangent: Tangent | None = None
@@ -432,25 +456,24 @@ class PaperObjectives:
         """All values, (m,), and gradients, (m, d, r), or their tangent parts."""
         images = problem.matrices @ basis
         kept = np.einsum("kia,ia->k", images, basis)
-        differences = self._differences(problem)
-        disparities = differences @ (problem.own_gains - kept)
+        disparities = problem.own_gains - kept
+        matrix = self._differences(disparities)
+        differences = matrix @ disparities
         # The chain rule: psi'(Delta) times the derivative of Delta, which is -2 (A_i - A_j) U.
-        weights = np.empty((1 + len(differences), len(kept)))
-        weights[0] = -2.0 * problem.weights
-        slopes = PENALTIES[self.penalty][1](disparities)
-        np.multiply(-2.0 * slopes[:, None], differences, out=weights[1:])
+        slopes = PENALTIES[self.penalty][1](differences)
+        weights = np.vstack([problem.weights, self._pooled(slopes[:, None] * matrix)])
         # The tangent part is linear, so it is taken of the k images and not of the m gradients.
         parts = images if tangent is None else tangent(basis, images)
-        gradients = (weights @ parts.reshape(len(parts), -1)).reshape(-1, *basis.shape)
+        gradients = (-2.0 * weights @ parts.reshape(len(parts), -1)).reshape(-1, *basis.shape)
         if self._has_alpha:
             pull = basis if tangent is None else tangent(basis, basis[None])[0]
             alphas = np.broadcast_to(self.alpha, (len(gradients),))
             gradients += 2.0 * np.multiply.outer(alphas, pull)
-        return self._values(problem, kept, disparities, basis), gradients
+        return self._values(problem, kept, differences, basis), gradients
 
     def units(self, problem: Problem) -> Array:
         """What the gradients are measured in, by the unit of the rows; (m,)."""
-        units = np.full(1 + len(self._differences(problem)), problem.scale)
+        units = np.full(len(self.names(problem)), problem.scale)
         if self.penalty == "squared":
             units[1:] *= problem.scale
         return units
@@ -459,19 +482,18 @@ class PaperObjectives:
         self, problem: Problem, basis: Array, tangent: Tangent | None = None
     ) -> Differences | None:
         """What the last p objectives bring to zero, and its derivatives; None if nothing is."""
-        if self.penalty == "exponential" or self._has_alpha:
+        if self.penalty == "exponential" or self.disparity == "pooled" or self._has_alpha:
             return None
         images = problem.matrices @ basis
-        kept = np.einsum("kia,ia->k", images, basis)
-        matrix = self._differences(problem)
+        disparities = problem.own_gains - np.einsum("kia,ia->k", images, basis)
+        matrix = self._differences(disparities)
         parts = images if tangent is None else tangent(basis, images)
         slopes = (-2.0 * matrix @ parts.reshape(len(parts), -1)).reshape(-1, *basis.shape)
-        return matrix @ (problem.own_gains - kept), slopes
+        return matrix @ disparities, slopes
 
-    def _values(self, problem: Problem, kept: Array, disparities: Array, basis: Array) -> Array:
-        values = np.empty(1 + len(disparities))
-        values[0] = problem.weights @ (problem.traces - kept)
-        values[1:] = PENALTIES[self.penalty][0](disparities)
+    def _values(self, problem: Problem, kept: Array, differences: Array, basis: Array) -> Array:
+        total = problem.weights @ (problem.traces - kept)
+        values = np.append(total, self._pooled(PENALTIES[self.penalty][0](differences)))
         if self._has_alpha:
             values += np.asarray(self.alpha) * float(np.square(basis).sum())
         return values
@@ -480,11 +502,17 @@ class PaperObjectives:
     def _has_alpha(self) -> bool:
         return bool(np.any(self.alpha))
 
-    def _differences(self, problem: Problem) -> Array:
+    def _pooled(self, of_pairs: Array) -> Array:
+        return of_pairs.sum(axis=0, keepdims=True) if self.disparity == "pooled" else of_pairs
+
+    def _differences(self, disparities: Array) -> Array:
         """Matrix that takes the groups' disparities to those that are penalised."""
-        if self.disparity == "pairwise":
-            return pair_differences(problem.n_groups)
-        return np.eye(problem.n_groups)
+        if self.disparity == "adjacent":
+            return adjacent_differences(disparities)
+        k = len(disparities)
+        if self.disparity == "pooled":  # the same sum of squares, from k numbers
+            return float(np.sqrt(k)) * (np.eye(k) - 1.0 / k)
+        return np.eye(k) if self.disparity == "single" else pair_differences(k)
 
 
 @lru_cache
@@ -494,6 +522,12 @@ def pair_differences(k: int) -> Array:
     matrix = np.eye(k)[first] - np.eye(k)[second]
     matrix.setflags(write=False)
     return matrix
+
+
+def adjacent_differences(disparities: Array) -> Array:
+    """Matrix that takes them to the differences of neighbours, the largest first; (k - 1, k)."""
+    ordered: Array = np.eye(len(disparities))[np.argsort(-disparities, kind="stable")]
+    return ordered[:-1] - ordered[1:]
 
 
 @dataclass(frozen=True)
@@ -531,6 +565,8 @@ class SeparateObjectives:
 
 
 __all__ = [
+    "DISPARITIES",
+    "FEW_GROUPS",
     "PENALTIES",
     "Differences",
     "LossDifference",
@@ -541,6 +577,7 @@ __all__ = [
     "SeparateObjectives",
     "SmallestVariance",
     "TotalLoss",
+    "adjacent_differences",
     "descent_direction",
     "pair_differences",
 ]

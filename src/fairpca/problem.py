@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from copy import copy
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fairpca._linalg import krylov
 from fairpca._linalg.backends import NUMPY
@@ -19,7 +18,7 @@ from fairpca._linalg.device import scatter_matrices
 from fairpca._linalg.graded import GradedLosses
 from fairpca._linalg.types import Array, GroupMatrices
 from fairpca.criteria import Criterion, LeastLoss, as_criterion
-from fairpca.measures import EPS, AffineMeasure
+from fairpca.measures import EPS, SUM_ROUNDING, AffineMeasure
 from fairpca.moments import GroupMoments
 from fairpca.validation import check_choice
 
@@ -35,8 +34,11 @@ _SAME_WEIGHTS = 1e-14
 NO_VARIANCE = 1e-13
 """Share of a group's trace that an eigenvalue may have by rounding alone."""
 
-_GRADED, _MOST_GRADED = 1e-3, 120
-"""Share of the largest trace below which losses are computed by themselves; the most columns."""
+EXPENSIVE = 120
+"""Columns beyond which eigenproblems, and so every start of a search, are expensive."""
+
+_GRADED = 1e-3
+"""Share of the largest trace below which losses are computed by themselves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +93,8 @@ class Problem:
     measured_by: tuple[Array, Array] | None = None
 
     n_groups: int = field(init=False, repr=False)
+    n_features: int = field(init=False, repr=False)
+    is_expensive: bool = field(init=False, repr=False)
     is_large: bool = field(init=False, repr=False)
     weights: Array = field(init=False, repr=False)
     traces: Array = field(init=False, repr=False)
@@ -134,6 +138,8 @@ class Problem:
             criterion=criterion,
             own_bases=None if own is None else checked_bases(own, (n_groups, d, r)),
             n_groups=n_groups,
+            n_features=d,
+            is_expensive=d > EXPENSIVE,
             is_large=is_large,
             weights=weights,
             group_matrices=matrices,
@@ -162,7 +168,7 @@ class Problem:
         values, vectors = self.group_matrices.leading(self.weights, r)
         graded = None
         lost, all_of_it = float(values[r:].sum()), float(values.sum())
-        is_graded = r < len(vectors) <= _MOST_GRADED and lost < _GRADED * all_of_it
+        is_graded = r < len(vectors) <= EXPENSIVE and lost < _GRADED * all_of_it
         if is_graded and self.own_bases is None and self.measured_by is None:
             sums = np.asarray(moments.scatter), moments.offsets, moments.weight
             graded = GradedLosses.of_scatters(*sums, r, self.aggregation, self.centering)
@@ -193,7 +199,8 @@ class Problem:
                 ranks = np.minimum(ranks, [int((sums > low).sum()) for (sums, _), low in some])
             else:
                 own = graded.own[1]
-            own = filled(own, ranks, basis, values[:r])
+            if ranks.min() < r:
+                own = filled(own, ranks, basis, values[:r])
             found.update(own_subspaces=own, own_errors=np.zeros(k))
         found["own_gains"] = gains
         found["own_losses"] = np.maximum(traces - gains, 0.0) if graded is None else graded.own[0]
@@ -237,7 +244,10 @@ class Problem:
         """The same problem with another criterion; what was computed is shared."""
         wanted = as_criterion(criterion)
         wanted.validate_groups(self.moments.labels, self.moments.group_names)
-        return self._changed("criterion", wanted)
+        other = self._changed("criterion", wanted)
+        if wanted.measured == self.criterion.measured and "affine" in self.__dict__:
+            other.__dict__["affine"] = self.affine
+        return other
 
     def measured_from(self, constants: Array, units: Array) -> Problem:
         """The same problem with other constants c_i and units s_i of the measure."""
@@ -247,8 +257,8 @@ class Problem:
 
     def _changed(self, name: str, value: Any) -> Problem:
         """The same with another criterion or measure, to which the matrices are nothing."""
-        other = copy(self)
-        other.__dict__[name] = value
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, **{name: value})
         for found in ("goal", "affine", "rounding", "loss_scale"):
             other.__dict__.pop(found, None)
         return other
@@ -280,6 +290,16 @@ class Problem:
         if self.graded_losses is not None and retention is None:
             return np.asarray(self.group_losses(basis) - self.own_losses)
         return np.asarray(self.own_gains - self.kept(basis, retention))
+
+    def outcome(self, basis: Array, retention: Array | None = None) -> dict[str, Any]:
+        """What a `Solution` has of a subspace: losses, disparities, and the total loss."""
+        kept = self.kept(basis, retention)
+        losses, disparities = np.maximum(self.traces - kept, 0.0), self.own_gains - kept
+        if self.graded_losses is not None and retention is None:
+            losses = self.group_losses(basis)
+            disparities = losses - self.own_losses
+        total = float(self.weights @ losses)
+        return {"group_losses": losses, "disparities": disparities, "total_loss": total}
 
     def pairwise_disparities(self, basis: Array) -> Array:
         """Differences ``E_i - E_j`` (equation 11 of the paper); (k, k)."""
@@ -315,7 +335,7 @@ class Problem:
     def rounding(self) -> float:
         """How far rounding can move the measures."""
         if self.graded_losses is None:
-            return 16 * EPS * float(self.affine.sizes.max())
+            return SUM_ROUNDING * float(self.affine.sizes.max())
         errors = self.graded_losses.rounding(NUMPY.complement(self.least_loss_basis)[1])
         return float((errors / self.affine.units).max())
 
@@ -341,7 +361,7 @@ class Problem:
             if self.is_large:  # few columns are proven as quickly as they are looked up
                 self.remember_bound(inner, kept)
         # Less the rounding of sums and eigenvalues, so that the bound holds as printed.
-        most = weights @ affine.constants - 16 * EPS * np.abs(weights) @ affine.sizes
+        most = weights @ affine.constants - SUM_ROUNDING * np.abs(weights) @ affine.sizes
         return float(most) - kept
 
     def remember_bound(self, inner: Array, bound: float) -> None:
@@ -384,7 +404,7 @@ class Problem:
 
 
 def filled(
-    own: Sequence[Array], ranks: NDArray[np.integer[Any]], basis: Array, values: Array
+    own: Sequence[Array], ranks: Iterable[int], basis: Array, values: Array
 ) -> tuple[Array, ...]:
     """Own subspaces of groups that may vary in fewer dimensions, filled up to all of them.
 
@@ -394,7 +414,7 @@ def filled(
     total = basis * np.sqrt(np.maximum(values, 0.0))
     return tuple(
         vectors if rank == len(values) else completed(vectors[:, :rank], total)
-        for vectors, rank in zip(own, ranks.tolist(), strict=True)
+        for vectors, rank in zip(own, ranks, strict=True)
     )
 
 

@@ -208,6 +208,9 @@ _LONGEST_TEXT = 40
 MOST_ROWS = 40
 """Groups in a printed table: more would not stay on a screen."""
 
+MOST_NAMES = 5
+"""Names that a message lists."""
+
 WHERE_ALL_ARE = "to_dict() and to_frame() have all"
 """Where the groups are that a printed table leaves out."""
 
@@ -273,11 +276,21 @@ def group_name(label: Hashable, names: Sequence[str] | None = None) -> str:
     return short_text(label_text(label, names))
 
 
+def joined(texts: Sequence[str], most: int | None = MOST_NAMES) -> str:
+    """The texts one after the other; beyond `most` of them only their number."""
+    shown = texts[:most]
+    more = f" and {len(texts) - len(shown)} more" if len(shown) < len(texts) else ""
+    return ", ".join(shown) + more
+
+
 def listed(names: Sequence[object], most: int | None = None) -> str:
-    """The names as text; beyond `most` of them only their number."""
-    shown = names if most is None else names[:most]
-    more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
-    return ", ".join(map(quote, shown)) + more
+    """The same of names, each in quotation marks."""
+    return joined([quote(name) for name in names], most)
+
+
+def in_rows(count: int) -> str:
+    """A number of rows in words."""
+    return f"{count:,} row{'' if count == 1 else 's'}"
 
 
 def quote(name: object) -> str:
@@ -345,19 +358,29 @@ def html_parts(parts: Sequence[TextTable | str]) -> str:
     return "".join(shown)
 
 
-@dataclass(frozen=True)
-class Summary:
+class Printed:
+    """What is printed, and shown in a notebook, as tables and sentences: its `text_parts`."""
+
+    def text_parts(self) -> Sequence[TextTable | str]:
+        """What is printed."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return laid_out(self.text_parts())
+
+    def _repr_html_(self) -> str:
+        return html_parts(self.text_parts())
+
+
+@dataclass(frozen=True, repr=False)
+class Summary(Printed):
     """Tables and sentences, to be printed or shown in a notebook."""
 
     parts: Sequence[TextTable | str]
 
-    def __str__(self) -> str:
-        return laid_out(self.parts)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return html_parts(self.parts)
+    def text_parts(self) -> Sequence[TextTable | str]:
+        """These."""
+        return self.parts
 
 
 def _html_row(cells: Cells, tag: str) -> str:

@@ -177,7 +177,7 @@ def explain_not_finite(X: Any, estimator: Any = None) -> None:
     raise ValueError("X has values that are too large to be squared: rescale its columns.")
 
 
-def check_same_index(X: Any, **others: Any) -> None:
+def check_same_index(X: Any, *, called: str = "X", **others: Any) -> None:
     """Raise ValueError if two of pandas' objects have rows of different names, or another order.
 
     What is taken by position would silently belong to other rows.
@@ -192,9 +192,9 @@ def check_same_index(X: Any, **others: Any) -> None:
                 continue  # lengths that differ are refused with all others
             unordered = len(index.intersection(other)) == len(index)
             raise ValueError(
-                f"X and {name} have different pandas indexes: "
+                f"{called} and {name} have different pandas indexes: "
                 + (
-                    f"the same labels in another order; pass {name}.loc[X.index]."
+                    f"the same labels in another order; pass {name}.loc[{called}.index]."
                     if unordered
                     else f"if their rows are in the same order, pass {name}.to_numpy(); otherwise "
                     "bring both to the same rows first."

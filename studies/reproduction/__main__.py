@@ -15,6 +15,7 @@ from studies.reproduction import (
     claims,
     complexity,
     downstream,
+    groupings,
     heldout,
     printed,
     remedy,
@@ -59,8 +60,11 @@ def compute(*, small: bool, n_jobs: int, quiet: bool) -> dict[str, pd.DataFrame]
     unseen = run_all(heldout.tasks(small), "rows held out", **options)
     remedied = run_all(remedy.tasks(small), "fewer dimensions", **options)
     ended = run_all(starts.tasks(small), "many starts", **options)
+    grouped = run_all(groupings.tasks(small), "many groups", **options)
     # Times are only worth something when nothing else runs.
     timed = run_all(complexity.tasks(small), "times", n_jobs=1, quiet=quiet)
+    stepped = run_all(complexity.step_tasks(small), "steps", n_jobs=1, quiet=quiet)
+    relaxed = run_all(complexity.sdp_tasks(small), "SDP", n_jobs=1, quiet=quiet)
     times = sweep.frame_of([record] for record in timed)
     return {
         "methods": sweep.frame_of(reference),
@@ -70,6 +74,9 @@ def compute(*, small: bool, n_jobs: int, quiet: bool) -> dict[str, pd.DataFrame]
         "heldout": sweep.frame_of(unseen),
         "remedy": sweep.frame_of(remedied),
         "starts": sweep.frame_of(ended),
+        "groupings": pd.DataFrame(grouped),
+        "steps": pd.DataFrame(stepped),
+        "sdp": sweep.frame_of(relaxed),
         "times": times,
         "exponents": complexity.exponents(times),
     }

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairpca import ExactSolver, GroupMoments, Problem, Solution
-from fairpca.solvers import SOLVERS
+from fairpca import ExactSolver, GroupMoments, ParetoDescent, Problem, Solution
+from fairpca.solvers import SOLVERS, SDPRelaxation
 from fairpca.solvers.conclude import conclude
 from studies.reproduction.methods import (
+    EXACT,
+    PARETO,
     PCA,
     PRINTED,
     PRINTED_SINGLE,
@@ -33,6 +35,14 @@ RANGES = {
 SMALL = {"d": (6, 12)}
 SHARE = 0.05
 """Of the way from ordinary PCA's largest disparity to the smallest possible, what may be left."""
+
+STEP_BASE = {"d": 20, "r": 4, "k": 2, "n": 20_000}
+STEP_RANGES = {"d": (20, 50, 100, 200, 500), "k": (2, 5, 10, 20, 50)}
+N_STEPS = 100
+"""How many steps are taken to measure the cost of one."""
+
+BACKENDS = {"clarabel": (10, 20, 40), "scs": (10, 20, 40, 80, 160)}
+"""The solvers of the semidefinite program, and up to how many columns."""
 
 _LONGEST = 1.5
 _SDP_LIMIT = 40
@@ -120,18 +130,70 @@ def _time_to(problem: Problem, method: str, target: float) -> tuple[float, int]:
 
 def _timed_run(problem: Problem, run: Callable[[Problem], Any]) -> tuple[float, Solution]:
     """Seconds of the search, without its certificate."""
-    start = time.perf_counter()
+    start = time.process_time()
     found = run(problem)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     return seconds - _certificate_seconds(problem, found), found
 
 
 def _certificate_seconds(problem: Problem, found: Solution) -> float:
     if found.solver == "exact":  # its proof is part of its search
         return 0.0
-    start = time.perf_counter()
+    start = time.process_time()
     conclude(ExactSolver(), problem, found.basis, found.retention, message="", n_iter=0)
-    return time.perf_counter() - start
+    return time.process_time() - start
+
+
+@remembered
+def step_cost(axis: str, shape: tuple[tuple[str, int], ...], method: str) -> dict[str, Any]:
+    """Processor time of a step, whose cost does not depend on where it is."""
+    size = dict(shape)
+    moments = GroupMoments.from_rows(*random_rows(size["d"], size["k"], size["n"], 0))
+    problem = Problem(moments, size["r"], criterion="equal")
+    solver = printed(N_STEPS) if method == PRINTED else ParetoDescent(max_iter=N_STEPS, tol=0.0)
+    start = solver._starts(problem)[0]
+    began = time.process_time()
+    steps = len(solver._descend(problem, start, None).steps)
+    milliseconds = 1000.0 * (time.process_time() - began) / steps
+    return {"axis": axis, **size, "method": method, "milliseconds": milliseconds}
+
+
+@remembered
+def against_sdp(d: int, seed: int) -> list[dict[str, Any]]:
+    """Processor time to the target, of Pareto descent and of the SDP by two solvers."""
+    moments = GroupMoments.from_rows(*random_rows(d, BASE["k"], BASE["n"], seed))
+    problem = Problem(moments, BASE["r"], criterion="minmax")
+    best = ExactSolver().solve(problem).disparities.max()
+    plain = problem.disparities(problem.pca_basis).max()
+    target = best + SHARE * max(plain - best, 0.0)
+    found = {name: _time_to(problem, name, target)[0] for name in (PRINTED, PARETO, EXACT)}
+    for backend, sizes in BACKENDS.items():
+        if d in sizes:
+            began = time.process_time()
+            SDPRelaxation(backend=backend)._relax(problem)
+            found[backend] = time.process_time() - began
+    return [
+        {"d": d, "seed": seed, "method": name, "seconds": taken} for name, taken in found.items()
+    ]
+
+
+def step_tasks(small: bool) -> list[Task]:
+    """One task for each size and form of Pareto descent."""
+    return [
+        Task(step_cost, (axis, tuple((STEP_BASE | {axis: size}).items()), name), f"a step, {name}")
+        for axis, sizes in STEP_RANGES.items()
+        for size in (sizes[:2] if small else sizes)
+        for name in (PRINTED, PARETO)
+    ]
+
+
+def sdp_tasks(small: bool) -> list[Task]:
+    """One task for each size and random problem."""
+    return [
+        Task(against_sdp, (d, seed), f"SDP, d = {d}")
+        for d in (BACKENDS["scs"][:2] if small else BACKENDS["scs"])
+        for seed in range(1 if small else 3)
+    ]
 
 
 def exponents(frame: pd.DataFrame) -> pd.DataFrame:

@@ -84,7 +84,8 @@ def both(capsys, *arguments):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "_MOST_ROWS", 17)
         patch.setattr(reading, "BLOCK", 1000)
-        streamed, second = run(capsys, *arguments, "--stream", "--force")
+        forced = [] if arguments[0] == "audit" else ["--force"]
+        streamed, second = run(capsys, *arguments, "--stream", *forced)
     assert first == second
     assert_same(streamed, in_memory)
     for name, content in contents.items():
@@ -142,9 +143,9 @@ def assert_same(a, b, within=1e-9):
     "more",
     [
         ["--sensitive", "race", "--carry", "rich", "--carry", "word", "--carry", "flag"],
-        ["--encode", "codes", "--carry", "job"],
-        ["--no-standardize", "--drop", "b", "--n-components", "0.9"],
-        ["--no-standardize", "--keep-sensitive", "--criterion", "minmax"],
+        ["--standardize", "all", "--carry", "job", "--weights", "count"],
+        ["--standardize", "none", "--drop", "b", "--n-components", "0.9"],
+        ["--standardize", "none", "--criterion", "minmax"],
     ],
 )
 def test_a_fit_and_what_it_writes(folder, capsys, suffix, more):
@@ -175,7 +176,7 @@ def test_transform_and_audit_with_a_model(folder, capsys, suffix):
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_an_audit_and_a_front(folder, capsys, suffix):
     both(capsys, "audit", f"people.{suffix}", *FIT, "--criterion", "minmax")
-    files = ["--model", "made.fairpca", "--output", "made.csv", "--points-output", "made2.csv"]
+    files = ["--model", "made.fairpca", "--output", "made.csv"]
     chosen = ["--points", "4", "--index", "1", "--n-components", "0.8"]
     both(capsys, "front", f"people.{suffix}", *FIT, *chosen, *files)
 
@@ -197,7 +198,7 @@ def test_large_files_are_read_in_batches_unless_a_report_needs_them(folder, caps
     assert main(["audit", "people.csv", *FIT]) == 0
     monkeypatch.setattr(reading, "IN_MEMORY", Path("people.csv").stat().st_size - 1)
     assert main(["audit", "people.csv", *FIT]) == 0
-    assert main(["audit", "people.csv", *FIT, "--report", "r.html"]) == 0
+    assert main(["report", "people.csv", *FIT, "--report", "r.html"]) == 0
     assert kept == [True, False, True]
     capsys.readouterr()
 
@@ -221,22 +222,21 @@ def cut(path, share=0.6):
         (
             "csv",
             changed(a="many"),
-            ["--encode", "error"],
-            "no 'many' (line 62) correct",
+            [],
+            "no 'many' (line 62) correct --missing-values",
         ),
-        ("csv", people(), ["--encode", "error"], "text 'job' leave out"),
         (
             "csv",
             changed(a=None, count=None),
             [],
-            "infinite 'a' (1) 'count' (1) fill them --impute",
+            "infinite 'a' (1) 'count' (1) fill them --impute mean",
         ),
         ("parquet", changed(a=None, job=None), [], "infinite 'a' (1) 'job' (1) fill"),
         ("arrow", changed(a=float("inf")), [], "missing infinite 'a' (1) fill"),
         ("csv", changed(sex=None), [], "no value 1 120 rows"),
         ("parquet", changed(sex=None), [], "no value 1 120 rows"),
         ("csv", changed(a=1e200), [], "too large squared 'a'"),
-        ("csv", changed(a=1e200), ["--no-standardize"], "too large squared 'a'"),
+        ("csv", changed(a=1e200), ["--standardize", "none"], "too large squared 'a'"),
         ("csv", people().iloc[:0], [], "no rows"),
         ("arrow", people().iloc[:0], [], "no rows"),
         ("csv", people().iloc[:1], [], "one row"),
@@ -263,7 +263,6 @@ def cut(path, share=0.6):
         ),
         ("parquet", people().assign(when=pd.Timestamp(0)), [], "'when' holds dates times"),
         ("csv", changed(a=None), ["--impute", "median"], "median all rows"),
-        ("csv", people(), ["--report", "r.html"], "leave out --report --stream"),
     ],
 )
 def test_wrong_input(folder, small_batches, capsys, suffix, frame, more, message):

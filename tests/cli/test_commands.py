@@ -14,7 +14,6 @@ from sklearn.preprocessing import StandardScaler
 
 from fairpca import AtMost, Balanced, Equal, FairPCA, MinMax, SoftMinMax, compare, pareto_front
 from fairpca.cli import _options, _terminal, main
-from fairpca.cli.commands import audit as audit_command
 from fairpca.datasets import load_adult
 from fairpca.model_file import load_model
 from fairpca.report import report
@@ -42,14 +41,15 @@ def run(capsys, *arguments):
 
 def test_a_point_of_the_front_is_what_python_gives(folder, capsys):
     frame, new = people(), people(seed=1)
-    out = run(
-        capsys,
-        *["front", "people.csv", *FIT, "--points", "7", "--max-extra-loss", "0.02"],
-        *["--model", "m.fairpca", "--output", "r.parquet", "--points-output", "points.arrow"],
-    )
     rows, new_rows = prepared_by_hand(frame, new)
     front = pareto_front(rows, sensitive_features=frame["sex"], n_components=2, n_points=7)
-    chosen = front.select(max_extra_loss=0.02)
+    extra = front.total_loss[3] / front.total_loss[0] - 1.0 + 1e-9
+    out = run(
+        capsys,
+        *["front", "people.csv", *FIT, "--points", "7", "--max-extra-loss", str(extra)],
+        *["--model", "m.fairpca", "--output", "r.parquet"],
+    )
+    chosen = front.select(max_extra_loss=extra)
     assert 0 < chosen < 6
     fair = front.estimator(chosen)
     assert f"\n{piped(front)}\n" in out
@@ -57,9 +57,6 @@ def test_a_point_of_the_front_is_what_python_gives(folder, capsys):
     assert "\n".join(proof(fair)) in out
     reduced = pd.read_parquet("r.parquet")
     np.testing.assert_allclose(reduced, fair.transform(rows), rtol=0, atol=1e-12)
-    points = feather.read_feather("points.arrow")
-    assert points["point"].tolist() == list(range(7))
-    pd.testing.assert_frame_equal(points.set_index("point"), front.to_frame(), rtol=0, atol=1e-9)
     run(capsys, "transform", "new.csv", "--model", "m.fairpca", "--output", "new.feather")
     written = feather.read_feather("new.feather")
     np.testing.assert_allclose(written, fair.transform(new_rows), rtol=0, atol=1e-12)
@@ -163,8 +160,8 @@ def test_all_formats_give_the_same(model, suffix, capsys):
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
 def test_fronts_and_reports_of_all_formats(folder, suffix, capsys):
-    source, points = f"people.{suffix}", f"points.{suffix}"
-    arguments = [*FIT, "--points", "3", "--points-output", points, "--json"]
+    source = f"people.{suffix}"
+    arguments = [*FIT, "--points", "3", "--json"]
     assert main(["front", source, *arguments]) == 0
     found = json.loads(capsys.readouterr().out)
     rows, _ = prepared_by_hand(people(), people())
@@ -174,9 +171,8 @@ def test_fronts_and_reports_of_all_formats(folder, suffix, capsys):
     assert found["chosen"] is None
     disparities = [point["disparities"] for point in found["points"]]
     np.testing.assert_allclose(disparities, front.disparities, rtol=0, atol=1e-9)
-    written = read_table(points)
-    assert written.columns.tolist() == ["point", *front.to_dict()]
-    np.testing.assert_allclose(written["total loss"], front.total_loss, rtol=1e-12)
+    losses = [point["total_loss"] for point in found["points"]]
+    np.testing.assert_allclose(losses, front.total_loss, rtol=1e-12)
     assert main(["report", source, *FIT, "--report", "r.html", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["report"] == "r.html"
@@ -189,7 +185,7 @@ def test_a_share_finds_the_dimension_first(folder, capsys):
     share = [*FIT[:3], "0.6", *FIT[4:]]
     rows, _ = prepared_by_hand(people(), people())
     r = FairPCA(0.6).fit(rows, sensitive_features=people()["sex"]).n_components_
-    assert r == 4
+    assert r == 3
     arguments = ["front", "people.csv", *share, "--points", "2", "--output", "r.csv", "--json"]
     assert main([*arguments, "--carry", "rich"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -204,9 +200,7 @@ def test_every_way_to_choose_a_point(folder, capsys):
     front = pareto_front(rows, sensitive_features=people()["sex"], n_components=2, n_points=9)
     for wish, expected in [
         (["--index", "-2"], 7),
-        (["--max-spread", "1.0"], front.select(max_spread=1.0)),
-        (["--max-largest", "1.5"], front.select(max_largest=1.5)),
-        (["--knee"], front.select(knee=True)),
+        (["--max-extra-loss", "0.01"], front.select(max_extra_loss=0.01)),
     ]:
         assert main(["front", "people.csv", *FIT, "--points", "9", *wish, "--json"]) == 0
         chosen = json.loads(capsys.readouterr().out)["chosen"]
@@ -214,33 +208,19 @@ def test_every_way_to_choose_a_point(folder, capsys):
         np.testing.assert_allclose(chosen["total_loss"], front.total_loss[expected], rtol=1e-10)
 
 
-def test_fit_and_audit_write_reports_too(folder, capsys):
-    for command in ("fit", "audit"):
-        assert main([command, "people.arrow", *FIT, "--report", f"{command}.html"]) == 0
-        assert capsys.readouterr().out.endswith(f"\nReport: {command}.html\n")
-        page = Path(f"{command}.html").read_text("utf-8")
-        assert f"fairpca {command} people.arrow --sensitive sex" in page
-        assert main([command, "people.arrow", *FIT, "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["report"] is None
-
-
 def test_options_reach_the_fit(folder, capsys):
     arguments = ["--sensitive", "sex", "--sensitive", "race", "--n-components", "0.6", "--json"]
-    arguments += ["--criterion", "equal", "--no-standardize", "--encode", "codes"]
-    arguments += ["--keep-sensitive", "--drop", "rich", "--model", "m.fairpca"]
+    arguments += ["--criterion", "equal", "--standardize", "none", "--drop", "job"]
+    arguments += ["--drop", "rich", "--model", "m.fairpca"]
     assert main(["fit", "people.parquet", *arguments]) == 0
     result = json.loads(capsys.readouterr().out)
     frame = people()
-    codes = {
-        name: frame[name].astype("category").cat.codes.astype(float)
-        for name in ("job", "sex", "race")
-    }
-    rows = frame.drop(columns="rich").assign(**codes).to_numpy(float)
+    rows = frame[[*"abcd"]].to_numpy(float)
     fair = FairPCA(0.6, criterion=Equal()).fit(rows, sensitive_features=frame[["sex", "race"]])
     assert [group["group"] for group in result["groups"]] == fair.group_table_.to_dict()["group"]
     assert result["n_components"] == fair.n_components_
     assert result["certificate"]["text"] == str(fair.certificate_)
-    assert result["columns"] == [*"abcd", "job", "sex", "race"]
+    assert result["columns"] == [*"abcd"]
     assert parameters(load_model("m.fairpca").fair_pca) == parameters(fair)
 
 
@@ -249,11 +229,10 @@ def parameters(fair):
     return fair.get_params() | {"criterion": repr(fair.criterion)}
 
 
-def test_a_tolerance_and_a_solver_reach_the_fit(folder, capsys):
+def test_a_tolerance_reaches_the_fit(folder, capsys):
     arguments = ["fit", "people.csv", *FIT, "--criterion", "equal", "--tolerance", "0.25"]
-    assert main([*arguments, "--solver", "pareto", "--json"]) == 0
-    certificate = json.loads(capsys.readouterr().out)["certificate"]
-    assert certificate["requested_tolerance"] == 0.25
+    assert main([*arguments, "--model", "m.fairpca"]) == 0
+    assert load_model("m.fairpca").fair_pca.criterion.tolerance == 0.25
 
 
 def test_a_gap_and_a_time_limit_reach_the_search(folder, capsys):
@@ -269,7 +248,7 @@ def test_a_gap_and_a_time_limit_reach_the_search(folder, capsys):
         "The search ended there: the gap is as small as was asked for.",
     )
     for command, typed, said in (
-        ("fit", [*gap, "--solver", "exact"], at_gap),
+        ("fit", gap, at_gap),
         ("fit", ["--time-limit", "0"], "The search ended at its time limit"),
         ("audit", [*gap, "--time-limit", "1000"], at_gap),
         ("front", [*gap, "--points", "3"], at_gap),
@@ -291,12 +270,7 @@ def test_a_gap_and_a_time_limit_reach_the_search(folder, capsys):
         (["--criterion", "minmax", "--max-extra-loss", "0.01"], MinMax(max_extra_loss=0.01)),
         (["--standard-errors", "0"], SoftMinMax(standard_errors=0.0)),
         (["--bound", "2"], AtMost(2.0)),
-        (["--bound", "f=1.8"], AtMost({"f": 1.8, "m": np.inf})),
-        (["--bound", "2", "--bound", "m=1.9"], AtMost({"f": 2.0, "m": 1.9})),
-        (
-            ["--measure", "kept_variance", "--bound", "f=2.5"],
-            AtMost({"f": 2.5, "m": 0.0}, "kept_variance"),
-        ),
+        (["--measure", "kept_variance", "--bound", "1.5"], AtMost(1.5, "kept_variance")),
         (["--criterion", "balanced"], Balanced()),
     ],
 )
@@ -318,27 +292,6 @@ def test_what_is_asked_for_reaches_the_fit_and_the_model(folder, capsys, typed, 
     assert certificate.sentences()[0] in capsys.readouterr().out
 
 
-def test_bounds_of_intersections(folder, capsys):
-    table = people()
-    arguments = ["--sensitive", "sex", "--sensitive", "race", *FIT[2:], "--json"]
-    labels = FairPCA(1).fit(table[[*"abcd"]], sensitive_features=table[["sex", "race"]])
-    first, second, third, *_ = labels.group_table_.labels
-    sex, race = third
-    typed = [",".join(first), f"sex={second[0]},race={second[1]}", f"sex={sex} × race={race}"]  # noqa: RUF001
-    bounds = [word for text in typed for word in ("--bound", f"{text}=3")]
-    assert main(["fit", "people.csv", *arguments, *bounds, "--model", "m.fairpca"]) == 0
-    capsys.readouterr()
-    kept = load_model("m.fairpca").fair_pca.criterion.bounds
-    assert [kept[label] for label in (first, second, third)] == [3.0] * 3
-    assert sum(np.isinf(list(kept.values()))) == len(kept) - 3
-    groups = f"groups are 'sex={first[0]},race={first[1]}', "
-    complaint(capsys, ["fit", "people.csv", *arguments, "--bound", "z,y=3"], "'z,y'", groups)
-    marginals = [*arguments, "--groups", "marginals", "--bound", f"race={race}=3"]
-    assert main(["fit", "people.csv", *marginals, "--model", "m.fairpca", "--force"]) == 0
-    kept = load_model("m.fairpca").fair_pca.criterion.bounds
-    assert [label for label, bound in kept.items() if np.isfinite(bound)] == [("(all)", race)]
-
-
 @pytest.mark.parametrize(
     ("typed", "criterion"),
     [
@@ -351,9 +304,7 @@ def test_other_fronts_and_reports(folder, capsys, typed, criterion):
     given = {"sensitive_features": people()["sex"], "n_components": 0.4, "n_points": 4}
     front = pareto_front(rows, criterion=criterion, **given)
     share = [*FIT[:3], "0.4", *FIT[4:]]
-    kept = criterion != "equal"
-    limit = abs(front.largest[2]) - 1e-9 if kept else front.largest[2] + 1e-9
-    wish = ["--max-largest", str(limit)]
+    wish = ["--index", "2"]
     assert main(["front", "people.csv", *share, "--points", "4", *typed, *wish, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["n_components"] == front.problem.n_components
@@ -383,18 +334,10 @@ def test_other_fronts_and_reports(folder, capsys, typed, criterion):
     np.testing.assert_allclose(restored, made.front.estimator(-1).transform(rows), atol=1e-9)
 
 
-def test_the_report_of_a_fit_is_about_its_criterion(folder, capsys):
-    typed = ["--criterion", "equal", "--measure", "relative_disparity", "--report", "r.html"]
-    assert main(["fit", "people.csv", *FIT, *typed]) == 0
-    page = Path("r.html").read_text("utf-8")
-    assert "--criterion equal --measure relative_disparity --index" in page
-    assert "relative disparity" in page
-
-
 def test_that_everyone_is_worse_off_comes_first(folder, capsys):
     adult = load_adult(sensitive="race", keep_sensitive=False)
     adult.data.assign(race=adult.sensitive_features.to_numpy()).to_csv("adult.csv", index=False)
-    options = ["--sensitive", "race", "--n-components", "6"]
+    options = ["--sensitive", "race", "--n-components", "6", "--as-number", "fnlwgt"]
     assert main(["fit", "adult.csv", *options, "--criterion", "equal"]) == 0
     told = capsys.readouterr().out.split("-\n")[-1]
     assert "\nEvery group is worse off than with ordinary PCA, by " in told
@@ -439,6 +382,8 @@ def test_the_results_as_data(model, capsys):
         "columns": [*"abcd", "job"],
         "rows": 120,
         "rows_left_out": 0,
+        "added_by_auto": "",
+        "problems": [],
         "n_components": 2,
         "model": "m.fairpca",
         "output": "r.csv",
@@ -477,7 +422,7 @@ def test_an_audit_against_the_training_rows(model, capsys):
     assert main([*arguments, "--baseline", "training"]) == 0
     out = capsys.readouterr().out
     recorded(out, "own PCA", "than ordinary PCA of the training rows", "95 % interval")
-    assert audit_command._REFITTED not in out  # nothing is fitted to the new rows
+    assert "A fair subspace" not in out  # nothing is fitted to the new rows
     assert main([*arguments, "--resamples", "0"]) == 0
     out = capsys.readouterr().out
     assert "training" not in out
@@ -511,7 +456,7 @@ def test_missing_labels_can_be_dropped_with_one_warning(folder, capsys):
     frame.to_csv("bad.csv", index=False)
     frame[7:].to_csv("good.csv", index=False)
     drop = ["--missing-labels", "drop", "--json"]
-    for more in (["--no-standardize"], ["--no-standardize", "--stream"]):
+    for more in (["--standardize", "none"], ["--standardize", "none", "--stream"]):
         results = []
         for name in ("bad.csv", "good.csv"):
             assert main(["fit", name, *FIT, "--drop", "job", *more, *drop]) == 0
@@ -563,7 +508,7 @@ def test_warnings_are_one_line_and_not_said_twice(folder, capsys):
     frame = people()
     frame.loc[0, "sex"] = "only one"
     frame.to_csv("bad.csv", index=False)
-    assert main(["fit", BAD, *ON, "--solver", "lagrangian"]) == 0
+    assert main(["fit", BAD, *ON, "--criterion", "minmax"]) == 0
     shown = capsys.readouterr()
     assert "fairpca: warning: Too few rows to be judged: " in shown.err
     assert "'only one' (1 row)" in shown.err
@@ -571,7 +516,7 @@ def test_warnings_are_one_line_and_not_said_twice(folder, capsys):
     assert "groups" in shown.out
     frame.loc[1:, "sex"] = "f"
     frame.to_csv("bad.csv", index=False)
-    written = ["--report", "r.html", "--small-groups", "keep"]
+    written = ["--model", "m.fairpca", "--small-groups", "keep"]
     for arguments in (["front", BAD, *ON[:3], "0.5"], ["fit", BAD, *ON, *written]):
         assert main(arguments) == 0
         shown = capsys.readouterr()
@@ -600,11 +545,8 @@ def test_nested_components_and_what_they_cost(folder, capsys):
     assert main(["fit", *options, "2", *nested]) == 0
     assert "free optimum" in capsys.readouterr().out
     assert load_model("m.fairpca").fair_pca.nesting_.to_dict() == nesting
-    refused = (["--bound", "1"], ["--solver", "pareto"])
-    for words in (*(["--criterion", name] for name in ("equal", "balanced")), *refused):
-        complaint(capsys, ["fit", *options, "2", "--nested", *words], "--nested", words[0])
-    wrong = ["fit", *options, "2", *nested, "--report", "r.html"]
-    complaint(capsys, wrong, "leave out", "--nested", "--report")
+    for words in (["--criterion", "equal"], ["--criterion", "balanced"], ["--bound", "1"]):
+        complaint(capsys, ["fit", *options, "2", "--nested", *words], "nested")
 
 
 def write_one_small_group():

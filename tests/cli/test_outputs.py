@@ -20,12 +20,9 @@ ABSENT = ["absent.csv", *FIT]
 OUTPUTS = [
     ["fit", *ABSENT, "--model", "old.fairpca"],
     ["fit", *ABSENT, "--output", "old.csv"],
-    ["fit", *ABSENT, "--report", "old.html"],
-    ["audit", *ABSENT, "--report", "old.html"],
     ["report", *ABSENT, "--report", "old.html"],
     ["front", *ABSENT, "--model", "old.fairpca"],
     ["front", *ABSENT, "--output", "old.csv"],
-    ["front", *ABSENT, "--points-output", "old.csv"],
     ["transform", "absent.csv", "--model", "absent.fairpca", "--output", "old.csv"],
 ]
 
@@ -37,7 +34,7 @@ def test_nothing_is_overwritten_unless_forced(folder, capsys):
         before = contents()
         complaint(capsys, arguments, f"'{path}'", "there already", "--force")
         # With it, the next thing that is wrong is said.
-        complaint(capsys, [*arguments, "--force"], "no file", "'absent.")
+        complaint(capsys, [*arguments, "--force"], "no", "file", "'absent.")
         assert contents() == before
         path.unlink()
     Path("link.csv").symlink_to("nowhere.csv")
@@ -72,7 +69,7 @@ def test_files_that_cannot_be_written_are_refused_before_any_work(folder, capsys
     Path("r.csv").write_text("old")
     complaint(capsys, [*to, "r.csv", "--force"], "'r.csv'", "written")
     monkeypatch.setattr(os, "access", lambda path, how: how != os.W_OK)
-    complaint(capsys, [*to, "fresh.csv"], f"folder '{os.path.realpath('.')}'", "written")
+    complaint(capsys, [*to, "fresh.csv"], "'fresh.csv'", "written")
 
 
 @pytest.mark.parametrize(
@@ -96,9 +93,9 @@ def test_files_of_other_programs(folder, capsys, name, words):
 def test_several_columns_in_one_option(folder, capsys):
     on = ["people.csv", "--n-components", "2"]
     fit = ["fit", *on, "--sensitive"]
-    complaint(capsys, [*fit, "sex,race"], "no column", "'sex,race'", "repeat", "'sex', 'race'")
+    complaint(capsys, [*fit, "sex,race"], "no column", "'sex,race'", "repeated", "'sex', 'race'")
     carried = ["--carry", "a,b", "--output", "r.csv"]
-    complaint(capsys, [*fit, "sex", *carried], "repeat", "'a', 'b'")
+    complaint(capsys, [*fit, "sex", *carried], "repeated", "'a', 'b'")
     assert "repeat" not in complaint(capsys, [*fit, "sex,age"])
 
 
@@ -120,7 +117,7 @@ def test_a_full_disk_names_the_file_and_what_was_written(folder, capsys, monkeyp
     monkeypatch.setattr(os, "fsync", full)
     before = sorted(os.listdir())
     files = ["--output", "r.csv", "--model", "m.fairpca"]
-    words = ("'m.fairpca'", "disk is full", "removed", "'r.csv' was written")
+    words = ("'m.fairpca'", "no space left", "removed", "'r.csv' was written")
     said = complaint(capsys, ["fit", "people.csv", *FIT, *files], *words, code=1)
     assert int(re.search(r"([\d,]+) bytes", said)[1].replace(",", "")) > 1000
     assert sorted(os.listdir()) == sorted([*before, "r.csv"])
@@ -136,13 +133,13 @@ def test_other_refusals_of_the_system_are_one_sentence(folder, capsys, monkeypat
     for error, words in [
         (
             PermissionError(errno.EACCES, "Permission denied", "a.csv"),
-            "'a.csv' you no permission",
+            "'a.csv' permission denied",
         ),
         (
             OSError(errno.EIO, "Input/output error", "a.csv"),
-            "'a.csv' disk not answer",
+            "'a.csv' input/output error",
         ),
-        (OSError(errno.ENOSPC, "No space left on device"), "go on disk full"),
+        (OSError(errno.ENOSPC, "No space left on device"), "go on no space left"),
         (OSError(errno.ENXIO, "No such device or address", "x"), "'x' no such device"),
     ]:
         monkeypatch.setattr("fairpca.cli._fitting.fit_fair", fail(error))

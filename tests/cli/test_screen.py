@@ -20,7 +20,7 @@ from hostile import HOSTILE, NAMES
 MARK = "\u200e"
 NEXT = ">>>"
 FIT = ["--sensitive", "group", "--n-components", "2"]
-WORLD = ["world.csv", *FIT, "--solver", "lagrangian"]
+WORLD = ["world.csv", *FIT, "--criterion", "balanced"]
 COMMANDS = (
     ["audit", *WORLD],
     ["fit", "two.csv", *FIT, "--model", "m.fairpca", "--criterion", "minmax", "--nested"],
@@ -29,9 +29,9 @@ COMMANDS = (
     ["compare", "two.csv", *FIT],
     ["front", "two.csv", *FIT, "--points", "12", "--index", "3"],
     ["report", "two.csv", *FIT, "--report", "r.html"],
-    ["audit", "many.csv", *FIT, "--solver", "lagrangian"],
-    ["audit", "huge.csv", *FIT, "--no-standardize"],
-    ["audit", "tiny.csv", *FIT, "--no-standardize"],
+    ["audit", "many.csv", *FIT, "--criterion", "balanced"],
+    ["audit", "huge.csv", *FIT, "--standardize", "none"],
+    ["audit", "tiny.csv", *FIT, "--standardize", "none"],
     ["fit", "two.csv", *FIT, "--output", "two.csv", "--force"],
     ["fit", "two.csv", "--sensitive", "group,a", "--n-components", "2"],
 )

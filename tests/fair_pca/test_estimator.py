@@ -518,13 +518,14 @@ def test_integer_weights_are_repeated_rows(options):
         )
 
 
-def test_rows_without_weight_neither_make_groups_nor_warnings():
+def test_rows_without_weight_make_no_group_and_a_warning_says_so():
     X, groups = two_groups()
     labels = [*groups, "alone"]
     weights = np.append(np.ones(len(X)), 0.0)
-    fair = FairPCA(2, criterion="minmax").fit(
-        np.vstack([X, X[:1]]), sensitive_features=labels, sample_weight=weights
-    )
+    with warned(FairnessWarning, "'alone'", "left out"):
+        fair = FairPCA(2, criterion="minmax").fit(
+            np.vstack([X, X[:1]]), sensitive_features=labels, sample_weight=weights
+        )
     plain = FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
     assert fair.group_table_.labels == ("a", "b")
     np.testing.assert_allclose(projector(fair), projector(plain), atol=1e-8)
@@ -532,7 +533,10 @@ def test_rows_without_weight_neither_make_groups_nor_warnings():
 
 def test_weights_that_leave_one_group_warn():
     X, groups = two_groups()
-    with warned(FairnessWarning, "one group", "'b'"):
+    with (
+        warned(FairnessWarning, "'a'", "left out"),
+        warned(FairnessWarning, "one group", "'b'"),
+    ):
         FairPCA(2, criterion="minmax").fit(
             X, sensitive_features=groups, sample_weight=groups == "b"
         )

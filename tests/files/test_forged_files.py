@@ -11,7 +11,7 @@ import pytest
 from fairpca import FairnessWarning, FairPCA, GroupMoments
 from fairpca.files.moments_file import check_scatters
 from fairpca.model_file import load_model, save_model
-from fairpca.sources.files import Pass
+from fairpca.sources.checkpoints import Pass
 from studies.file_mutations import archive_of, members_of, npy, twice, with_sums
 from studies.fuzz_files import KINDS
 

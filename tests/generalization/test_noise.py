@@ -3,6 +3,7 @@
 What comes from moments of folds is compared with PCA of the rows themselves, without each fold.
 """
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.testing import assert_allclose
 from sklearn.decomposition import PCA
 
 from fairpca import (
+    Balanced,
     ExactSolver,
     FairnessWarning,
     FairPCA,
@@ -328,6 +330,48 @@ def test_losses_on_held_out_rows_are_those_of_reweighted_pca(measure):
         for mask, price in zip(masks, prices, strict=True)
     )
     same_subspace(fair.components_, np.linalg.eigh(matrix)[1][:, -2:].T, 1e-5)
+
+
+@pytest.mark.parametrize("groups", ["intersections", "both"])
+def test_what_all_rows_lose_on_held_out_rows_has_the_weights_of_the_rows(groups):
+    X, labels = drawn(3, (90, 40, 20), d=5)
+    weights = np.where(labels == "c", 50.0, 1.0)
+    columns = np.column_stack([labels, np.arange(len(X)) % 2]) if groups == "both" else labels
+    fair = FairPCA(2, groups=groups)
+    table = fair.fit(X, sensitive_features=columns, sample_weight=weights).group_table_
+    # Those of the first column are all rows, each once.
+    whole = [groups != "both" or (one[0] in "abc" and one[1] == "(all)") for one in table.labels]
+    share = np.array([weights[labels == one].sum() for one in "abc"])
+    lost = [share @ losses[whole] for losses in (table.held_out.pca_loss, table.held_out.loss)]
+    percent = 100.0 * np.array(lost) / (share @ table.variance[whole])
+    said = re.search(r"all rows together lose ([\d.]+) % and ([\d.]+) %", table.sentences())
+    assert [float(one) for one in said.groups()] == pytest.approx(percent, abs=0.051)
+
+
+@pytest.mark.parametrize(
+    "criterion", [MinMax(), Balanced(), SoftMinMax(temperature=0.5), SoftMinMax()], ids=str
+)
+def test_a_weight_of_three_is_three_equal_rows_but_not_three_people(criterion):
+    X, labels = drawn(3, (90, 40, 20), d=5)
+    times = np.where(np.arange(len(X)) % 4 == 0, 3, 1)
+    rows, groups = np.repeat(X, times, axis=0), np.repeat(labels, times)
+    weighted = FairPCA(2, criterion=criterion).fit(
+        X, sensitive_features=labels, sample_weight=times
+    )
+    repeated = FairPCA(2, criterion=criterion).fit(rows, sensitive_features=groups)
+    one, other = weighted.group_table_, repeated.group_table_
+    assert_allclose(one.variance, other.variance)
+    assert_allclose(one.pca_loss, other.pca_loss)
+    assert_allclose(one.own_loss, other.own_loss)
+    temperatures = weighted.certificate_.temperature, repeated.certificate_.temperature
+    if criterion.estimates_noise:
+        # The folds are the same, and standard errors are not: of fewer effective rows.
+        assert temperatures[0] != pytest.approx(temperatures[1], rel=1e-3)
+        assert temperatures[0] == pytest.approx(temperatures[1], rel=0.2)
+        assert_allclose(one.held_out.pca_loss, other.held_out.pca_loss)
+    else:
+        assert temperatures[0] == temperatures[1]
+        same_subspace(weighted.components_, repeated.components_, 1e-7)
 
 
 # --- Ways to give rows --------------------------------------------------------

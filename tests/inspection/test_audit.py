@@ -1,7 +1,5 @@
 """audit: the table of reductions that others have fitted."""
 
-import sys
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -16,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fairpca import FairPCA, audit
+from fairpca._linalg import dense
 
 from texts import refused
 
@@ -160,9 +159,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     X, groups = rows_and_groups()
     reduction = PCA(2).fit(X)
     whole = audit(reduction, X, sensitive_features=groups)
-    monkeypatch.setattr(
-        sys.modules["fairpca.inspection.audit"], "_BLOCK_VALUES", 35
-    )  # seven rows at a time
+    monkeypatch.setattr(dense, "BLOCK_VALUES", 35)  # seven rows at a time
     seen = []
     real = PCA.transform
 

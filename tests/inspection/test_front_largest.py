@@ -9,6 +9,7 @@ from fairpca.datasets import load_adult
 
 from asked import asked, front_over
 from problems import KINDS, problem_of, random_basis, random_problem
+from texts import refused
 
 pytestmark = pytest.mark.untraced
 
@@ -154,6 +155,22 @@ def test_a_share_is_the_dimension_of_the_estimator(name, measure):
     assert front.problem.n_components == fair.n_components_
     kept = 1 - front[-1].group_losses / front.problem.traces
     assert (kept >= 0.8).all()
+
+
+def test_what_every_group_is_to_keep_is_asked_for_as_a_bound_is():
+    matrices = [np.diag([3.0, 1.0]), np.diag([1.0, 2.0]), np.diag([5.0, 4.0])]
+    problem = problem_of(matrices, 1, measure="variance")
+    front = front_over(problem, 6)
+    least = -front.measures.max(axis=1)
+    asked_for = float((least[2] + least[3]) / 2)
+    chosen = front.select(max_largest=asked_for)
+    assert chosen == 3
+    bounded = ExactSolver().solve(problem.with_criterion(AtMost(asked_for, "kept_variance")))
+    assert -bounded.certificate.measures.max() == pytest.approx(asked_for)
+    assert least[chosen] >= asked_for > least[chosen - 1]
+    assert front.select(max_largest=0.0) == 0
+    with refused(ValueError, "No point", "kept variance of at least 10: the largest is 1.66667"):
+        front.select(max_largest=10.0)
 
 
 def test_what_is_kept_is_shown_without_a_minus_sign():

@@ -288,7 +288,7 @@ def test_all_rows_as_landmarks_are_the_exact_fit():
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_losses_and_what_lies_outside_add_up(seed, monkeypatch):
-    monkeypatch.setattr(kernel_features, "_BLOCK_VALUES", 7 * 20)  # several blocks
+    monkeypatch.setattr(kernel_features, "BLOCK_VALUES", 7 * 20)  # several blocks
     X, groups = grouped_rows()
     fair = KernelFairPCA(2, n_landmarks=20, random_state=seed).fit(X, sensitive_features=groups)
     # The same by features of landmarks and rows together, which are written down.
@@ -324,7 +324,7 @@ def test_losses_and_what_lies_outside_add_up(seed, monkeypatch):
 
 
 def test_landmarks_never_make_a_matrix_of_all_rows(monkeypatch):
-    monkeypatch.setattr(kernel_features, "_BLOCK_VALUES", 2**14)
+    monkeypatch.setattr(kernel_features, "BLOCK_VALUES", 2**14)
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(8000, 3)), np.arange(8000) % 2
     fair = KernelFairPCA(2, n_landmarks=40)

@@ -6,14 +6,13 @@ from scipy.linalg import subspace_angles
 
 from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.dense import (
-    SMALL_PRODUCT,
     DenseMatrix,
     Geodesic,
-    column_products,
     fix_signs,
     leading_eigenpairs,
 )
 from fairpca._linalg.krylov import leading_sum_bound
+from fairpca.moments.sums import SMALL_PRODUCT, column_products
 
 from problems import random_basis
 

@@ -14,8 +14,8 @@ from fairpca.choices import MIN_ROWS
 from fairpca.cli import main
 from fairpca.data import prepare_data
 from fairpca.report import report
+from fairpca.report._names import shown_names
 from fairpca.report._report import losses_by_dimension, places_of_rows
-from fairpca.report._text import shown_names
 from fairpca.tables.preparation import POOL, ColumnOutcome
 
 from texts import numbers_in, recorded, warned

@@ -9,7 +9,7 @@ import pytest
 
 from fairpca import Equal, FairnessWarning, MinMax
 from fairpca.report import report
-from fairpca.report._text import shown_names
+from fairpca.report._names import shown_names
 
 from browser import Visit, running_browser
 from hostile import HOSTILE

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from fairpca.report import report
-from fairpca.report._text import percent
+from fairpca.report._names import percent
 
 from browser import Visit, running_browser
 from hostile import HOSTILE

@@ -5,8 +5,9 @@ import warnings
 import cvxpy as cp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
-from fairpca import AtMost, ExactSolver, GroupMoments, MinMax, Problem
+from fairpca import AtMost, ExactSolver, GroupMoments, MinMax, Problem, SoftMinMax
 
 from measured import (
     ALL,
@@ -226,6 +227,59 @@ def test_nothing_in_addition_leaves_the_least_total_loss(centering):
     solution = ExactSolver(n_starts=4).solve(problem)
     least = problem.total_loss(problem.least_loss_basis)
     assert solution.total_loss == pytest.approx(least, rel=1e-11)
+
+
+@pytest.mark.parametrize("centering", ["global", "group"])
+@pytest.mark.parametrize("aggregation", ["mean", "sum"])
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        MinMax(max_extra_loss=0.0),
+        MinMax("kept_variance", max_extra_loss=0.0),
+        SoftMinMax(temperature=0.3, max_extra_loss=0.0),
+        SoftMinMax(temperature=np.inf),
+        SoftMinMax(standard_errors=np.inf, max_extra_loss=0.0),
+    ],
+    ids=str,
+)
+def test_where_nothing_else_is_allowed_the_least_loss_is_proven_optimal(
+    criterion, aggregation, centering
+):
+    rng = np.random.default_rng(0)
+    for k in (2, 3):
+        groups = np.arange(200) % k
+        X = rng.normal(size=(200, 6)) * rng.uniform(0.3, 3, 6) + groups[:, None]
+        X[groups == 1] = X[groups == 1] @ np.linalg.qr(rng.normal(size=(6, 6)))[0]
+        moments = GroupMoments.from_rows(X, groups)
+        problem = Problem(moments, 2, criterion, aggregation=aggregation, centering=centering)
+        solution = ExactSolver().solve(problem)
+        certificate = solution.certificate
+        # The subspace, the loss and the changes, from the rows alone.
+        rows = X - X.mean(axis=0)
+        within = rows.copy()
+        for group in range(k):
+            within[groups == group] -= within[groups == group].mean(axis=0)
+        lost = within if centering == "group" else rows
+        per = np.ones(200) if aggregation == "sum" else np.full(200, 1 / 200)
+        best = np.linalg.eigh((lost * per[:, None]).T @ lost)[1][:, -2:]
+        pca = np.linalg.eigh(rows.T @ rows)[1][:, -2:]
+        assert_allclose(solution.basis @ solution.basis.T, best @ best.T, atol=1e-8)
+        assert certificate.status == "optimal"
+        sizes = np.bincount(groups) if aggregation == "mean" else np.ones(k)
+        kept = [
+            np.bincount(groups, ((lost @ basis) ** 2).sum(axis=1)) / sizes for basis in (pca, best)
+        ]
+        assert_allclose(certificate.change_from_pca, kept[0] - kept[1], atol=1e-7 * kept[0].max())
+        assert ("as with PCA" in str(certificate.statements())) == (centering == "global")
+        assert problem.dual_bound(certificate.multipliers) == certificate.lower_bound
+
+
+def test_nothing_in_addition_leaves_a_choice_where_eigenvalues_are_equal():
+    # Every line loses the same in total: the one in the middle is the fairest.
+    problem = posed([np.diag([2.0, 1.0]), np.diag([1.0, 2.0])], 1, max_extra_loss=0.0)
+    certificate = ExactSolver().solve(problem).certificate
+    assert certificate.value == pytest.approx(0.5, abs=1e-8)
+    assert certificate.lower_bound == pytest.approx(0.5, abs=1e-7)
 
 
 # The unit of the rows

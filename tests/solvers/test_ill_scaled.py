@@ -7,7 +7,16 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.linalg import eigh
 
-from fairpca import ExactSolver, GroupMoments, Problem
+from fairpca import (
+    Equal,
+    ExactSolver,
+    FairPCA,
+    GroupMoments,
+    MinMax,
+    Problem,
+    SoftMinMax,
+    pareto_front,
+)
 from fairpca._linalg.graded import GradedLosses, graded_eigh
 from fairpca.datasets import load_adult, load_credit
 
@@ -22,6 +31,15 @@ def solve(X, groups, r, n_starts=40, **choices):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ExactSolver(n_starts).solve(Problem(GroupMoments.from_rows(X, groups), r, **choices))
+
+
+def rows_of_three_groups():
+    rng = np.random.default_rng(0)
+    groups = np.arange(150) % 3
+    X = rng.normal(size=(150, 4)) * [3, 2, 1, 1]
+    for group in range(3):
+        X[groups == group] = X[groups == group] @ np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    return X, groups
 
 
 def by_long_double(X, groups, basis):
@@ -253,3 +271,73 @@ def test_groups_that_are_alike_are_served_by_ordinary_pca(criterion, last):
         assert problem.total_loss(solution.basis) == pytest.approx(least, rel=1e-6)
         assert solution.certificate.measures.max() <= 10 * problem.rounding
         assert solution.certificate.gap <= 10 * problem.rounding
+
+
+@pytest.mark.parametrize("r", [2, 5])
+@pytest.mark.parametrize("measure", ["kept_variance", "share_kept"])
+def test_equality_of_what_two_groups_keep_is_found_where_pca_loses_next_to_nothing(measure, r):
+    adult = load_adult(as_frame=False)
+    found = solve(adult.data, adult.sensitive_features, r, criterion=Equal(measure=measure))
+    certificate = found.certificate
+    assert certificate.status in ("optimal", "bounded")
+    assert certificate.relative_gap < 1e-6
+    assert certificate.spread <= 1e-9 * np.abs(certificate.measures).max()
+
+
+@pytest.mark.parametrize("exponent", [-498, -246, 123, 246, 498])
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"criterion": MinMax(max_extra_loss=0.05)},
+        {"criterion": SoftMinMax("share_kept", max_extra_loss=0.01)},
+        {"criterion": "soft"},
+        {"criterion": "minmax", "nested": True},
+        {"criterion": "minmax", "solver": "pareto"},
+        {"criterion": "equal", "solver": "sdp"},
+    ],
+    ids=str,
+)
+def test_no_option_depends_on_a_unit_far_from_one(choices, exponent):
+    X, groups = rows_of_three_groups()
+    plain = FairPCA(2, **choices).fit(X, sensitive_features=groups)
+    far = FairPCA(2, **choices).fit(np.ldexp(X, exponent), sensitive_features=groups)
+    assert_allclose(far.components_, plain.components_, atol=1e-9)
+    of_measures = 2.0 ** (0 if "share" in plain.certificate_.measure else 2 * exponent)
+    one, other = plain.certificate_, far.certificate_
+    assert other.status == one.status
+    for name in ("measures", "change_from_pca", "spread", "tolerance", "temperature"):
+        expected = np.asarray(getattr(one, name)) * of_measures
+        size = 1e-9 * np.abs(one.measures).max() * of_measures
+        assert_allclose(getattr(other, name), expected, rtol=1e-9, atol=size)
+    unit = 2.0 ** (2 * exponent) if one.goal == "equal" else of_measures
+    for name in ("value", "lower_bound", "gap"):
+        expected = pytest.approx(
+            getattr(one, name) * unit, rel=1e-6, abs=1e-8 * abs(one.value) * unit
+        )
+        assert getattr(other, name) == expected
+    assert far.solution_.total_loss == pytest.approx(
+        plain.solution_.total_loss * 2.0 ** (2 * exponent), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("exponent", [-498, 246, 498])
+@pytest.mark.parametrize(
+    "criterion", [MinMax(), Equal(), MinMax("share_lost"), Equal(measure="kept_variance")], ids=str
+)
+def test_no_front_depends_on_a_unit_far_from_one(criterion, exponent):
+    X, groups = rows_of_three_groups()
+    options = {"sensitive_features": groups, "n_components": 2, "n_points": 5}
+    plain = pareto_front(X, criterion=criterion, **options)
+    far = pareto_front(np.ldexp(X, exponent), criterion=criterion, **options)
+    unit = 2.0 ** (2 * exponent)
+    of_measures = 1.0 if criterion.measure == "share_lost" else unit
+    assert len(far) == len(plain)
+    assert_allclose(far.total_loss / unit, plain.total_loss, rtol=1e-9)
+    assert_allclose(far.extra_loss, plain.extra_loss, atol=1e-9)
+    assert_allclose(far.measures / of_measures, plain.measures, rtol=1e-7, atol=1e-9)
+    for one, other in zip(plain, far, strict=True):
+        assert other.certificate.status == one.certificate.status
+        limited = one.certificate.goal != "minmax"
+        value = pytest.approx(one.certificate.value * (unit if limited else of_measures), rel=1e-9)
+        assert other.certificate.value == value
+        assert other.certificate.lower_bound <= other.certificate.value * (1 + 1e-12)

@@ -17,6 +17,7 @@ from fairpca.fair_pca import listening
 from fairpca.objectives import MeanDistance, PaperObjectives, TotalLoss
 from fairpca.solvers import pareto_starts
 from fairpca.solvers.pareto import descend, non_dominated
+from studies import many_groups
 
 from problems import KINDS, problem_of, random_basis, random_problem
 from texts import refused, warned
@@ -179,7 +180,8 @@ def test_stationary_points_are_recognised():
     assert "Pareto stationary" in solution.message
     assert run.norms[-1] <= 1e-7
     # Ordinary PCA is one: its total loss cannot fall, so it does not move.
-    still = ParetoDescent(start="pca").solve(problem)
+    with warned(ConvergenceWarning, "took no step", "another start"):
+        still = ParetoDescent(start="pca").solve(problem)
     assert still.n_iter == 0
     assert_allclose(still.disparities, problem.disparities(problem.pca_basis))
 
@@ -251,7 +253,9 @@ def test_alpha_changes_euclidean_directions_only():
 
 def test_histories_restarts_and_repeatability():
     problem = random_problem(np.random.default_rng(5), "general", 3, 6, 2)
-    solver = ParetoDescent(n_restarts=4, max_iter=60, tol=0.0, step="sqrt", random_state=7)
+    solver = ParetoDescent(
+        "pairwise", n_restarts=4, max_iter=60, tol=0.0, step="sqrt", random_state=7
+    )
     first, second = unwarned(solver, problem), unwarned(solver, problem)
     assert np.array_equal(first.basis, second.basis)
     runs = first.history["runs"]
@@ -440,7 +444,7 @@ def test_an_exponential_that_no_number_holds_is_refused():
 def test_the_default_converges_on_real_rows(load, sensitive, r):
     problem = real_problem(load, sensitive, r)
     for seed in (1, 2):
-        (run,) = ParetoDescent(random_state=seed).solve(problem).history["runs"]  # no warning
+        (run,) = unwarned(ParetoDescent(random_state=seed), problem).history["runs"]
         assert run.stationary
         assert problem.spread(run.point) < problem.spread(problem.pca_basis)
 
@@ -493,10 +497,87 @@ def test_steps_that_do_not_suffice_are_said():
         ParetoDescent(max_iter=20).solve(problem)
 
 
+def test_a_stationary_point_far_from_the_front_is_said():
+    # Twelve groups: neighbours one by one stall, and the exact solver finds what is missed.
+    problem = many_groups.problem_of("Credit, marriage × education", 5)  # noqa: RUF001
+    with warned(ConvergenceWarning, "far from the front", "objectives='pooled'", "less fair"):
+        end = ParetoDescent("adjacent", random_state=1).solve(problem)
+    assert end.history["runs"][0].stationary
+    better = ExactSolver().solve(problem.with_criterion(Equal(np.ptp(end.disparities))))
+    assert better.total_loss < 0.99 * end.total_loss
+
+
 def test_a_result_that_is_less_fair_than_pca_is_said():
     problem = real_problem(load_credit, "sex", 2)
     with warned(ConvergenceWarning, "less fair", "PCA"):
         ParetoDescent(max_iter=3).solve(problem)
+
+
+# Many groups
+
+
+def test_pairs_neighbours_and_a_linear_program_agree_on_common_directions():
+    found = [many_groups.agree(*one) for one in many_groups.random_bases(200)]
+    assert {exists for exists, *_ in found} == {True, False}
+    assert all(same for _, same, _ in found)
+    assert max(apart for *_, apart in found) <= 1e-10
+
+
+@pytest.mark.parametrize("name", ["Adult, race × sex", "Credit, marriage × education"])  # noqa: RUF001
+def test_pooled_differences_end_on_their_front_and_below_ordinary_pca(name):
+    problem = many_groups.problem_of(name, 5)
+    plain = problem.disparities(problem.pca_basis).max()
+    for seed in (1, 2, 3):
+        solver = ParetoDescent(random_state=seed)
+        assert unwarned(solver, problem).history["objectives"] == ("total loss", "all pairs")
+        (largest, *_), room = many_groups.run(problem, solver)
+        assert largest < 0.4 * plain
+        assert -1e-12 <= room <= 0.05
+
+
+def test_a_row_of_the_page_of_many_groups_recomputed():
+    page = many_groups.TARGET.read_text(encoding="utf-8").splitlines()
+    row = many_groups.cases((("Adult, race", 5),)).splitlines()[-1].split(" | ")
+    (committed,) = [line.split(" | ") for line in page if line.startswith(row[0])]
+    assert committed[:6] == row[:6]  # the pooled objective and the printed form end less exactly
+
+
+def test_the_room_of_pooled_differences_is_a_bound():
+    # In the plane every line is tried.
+    rng = np.random.default_rng(3)
+    lines = [np.array([[np.cos(a)], [np.sin(a)]]) for a in np.linspace(0, np.pi, 20_001)[:-1]]
+    for _ in range(10):
+        problem = random_problem(rng, "general", 6, 2, 1, criterion="equal")
+        solver, vector = ParetoDescent(random_state=1), PaperObjectives("pooled")
+        end = unwarned(solver, problem)
+        run = end.history["runs"][0]
+        values = np.array([vector.values(problem, line) for line in lines])
+        total, pooled = vector.values(problem, end.basis)
+        least = values[values[:, 1] <= pooled * (1 + 1e-12), 0].min(initial=total)
+        assert run.stationary
+        assert 1.0 - least / total <= solver._room(problem, run, end) + 1e-12
+
+
+def test_the_default_is_adjacent_up_to_five_groups():
+    rng = np.random.default_rng(4)
+    for k, last in ((5, "largest 4 - 5"), (6, "all pairs")):
+        problem = random_problem(rng, "general", k, 6, 2)
+        assert unwarned(ParetoDescent(), problem).history["objectives"][-1] == last
+        pairs = unwarned(ParetoDescent(alpha=0.1), problem).history["objectives"]
+        assert len(pairs) == 1 + k * (k - 1) // 2
+
+
+def test_groups_that_are_equal_count_as_one():
+    rng = np.random.default_rng(5)
+    first, second = random_problem(rng, "general", 2, 6, 2).matrices
+    twice = problem_of([first, second, second], 2, [100, 50, 50], criterion="equal")
+    once = problem_of([first, second], 2, [100, 100], criterion="equal")
+    ends = [unwarned(ParetoDescent("adjacent", random_state=1), one) for one in (twice, once)]
+    assert ends[0].history["runs"][0].stationary
+    assert len(ends[0].history["runs"][0].steps) > 0
+    for end in ends:
+        assert end.certificate.relative_gap < 1e-6
+    assert ends[0].disparities[1] == pytest.approx(ends[0].disparities[2], abs=1e-9)
 
 
 # Theorems 1 and 3

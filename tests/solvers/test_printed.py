@@ -122,7 +122,7 @@ def test_as_printed_takes_exactly_as_many_steps_and_says_nothing():
         assert len(run.steps) == solution.n_iter == steps
         assert_allclose(run.steps, 1 / np.sqrt(np.arange(1, steps + 1)))
     assert ParetoDescent.as_printed() == ParetoDescent(
-        geometry="euclidean", step="sqrt", start="pca", tol=0.0, max_iter=1000
+        "pairwise", geometry="euclidean", step="sqrt", start="pca", tol=0.0, max_iter=1000
     )
 
 

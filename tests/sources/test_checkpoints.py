@@ -5,7 +5,7 @@ import os
 import pytest
 
 from fairpca import GroupMoments
-from fairpca.sources import files as checkpoint_module
+from fairpca.sources import checkpoints as checkpoint_module
 from fairpca.sources import read_moments
 
 from moments_of import (

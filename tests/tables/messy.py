@@ -1,7 +1,8 @@
 """Messy tables as people have them, each with what becomes of it.
 
 `CASES` has one entry for each: a function that makes the file, what is typed besides, and either
-the sentence with which the table is refused or what becomes of its columns.
+what becomes of its columns or, where it is refused, the options that are offered: "" if there are
+none. The sentences of refusals are in texts.txt.
 """
 
 import gzip
@@ -66,17 +67,14 @@ def days(n=ROWS):
 
 @dataclass(frozen=True)
 class Case:
-    """A messy table, and either the sentence that refuses it or what it is read as."""
+    """A messy table, and either what it is read as or what a refusal offers to add."""
 
     name: str
     make: Callable[[], bytes]
-    expected: str
-    typed: tuple[str, ...] = ()
-    file: str = "t.csv"
-
-    @property
-    def is_refused(self):
-        return self.expected.endswith(".")
+    typed: tuple[str, ...]
+    file: str
+    expected: str | None
+    add: str | None
 
 
 NAMES = [f"person {i}" for i in range(ROWS)]
@@ -85,8 +83,8 @@ CASES = []
 TIDY = "height number; age number; job onehot 3; sex sensitive"
 
 
-def case(name, make, *typed, file="t.csv", expected=""):
-    CASES.append(Case(name, make, expected, typed, file))
+def case(name, make, *typed, file="t.csv", expected=None, add=None):
+    CASES.append(Case(name, make, typed, file, expected, add))
 
 
 # Numbers that are not quite
@@ -98,47 +96,27 @@ case(
 case(
     "letter O for a zero",
     lambda: text(with_cells("age", "4O")),
-    expected=(
-        "Column 'age' has 59 numbers and one cell that is no number, '4O' (line 22): "
-        "correct it, or add --missing-values 4O if that means a missing value, or --drop "
-        "age to leave the column out."
-    ),
+    add="--missing-values 4O --impute median",
 )
 case(
     "letter O, three hundred rows",
     lambda: text(pd.concat([base()] * 5).assign(income=[*(20000 + 101 * np.arange(299)), "12O"])),
-    expected=(
-        "Column 'income' has 299 numbers and one cell that is no number, '12O' (line 301): "
-        "correct it, or add --missing-values 12O if that means a missing value, or --drop "
-        "income to leave the column out."
-    ),
+    add="--missing-values 12O --impute median",
 )
 case(
     "several slips",
     lambda: text(with_cells("age", "4O", "l7", "?", "none", "5 5")),
-    expected=(
-        "Column 'age' has 55 numbers and 5 cells that are no numbers, such as '4O' (line "
-        "22), 'l7' (line 23), '?' (line 24): correct them, or add --missing-values '?' if "
-        "that means a missing value, or --drop age to leave the column out."
-    ),
+    add="--drop age",
 )
 case(
     "a slip among missing values",
     lambda: text(with_cells("age", *["NA"] * 12, "4O", "n/a", "inf")),
-    expected=(
-        "Column 'age' has 46 numbers and one cell that is no number, '4O' (line 34): "
-        "correct it, or add --missing-values 4O if that means a missing value, or --drop "
-        "age to leave the column out."
-    ),
+    add="--missing-values 4O --impute median",
 )
 case(
     "one word for missing",
     lambda: text(with_cells("age", "?", "?", "?")),
-    expected=(
-        "Column 'age' has 57 numbers and 3 cells that are no numbers, such as '?' (line "
-        "22): correct them, or add --missing-values '?' if that means a missing value, or "
-        "--drop age to leave the column out."
-    ),
+    add="--missing-values '?' --impute median",
 )
 case(
     "that word, said to be missing",
@@ -151,38 +129,22 @@ case(
 case(
     "a dash for missing",
     lambda: text(with_cells("height", "-")),
-    expected=(
-        "Column 'height' has 59 numbers and one cell that is no number, '-' (line 22): "
-        "correct it, or add --missing-values - if that means a missing value, or --drop "
-        "height to leave the column out."
-    ),
+    add="--missing-values - --impute median",
 )
 case(
     "a third of the ages unknown",
     lambda: text(with_cells("age", *["unknown"] * 20)),
-    expected=(
-        "Column 'age' has 40 numbers and 20 cells that are no numbers, such as 'unknown' "
-        "(line 22): correct them, or add --missing-values unknown if that means a missing "
-        "value, or --drop age to leave the column out."
-    ),
+    add="--missing-values unknown --impute median",
 )
 case(
     "a unit in one cell",
     lambda: text(with_cells("height", "171 cm")),
-    expected=(
-        "Column 'height' has 59 numbers and one cell that is no number, '171 cm' (line 22):"
-        " correct it, or add --missing-values '171 cm' if that means a missing value, or "
-        "--drop height to leave the column out."
-    ),
+    add="--missing-values '171 cm' --impute median",
 )
 case(
     "decimal commas",
     lambda: text(COMMAS),
-    expected=(
-        "Column 'height' has numbers with a comma, such as '5,000' (line 2): if it is a "
-        "decimal comma, add --decimal ,; if it separates thousands, remove it; --drop height "
-        "leaves the column out."
-    ),
+    add="--drop height",
 )
 case(
     "decimal commas, said",
@@ -194,26 +156,17 @@ case(
 case(
     "decimal commas that cannot be thousands",
     lambda: text(base(height=[f"{v:.1f}".replace(".", ",") for v in base()["height"]])),
-    expected=(
-        "Column 'height' has numbers with a comma, such as '171,1' (line 2): if it is a "
-        "decimal comma, add --decimal ,; --drop height leaves the column out."
-    ),
+    add="--decimal ,",
 )
 case(
     "decimal comma in one cell",
     lambda: text(with_cells("height", "171,5")),
-    expected=(
-        "Column 'height' has 59 numbers and one cell that is no number, '171,5' (line 22): "
-        "correct it, or add --drop height to leave the column out."
-    ),
+    add="--drop height",
 )
 case(
     "thousands",
     lambda: text(base(income=[f"{v:,}" for v in range(1_000_000, 7_000_000, 100_000)])),
-    expected=(
-        "Column 'income' has numbers with separators between thousands, such as '1,000,000'"
-        " (line 2): write the numbers alone, or leave the column out with --drop income."
-    ),
+    add="--drop income",
 )
 case(
     "thousands with points, decimal commas",
@@ -222,10 +175,7 @@ case(
     ";",
     "--decimal",
     ",",
-    expected=(
-        "Column 'income' has numbers with separators between thousands, such as '10.250,5' "
-        "(line 2): write the numbers alone, or leave the column out with --drop income."
-    ),
+    add="--drop income",
 )
 case(
     "decimal points where commas are said",
@@ -234,50 +184,32 @@ case(
     ";",
     "--decimal",
     ",",
-    expected=(
-        "Column 'height' has numbers with a point, such as '171.1' (line 2): if it is a "
-        "decimal point, leave out --decimal ,; --drop height leaves the column out."
-    ),
+    add="--decimal .",
 )
 case(
     "thousands and decimal points",
     lambda: text(base(income=[f"{v},250.5" for v in range(10, 70)])),
-    expected=(
-        "Column 'income' has numbers with separators between thousands, such as '10,250.5' "
-        "(line 2): write the numbers alone, or leave the column out with --drop income."
-    ),
+    add="--drop income",
 )
 case(
     "thousands in one cell",
     lambda: text(with_cells("height", "1,710")),
-    expected=(
-        "Column 'height' has numbers with separators between thousands, such as '1,710' "
-        "(line 22): write the numbers alone, or leave the column out with --drop height."
-    ),
+    add="--drop height",
 )
 case(
     "thousands with apostrophes",
     lambda: text(base(income=[f"{v}'250" for v in range(10, 70)])),
-    expected=(
-        "Column 'income' has numbers with separators between thousands, such as \"10'250\" "
-        "(line 2): write the numbers alone, or leave the column out with --drop income."
-    ),
+    add="--drop income",
 )
 case(
     "percentages with a sign",
     lambda: text(base(share=[f"{v}%" for v in range(60)])),
-    expected=(
-        "Column 'share' has numbers with signs, such as '0%' (line 2): write the numbers "
-        "alone, or leave the column out with --drop share."
-    ),
+    add="--drop share",
 )
 case(
     "dollars",
     lambda: text(base(price=[f"${v}.50" for v in range(60)])),
-    expected=(
-        "Column 'price' has numbers with signs, such as '$0.50' (line 2): write the numbers"
-        " alone, or leave the column out with --drop price."
-    ),
+    add="--drop price",
 )
 case(
     "percentages as numbers",
@@ -288,10 +220,7 @@ case(
     "numbers as text in Parquet",
     lambda: parquet(base(code=[f"{v}.5" for v in range(60)])),
     file="t.parquet",
-    expected=(
-        "Column 'code' holds numbers as text: turn them into numbers, or leave the column "
-        "out with --drop code."
-    ),
+    add="--drop code",
 )
 case(
     "numbers in quotes",
@@ -306,12 +235,7 @@ case(
 case(
     "grades with a letter",
     lambda: text(base(grade=np.resize(["K", *map(str, range(1, 13))], 60))),
-    expected=(
-        "Column 'grade' has 55 numbers and 5 cells that are no numbers, such as 'K' (line 2):"
-        " correct them, or add --missing-values K if that means a missing value, --as-text "
-        "grade if the numbers are names of categories, or --drop grade to leave the column "
-        "out."
-    ),
+    add="--missing-values K --impute median",
 )
 case(
     "grades with a letter, as text",
@@ -340,19 +264,12 @@ case(
 case(
     "1e200",
     lambda: text(base(age=[1e200, -1e200] * 30)),
-    expected=(
-        "Values are too large to be squared in 'age': divide them by a large number, or leave"
-        " them out with --drop age."
-    ),
+    add="--drop age",
 )
 case(
     "infinite",
     lambda: text(with_cells("height", "inf")),
-    expected=(
-        "Values are missing or infinite in 'height' (1): fill them in with --impute "
-        "mean|median|most-frequent, leave out those rows with --drop-missing, or those "
-        "columns with --drop height."
-    ),
+    add="--impute median",
 )
 case(
     "hexadecimal",
@@ -362,37 +279,24 @@ case(
 case(
     "NUL bytes",
     lambda: text(base()).replace(b"smith", b"smi\0th", 1),
-    expected=(
-        "Column 'job' has NUL characters, as damaged files have, in 'smi\\x00th' (line 3): "
-        "write the file anew, or correct it."
-    ),
+    add="--drop job",
 )
 case(
     "NUL bytes among numbers",
     lambda: text(with_cells("age", "4\0")),
-    expected=(
-        "Column 'age' has NUL characters, as damaged files have, in '4\\x00' (line 22): write "
-        "the file anew, or correct it."
-    ),
+    add="--drop age",
 )
 case(
     "NUL bytes in a group",
     lambda: text(base(sex=["f\0", "m"] * 30)),
-    expected=(
-        "Column 'sex' has NUL characters, as damaged files have, in cells: write the file "
-        "anew, or correct it."
-    ),
+    add="",
 )
 
 # What is missing
 case(
     "empty cells",
     lambda: text(with_cells("age", "", "")),
-    expected=(
-        "Values are missing or infinite in 'age' (2): fill them in with --impute "
-        "mean|median|most-frequent, leave out those rows with --drop-missing, or those "
-        "columns with --drop age."
-    ),
+    add="--impute median",
 )
 case(
     "empty cells, mean",
@@ -416,7 +320,7 @@ case(
     "empty text, most frequent",
     lambda: text(with_cells("job", "", "")),
     "--impute",
-    "most-frequent",
+    "mean",
     expected=(
         "height number; age number; job onehot 3 (2 missing values became 'smith'); sex sensitive"
     ),
@@ -430,24 +334,18 @@ case(
 case(
     "an empty column",
     lambda: text(base(note=None)),
-    expected=("There is no value at all in 'note': leave those columns out with --drop note."),
+    add="--drop note",
 )
 case(
     "a value missing in every row",
     lambda: text(base(height=[1.5, None] * 30, age=[None, 2.0] * 30)),
     "--drop-missing",
-    expected=(
-        "Each of the 60 rows lacks a value, so that none is left: fill them in with --impute "
-        "mean, or leave out the columns that lack most with --drop."
-    ),
+    add="",
 )
 case(
     "missing groups",
     lambda: text(with_cells("sex", "", "")),
-    expected=(
-        "the sensitive columns have no value in 2 of 60 rows: leave those rows out with "
-        "--missing-labels drop, or make them a group with --missing-labels group."
-    ),
+    add="--missing-labels drop",
 )
 case(
     "two remedies at once",
@@ -455,42 +353,29 @@ case(
     "--impute",
     "mean",
     "--drop-missing",
-    expected="choose one of --impute and --drop-missing, not both.",
+    add="",
 )
 
 # Keys, dates and free text
 case(
     "numbers of rows",
     lambda: text(base(id=range(1, 61))),
-    expected=(
-        "Column 'id' seems to number or name the rows, not to describe them: leave it out "
-        "with --drop id, or say that it is a measurement with --as-number id."
-    ),
+    add="--drop id",
 )
 case(
     "numbers of rows, shuffled",
     lambda: text(base(key=np.random.default_rng(0).permutation(60))),
-    expected=(
-        "Column 'key' seems to number or name the rows, not to describe them: leave it out "
-        "with --drop key, or say that it is a measurement with --as-number key."
-    ),
+    add="--drop key",
 )
 case(
     "numbers of rows, some rows gone",
     lambda: text(base(number=[3 * i // 2 for i in range(60)])),
-    expected=(
-        "Column 'number' seems to number or name the rows, not to describe them: leave it out"
-        " with --drop number, or say that it is a measurement with --as-number number."
-    ),
+    add="--drop number",
 )
 case(
     "numbers of customers",
     lambda: text(base(customer_id=(np.arange(60) * 7919) % 10**6)),
-    expected=(
-        "Column 'customer_id' seems to number or name the rows, not to describe them: leave "
-        "it out with --drop customer_id, or say that it is a measurement with --as-number "
-        "customer_id."
-    ),
+    add="--drop customer_id",
 )
 case(
     "numbers of regions",
@@ -500,10 +385,7 @@ case(
 case(
     "years, one each",
     lambda: text(base(year=range(1950, 2010))),
-    expected=(
-        "Column 'year' seems to number or name the rows, not to describe them: leave it out "
-        "with --drop year, or say that it is a measurement with --as-number year."
-    ),
+    add="--drop year",
 )
 case(
     "years, said to be measured",
@@ -515,18 +397,12 @@ case(
 case(
     "an index without a name",
     lambda: base().to_csv().encode(),
-    expected=(
-        "A column has no name, as an index that was written into the table has: name it, or "
-        "leave it out with --drop ''."
-    ),
+    add="--drop 'Unnamed: 0'",
 )
 case(
     "names",
     lambda: text(base(name=NAMES)),
-    expected=(
-        "Column 'name' has a different text in every row (60 in 60 rows), as names and keys "
-        "of people are: leave it out with --drop name."
-    ),
+    add="--drop name",
 )
 case(
     "names, left out",
@@ -538,42 +414,27 @@ case(
 case(
     "nearly unique names",
     lambda: text(base(name=["Ann", "Ann", *NAMES[2:]])),
-    expected=(
-        "Column 'name' has a different text in nearly every row (59 in 60 rows), as names and"
-        " keys of people are: leave it out with --drop name."
-    ),
+    add="--drop name",
 )
 case(
     "ISO dates",
     lambda: text(base(born=days())),
-    expected=(
-        "Column 'born' holds dates or times, such as '2020-01-01' (line 2): turn them into "
-        "numbers, such as years, or leave the column out with --drop born."
-    ),
+    add="--drop born",
 )
 case(
     "German dates",
     lambda: text(base(born=[f"{d:%d.%m.%Y}" for d in days()])),
-    expected=(
-        "Column 'born' holds dates or times, such as '01.01.2020' (line 2): turn them into "
-        "numbers, such as years, or leave the column out with --drop born."
-    ),
+    add="--drop born",
 )
 case(
     "American dates and times",
     lambda: text(base(seen=[f"{d:%m/%d/%y} 10:30 PM" for d in days()])),
-    expected=(
-        "Column 'seen' holds dates or times, such as '01/01/20 10:30 PM' (line 2): turn "
-        "them into numbers, such as years, or leave the column out with --drop seen."
-    ),
+    add="--drop seen",
 )
 case(
     "written dates",
     lambda: text(base(born=[f"{d:%d %b %Y}" for d in days()])),
-    expected=(
-        "Column 'born' holds dates or times, such as '01 Jan 2020' (line 2): turn them into"
-        " numbers, such as years, or leave the column out with --drop born."
-    ),
+    add="--drop born",
 )
 case(
     "three dates, as categories",
@@ -586,11 +447,7 @@ case(
     "times in Parquet",
     lambda: parquet(base(seen=pd.to_datetime(days()).astype("datetime64[ms]"))),
     file="t.parquet",
-    expected=(
-        "Column 'seen' holds dates or times (its type is timestamp[ms]): turn them into "
-        "numbers, such as years, leave the column out with --drop seen, or take each for a "
-        "category with --as-text seen if there are few."
-    ),
+    add="--drop seen",
 )
 case(
     "three times in Parquet, as categories",
@@ -612,7 +469,7 @@ case(
     "text in Parquet without any",
     lambda: parquet(base(note=pd.array([None] * 60, dtype="string"))),
     file="t.parquet",
-    expected=("There is no value at all in 'note': leave those columns out with --drop note."),
+    add="--drop note",
 )
 case(
     "shares as categories",
@@ -630,26 +487,17 @@ case(
     "gzip, damaged",
     lambda: gzip.compress(text(base()))[:40] + b"x" * 60,
     file="t.csv.gz",
-    expected=(
-        "'t.csv.gz' cannot be read as compressed text: it may be damaged, cut short, or a "
-        "file of another kind."
-    ),
+    add="",
 )
 case(
     "dates, of which some are missing",
     lambda: text(base(born=[*days(40), *["NA"] * 20])),
-    expected=(
-        "Column 'born' holds dates or times, such as '2020-01-01' (line 2): turn them into "
-        "numbers, such as years, or leave the column out with --drop born."
-    ),
+    add="--drop born",
 )
 case(
     "free text",
     lambda: text(base(note=[f"said {i % 40} times" for i in range(60)])),
-    expected=(
-        "Column 'note' has 40 different texts in 60 rows, most of which are in fewer than 5 "
-        "rows: put them into fewer categories, or leave the column out with --drop note."
-    ),
+    add="--drop note",
 )
 case(
     "rare categories",
@@ -704,10 +552,7 @@ case(
     "lists in Parquet",
     lambda: parquet(base(parts=[[1, 2]] * 60)),
     file="t.parquet",
-    expected=(
-        "Column 'parts' holds neither numbers alone nor text alone (its type is list<element:"
-        " int64>): turn it into one of them, or leave it out with --drop parts."
-    ),
+    add="--drop parts",
 )
 case(
     "a question mark among categories",
@@ -719,20 +564,12 @@ case(
     lambda: text(with_cells("job", *["?"] * 6)),
     "--missing-values",
     "?",
-    expected=(
-        "Values are missing or infinite in 'job' (6): fill them in with --impute "
-        "mean|median|most-frequent, leave out those rows with --drop-missing, or those "
-        "columns with --drop job."
-    ),
+    add="--impute median",
 )
 case(
     "blank cells",
     lambda: text(with_cells("age", "  ", "  ")),
-    expected=(
-        "Column 'age' has 58 numbers and 2 cells that are no numbers, such as '  ' (line "
-        "22): correct them, or add --missing-values '  ' if that means a missing value, or "
-        "--drop age to leave the column out."
-    ),
+    add="--missing-values '  ' --impute median",
 )
 case(
     "blank cells, said to be missing",
@@ -752,38 +589,33 @@ case(
     lambda: text(base()),
     "--drop",
     "Age",
-    expected=(
-        "The table has no column 'Age' (did you mean 'age'?); it has 'height', 'age', 'job', 'sex'."
-    ),
+    add="",
 )
 case(
     "a slip in a name",
     lambda: text(base()),
     "--drop",
     "hieght",
-    expected=(
-        "The table has no column 'hieght' (did you mean 'height'?); it has 'height', 'age', "
-        "'job', 'sex'."
-    ),
+    add="",
 )
 case(
     "two names in one option",
     lambda: text(base()),
     "--drop",
     "age,job",
-    expected=("The table has no column 'age,job': repeat the option for each of 'age', 'job'."),
+    add="",
 )
 case(
     "an unknown name",
     lambda: text(base()),
     "--drop",
     "income",
-    expected=("The table has no column 'income'; it has 'height', 'age', 'job', 'sex'."),
+    add="",
 )
 case(
     "the same name twice",
     lambda: lines("1,2,3,f", "2,3,4,m", head="a,a,b,sex"),
-    expected=("'t.csv': Columns have the same name: 'a'; give each a name of its own."),
+    add="--drop 'a (2)'",
 )
 case(
     "spaces around names",
@@ -795,20 +627,14 @@ case(
 case(
     "no names",
     lambda: text(base(job=1.5), header=False),
-    expected=(
-        "The table has no column 'sex' (has its first line values, not names?); it has "
-        "'171.1', '53', '1.5', 'f'."
-    ),
+    add="",
 )
 
 # Files
 case(
     "semicolons",
     lambda: text(base(), sep=";"),
-    expected=(
-        "'t.csv' seems to have semicolons between its cells, not commas: add --sep ';', and "
-        "--decimal , if its numbers have decimal commas."
-    ),
+    add="--sep ';'",
 )
 case(
     "semicolons, said",
@@ -820,10 +646,7 @@ case(
 case(
     "semicolons and decimal commas",
     lambda: text(base(), sep=";", decimal=","),
-    expected=(
-        "'t.csv' seems to have semicolons between its cells, not commas: add --sep ';', and "
-        "--decimal , if its numbers have decimal commas."
-    ),
+    add="--sep ';' --decimal ,",
 )
 case(
     "semicolons and decimal commas, said",
@@ -837,15 +660,12 @@ case(
 case(
     "a comma in the first of semicolons",
     lambda: text(base().rename(columns={"height": "height, cm"}), sep=";"),
-    expected=(
-        "'t.csv' seems to have semicolons between its cells, not commas: add --sep ';', and "
-        "--decimal , if its numbers have decimal commas."
-    ),
+    add="--sep ';'",
 )
 case(
     "tabs",
     lambda: text(base(), sep="\t"),
-    expected=("'t.csv' seems to have tabs between its cells, not commas: add --sep tab."),
+    add="--sep tab",
 )
 case(
     "tabs, said",
@@ -864,20 +684,17 @@ case(
     "commas in a file for tabs",
     lambda: text(base()),
     file="t.tsv",
-    expected=("'t.tsv' seems to have commas between its cells, not tabs: add --sep ','."),
+    add="--sep ,",
 )
 case(
     "vertical bars",
     lambda: text(base(), sep="|"),
-    expected=("'t.csv' seems to have vertical bars between its cells, not commas: add --sep '|'."),
+    add="--sep '|'",
 )
 case(
     "latin-1",
     lambda: text(base(job=np.resize(["Köchin", "Näher"], 60)), "latin-1"),
-    expected=(
-        "'t.csv' is not in UTF-8: save it in that encoding, or add --encoding cp1252 (or "
-        "latin-1) if it comes from an older program or a spreadsheet on Windows."
-    ),
+    add="--encoding cp1252",
 )
 case(
     "latin-1, said",
@@ -889,10 +706,7 @@ case(
 case(
     "latin-1 in a name",
     lambda: text(base(größe=1.5), "latin-1"),
-    expected=(
-        "'t.csv' is not in UTF-8: save it in that encoding, or add --encoding cp1252 (or "
-        "latin-1) if it comes from an older program or a spreadsheet on Windows."
-    ),
+    add="--encoding cp1252",
 )
 case(
     "cp1252, said",
@@ -904,10 +718,7 @@ case(
 case(
     "UTF-16",
     lambda: text(base(), "utf-16"),
-    expected=(
-        "'t.csv' is not in UTF-8, but seems to be in UTF-16: add --encoding utf-16, or save "
-        "it in UTF-8."
-    ),
+    add="--encoding utf-16",
 )
 case(
     "UTF-16, said",
@@ -919,10 +730,7 @@ case(
 case(
     "UTF-16 without a mark",
     lambda: text(base(), "utf-16-le"),
-    expected=(
-        "'t.csv' is not in UTF-8, but seems to be in UTF-16: add --encoding utf-16-le, or "
-        "save it in UTF-8."
-    ),
+    add="--encoding utf-16-le",
 )
 case(
     "UTF-8 with a mark",
@@ -934,17 +742,14 @@ case(
     lambda: text(base(job="é"), "utf-8"),
     "--encoding",
     "ascii",
-    expected=(
-        "'t.csv' is not in the encoding 'ascii': save it in UTF-8, or say which it is, such "
-        "as --encoding cp1252."
-    ),
+    add="",
 )
 case(
     "an encoding that is none",
     lambda: text(base()),
     "--encoding",
     "klingon",
-    expected=("--encoding 'klingon' is not known; utf-8, cp1252, latin-1 and utf-16 are."),
+    add="",
 )
 case(
     "gzip",
@@ -955,52 +760,41 @@ case(
 case(
     "gzip without a suffix",
     lambda: gzip.compress(text(base())),
-    expected="'t.csv' is compressed by gzip: add .gz to its name.",
+    add="",
 )
 case(
     "a suffix without gzip",
     lambda: text(base()),
     file="t.csv.gz",
-    expected="'t.csv.gz' is not compressed, as its suffix says: leave out the .gz.",
+    add="",
 )
 case(
     "gzip, cut short",
     lambda: gzip.compress(text(base()))[:-40],
     file="t.csv.gz",
-    expected=(
-        "'t.csv.gz' cannot be read as compressed text: it may be damaged, cut short, or a "
-        "file of another kind."
-    ),
+    add="",
 )
 case(
     "a spreadsheet",
     lambda: b"PK\x03\x04rest",
     file="t.xlsx",
-    expected="""'t.xlsx' is a spreadsheet: save its sheet as "CSV UTF-8" and name that file.""",
+    add="",
 )
 case(
     "a spreadsheet called CSV",
     lambda: b"PK\x03\x04rest",
-    expected=(
-        "'t.csv' is a spreadsheet or a zip archive, not the text that its suffix says: save "
-        "it as CSV (UTF-8)."
-    ),
+    add="",
 )
 case(
     "a Parquet file called CSV",
     lambda: parquet(base()),
-    expected=(
-        "'t.csv' is a Parquet file, not the text that its suffix says: give it the right suffix."
-    ),
+    add="",
 )
 case(
     "text called Parquet",
     lambda: text(base()),
     file="t.parquet",
-    expected=(
-        "'t.parquet' cannot be read as a Parquet file: it may be damaged, cut short, or a "
-        "file of another kind."
-    ),
+    add="",
 )
 case(
     "rules for CSV on Parquet",
@@ -1008,89 +802,59 @@ case(
     "--sep",
     ";",
     file="t.parquet",
-    expected=(
-        "'t.parquet' is no CSV file: leave out --sep, --decimal, --encoding and --missing-values."
-    ),
+    add="",
 )
 case(
     "an empty file",
     lambda: b"",
-    expected="'t.csv' is empty.",
+    add="",
 )
 case(
     "empty lines",
     lambda: b"\n\n\n",
-    expected=(
-        "'t.csv' has empty lines alone: the first line should have the names of the columns, "
-        "and each other one a row."
-    ),
+    add="",
 )
 case(
     "names alone",
     lambda: b"height,age,sex\n",
-    expected="'t.csv' has no rows.",
+    add="",
 )
 case(
     "a cell too many",
     lambda: lines(*tidy_lines(10), "171,5,33,m"),
-    expected=(
-        "'t.csv' cannot be read, as line 12 has 4 cells and the first line 3: put cells that "
-        "contain the separator in quotes."
-    ),
+    add="",
 )
 case(
     "a cell too few",
     lambda: lines(*tidy_lines(10), "171.5,33"),
-    expected=(
-        "'t.csv' cannot be read, as line 12 has 2 cells and the first line 3: add the cells "
-        "that are missing, if only as empty ones."
-    ),
+    add="",
 )
 case(
     "a quote that is not closed",
     lambda: lines(*tidy_lines(10), '"171.5,33,m', *tidy_lines(5)),
-    expected=(
-        "'t.csv' cannot be read, as the row in lines 12 to 17 has 1 cell and the first line "
-        "3: close the quote that is open there."
-    ),
+    add="",
 )
 case(
     "a title above the names",
     lambda: b"A survey\n" + text(base()),
-    expected=(
-        "'t.csv' cannot be read, as line 2 has 4 cells and the first line 1: remove what "
-        "stands above the names of the columns."
-    ),
+    add="",
 )
 case(
     "a sum below the rows",
     lambda: text(base()) + b"Sum,3060\n",
-    expected=(
-        "'t.csv' cannot be read, as line 62 has 2 cells and the first line 4: add the cells "
-        "that are missing, if only as empty ones."
-    ),
+    add="",
 )
 case(
     "empty lines between rows",
     lambda: lines(*tidy_lines(10), "", "17l,33,m", *tidy_lines(9)),
-    expected=(
-        "Column 'height' has 19 numbers and one cell that is no number, '17l' (line 13): "
-        "correct it, or add --missing-values 17l if that means a missing value, --as-text "
-        "height if the numbers are names of categories, or --drop height to leave the "
-        "column out."
-    ),
+    add="--missing-values 17l --impute median",
 )
 case(
     "line breaks in cells",
     lambda: lines(
         *(f'"a\nb",{line}' for line in tidy_lines()), '"a\nb",17l,33,m', head="note,height,age,sex"
     ),
-    expected=(
-        "Column 'height' has 20 numbers and one cell that is no number, '17l' (line 42): "
-        "correct it, or add --missing-values 17l if that means a missing value, --as-text "
-        "height if the numbers are names of categories, or --drop height to leave the "
-        "column out."
-    ),
+    add="--missing-values 17l --impute median",
 )
 case(
     "Windows and old line ends",
@@ -1102,7 +866,7 @@ case(
     lambda: text(base()),
     "--sep",
     ";;",
-    expected="--sep must be one character such as ';', got ';;'.",
+    add="",
 )
 
 # What people type, and what programs write
@@ -1116,19 +880,12 @@ case(
 case(
     "two columns without a name",
     lambda: text(base()).replace(b"\n", b",,\n"),
-    expected=(
-        "'t.csv' has 2 columns without a name: name them, or, if they are empty, remove the"
-        " separators at the ends of the lines."
-    ),
+    add="--drop 'Unnamed: 4' --drop 'Unnamed: 5'",
 )
 case(
     "a slip below a line that says the separator",
     lambda: b"sep=;\n" + text(with_cells("age", "4O"), sep=";"),
-    expected=(
-        "Column 'age' has 59 numbers and one cell that is no number, '4O' (line 23): "
-        "correct it, or add --missing-values 4O if that means a missing value, or --drop "
-        "age to leave the column out."
-    ),
+    add="--missing-values 4O --impute median",
 )
 case(
     "what separates the cells, said by the file",
@@ -1138,11 +895,7 @@ case(
 case(
     "a cell of a spreadsheet's error",
     lambda: text(with_cells("age", "#DIV/0!")),
-    expected=(
-        "Column 'age' has 59 numbers and one cell that is no number, '#DIV/0!' (line 22): "
-        "correct it, or add --missing-values '#DIV/0!' if that means a missing value, or "
-        "--drop age to leave the column out."
-    ),
+    add="--missing-values '#DIV/0!' --impute median",
 )
 case(
     "that cell, said to be missing",
@@ -1155,51 +908,32 @@ case(
 case(
     "a row of units",
     lambda: text(with_cells("height", "cm", start=0)),
-    expected=(
-        "Column 'height' has 59 numbers and one cell that is no number, 'cm' (line 2): "
-        "correct it, or remove that line if it has the units, or add --missing-values cm if"
-        " that means a missing value, or --drop height to leave the column out."
-    ),
+    add="--missing-values cm --impute median",
 )
 case(
     "weights with units",
     lambda: text(base(weight=[f"{50 + i} kg" for i in range(60)])),
-    expected=(
-        "Column 'weight' has numbers with units, or in another spelling, such as '50 kg' "
-        "(line 2): write the numbers alone, or leave the column out with --drop weight."
-    ),
+    add="--drop weight",
 )
 case(
     "another minus",
     lambda: text(base(change=[f"\u2212{i}" for i in range(60)])),
-    expected=(
-        "Column 'change' has numbers with units, or in another spelling, such as '\u22120' (line"
-        " 2): write the numbers alone, or leave the column out with --drop change."
-    ),
+    add="--drop change",
 )
 case(
     "numbers in parentheses",
     lambda: text(base(change=[f"({i})" for i in range(60)])),
-    expected=(
-        "Column 'change' has numbers with units, or in another spelling, such as '(0)' "
-        "(line 2): write the numbers alone, or leave the column out with --drop change."
-    ),
+    add="--drop change",
 )
 case(
     "durations",
     lambda: text(base(time=[f"PT{i}M" for i in range(60)])),
-    expected=(
-        "Column 'time' has numbers with units, or in another spelling, such as 'PT0M' (line"
-        " 2): write the numbers alone, or leave the column out with --drop time."
-    ),
+    add="--drop time",
 )
 case(
     "months",
     lambda: text(base(born=[f"{1950 + i}-{1 + i % 12:02}" for i in range(60)])),
-    expected=(
-        "Column 'born' holds dates or times, such as '1950-01' (line 2): turn them into "
-        "numbers, such as years, or leave the column out with --drop born."
-    ),
+    add="--drop born",
 )
 case(
     "ordinals are categories",
@@ -1209,29 +943,17 @@ case(
 case(
     "limits of detection",
     lambda: text(base(level=[f"<{i}" if i % 2 else f"{i}" for i in range(60)])),
-    expected=(
-        "Column 'level' has 30 numbers and 30 cells that are no numbers, such as '<1' (line"
-        " 3), '<3' (line 5), '<5' (line 7): correct them, or add --drop level to leave the "
-        "column out."
-    ),
+    add="--drop level",
 )
 case(
     "spaces that cannot be seen",
     lambda: text(with_cells("age", "41\u00a0")),
-    expected=(
-        "Column 'age' holds numbers as text, such as '41\\xa0' (line 22), with a character "
-        "that cannot be seen: turn them into numbers, or leave the column out with --drop "
-        "age."
-    ),
+    add="--drop age",
 )
 case(
     "zip codes with zeros in front",
     lambda: text(base(zip=[f"{i * 7919 % 90000:05}" for i in range(60)])),
-    expected=(
-        "Column 'zip' has numbers with zeros in front, such as '00000' (line 2), as codes "
-        "have: add --as-text zip if they are names of a few categories, --as-number zip if "
-        "they are measured, or --drop zip to leave the column out."
-    ),
+    add="--drop zip",
 )
 case(
     "zip codes with zeros in front, a few",
@@ -1274,10 +996,7 @@ case(
     lambda: text(base()),
     "--as-number",
     "job",
-    expected=(
-        "Column 'job' holds text, which cannot be taken for a measurement: leave out "
-        "--as-number job."
-    ),
+    add="--drop job",
 )
 case(
     "missing values of R in text",
@@ -1315,10 +1034,7 @@ case(
     "a line break in a name of a Parquet file",
     lambda: parquet(base().assign(**{"a\nb's": NAMES})),
     file="t.parquet",
-    expected=(
-        'Column "a b\'s" has a different text in every row (60 in 60 rows), as names and '
-        "keys of people are: leave it out with --drop $'a\\nb\\'s'."
-    ),
+    add="--drop $'a\\nb\\'s'",
 )
 case(
     "spaces around names, typed as they stand",
@@ -1331,5 +1047,5 @@ case(
     "spaces around names in a Parquet file",
     lambda: parquet(base().rename(columns={"sex": " sex "})),
     file="t.parquet",
-    expected="The table has no column 'sex', but one with other spaces: ' sex '.",
+    add="",
 )

@@ -1,54 +1,67 @@
-"""Messy tables: refused with a sentence that helps, or read as a person would read them."""
+"""Messy tables: read as a person would read them, or refused once, with what to add."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 
-from fairpca.cli._terminal import BadInputError
-from fairpca.cli.commands.audit import audit
+from fairpca.cli import main
 
-from messy import CASES, ROWS
+from messy import CASES, ROWS, TYPED
+from texts import recorded
 
-REPEATABLE = {"drop", "missing_values", "as_text", "as_number"}
+TAMED = [case for case in CASES if case.add]
 
 
-def outcome(capsys, case, **more):
-    """What a person sees: the sentence that refuses the table, or what became of its columns."""
-    chosen = dict(sensitive=["sex"], n_components="1", json=True, **more)
-    words = iter(case.typed)
-    for word in words:
-        name = word.removeprefix("--").replace("-", "_")
-        value = True if name == "drop_missing" else next(words)
-        value = int(value) if name == "min_rows" else value
-        chosen[name] = [value] if name in REPEATABLE else value
-    try:
-        audit(None, Path(case.file), **chosen)
-    except BadInputError as error:
-        assert capsys.readouterr().out == ""
-        return str(error)
-    found = json.loads(capsys.readouterr().out)
-    assert found["rows"] + found["rows_left_out"] == ROWS
+def audited(capsys, case, *more):
+    """The error stream of an audit, and what became of the columns, if it came to that."""
+    code = main(["audit", case.file, *TYPED, "--json", *case.typed, *more])
+    out, err = capsys.readouterr()
+    if code:
+        assert (code, out) == (2, "")
+        return err, None
+    found = json.loads(out)
     parts = []
     for column in found["outcomes"]:
-        count = f" {column['n_columns']}" if column["kind"] in ("onehot", "codes") else ""
+        count = f" {column['n_columns']}" if column["kind"] == "onehot" else ""
         note = f" ({column['note']})" if column["note"] else ""
         parts.append(f"{column['name']} {column['kind']}{count}{note}")
     if found["rows_left_out"]:
         parts.append(f"{found['rows_left_out']} rows left out")
-    return "; ".join(parts)
+    n_rows = found["rows"] + found["rows_left_out"]
+    return err, ("; ".join(parts), found["added_by_auto"], n_rows)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_messy_table(tmp_path, monkeypatch, capsys, case):
     monkeypatch.chdir(tmp_path)
     Path(case.file).write_bytes(case.make())
-    said = outcome(capsys, case)
-    assert said == case.expected
-    assert "\n" not in said
-    assert outcome(capsys, case, stream=True) == case.expected
+    for more in ([], ["--stream"]):
+        said, found = audited(capsys, case, *more)
+        if case.add is None:
+            assert found == (case.expected, "", ROWS)
+            continue
+        assert found is None
+        *_, last = said.splitlines()
+        add = last.removeprefix("add: ")
+        assert (add if add != last else "") == case.add
+        recorded(said.removeprefix("fairpca: ").rstrip("\n"))
+
+
+@pytest.mark.parametrize("case", TAMED, ids=lambda case: case.name)
+def test_what_a_refusal_offers_makes_the_table_run(tmp_path, monkeypatch, capsys, case):
+    monkeypatch.chdir(tmp_path)
+    Path(case.file).write_bytes(case.make())
+    # Bash's $'...' is the one form that Python's shlex does not read.
+    add = case.add.replace("$'a\\nb\\'s'", shlex.quote("a\nb's"))
+    _, (typed, none, n_rows) = audited(capsys, case, *shlex.split(add))
+    assert none == ""
+    _, automatic = audited(capsys, case, "--auto")
+    assert automatic == (typed, case.add, n_rows)
 
 
 def test_there_are_many_and_no_two_have_one_name():
     assert len(CASES) >= 60
     assert len({case.name for case in CASES}) == len(CASES)
+    assert len(TAMED) >= 40

@@ -1,16 +1,19 @@
 """Linear algebra with NumPy's arrays: matrices that are whole, paths between subspaces, signs."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse
 from scipy.linalg import LinAlgWarning
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf
 from scipy.optimize import nnls
+from sklearn.utils import gen_batches
 
 from fairpca._linalg import krylov
 from fairpca._linalg.backends import NUMPY
@@ -20,8 +23,8 @@ from fairpca._linalg.types import Array
 _SAME_SIZE = 1e-9
 """Relative difference of entries that may be rounding."""
 
-_NEARLY_ORTHONORMAL = 1e-6
-"""Error of products of columns up to which they are made orthonormal, not refused."""
+NEARLY_ORTHONORMAL = 1e-6
+"""Error of products of columns up to which they count as orthonormal."""
 
 _WELL_CONDITIONED = 0.1
 """Smallest eigenvalue of the products of columns, relative to the largest, that loses no digits."""
@@ -29,46 +32,18 @@ _WELL_CONDITIONED = 0.1
 _LONG_VECTORS = 2000
 """Length from which the min-norm point is found from products, which halves its digits."""
 
-
-QUICK_COLUMNS = 32
-"""Up to this number of columns a product of different matrices is quicker than one with itself."""
+BLOCK_VALUES = 2**22
+"""Numbers of rows that are worked on at once: 32 MB."""
 
 _FEW_AT_ONCE = 48
 """Up to so many columns all eigenvectors are as quick as some; then those of a quarter of the
 eigenvalues take half of the time."""
 
-_LANES = 8
-"""Numbers that a processor computes with at once: blocks of a multiple take the least time."""
 
-SMALL_PRODUCT = 10**6
-"""Multiplications up to which OpenBLAS computes a product of matrices without packing them first,
-which takes as long as the product itself where there are few columns."""
-
-
-def column_products(rows: Array, out: Array | None = None) -> Array:
-    """``rows^T rows``, of one matrix or of each of a stack; (…, d, d)."""
-    d = rows.shape[-1]
-    out = np.empty((*rows.shape[:-2], d, d)) if out is None else out
-    turned = np.swapaxes(rows, -1, -2)
-    if d > QUICK_COLUMNS:
-        return np.matmul(turned, rows, out=out)
-    # Some columns with all, then the others with each other: little more than half of a symmetric
-    # matrix. NumPy leaves the product of a matrix with itself to a routine that computes the half
-    # but packs its blocks first, which takes longer: so the last column is left out on one side.
-    first = _LANES * -(-d // (2 * _LANES)) if d > _LANES else d // 2
-    n, step = rows.shape[-2], SMALL_PRODUCT // (d * d)
-    whole = n - n % step if n > step else 0
-    parts = rows[..., :whole, :].reshape(*rows.shape[:-2], whole // step, step, d)
-    for these, those in (slice(first), slice(None)), (slice(first, d - 1), slice(first, None)):
-        part = out[..., these, those]
-        np.matmul(turned[..., these, whole:], rows[..., whole:, those], out=part)
-        if whole:  # many small products in one call
-            products = np.swapaxes(parts[..., these], -1, -2) @ parts[..., those]
-            part += products.sum(axis=-3)
-    out[..., first:, :first] = np.swapaxes(out[..., :first, first:], -1, -2)
-    out[..., -1, first:-1] = out[..., first:-1, -1]
-    out[..., -1, -1] = np.einsum("...i,...i", rows[..., -1], rows[..., -1])
-    return out
+def dense_blocks(rows: Any) -> Iterator[tuple[slice, Array]]:
+    """Parts of rows, as slices and as dense arrays."""
+    for part in gen_batches(rows.shape[0], max(1, BLOCK_VALUES // rows.shape[1])):
+        yield part, rows[part].toarray() if scipy.sparse.issparse(rows) else rows[part]
 
 
 class DenseMatrix:
@@ -329,7 +304,7 @@ def checked_bases(given: Sequence[Array], shape: tuple[int, int, int]) -> tuple[
     bases = [np.asarray(basis, dtype=np.float64) for basis in given]
     if len(bases) != k or any(basis.shape != (d, r) for basis in bases):
         raise ValueError(f"own_bases must be {k} arrays of shape {(d, r)}, one for each group.")
-    if any(np.abs(basis.T @ basis - np.eye(r)).max() > _NEARLY_ORTHONORMAL for basis in bases):
+    if any(np.abs(basis.T @ basis - np.eye(r)).max() > NEARLY_ORTHONORMAL for basis in bases):
         raise ValueError("own_bases must have orthonormal columns.")
     # Columns a little too long would make groups keep more than they can, and bounds false.
     return tuple(polar_factor(basis) for basis in bases)

@@ -10,7 +10,10 @@ from sklearn.utils import gen_batches
 from fairpca._linalg.backends import to_device
 from fairpca._linalg.types import Array
 
-_BLOCK_VALUES = 2**22
+_BLOCK_VALUES = 2**17
+"""Values that are projected together: their copy in double precision stays in the cache."""
+
+_GAPPY_VALUES = 2**22
 """Numbers of which it is looked up at once which are missing: 32 MB."""
 
 _DETERMINED = 1e-10
@@ -28,11 +31,17 @@ class Projection:
 
     def __call__(self, rows: Any) -> Array:
         """The reduced rows."""
-        # Two products instead of centred rows: no centred copy, and sparse rows stay sparse.
-        scores = rows @ self.components.T - self.mean @ self.components.T
-        if self.factors is not None:
-            scores *= self.factors
-        reduced: Array = scores.astype(rows.dtype, copy=False)
+        n, d = rows.shape
+        # Sparse rows make no copy, nor do rows in double precision.
+        whole = scipy.sparse.issparse(rows) or rows.dtype == np.float64
+        reduced: Array = np.empty((n, len(self.components)), rows.dtype)
+        for part in gen_batches(n, max(n if whole else _BLOCK_VALUES // d, 1)):
+            # Two products instead of centred rows: no centred copy, and sparse rows stay sparse.
+            scores = rows[part] @ self.components.T
+            scores -= self.mean @ self.components.T
+            if self.factors is not None:
+                scores *= self.factors
+            reduced[part] = scores
         return reduced
 
     def least_squares(self, rows: Any) -> Array:
@@ -41,7 +50,7 @@ class Projection:
         Of all scores that fit them equally well, the smallest: a row without any value gets zeros.
         """
         reduced = np.empty((rows.shape[0], len(self.components)), dtype=rows.dtype)
-        for part in gen_batches(rows.shape[0], max(1, _BLOCK_VALUES // rows.shape[1])):
+        for part in gen_batches(rows.shape[0], max(1, _GAPPY_VALUES // rows.shape[1])):
             reduced[part] = self._fitted(rows[part])
         return reduced
 

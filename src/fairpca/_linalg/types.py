@@ -13,6 +13,9 @@ Array = NDArray[np.float64]
 ROUNDING = 1e-14
 """What counts as rounding in a sum of products or of eigenvalues, relative to what is summed."""
 
+NEGLIGIBLE = 1e-12
+"""Share of a number of the data that is surely rounding: some thousand operations make less."""
+
 Tall = Any
 """A block of columns, (d, m) with m far below d, in whatever library the matrix lives in."""
 

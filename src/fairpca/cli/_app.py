@@ -137,7 +137,7 @@ def _described(error: BaseException) -> tuple[int, str]:
         usage: Any = error
         near = getattr(usage, "possibilities", None)
         said = f"{usage.message}; did you mean {near[0]}?" if near else usage.format_message()
-        return BAD_INPUT, f"{said} Try --help."
+        return BAD_INPUT, f"{said.replace('Value error, ', '')} Try --help."
     if isinstance(error, MemoryError):
         return FAILED, "there is not enough memory for this table."
     if isinstance(error, NotWrittenError):
@@ -180,6 +180,10 @@ class _WholeWords:
         return text.replace(_HYPHEN, "-")
 
 
+class _Group(_WholeWords, TyperGroup):
+    pass
+
+
 class _Command(_WholeWords, TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         """Run the command; on a terminal, say that the library is being loaded if it takes long."""
@@ -187,10 +191,6 @@ class _Command(_WholeWords, TyperCommand):
             with stage("starting"):
                 from fairpca.cli import _prepared  # noqa: F401 (loads what commands need)
         return super().invoke(ctx)
-
-
-class _Group(_WholeWords, TyperGroup):
-    pass
 
 
 def _as_epilog(examples: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What was found, in words and as data."""
+"""What was found, in words and as data, and the files in which it is written."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -6,50 +6,58 @@ from typing import Any
 
 import numpy as np
 
-from fairpca import Comparison, FairPCA, GroupTable
+from fairpca import Comparison, FairPCA, GroupTable, ParetoFront
 from fairpca._linalg.types import Array
-from fairpca.cli._prepared import PreparedTable
-from fairpca.cli._terminal import Heading
+from fairpca.cli._options import OutputOptions
+from fairpca.cli._prepared import PreparedTable, reduce_table
+from fairpca.cli._terminal import Heading, written
+from fairpca.inspection.pareto_front import shown_measures
 from fairpca.measures import BY_NOUN
+from fairpca.model_file import write_model
 from fairpca.tables.columns import quoted
 from fairpca.text import WHERE_ALL_ARE, TextTable, short_texts
 
 _MOST_SHOWN = 5
 """How many columns of a kind are named."""
 
-_KINDS = {"sensitive": "for groups", "left out": "left out"}
-"""What is said of columns that do not enter."""
-
 _ISOLATES = dict.fromkeys(map(ord, "\u2068\u2069"))
 """Unicode's marks of the first strong direction."""
+
+
+def write(prepared: PreparedTable, fair: FairPCA, files: OutputOptions) -> None:
+    """Write the reduced table and the model, where these are asked for."""
+    if files.output is not None:
+        reduce_table(prepared, fair, files.carry, files.output)
+    if files.model is not None:
+        write_model(fair, files.model, prepared.preparation)
+        written.append(files.model)
 
 
 def columns_sentence(prepared: PreparedTable) -> str:
     """What became of the table's columns: in few words, however many there are."""
     outcomes = prepared.outcomes
-    numbers = [outcome for outcome in outcomes if outcome.kind == "number"]
-    texts = [outcome for outcome in outcomes if outcome.kind in ("onehot", "codes")]
-    parts = [f"{len(numbers)} of numbers"] if numbers else []
-    if texts:
-        made = sum(outcome.n_columns for outcome in texts)
-        column = "column" if made == 1 else "columns"
-        word = f"0/1 {column}" if texts[0].kind == "onehot" else f"{column} of codes"
-        parts.append(f"{len(texts)} of text as {made} {word}")
+    by_kind: dict[str, list[Any]] = {}
+    for outcome in outcomes:
+        by_kind.setdefault(outcome.kind, []).append(outcome)
+    parts = [f"{len(by_kind['number'])} of numbers"] if "number" in by_kind else []
+    made = sum(outcome.n_columns for outcome in by_kind.get("onehot", ()))
+    if made:
+        parts.append(f"{len(by_kind['onehot'])} of text as {made} 0/1 column{'s' * (made > 1)}")
     said = [" and ".join(parts)]
-    for kind, word in _KINDS.items():
-        names = [outcome.name for outcome in outcomes if outcome.kind == kind]
+    for kind, word in (("sensitive", "for groups"), ("left out", "left out")):
+        names = [outcome.name for outcome in by_kind.get(kind, ())]
         said += [f"{word}: {quoted(names)}"] if names else []
     noted = [outcome for outcome in outcomes if outcome.note]
     shown = [f"{quoted([o.name])}: {o.note}" for o in noted[:_MOST_SHOWN]]
-    more = len(noted) - len(shown)
+    more, n_dropped = len(noted) - len(shown), prepared.table.n_dropped
     lines = [f"Columns: {'; '.join(said)}.", *shown]
     if more:
         lines.append(f"and notes on {more} more column{'s' * (more > 1)}, which --json has")
-    n_dropped = prepared.table.n_dropped
     if n_dropped:
         rows = "row is" if n_dropped == 1 else "rows are"
         lines.append(f"{n_dropped:,} {rows} left out, because values are missing")
-    return "\n  ".join(lines)
+    automatic = [f"--auto added {prepared.added}", *prepared.problems] if prepared.problems else []
+    return "\n".join("\n  ".join(part) for part in (automatic, lines) if part)
 
 
 def shown(result: Any) -> list[TextTable | str]:
@@ -158,6 +166,8 @@ def table_as_data(prepared: PreparedTable) -> dict[str, Any]:
         "prepared_columns": list(prepared.preparation.feature_names),
         "outcomes": [asdict(outcome) for outcome in prepared.outcomes],
         "rows_left_out": prepared.table.n_dropped + prepared.table.n_unkept,
+        "added_by_auto": prepared.added,
+        "problems": list(prepared.problems),
     }
 
 
@@ -208,6 +218,31 @@ def _compared_as_data(table: GroupTable) -> dict[str, Any]:
         "largest_gain": table.largest_gain,
         "largest_loss": table.largest_loss,
         "text": table.sentences(),
+    }
+
+
+def front_as_data(found: ParetoFront) -> dict[str, Any]:
+    """A front as plain data, for JSON."""
+    columns, bound = found.to_dict(), found.unfairness_bound
+    worst, *names = list(columns)[: -found.problem.n_groups]
+    measures = shown_measures(found.problem, found.measures)
+    return {
+        "n_components": found.problem.n_components,
+        "over": found.over,
+        "measure": found[0].certificate.measure,
+        "unfairness_bound": abs(bound) if found.over == "largest" else bound,
+        "groups": found.estimator(-1).group_table_.to_dict()["group"],
+        "points": [
+            {name.replace(" ", "_"): columns[name][i] for name in names}
+            | {
+                "largest": columns[worst][i],
+                "measures": measures[i].tolist(),
+                "disparities": found.disparities[i].tolist(),
+                "worse_off": int((found[i].certificate.change_from_pca > 0.0).sum()),
+                "better_off": int((found[i].certificate.change_from_pca < 0.0).sum()),
+            }
+            for i in range(len(found))
+        ],
     }
 
 

@@ -12,33 +12,23 @@ import numpy as np
 import pandas
 
 from fairpca import Comparison, FairPCA, GroupTable, ParetoFront
-from fairpca.cli._options import OF_ONE_SUBSPACE, FitOptions, arguments
-from fairpca.cli._prepared import PreparedTable
-from fairpca.cli._terminal import (
-    REPORT,
-    BadInputError,
-    check_destination,
-    refusing,
-    show_warning,
-    stage,
-    written,
-)
+from fairpca.cli._options import FitOptions, changed
+from fairpca.cli._prepared import STDIN, PreparedTable, row_weights
+from fairpca.cli._terminal import refusing, show_warning, stage
 from fairpca.fair_pca import listening
 from fairpca.inspection.audit import Auditor, squared_errors
 from fairpca.inspection.compare import comparison_of
-from fairpca.inspection.front import front_of
-from fairpca.report import Report, import_jinja2
+from fairpca.inspection.pareto_front import front_of
+from fairpca.report import Report
 from fairpca.report import report as make_report
-from fairpca.tables.columns import label_groups
+from fairpca.tables.columns import label_groups, typed_options
 from fairpca.validation import check_whole_number
-
-_STANDARD_INPUT = Path("-")
-"""How the program is told to read a table from there; it has no name of its own."""
 
 
 def fit_fair(prepared: PreparedTable, n_components: int | float, options: FitOptions) -> FairPCA:
     """Find the fair subspace of prepared columns."""
-    _check_shape(prepared, n_components)
+    from fairpca import ExactSolver
+
     d = len(prepared.preparation.means)
     doing = f"finding a fair subspace for {prepared.n_rows:,} rows of {d} columns"
     with (
@@ -47,14 +37,18 @@ def fit_fair(prepared: PreparedTable, n_components: int | float, options: FitOpt
         refusing(),
         warnings.catch_warnings(record=True, action="always") as caught,
     ):
-        grouped_data = prepared.grouped_data(reduce_wide=True)
+        limits = {"gap", "time_limit"} & {*changed(options)}
         fair = FairPCA(
             n_components,
             missing_labels=prepared.options.missing_labels,
-            groups=prepared.options.groups,
-            **options.parameters(grouped_data.moments),
+            groups=prepared.options.grouping,
+            criterion=options.make_criterion(),
+            nested=options.nested,
+            solver=ExactSolver(gap=options.gap, time_limit=options.time_limit)
+            if limits
+            else "exact",
         )
-        fair.fit_data(grouped_data)
+        fair.fit_data(prepared.grouped_data(reduce_wide=True))
     for warning in caught:
         # The certificate is shown with the result, and need not be said twice.
         if str(warning.message) != str(fair.certificate_):
@@ -67,7 +61,6 @@ def find_front(
     prepared: PreparedTable, dimension: int | float, points: int, options: FitOptions
 ) -> ParetoFront:
     """Find the front of prepared columns; of the options the measure and the limits count."""
-    _check_shape(prepared, dimension)
     with stage("finding the points of the front") as progress:
         return front_of(
             prepared.grouped_data(),
@@ -85,24 +78,25 @@ def find_front(
 def compare_methods(prepared: PreparedTable, n_components: int, options: FitOptions) -> Comparison:
     """Compare methods on held-out rows; of the options the criterion and the measure count."""
     check_whole_number("--n-components", n_components)
-    _check_shape(prepared, n_components)
-    criterion, groups = options.criterion_for(), prepared.options.groups
     with stage("comparing methods on held-out rows"):
         grouped_data = prepared.grouped_data(reduce_wide=True)
+        criterion, groups = options.make_criterion(), prepared.options.grouping
         return comparison_of(grouped_data, n_components, criterion, groups)
 
 
 @refusing()
 def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -> GroupTable:
     """What each group loses with a reduction of prepared columns; choices are as for `audit`."""
+    options = prepared.options
     grouped_data = prepared.grouped_data("intersections", reduce_wide=True)
     position = {label: i for i, label in enumerate(grouped_data.moments.labels)}
-    space, grouped_data = grouped_data.space, grouped_data.grouped(prepared.options.groups)
+    space, grouped_data = grouped_data.space, grouped_data.grouped(options.grouping)
     auditor = Auditor(reduction, grouped_data.moments, reduction.n_components_, **chosen)
     every, start = range(len(grouped_data.moments.labels)), 0
-    for batch, rows in prepared.batches("auditing the model", prepared.options.sensitive):
+    columns = [*options.sensitive, *([options.weights] if options.weights else [])]
+    for batch, rows in prepared.batches("auditing the model", columns):
         labelled = prepared.regrouping.labelled(batch)
-        groups = label_groups(labelled, prepared.options.sensitive, prepared.options.missing_labels)
+        groups = label_groups(labelled, options.sensitive, options.missing_labels)
         errors, _ = squared_errors(reduction, rows, rows)
         # Of a batch without any label there are codes, but no groups.
         codes = np.array([*(position.get(label, -1) for label in groups.labels), -1])[groups.codes]
@@ -110,29 +104,13 @@ def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -
         if space is not None and chosen["baseline"] == "rows":
             rows = space.rows[start : start + len(rows)]
         start += len(rows)
-        some = replace(grouped_data, rows=rows, codes=codes, weights=None)
+        weights = row_weights(batch, options.weights)
+        some = replace(grouped_data, rows=rows, codes=codes, weights=weights)
         for group in every:
             auditor.add(group, some, errors)
     for group in every:
         auditor.finish(group)
     return auditor.table()
-
-
-def check_report(
-    path: Path | None, choices: FitOptions, *others: Path | None, force: bool = False
-) -> None:
-    """Refuse a report that could not be written, or would not be about what was asked."""
-    if path is None:
-        return
-    check_destination(path, REPORT, *others, force=force)
-    with refusing():
-        import_jinja2()
-    if choices.chosen(*OF_ONE_SUBSPACE) or choices.criterion == "balanced":
-        raise BadInputError(
-            "a report shows every trade-off, solved exactly: leave out --tolerance, --bound, "
-            "--max-extra-loss, --standard-errors, --nested, --solver and --criterion balanced, or "
-            "--report."
-        )
 
 
 def report_on(
@@ -146,67 +124,41 @@ def report_on(
     """Make the report on a prepared table; `shown` are further parameters of `report`.
 
     The page shows the name of the table's file and the arguments that the program was called with,
-    both without folders. Of the choices the measure and the limits count, and the criterion, which
-    says what unfairness is.
+    both without folders.
     """
-    _check_shape(prepared, n_components)
     rows = pandas.DataFrame(prepared.rows, columns=list(prepared.preparation.feature_names))
-    options = [*arguments(prepared.options), "--n-components", str(n_components)]
+    chosen = {**changed(prepared.options), "n_components": n_components, **changed(choices)}
     again = shlex.join(["fairpca", *map(_without_folder, typed)])
-    front = shlex.join(["fairpca", "front", table.name, *options, *arguments(choices)])
+    front = f"fairpca front {shlex.quote(table.name)} {typed_options(chosen)}"
+    regrouping = prepared.regrouping
+    n = len(regrouping.changes)
+    # What small margins have in common are not groups that can be counted.
+    one = "in a group" if n == 1 else f"in {n:,} groups"
+    one = one if prepared.options.grouping == "intersections" else "in groups"
     with stage("making the report") as progress, refusing():
         return make_report(
             rows,
             sensitive_features=prepared.groups,
+            sample_weight=prepared.weights,
             n_components=n_components,
             criterion=choices.front_criterion,
-            groups=prepared.options.groups,
+            groups=prepared.options.grouping,
             missing_labels=prepared.options.missing_labels,
             gap=choices.gap,
             time_limit=choices.time_limit,
-            data_name=None if table == _STANDARD_INPUT else table.name,
+            data_name=None if table == STDIN else table.name,
             columns=prepared.outcomes,
-            left_out=_left_out(prepared),
+            left_out={
+                "with missing values": prepared.table.n_dropped,
+                "without a label": prepared.n_unlabelled,
+                f"{one} of fewer than {prepared.options.min_rows} rows": regrouping.n_rows
+                * regrouping.drops,
+            },
             # The words "{point}" are the report's, for the number of the point.
             code=f"{again}\n\n# the subspace at the slider, as a model to keep\n"
             f"{front} --index {{point}} --model model.fairpca",
             progress=progress,
             **shown,
-        )
-
-
-def _left_out(prepared: PreparedTable) -> dict[str, int]:
-    """How many rows of a table in memory the report is not about, by which they are."""
-    regrouping = prepared.regrouping
-    small, which = 0, ""
-    if regrouping.drops:
-        small, n = regrouping.n_rows, len(regrouping.changes)
-        # What small margins have in common are not groups that can be counted.
-        one = "in a group" if n == 1 else f"in {n:,} groups"
-        one = one if prepared.options.groups == "intersections" else "in groups"
-        which = f"{one} of fewer than {prepared.options.min_rows} rows"
-    return {
-        "with missing values": prepared.table.n_dropped,
-        "without a label": prepared.n_unlabelled,
-        which: small,
-    }
-
-
-def write_report(report: Report, path: Path) -> None:
-    """Write a report to a file, which is whole or not there."""
-    with stage(f"writing {path.name}"):
-        report.write_html(path)
-    written.append(path)
-
-
-def _check_shape(prepared: PreparedTable, n_components: int | float) -> None:
-    """Refuse more dimensions than there are columns, and a single row."""
-    d = len(prepared.preparation.means)
-    if prepared.n_rows < 2:
-        raise BadInputError("the table has one row: a fair subspace needs at least two.")
-    if n_components > d:
-        raise BadInputError(
-            f"--n-components {n_components} is more than the {d} columns that there are."
         )
 
 

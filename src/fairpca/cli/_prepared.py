@@ -5,121 +5,72 @@ import os
 import shutil
 import sys
 import tempfile
+import warnings
 import weakref
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas
 import pyarrow
 
 from fairpca import FairPCA, GroupMoments
 from fairpca._linalg.types import Array
 from fairpca.choices import READABLE
-from fairpca.cli._options import TableOptions, unique
-from fairpca.cli._terminal import BadInputError, check_suffix, failure, refusing, stage, written
+from fairpca.cli._options import TableOptions
+from fairpca.cli._terminal import (
+    BadInputError,
+    check_suffix,
+    failure,
+    merged,
+    refusal,
+    refusing,
+    show_warning,
+    stage,
+    written,
+)
 from fairpca.data import GroupedData, prepare_data
 from fairpca.exceptions import warn_user
 from fairpca.folds import in_folds
-from fairpca.groups import (
-    MISSING,
-    Orders,
-    check_number_of_groups,
-    merged_orders,
-    refuse_measurements,
-    warn_of_dropped,
-)
+from fairpca.groups import check_number_of_groups, warn_of_dropped
 from fairpca.model_file import FairModel, load_model
 from fairpca.moments import MomentSum
-from fairpca.tables.columns import Encoded, encode_labels, label_groups, require_columns
+from fairpca.tables.columns import (
+    TableError,
+    label_groups,
+    numbers,
+    quoted,
+    refuse,
+    require_columns,
+    typed_options,
+)
 from fairpca.tables.preparation import (
     ColumnOutcome,
     Preparation,
     PreparationLearner,
     Tally,
+    missing_error,
     notes_on,
-    refuse_missing,
 )
 from fairpca.tables.reading import CsvRules, Table
-from fairpca.tables.small_groups import Regrouping, regroup
+from fairpca.tables.small_groups import GroupChoice, Regrouping, regroup
 from fairpca.tables.writing import write_batches
 
-STDIN = "-"
+STDIN = Path("-")
 """What stands for the standard input in the place of a file."""
 
 _MAGIC = {b"PAR1": ".parquet", b"ARRO": ".arrow", b"\xff\xff\xff\xff": ".arrow"}
 _GZIP = b"\x1f\x8b"
 
 
-def open_table(
-    path: Path,
-    options: TableOptions,
-    names: Collection[str],
-    *,
-    text: Collection[str] = (),
-    as_text: Collection[str] = (),
-    whole: bool = False,
-) -> Table:
-    """Open the file of a table; `whole` wants all rows in memory, for a report.
-
-    Columns of a CSV file are `text` whatever they look like, and those of any file `as_text`. Those
-    of `names` are called so with all their white space, if there are any.
-    """
-    if options.stream and whole:
-        raise BadInputError(
-            "a report resamples the rows, which it needs in memory: leave out --report or --stream."
-        )
-    how: dict[str, Any] = {
-        "text": text,
-        "as_text": {*as_text, *options.as_text},
-        "in_memory": True if whole else False if options.stream else None,
-        "rules": CsvRules(
-            options.sep,
-            options.decimal,
-            codecs.lookup(options.encoding).name,
-            tuple(options.missing_values),
-            frozenset(names),
-        ),
-    }
-    if str(path) == STDIN:
-        spooled = _spooled()
-        try:
-            table = Table(spooled, title="standard input", **how)
-        except BaseException:
-            spooled.unlink()
-            raise
-        weakref.finalize(table, os.unlink, spooled)
-        return table
-    if not path.exists():
-        raise BadInputError(f"there is no file {str(path)!r}.")
-    if path.is_dir():
-        raise BadInputError(f"{str(path)!r} is a folder, not a file.")
-    check_suffix(path, READABLE)
-    return Table(path, **how)
-
-
-def _spooled() -> Path:
-    """The standard input as a file, since a table is read more than once."""
-    if sys.stdin is None or sys.stdin.isatty():
-        raise BadInputError("there is no table on the standard input: pipe one in, or name a file.")
-    source = sys.stdin.buffer
-    head = source.read(8)
-    suffix = ".csv.gz" if head.startswith(_GZIP) else _MAGIC.get(head[:4], ".csv")
-    with tempfile.NamedTemporaryFile(prefix="fairpca-", suffix=suffix, delete=False) as file:
-        file.write(head)
-        shutil.copyfileobj(source, file)
-    return Path(file.name)
-
-
 @dataclass(frozen=True, eq=False)
 class PreparedTable:
     """The columns of numbers that a table became, and the groups of its rows.
 
-    A table in memory has `rows` and `groups`, as `prepare_data` takes them; of one that is read in
-    batches there are the `moments`; and of one that has not been read there is nothing yet.
+    A table in memory has `rows`, `groups` and `weights`, as `prepare_data` takes them; of one that
+    is read in batches there are the `moments`; and of one that has not been read there is nothing
+    yet. `added` are the options that `--auto` has added, and `problems` why.
     """
 
     table: Table
@@ -127,30 +78,24 @@ class PreparedTable:
     options: TableOptions
     n_rows: int = 0
     rows: Array | None = None
-    groups: dict[str, Any] | None = None
+    groups: Any = None
+    weights: Array | None = None
     moments: GroupMoments | None = None
     folds: str | None = None
     regrouping: Regrouping = field(default_factory=lambda: Regrouping(()))
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
+    added: str = ""
+    problems: Sequence[str] = ()
 
     @property
     def outcomes(self) -> tuple[ColumnOutcome, ...]:
         """What became of each column of the table."""
-        enter = {column.name for column in self.preparation.columns}
-        labels = {name: texts for name, texts in self.labels().items() if name not in enter}
-        notes = {name: notes_on(texts, texts, "group") for name, texts in labels.items()}
+        texts = self.regrouping.texts.items()
+        notes = {name: notes_on(found, found, "group") for name, found in texts}
+        if self.options.weights:
+            notes[self.options.weights] = ["the weights of the rows"]
         return self.preparation.outcomes(self.tally, {**notes, **self.notes})
-
-    def labels(self) -> dict[str, set[str]]:
-        """The texts that make the groups, for each of the sensitive columns."""
-        found: dict[str, set[str]] = {}
-        for j, name in enumerate(self.options.sensitive):
-            labels = [] if self.groups is None else [*self.groups[name].categories]
-            if self.moments is not None:
-                labels = [x[j] if isinstance(x, tuple) else x for x in self.moments.labels]
-            found[name] = {text for text in labels if isinstance(text, str)} - {MISSING}
-        return found
 
     @property
     def n_unlabelled(self) -> int:
@@ -160,12 +105,13 @@ class PreparedTable:
 
     def grouped_data(self, groups: str = "", *, reduce_wide: bool = False) -> GroupedData:
         """The table as it is fitted to; `groups` and `reduce_wide` are as for `prepare_data`."""
-        groups = groups or self.options.groups
+        groups = groups or self.options.grouping
         if self.moments is not None:
             return GroupedData.from_moments(self.moments, groups)
         return prepare_data(
             self.rows,
             self.groups,
+            self.weights,
             missing_labels=self.options.missing_labels,
             groups=groups,
             reduce_wide=reduce_wide,
@@ -173,21 +119,31 @@ class PreparedTable:
         )
 
     def batches(self, doing: str, columns: Sequence[str] = ()) -> Iterator[tuple[Any, Array]]:
-        """Batches of some columns, each with the prepared rows."""
-        if self.rows is None:
-            for batch, rows, _ in _prepared(self, doing, columns):
-                yield batch, rows
+        """Batches of some columns, each with the prepared rows.
+
+        From the first that lacks values on there are none: what the table lacks is counted to its
+        end, and then refused.
+        """
+        if self.rows is not None:
+            start = 0
+            for batch in self.table.batches(columns or self.table.names[:1]):
+                yield batch, self.rows[start : start + batch.num_rows]
+                start += batch.num_rows
             return
-        start = 0
-        for batch in self.table.batches(columns or self.table.names[:1]):
-            yield batch, self.rows[start : start + batch.num_rows]
-            start += batch.num_rows
+        self.tally.clear()
+        names = [column.name for column in self.preparation.columns]
+        every, unknown = _unique([*names, *columns]), self.options.unknown_categories
+        for batch in _batches(self.table, doing, every, len(self.preparation.means)):
+            rows = self.preparation.apply(batch.select(names), self.tally, unknown)
+            if not any(what == "missing" for what, _ in self.tally):
+                yield batch, rows
+        refuse(missing_error(self.tally, is_new=True))
 
 
-@refusing()
 def prepare_table(
     path: Path,
     options: TableOptions,
+    n_components: int | float = 1,
     *,
     carry: Sequence[str] = (),
     whole: bool = False,
@@ -196,77 +152,248 @@ def prepare_table(
 ) -> PreparedTable:
     """Learn how to prepare a table, and do it.
 
-    `carry` are other columns that will be needed; `kept` says that a model or a report is written.
+    `carry` are other columns that will be needed, `whole` wants all rows in memory, and `kept` says
+    that a model or a report is written. What is wrong with the table is said at once, for up to
+    `n_components` columns.
     """
-    text = () if options.keep_sensitive else options.sensitive
-    named = [*options.sensitive, *options.unused, *carry, *options.as_text, *options.as_number]
-    table = open_table(path, options, named, text=text, whole=whole)
-    require_columns(table.names, carry)
-    learner = partial(
-        PreparationLearner,
-        table.names,
-        places=table.places,
-        codes=table.codes,
-        **options.learning(),
-    )
-    used = learner().used
-    table.need(unique([*used, *options.sensitive, *carry]), used if options.drop_missing else ())
-    small = options.small_groups or ("error" if kept else "keep")
 
-    def prepare() -> PreparedTable:
-        learning = learner()
-        regrouping = _regrouping(table, options, small)
-        for batch in _batches(table, "learning the columns", used):
-            learning.see(batch)
-        found = learning.preparation()
-        prepared = PreparedTable(
-            table,
-            found,
-            options,
-            folds=folds,
-            regrouping=regrouping,
-            notes=learning.notes(found),
-        )
-        return _gathered(prepared)
+    def learned(file: Path, tried: TableOptions) -> PreparedTable:
+        named = {*tried.sensitive, *tried.unused, *carry, *tried.as_text, *tried.as_number}
+        table = _open(file, tried, named, {*tried.sensitive}, whole=whole)
+        require_columns(table.names, carry)
+        how = {name: getattr(tried, name) for name in _LEARNED}
+        how |= {"drop": tried.unused, "places": table.places, "codes": table.codes}
+        used = PreparationLearner(table.names, **how).used
+        copies = [
+            name
+            for name, first in table.repeated.items()
+            if name in used and first not in tried.drop
+        ]
+        if copies:
+            raise TableError(
+                f"Columns have the name of another: {quoted(copies)}, as they are called here",
+                "give each a name of its own, or leave them out",
+                drop=tuple(copies),
+            )
+        weights = [tried.weights] if tried.weights else []
+        complete = [*used, *weights] if tried.drop_missing else ()
+        table.need(_unique([*used, *tried.sensitive, *weights, *carry]), complete)
 
-    return _checked_labels(table.settled(prepare))
+        def prepare() -> PreparedTable:
+            learner = PreparationLearner(table.names, **how)
+            errors: list[TableError] = []
+            regrouping = Regrouping(())
+            try:
+                regrouping = _regrouped(table, tried, "error" if kept else "keep")
+            except TableError as error:
+                errors = [error, *error.also]
+            try:
+                for batch in _batches(table, "learning the columns", used):
+                    learner.see(batch)
+                found = learner.preparation()
+            except TableError as error:
+                errors = [error, *error.also, *errors]
+            refuse(errors)
+            prepared = PreparedTable(table, found, tried, folds=folds, regrouping=regrouping)
+            return _gathered(replace(prepared, notes=learner.notes(found)))
+
+        prepared = table.settled(prepare)
+        check_shape(prepared, n_components)
+        return prepared
+
+    return _settled(path, options, learned)
 
 
-@refusing()
+_LEARNED = (
+    *("sensitive", "standardize", "as_text", "as_number", "impute", "min_rows"),
+    "decimal",
+)
+"""The options that a `PreparationLearner` has too."""
+
+
 def prepare_with_model(
     path: Path, preparation: Preparation, options: TableOptions, folds: str | None = None
 ) -> PreparedTable:
     """Prepare a new table as that of a model was."""
-    opened = open_with_model(path, preparation, options, options.sensitive)
-    table = opened.table
 
-    def prepare() -> PreparedTable:
-        regrouping = _regrouping(table, options, options.small_groups or "keep")
-        return _gathered(replace(opened, regrouping=regrouping, folds=folds))
+    def prepared(file: Path, tried: TableOptions) -> PreparedTable:
+        weights = [tried.weights] if tried.weights else []
+        opened = _open_for(file, preparation, tried, [*tried.sensitive, *weights])
 
-    return _checked_labels(table.settled(prepare))
+        def prepare() -> PreparedTable:
+            regrouping = _regrouped(opened.table, tried, "keep")
+            return _gathered(replace(opened, regrouping=regrouping, folds=folds))
+
+        return opened.table.settled(prepare)
+
+    return _settled(path, options, prepared)
 
 
-@refusing()
 def open_with_model(
     path: Path, preparation: Preparation, options: TableOptions, others: Sequence[str]
 ) -> PreparedTable:
     """The same, of which nothing is read yet; `others` are further columns that will be needed."""
+    return _settled(path, options, lambda file, tried: _open_for(file, preparation, tried, others))
+
+
+def _open_for(
+    path: Path, preparation: Preparation, options: TableOptions, others: Sequence[str]
+) -> PreparedTable:
     needed = [column.name for column in preparation.columns]
     texts = {*preparation.text_columns}
-    text = {*texts, *preparation.sensitive, *options.sensitive} - ({*needed} - texts)
+    text = {*preparation.sensitive, *options.sensitive} - {*needed}
     named = {*needed, *preparation.ignored, *others, *options.unused}
-    table = open_table(path, options, named, text=text, as_text=texts)
+    table = _open(path, options, named, text | texts, as_text=texts)
     require_columns(table.names, [*others, *options.unused])
     unused = {*options.unused, *(name for name in others if name not in needed)}
     preparation.check_names([name for name in table.names if name not in unused])
-    table.need(unique([*needed, *others]), needed if options.drop_missing else ())
+    table.need(_unique([*needed, *others]), needed if options.drop_missing else ())
     return PreparedTable(table, preparation, options)
 
 
-def _regrouping(table: Table, options: TableOptions, small: str) -> Regrouping:
-    names, missing = options.sensitive, options.missing_labels
-    return regroup(table, names, missing, small, options.min_rows, options.groups)
+def _settled(
+    path: Path, options: TableOptions, attempt: Callable[[Path, TableOptions], PreparedTable]
+) -> PreparedTable:
+    """What an attempt makes of a table, once nothing is wrong with it.
+
+    Where the table is refused, the options that help are added, and it is tried again. So all that
+    is wrong is known, and what makes the table run has been tried. `--auto` goes on with it.
+    """
+    file = path if path != STDIN else _spooled()
+    errors: list[Exception] = []
+    tried, caught = options, []
+    try:
+        while True:
+            try:
+                with warnings.catch_warnings(record=True, action="always") as caught:
+                    prepared = attempt(file, tried)
+                break
+            except (ValueError, ImportError, BadInputError) as error:
+                errors.append(error)
+                also = getattr(error, "also", ())
+                more = tried.adding(merged(getattr(each, "fix", {}) for each in (error, *also)))
+                if more == tried:
+                    raise refusal(errors, sure=False) from error
+                tried = more
+        if errors and not options.auto:
+            raise refusal(errors)
+    except BaseException:
+        if path == STDIN:
+            file.unlink()
+        raise
+    if path == STDIN:
+        weakref.finalize(prepared.table, os.unlink, file)
+    for warning in caught:
+        show_warning(warning.message, warning.category)
+    every = [each for error in errors for each in (error, *getattr(error, "also", ()))]
+    return replace(
+        prepared,
+        added=typed_options(merged(getattr(each, "fix", {}) for each in every)),
+        problems=[getattr(each, "problem", str(each)) for each in every],
+    )
+
+
+def _open(
+    path: Path,
+    options: TableOptions,
+    names: set[str],
+    text: set[str],
+    *,
+    as_text: set[str] = frozenset(),  # type: ignore[assignment]
+    whole: bool = False,
+) -> Table:
+    """Open the file of a table; columns of `names` are called so with all their white space."""
+    if not path.exists():
+        raise BadInputError(f"there is no file {str(path)!r}.")
+    if path.is_dir():
+        raise BadInputError(f"{str(path)!r} is a folder, not a file.")
+    check_suffix(path, READABLE)
+    encoding, missing = codecs.lookup(options.encoding).name, tuple(options.missing_values)
+    is_spooled = path.name.startswith(_SPOOLED)
+    return Table(
+        path,
+        text={*text, *as_text, *options.as_text},
+        as_text={*as_text, *options.as_text},
+        in_memory=True if whole else False if options.stream else None,
+        rules=CsvRules(options.sep, options.decimal, encoding, missing, frozenset(names), True),
+        title="standard input" if is_spooled else "",
+    )
+
+
+_SPOOLED = "fairpca-stdin-"
+
+
+def _spooled() -> Path:
+    """The standard input as a file, since a table is read more than once."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise BadInputError("there is no table on the standard input: pipe one in, or name a file.")
+    source = sys.stdin.buffer
+    head = source.read(8)
+    suffix = ".csv.gz" if head.startswith(_GZIP) else _MAGIC.get(head[:4], ".csv")
+    with tempfile.NamedTemporaryFile(prefix=_SPOOLED, suffix=suffix, delete=False) as file:
+        file.write(head)
+        shutil.copyfileobj(source, file)
+    return Path(file.name)
+
+
+def _regrouped(table: Table, options: TableOptions, default: str) -> Regrouping:
+    small = options.small_groups or default
+    choice = GroupChoice(options.missing_labels, small, options.min_rows, options.grouping)
+    return regroup(table, options.sensitive, choice)
+
+
+def _gathered(prepared: PreparedTable) -> PreparedTable:
+    """The prepared rows of a table in memory, or the moments of one that is read in batches."""
+    table, options = prepared.table, prepared.options
+    names, weighted = list(options.sensitive), [options.weights] if options.weights else []
+    n_rows, total = 0, MomentSum()
+    for batch, rows in prepared.batches("preparing the columns", [*names, *weighted]):
+        n_rows += len(rows)
+        labelled = prepared.regrouping.labelled(batch)
+        weights = row_weights(batch, options.weights)
+        if table.in_memory:
+            groups = labelled.select(names).to_pandas(integer_object_nulls=True)
+            more = {"groups": groups, "weights": weights}
+            prepared = replace(prepared, n_rows=n_rows, rows=rows, **more)
+            continue
+        parted = label_groups(labelled, names, options.missing_labels)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if prepared.folds and parted.labels:
+                parted = in_folds(parted, rows, weights)
+            total.add(GroupMoments.from_groups(rows, parted, weights))
+        check_number_of_groups(total.n_groups)
+    if prepared.regrouping.said:
+        warn_user(prepared.regrouping.said)
+    warn_of_dropped(prepared.n_unlabelled, n_rows + table.n_unkept)
+    if table.in_memory:
+        return prepared
+    if not total.n_groups:
+        raise ValueError("The sensitive columns have no value in any row.")
+    moments = total.moments()
+    if not moments.is_finite:
+        raise ValueError("Values are too large to be squared.")
+    return replace(prepared, n_rows=n_rows, moments=moments)
+
+
+def row_weights(batch: Any, name: str) -> Array | None:
+    """The weights of the rows of a batch, if a column has them."""
+    if not name:
+        return None
+    weights = numbers(batch.column(name))
+    if not (np.isfinite(weights) & (weights >= 0.0)).all():
+        raise ValueError(f"The weights in column {quoted([name])} must be numbers of at least 0.")
+    return weights
+
+
+def check_shape(prepared: PreparedTable, n_components: int | float) -> None:
+    """Refuse more dimensions than there are columns, and a single row."""
+    d = len(prepared.preparation.means)
+    if prepared.n_rows < 2:
+        raise BadInputError("the table has one row: a fair subspace needs at least two.")
+    if n_components > d:
+        raise BadInputError(
+            f"--n-components {n_components} is more than the {d} columns that there are."
+        )
 
 
 def read_model(path: Path) -> tuple[FairModel, Preparation]:
@@ -274,8 +401,6 @@ def read_model(path: Path) -> tuple[FairModel, Preparation]:
     try:
         with refusing():
             model = load_model(path)
-    except FileNotFoundError as error:
-        raise BadInputError(f"there is no file {str(path)!r}.") from error
     except OSError as error:
         raise BadInputError(failure(error, "read", path)) from error
     if model.preparation is None:
@@ -288,120 +413,28 @@ def read_model(path: Path) -> tuple[FairModel, Preparation]:
 @refusing()
 def reduce_table(prepared: PreparedTable, fair: FairPCA, carry: Sequence[str], path: Path) -> int:
     """Write the reduced rows, behind the columns that are carried over; returns how many."""
-    doing, carried = f"reducing the rows into {path.name}", unique(carry)
+    names = [str(name) for name in fair.get_feature_names_out()]
+    twice = [name for name in carry if name in names]
+    if twice:
+        raise BadInputError(
+            f"the column {twice[0]!r} cannot be carried over: a reduced one has its name."
+        )
 
-    def write() -> int:
-        batches = prepared.batches(doing, carried)
-        return write_batches((_reduced(fair, *part, carried) for part in batches), path)
+    def reduced() -> Iterator[Any]:
+        for batch, rows in prepared.batches(f"reducing the rows into {path.name}", carried):
+            columns = [batch.column(name) for name in carried]
+            columns += [pyarrow.array(column) for column in fair.transform(rows).T]
+            yield pyarrow.RecordBatch.from_arrays(columns, names=[*carried, *names])
 
-    n_rows = prepared.table.settled(write)
+    carried = _unique(carry)
+    n_rows = prepared.table.settled(lambda: write_batches(reduced(), path))
     written.append(path)
     return n_rows
 
 
-def _reduced(fair: FairPCA, batch: Any, rows: Array, carried: Sequence[str]) -> Any:
-    names = [str(name) for name in fair.get_feature_names_out()]
-    for name in carried:
-        if name in names:
-            raise BadInputError(
-                f"the column {name!r} cannot be carried over: a reduced one has its name."
-            )
-    columns = [batch.column(name) for name in carried]
-    columns += [pyarrow.array(column) for column in fair.transform(rows).T]
-    return pyarrow.RecordBatch.from_arrays(columns, names=[*carried, *names])
-
-
-def _gathered(prepared: PreparedTable) -> PreparedTable:
-    """The prepared rows of a table in memory, or the moments of one that is read in batches."""
-    table, sensitive, regrouping = prepared.table, prepared.options.sensitive, prepared.regrouping
-    n_rows, total = 0, MomentSum()
-    kept: list[Array] = []
-    labels: dict[str, list[Any]] = {name: [] for name in sensitive}
-    orders: Orders | None = None
-    for batch, rows, encoded in _prepared(prepared, "preparing the columns", (), sensitive):
-        n_rows += len(rows)
-        groups = label_groups(batch, sensitive, prepared.options.missing_labels)
-        if table.in_memory:
-            kept.append(rows)
-            orders = merged_orders(orders, groups.orders)
-            for name, (values, codes) in zip(sensitive, encoded, strict=True):
-                labels[name].append(np.array([*values, None], dtype=object)[codes])
-            continue
-        with np.errstate(over="ignore", invalid="ignore"):
-            parted = in_folds(groups, rows) if prepared.folds and groups.labels else groups
-            total.add(GroupMoments.from_groups(rows, parted))
-        check_number_of_groups(total.n_groups)
-    prepared = replace(prepared, n_rows=n_rows)
-    if regrouping.said:
-        warn_user(regrouping.said)
-    warn_of_dropped(prepared.n_unlabelled, n_rows + table.n_unkept)
-    if not table.in_memory:
-        if not total.n_groups:
-            raise ValueError("The sensitive columns have no value in any row.")
-        moments = total.moments()
-        if not moments.is_finite:
-            raise ValueError("Values are too large to be squared.")
-        return replace(prepared, moments=moments)
-    rows = kept[0] if len(kept) == 1 else np.concatenate(kept)
-    # As categories: whether the labels are numbers has been looked at.
-    groups_of = {
-        name: pandas.Categorical(np.concatenate(parts), categories=order, ordered=bool(order))
-        for (name, parts), order in zip(labels.items(), orders or [None] * len(labels), strict=True)
-    }
-    return replace(prepared, rows=rows, groups=groups_of)
-
-
-def _checked_labels(prepared: PreparedTable) -> PreparedTable:
-    """The same; refuses labels of a CSV file, which are text, that are a measurement's numbers."""
-    if not prepared.table.is_csv:
-        return prepared
-    for name, labels in prepared.labels().items():
-        try:
-            numbers = [float(label) for label in labels]
-        except ValueError:
-            continue
-        try:
-            refuse_measurements(numbers, name)
-        except ValueError as error:
-            raise BadInputError(
-                f"the column {name!r} has {len(numbers):,} different numbers, too many to be "
-                "groups: bin them in a column of text, or, if they are codes, put a letter before "
-                "each."
-            ) from error
-    return prepared
-
-
-def _prepared(
-    prepared: PreparedTable, doing: str, columns: Sequence[str] = (), sensitive: Sequence[str] = ()
-) -> Iterator[tuple[Any, Array, list[Encoded]]]:
-    """Batches, each with its prepared rows and the labels and codes of its sensitive columns.
-
-    From the first that lacks values on there are none: what the table lacks is counted to its end,
-    and then refused.
-    """
-    preparation, tally = prepared.preparation, prepared.tally
-    tally.clear()
-    names = [column.name for column in preparation.columns]
-    n_rows = unlabelled = 0
-    columns = unique([*names, *sensitive, *columns])
-    for batch in _batches(prepared.table, doing, columns, len(preparation.means)):
-        rows = preparation.apply(batch.select(names), tally, prepared.options.unknown_categories)
-        encoded = encode_labels(batch, sensitive)
-        n_rows += len(rows)
-        if prepared.options.missing_labels == "error" and encoded:
-            unlabelled += int(np.any([codes < 0 for _, codes in encoded], axis=0).sum())
-        if not unlabelled and not any(what == "missing" for what, _ in tally):
-            labelled = prepared.regrouping.labelled(batch) if sensitive else batch
-            encoded = encoded if labelled is batch else encode_labels(labelled, sensitive)
-            yield labelled, rows, encoded
-    if unlabelled:
-        n_rows += prepared.table.n_unkept
-        raise BadInputError(
-            f"the sensitive columns have no value in {unlabelled:,} of {n_rows:,} rows: leave "
-            "those rows out with --missing-labels drop, or make them a group with "
-            "--missing-labels group."
-        )
-    refuse_missing(Tally({("missing", name): tally["missing", name] for name in names}))
+def _unique(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, each once."""
+    return tuple(dict.fromkeys(names))
 
 
 def _batches(

@@ -4,7 +4,6 @@ On a terminal, sentences wrap at spaces and tables fit its width, with colour un
 set. Elsewhere there is no colour, a sentence is one line, and tables have at most 80 columns.
 """
 
-import errno
 import json
 import math
 import os
@@ -49,7 +48,7 @@ written: list[Path] = []
 
 
 class BadInputError(Exception):
-    """The input is at fault; the message is one sentence for the user."""
+    """The input is at fault; the message has a sentence on each line, and perhaps what to add."""
 
 
 class Heading(str):
@@ -57,13 +56,40 @@ class Heading(str):
 
 
 @contextmanager
-def refusing(where: str = "") -> Iterator[None]:
+def refusing() -> Iterator[None]:
     """Take what the library refuses in the body for bad input."""
     try:
         yield
     except (ValueError, ImportError) as error:
-        said = _in_options(getattr(error, "in_options", str(error)))
-        raise BadInputError(f"{where}: {said}" if where else said) from error
+        if hasattr(error, "fix"):
+            raise refusal([error]) from error
+        raise BadInputError(" ".join(_in_options(str(error)).split())) from error
+
+
+def refusal(errors: Sequence[Any], sure: bool = True) -> BadInputError:
+    """What is said of tables that are refused (`TableError`), and what to add to be rid of that.
+
+    `sure` says that the table can be used with that.
+    """
+    from fairpca.tables.columns import typed_options
+
+    every = [each for error in errors for each in (error, *getattr(error, "also", ()))]
+    said = (getattr(each, "in_options", str(each)) for each in every)
+    lines = [_in_options(sentence).replace("\n", " ") for sentence in said]
+    fix = merged(getattr(each, "fix", {}) for each in every)
+    if fix:
+        lines.append(f"{'add' if sure else 'then add'}: {typed_options(fix)}")
+    return BadInputError("\n".join(dict.fromkeys(lines)))
+
+
+def merged(fixes: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Options of several fixes; of one that takes many values all are kept."""
+    found: dict[str, Any] = {}
+    for fix in fixes:
+        for name, value in fix.items():
+            both = (*found.get(name, ()), *value) if isinstance(value, tuple) else value
+            found[name] = tuple(dict.fromkeys(both)) if isinstance(value, tuple) else both
+    return found
 
 
 def say(part: TextTable | str) -> None:
@@ -114,9 +140,10 @@ def show(
 
 
 def complain(message: str, style: str = "") -> None:
-    """Print one line on the error stream; on a terminal, as many as its width needs."""
+    """Print a message on the error stream; on a terminal, in as many lines as its width needs."""
     console = _console(sys.stderr) if _shown is None else _shown.console
-    first, *rest = _lines(f"fairpca: {' '.join(message.split())}", console)
+    above, *below = message.split("\n")
+    first, *rest = _lines("\n".join([f"fairpca: {above}", *below]), console)
     # The name of the program, or with the word behind it that says what this is, stands out.
     end = len("fairpca: warning:" if message.startswith("warning: ") else "fairpca:")
     lines = [((first[:end], style), (first[end:], "")), *(((line, ""),) for line in rest)]
@@ -126,7 +153,7 @@ def complain(message: str, style: str = "") -> None:
 def show_warning(message: Warning | str, category: type[Warning], *where: Any, **how: Any) -> None:
     """Print the library's own warnings in one line; those of others are for programmers."""
     if issubclass(category, FairnessWarning):
-        text = _in_options(str(message))
+        text = " ".join(_in_options(str(message)).split())
         warned.append(text)
         complain(f"warning: {text}", "warning")
 
@@ -209,7 +236,9 @@ def _cropped(text: str) -> "Text":
 
 def _in_options(message: str) -> str:
     """What the library says of a parameter as said of the option, which is what the user typed."""
-    return re.sub(r"^sensitive_features\b", "--sensitive", message)
+    message = re.sub(r"^sensitive_features\b", "--sensitive", message)
+    name = re.match(r"(?:tolerance|standard_errors|n_resamples)\b", message)
+    return message if name is None else f"--{name[0].replace('_', '-')}{message[name.end() :]}"
 
 
 def _finite(value: Any) -> Any:
@@ -225,14 +254,14 @@ def _finite(value: Any) -> Any:
 MODEL, REPORT = (".fairpca",), (".html",)
 """How files of models and of reports end."""
 
-_SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
-_EXPORTED = (".sav", ".zsav", ".dta", ".sas7bdat", ".xpt", ".rds", ".rdata", ".mat", ".json")
 _ELSEWHERE = {
-    **dict.fromkeys(
-        _SPREADSHEETS, 'a spreadsheet: save its sheet as "CSV UTF-8" and name that file'
+    'a spreadsheet: save its sheet as "CSV UTF-8" and name that file': (
+        *(".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"),
     ),
-    **dict.fromkeys(_EXPORTED, "a file of another program: export it as CSV and name that file"),
-    ".zip": "an archive: unpack it and name the table in it",
+    "a file of another program: export it as CSV and name that file": (
+        *(".sav", ".zsav", ".dta", ".sas7bdat", ".xpt", ".rds", ".rdata", ".mat", ".json"),
+    ),
+    "an archive: unpack it and name the table in it": (".zip",),
 }
 """What people have tables in, and how a table comes out of it."""
 
@@ -248,66 +277,45 @@ def check_destination(
     if path is None:
         return
     check_suffix(path, suffixes)
-    folder = Path(os.path.realpath(path)).parent
+    target = Path(os.path.realpath(path))
+    same = [
+        other for other in others if other is not None and os.path.realpath(other) == str(target)
+    ]
     try:
-        os.lstat(path)
-        there = True
-    except FileNotFoundError:
-        there = False
-    except NotADirectoryError:
-        raise BadInputError(f"there is no folder {str(folder)!r} to write to.") from None
+        there = os.path.lexists(path) and bool(os.lstat(path))
+        wrong = (
+            (not target.parent.is_dir(), "lies in no folder that exists"),
+            (path.is_dir(), "is a folder, not a file"),
+            (same, "is named twice: it would be overwritten"),
+            (there and not force, "is there already: name another file, or use --force instead"),
+            (path.exists() and not path.is_file(), "is not a regular file: name another one"),
+            (
+                not os.access(target if path.exists() else target.parent, os.W_OK)
+                or not os.access(target.parent, os.W_OK),
+                "may not be written to: name another file",
+            ),
+        )
     except OSError as error:
         raise BadInputError(failure(error, "write", path)) from error
-    if not folder.is_dir():
-        raise BadInputError(f"there is no folder {str(folder)!r} to write {path.name!r} to.")
-    if path.is_dir():
-        raise BadInputError(f"{str(path)!r} is a folder, not a file.")
-    for other in others:
-        if other is not None and os.path.realpath(path) == os.path.realpath(other):
-            raise BadInputError(f"{str(path)!r} is named twice: it would be overwritten.")
-    if there and not force:
-        raise BadInputError(
-            f"{str(path)!r} is there already: name another file, or replace it with --force."
-        )
-    if path.exists() and not path.is_file():
-        raise BadInputError(f"{str(path)!r} is not a regular file: name another one.")
-    if not os.access(folder, os.W_OK):
-        raise BadInputError(f"the folder {str(folder)!r} cannot be written to.")
-    if path.exists() and not os.access(path, os.W_OK):
-        raise BadInputError(f"{str(path)!r} may not be written to: name another file.")
+    for is_wrong, what in wrong:
+        if is_wrong:
+            raise BadInputError(f"{str(path)!r} {what}.")
 
 
 def check_suffix(path: Path, known: Sequence[str]) -> None:
     """Refuse a file that does not end in one of these."""
     if path.name.lower().endswith(tuple(known)):
         return
-    what = _ELSEWHERE.get(path.suffix.lower())
-    if what is not None and ".csv.gz" in known:  # a table to be read
-        raise BadInputError(f"{str(path)!r} is {what}.")
-    more = ""
-    if ".csv.gz" in known:
-        more = ": rename it, or, if it is a table of text, pipe it in with - in place of its name"
-    raise BadInputError(f"{str(path)!r} must end in one of {listed(known)}{more}.")
+    is_table = ".csv.gz" in known
+    for what, suffixes in _ELSEWHERE.items() if is_table else ():
+        if path.suffix.lower() in suffixes:
+            raise BadInputError(f"{str(path)!r} is {what}.")
+    more = ": rename it, or, if it is a table of text, pipe it in with - in place of its name"
+    raise BadInputError(f"{str(path)!r} must end in one of {listed(known)}{more * is_table}.")
 
 
 def failure(error: OSError, verb: str = "use", path: object = None) -> str:
     """What an operating system refused, in one sentence."""
     path = error.filename if path is None else path
-    reason = _REASONS.get(error.errno or 0, (error.strerror or str(error)).lower())
+    reason = (error.strerror or str(error)).lower()
     return f"cannot {'go on' if path is None else f'{verb} {str(path)!r}'}: {reason}."
-
-
-_REASONS = {
-    errno.ENOSPC: "the disk is full",
-    errno.EDQUOT: "your share of the disk is full",
-    errno.EFBIG: "the file would be larger than is allowed here",
-    errno.ENAMETOOLONG: "the name is too long",
-    errno.EACCES: "you have no permission",
-    errno.EPERM: "you have no permission",
-    errno.EROFS: "the disk can only be read",
-    errno.ENOENT: "there is no such file or folder",
-    errno.EISDIR: "it is a folder",
-    errno.ENOTDIR: "a part of the path is not a folder",
-    errno.EIO: "the disk does not answer as it should",
-}
-"""Reasons in words that need no knowledge of the system."""

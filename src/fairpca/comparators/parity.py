@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.dense import fix_signs, leading_eigenpairs
 from fairpca._linalg.types import Array
-from fairpca.base import LinearReduction, principal_axes
+from fairpca.base import LinearReduction, axes_of_products
 from fairpca.data import warn_of_no_groups
 from fairpca.generalization.cautions import warn_of_groups
 from fairpca.kernel import KernelReduction, check_memory
@@ -51,9 +51,14 @@ def directions_without(offsets: Array, variance: float, rounding: float = 0.0) -
     Combinations of these that are zero up to rounding, for rows of data with this total variance,
     do not cost a dimension.
     """
+    return NUMPY.complement(directions_between(offsets, variance, rounding).T)[1]
+
+
+def directions_between(offsets: Array, variance: float, rounding: float = 0.0) -> Array:
+    """Return orthonormal rows that span the rows of `offsets`, without those that are rounding."""
     _, sizes, directions = np.linalg.svd(offsets, full_matrices=False)
     level = _EQUAL_MEANS * np.sqrt(max(variance, 0.0)) + rounding
-    return NUMPY.complement(directions[sizes > level].T)[1]
+    return np.asarray(directions[sizes > level])
 
 
 def similar_covariance_space(moments: GroupMoments, space: Array, n_directions: int) -> Array:
@@ -247,7 +252,9 @@ class LinearParity(LinearReduction):
             warn_of_no_groups(y, "use scikit-learn's PCA if ordinary PCA is wanted")
         covariance = moments.total_covariance()
         basis = self._find_basis(moments, covariance)
-        self._set_axes(principal_axes(basis, moments, covariance))
+        inner, total = basis.T @ covariance @ basis, float(np.trace(covariance))
+        mean, n = moments.total_mean, moments.n_rows
+        self._set_axes(axes_of_products(basis, inner, total, mean, n))
         self.mean_gap_, self.covariance_gap_ = parity_gaps(moments, basis)
         if not grouped:  # nothing is known of any group
             self.mean_gap_ = self.covariance_gap_ = float("nan")

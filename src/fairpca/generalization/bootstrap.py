@@ -22,7 +22,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from fairpca._linalg.types import Array
+from fairpca._linalg.dense import BLOCK_VALUES
+from fairpca._linalg.types import NEGLIGIBLE, Array
 from fairpca.data import GroupedData
 from fairpca.measures import AffineMeasure
 from fairpca.problem import Problem
@@ -45,14 +46,11 @@ _POWER_STEPS = 4
 _LARGEST_STACK = 2**26
 """Bytes that one stack of second moments may take."""
 
-_BLOCK_VALUES = 2**20
-"""Numbers of rows that are centred at once."""
-
-NO_VARIANCE = 1e-12
+NO_VARIANCE = NEGLIGIBLE
 """Variance of a group, relative to the largest one, that is rounding: it has no shares."""
 
-_LEVEL = 0.975
-"""Where the t distribution is cut, for 95 % between its two ends."""
+CONFIDENCE = 0.95
+"""How often intervals hold the truth."""
 
 
 _SKEW, _LOG_SKEW = 3.0, 2.6
@@ -121,7 +119,7 @@ def difference_interval(
         np.divide(deviations, errors, where=errors > 0, out=deviations)
         largest = np.maximum(largest, deviations.max(axis=0))
     one = max(float(quantiles[i]), float(quantiles[j]))
-    reach = max(float(np.quantile(largest, 0.95)), one) * float(error) + float(doubt)
+    reach = max(float(np.quantile(largest, CONFIDENCE)), one) * float(error) + float(doubt)
     return float(middle) - reach, float(middle) + reach
 
 
@@ -263,7 +261,7 @@ def centred_blocks(
 ) -> Iterator[tuple[NDArray[np.int64], Array, Array]]:
     """Some of all rows in blocks: which they are, themselves from the centre, and their weights."""
     rows, weights = grouped_data.rows, grouped_data.weights
-    step = max(1, _BLOCK_VALUES // len(center))
+    step = max(1, BLOCK_VALUES // len(center))
     for begin in range(0, len(members), step):
         some = members[begin : begin + step]
         block = rows[some]
@@ -355,7 +353,7 @@ class BootstrapBlocks:
     def quantile(self) -> float:
         """How many standard errors an interval reaches."""
         rows = float(self._weight.sum()) ** 2 / self._weight_squares
-        return float(stdtrit(max(min(rows, self._most) - 1.0, 1.0), _LEVEL))
+        return float(stdtrit(max(min(rows, self._most) - 1.0, 1.0), (1.0 + CONFIDENCE) / 2.0))
 
     def resampled(self, n_resamples: int) -> Resampled:
         """The blocks as they are, and drawn with replacement."""

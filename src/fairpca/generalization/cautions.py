@@ -10,16 +10,13 @@ from fairpca.criteria import MinMax
 from fairpca.exceptions import warn_user
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
-from fairpca.text import listed, quote, short_text
+from fairpca.text import MOST_NAMES, in_rows, joined, listed, quote, short_text
 
-_DOMINANT = 0.5
+DOMINANT = 0.5
 """Share of the total variance above which one column decides nearly everything."""
 
 _DEVIATIONS = 2.0
 """Standard deviations that a disparity is above its mean by chance; by more it is significant."""
-
-_NAMED = 5
-"""Groups that are named, the smallest ones; of others the number is given."""
 
 
 def warn_of_few_rows(problem: Problem) -> None:
@@ -30,15 +27,15 @@ def warn_of_few_rows(problem: Problem) -> None:
     the effective number of rows counts.
     """
     count, r = problem.moments.count, problem.n_components
-    if problem.n_groups == 1 or r == problem.moments.n_features:
+    if problem.n_groups == 1 or r == problem.n_features:
         return
     rows = np.minimum(problem.moments.effective_count, count)
     few = [int(i) for i in np.argsort(count, kind="stable") if rows[i] <= r]
     if few:
         texts = problem.moments.group_texts
-        names = [f"{quote(short_text(texts[i]))} ({_rows(int(count[i]))})" for i in few]
+        names = [f"{quote(short_text(texts[i]))} ({in_rows(int(count[i]))})" for i in few]
         warn_user(
-            f"Too few rows to be judged: {_some(names)}. A group needs more rows than "
+            f"Too few rows to be judged: {joined(names)}. A group needs more rows than "
             f"dimensions ({r} here); with fewer, its own PCA loses nothing, and its disparity "
             "says nothing about other people. Merge small groups, or leave them out."
         )
@@ -66,9 +63,10 @@ def chance_notes(problem: Problem) -> tuple[str, ...]:
     """
     criterion, r, n = problem.criterion, problem.n_components, problem.moments.effective_count
     plain = type(criterion) is MinMax and repr(criterion) == repr(MinMax(criterion.measure))
-    if not plain or problem.n_groups == 1 or r == problem.moments.n_features:
+    if not plain or problem.n_groups == 1 or r == problem.n_features:
         return ()
-    values = np.maximum(problem.total_eigenpairs[0], 0.0)
+    unit = problem.scale or 1.0  # products of variances as they are could overflow
+    values = np.maximum(problem.total_eigenpairs[0], 0.0) / unit
     products = (
         np.outer(values[:r], values[r:]) * np.maximum(1 / n - 1 / n.sum(), 0.0)[:, None, None]
     )
@@ -76,7 +74,7 @@ def chance_notes(problem: Problem) -> tuple[str, ...]:
     gaps = np.maximum(values[:r, None] - values[r:], np.sqrt(products))
     means = np.divide(products, gaps, out=np.zeros_like(gaps), where=gaps > 0.0)
     limits = means.sum(axis=(1, 2)) + _DEVIATIONS * np.sqrt(2 * np.square(means).sum(axis=(1, 2)))
-    if (problem.disparities(problem.pca_basis) > limits).any():
+    if (problem.disparities(problem.pca_basis) / unit > limits).any():
         return ()
     return (
         "No group has a significant disparity with ordinary PCA, so criterion='minmax' adapts to "
@@ -99,8 +97,8 @@ def warn_of_groups(moments: GroupMoments) -> None:
     if (moments.count == 1).any():
         single = [moments.group_texts[i] for i in np.flatnonzero(moments.count == 1)]
         warn_user(
-            f"Groups with a single row: {listed(single, _NAMED)}. What is found of such a group "
-            "says little; consider merging it with another."
+            f"Groups with a single row: {listed(single, MOST_NAMES)}. What is found of such a "
+            "group says little; consider merging it with another."
         )
 
 
@@ -126,7 +124,7 @@ def dominant_column(
     features = features or moments.feature_names
     variances = diagonals(moments.scatter).sum(axis=0) + moments.weight @ moments.offsets**2
     total, column = float(variances.sum()), int(variances.argmax())
-    if not variances[column] > _DOMINANT * total:
+    if not variances[column] > DOMINANT * total:
         return None
     name = f"Column {column}"
     if features is not None:
@@ -136,12 +134,3 @@ def dominant_column(
         "columns together, so the result is mostly about it. Standardise the columns first, "
         "unless they are all in the same units."
     )
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def _rows(n: int) -> str:
-    return f"{n:,} row{'' if n == 1 else 's'}"

@@ -15,13 +15,17 @@ from numpy.typing import NDArray
 
 from fairpca._linalg import krylov
 from fairpca._linalg.dense import DenseMatrices
-from fairpca._linalg.device import DeviceStack, ScatterMatrices, scatter_matrices
+from fairpca._linalg.device import DeviceStack, diagonals, scatter_matrices
 from fairpca._linalg.types import Array, GroupMatrices
 from fairpca.data import padded
 from fairpca.folds import are_large, groups_of_parts
 from fairpca.groups import overlapping
 from fairpca.moments import GroupMoments
 from fairpca.problem import NO_VARIANCE, Problem, filled, group_matrices
+
+_Sum = tuple[Array, Array, Array]
+"""A sum of parts: what their means are measured from, how often each is there, and where an
+iteration for its eigenvectors begins."""
 
 
 class FoldProblems:
@@ -53,7 +57,7 @@ class FoldProblems:
         hold_out_large: bool = False,
     ) -> None:
         # Wide rows may have columns of zeros added to the space that they span.
-        self._cells = cells = padded(cells, problem.moments.n_features)
+        self._cells = cells = padded(cells, problem.n_features)
         self._problem = problem
         plain, group_of, self._fold = groups_of_parts(cells.labels)
         _, made = overlapping(plain, groups, (cells.group_orders or ())[:-1] or None)
@@ -90,6 +94,7 @@ class FoldProblems:
         """Means of the training rows; (J, d)."""
         if not problem.is_large and isinstance(cells.scatter, DeviceStack):
             self._cells = replace(cells, scatter=np.asarray(cells.scatter))
+        self._traces: Array = diagonals(self._cells.scatter).sum(axis=1)
 
     def training(self, fold: int) -> Problem:
         """The problem of all rows but those of a fold; groups without a row are not in it."""
@@ -123,7 +128,13 @@ class FoldProblems:
 
     def kept(self, bases: Sequence[Array]) -> Array:
         """What the rows of each fold keep in a subspace of its training rows; (J, k)."""
-        used = [found.used(basis) for found, basis in zip(self._found, bases, strict=True)]
+        used = [
+            # Any basis stands for one that has columns of zeros.
+            np.pad(found.pca, ((0, 0), (0, basis.shape[1] - found.pca.shape[1])))
+            if found.spans
+            else basis
+            for basis, found in zip(bases, self._found, strict=True)
+        ]
         return self._sums(self._judged.kept_by_each([used[j] for j in self._judged_fold]))
 
     def own_kept(self) -> Array:
@@ -132,87 +143,91 @@ class FoldProblems:
         return self._sums(self._judged.kept_by_each([self._found[j].own[i] for j, i in where]))
 
     def own_kept_in_sample(self) -> Array:
-        """The same in the subspaces of all rows, and measured from the mean of all; (J, k)."""
+        """The same in the subspaces of all rows; (J, k)."""
         own = self._problem.own_subspaces
-        judged = self._judged_from(np.zeros_like(self._centers))
-        return self._sums(judged.kept_by_each([own[i] for i in self._judged_group]))
+        return self._sums(self._judged.kept_by_each([own[i] for i in self._judged_group]))
 
     def weighted_bases(self, weights: Array) -> list[Array]:
         """The leading eigenvectors of the groups' weighted matrices, of training rows."""
-        found = []
-        for fold, each in zip(self._is_training, self._found, strict=True):
+        sums = []
+        for fold, found in zip(self._is_training, self._found, strict=True):
             inside = self._members & fold
             sizes = inside @ self._cells.weight
             per = 1.0 if self._problem.aggregation == "sum" else np.where(sizes > 0.0, sizes, 1.0)
-            pairs = self._leading(each.matrices, (weights / per @ inside)[None], [each.pca])
-            found.append(pairs[0][1])
-        return found
+            sums.append((found.centers, weights / per @ inside, found.pca))
+        return [basis for _, basis in self._leading(sums)]
 
     @cached_property
     def _found(self) -> list[_Training]:
         """What is found without each fold."""
-        return [self._solve(j) for j in range(len(self.numbers))]
+        sums, problem = [], self._problem
+        for center, fold in zip(self._centers, self._is_training, strict=True):
+            inside, centers = self._members & fold, center
+            if self._own_centers is not None:
+                weights = inside * self._cells.weight
+                sizes = weights.sum(axis=1, keepdims=True)
+                means = weights @ self._means / np.where(sizes > 0.0, sizes, 1.0)
+                centers = means[self._members.argmax(axis=0)]
+            everyone = inside.sum(axis=0)
+            sums += [(centers, everyone, problem.least_loss_basis)]
+            sums += [(centers, *of) for of in zip(inside, problem.own_subspaces, strict=True)]
+            if self._own_centers is not None:
+                sums += [(center, everyone, problem.pca_basis)]
+        pairs, each = self._leading(sums), len(sums) // len(self.numbers)
+        begins = range(0, len(sums), each)
+        return [self._solved(sums[i : i + each], pairs[i : i + each]) for i in begins]
 
-    def _solve(self, j: int) -> _Training:
-        problem, cells, r = self._problem, self._cells, self._problem.n_components
-        inside, start = self._members & self._is_training[j], problem.least_loss_basis
-        everyone, some = inside.sum(axis=0).astype(np.float64), np.flatnonzero(inside.any(axis=1))
-        about_all = about = self._about(np.broadcast_to(self._centers[j], self._means.shape))
-        if self._own_centers is not None:
-            weights = inside * cells.weight
-            sizes = weights.sum(axis=1, keepdims=True)
-            means = weights @ self._means / np.where(sizes > 0.0, sizes, 1.0)
-            about = self._about(means[self._members.argmax(axis=0)])
-        sums = np.vstack([everyone, inside[some]])
-        starts = [start, *(problem.own_subspaces[i] for i in some)]
-        (values, basis), *leading = self._leading(about, sums, starts)
-        known = values > NO_VARIANCE * float(everyone @ about.traces)
+    def _solved(self, sums: Sequence[_Sum], pairs: Sequence[tuple[Array, Array]]) -> _Training:
+        """What is found without a fold, by the sums over all parts, and over those of each group.
+
+        Last, where groups have centers of their own, over all parts about the center of all.
+        """
+        (centers, everyone, _), cells, r = sums[0], self._cells, self._problem.n_components
+        (values, basis), k = pairs[0], self._problem.n_groups
+        traces = self._traces + cells.weight * np.square(self._means - centers).sum(axis=1)
+        known = values > NO_VARIANCE * float(everyone @ traces)
         if not known.all():  # directions beyond these would be arbitrary
             space = basis * known
-            return _Training(about, space, [space] * problem.n_groups, spans=True)
-        pca = basis
-        if about_all is not about:
-            pca = self._leading(about_all, everyone[None], [problem.pca_basis])[0][1]
-        lows = NO_VARIANCE * (self._members[some] @ about.traces)
-        ranks = np.minimum(inside[some] @ cells.count, r)
-        pairs = zip(leading, lows, strict=True)
-        ranks = np.minimum(ranks, [int((found > low).sum()) for (found, _), low in pairs])
-        own = [pca] * problem.n_groups
-        bases = filled([vectors for _, vectors in leading], ranks, basis, values)
-        for i, found in zip(some, bases, strict=True):
-            own[i] = found
-        return _Training(about, pca, own)
+            return _Training(centers, space, [space] * k, spans=True)
+        pca, lows = pairs[-1][1] if len(pairs) > k + 1 else basis, self._members @ traces
+        counts = [int(inside @ cells.count) for _, inside, _ in sums[1 : k + 1]]
+        ranks = [
+            min(count, int((found > NO_VARIANCE * low).sum()))
+            for count, low, (found, _) in zip(counts, lows, pairs[1:], strict=False)
+        ]
+        own: Sequence[Array] = [vectors for _, vectors in pairs[1 : k + 1]]
+        if min(ranks) < r:
+            own = filled(own, ranks, basis, values)
+        return _Training(centers, pca, [own[i] if n else pca for i, n in enumerate(counts)])
 
-    def _about(self, centers: Array) -> ScatterMatrices:
-        """Second moments of all parts about these centers."""
-        cells = self._cells
-        return scatter_matrices(cells.scatter, self._means - centers, cells.weight, "sum")
-
-    def _leading(
-        self, matrices: ScatterMatrices, weights: Array, starts: Sequence[Array]
-    ) -> list[tuple[Array, Array]]:
-        """The r largest eigenvalues of sums of the parts' matrices, and eigenvectors.
+    def _leading(self, sums: Sequence[_Sum]) -> list[tuple[Array, Array]]:
+        """The r largest eigenvalues of sums of the parts' second moments, and eigenvectors.
 
         With many columns iterations begin at the starts, and what they find is not proven.
         """
-        r = self._problem.n_components
-        sums = map(matrices.weighted_sum, weights.astype(np.float64))
+        cells, r = self._cells, self._problem.n_components
         if not self._problem.is_large:
-            return DenseMatrices(np.array([each.whole() for each in sums])).own_pairs(r, starts[0])
-        put, host = matrices.backend.put, matrices.backend.host
-        pairs = (
-            krylov.found_pairs(each, r, put(at)) for each, at in zip(sums, starts, strict=True)
-        )
-        return [(found.values, host(found.vectors)) for found in pairs]
+            stack = np.tensordot(np.array([weights for _, weights, _ in sums]), cells.scatter, 1)
+            for matrix, (centers, weights, _) in zip(stack, sums, strict=True):
+                offsets = self._means - centers
+                matrix += (offsets * (weights * cells.weight)[:, None]).T @ offsets
+            return DenseMatrices(stack).own_pairs(r, sums[0][2])
+        found = []
+        for centers, weights, start in sums:
+            if not weights.any():  # a group without a row
+                found.append((np.zeros(r), start))
+                continue
+            parts = scatter_matrices(cells.scatter, self._means - centers, cells.weight, "sum")
+            each = parts.weighted_sum(weights.astype(np.float64))
+            pairs = krylov.found_pairs(each, r, parts.backend.put(start))
+            found.append((pairs.values, parts.backend.host(pairs.vectors)))
+        return found
 
     @cached_property
     def _judged(self) -> GroupMatrices:
-        return self._judged_from(self._centers)
-
-    def _judged_from(self, centers: Array) -> GroupMatrices:
-        """Second moments of what is judged, about one center for each fold, or the groups' own."""
+        """Second moments of what is judged, from the training rows' mean or the groups' own."""
         cells, parts = self._cells, self._judged_part
-        at = centers[self._judged_fold]
+        at = self._centers[self._judged_fold]
         if self._own_centers is not None:
             at = self._own_centers[self._judged_group]
         offsets, weight = self._means[parts] - at, cells.weight[parts]
@@ -233,17 +248,11 @@ class FoldProblems:
 class _Training:
     """What is found without a fold: ordinary PCA, and each group's own.
 
-    Where all rows span less than r dimensions, the other columns of these are zero, and any other
-    basis stands for them too: `spans`.
+    Parts are measured from the centers. Where all rows span less than r dimensions, the other
+    columns of these are zero, and any other basis stands for them too: `spans`.
     """
 
-    matrices: ScatterMatrices
+    centers: Array
     pca: Array
     own: list[Array]
     spans: bool = False
-
-    def used(self, basis: Array) -> Array:
-        """The basis that is judged where this one was found."""
-        if not self.spans:
-            return basis
-        return np.pad(self.pca, ((0, 0), (0, basis.shape[1] - self.pca.shape[1])))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairpca._linalg.types import Array
+from fairpca._linalg.types import NEGLIGIBLE, Array
 from fairpca.folds import are_large
 from fairpca.generalization.cross_fit import FoldProblems
 from fairpca.group_table import HeldOut
@@ -32,9 +32,6 @@ _LEAST_TEMPERATURE = 0.02
 _WHOLE_WEIGHT = 2.0
 """An excess of this multiple of `standard_errors` gives the worst-off group the weight that all
 groups have together at none."""
-
-_NO_EXCESS = 1e-12
-"""Such an excess, relative to the scale of the measures, is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +127,7 @@ class SamplingNoise:
         measures = affine.values(problem.kept(problem.pca_basis))
         worst, shares = int(measures.argmax()), affine.weights / affine.weights.sum()
         excess = float(measures[worst] - shares @ measures)
-        if not excess > _NO_EXCESS * affine.scale:
+        if not excess > NEGLIGIBLE * affine.scale:
             return np.inf
         error = float(self.standard_errors[worst] / affine.units[worst])
         # A group with the share p weighs p exp(E / T), which is 1 at an excess E of T log(1 / p):
@@ -150,7 +147,7 @@ class SamplingNoise:
             return None
         bases = folds.weighted_bases(weights / self.problem.affine.units)
         losses = (folds.traces - folds.kept(bases)).sum(axis=0)
-        return HeldOut(self.pca_losses, losses, self.own_losses)
+        return HeldOut(self.pca_losses, losses, self.own_losses, self.problem.weights)
 
 
 def debiased_gains(moments: GroupMoments, n_folds: int, in_sample: Array, held_out: Array) -> Array:

@@ -17,7 +17,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fairpca._linalg.types import Array
+from fairpca._linalg.types import NEGLIGIBLE, Array
 from fairpca.data import GroupedData
 from fairpca.generalization.bootstrap import (
     SEED,
@@ -36,9 +36,6 @@ LEVEL = 0.05
 
 _MOST_VALUES = 2**19
 """Numbers of the rows that are permuted at most; of more rows, a random sample."""
-
-_ROUNDING = 1e-12
-"""Standard deviation, relative to all variance, that is rounding; such numbers are tied."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +157,7 @@ def permutation_test(
     measures = np.array([sample.measures(problem, order) for order in (observed, *orders)])
     # With the observed labels, which under the null hypothesis are one permutation of many.
     spread = measures.std(axis=0)
-    varies = spread > _ROUNDING
+    varies = spread > NEGLIGIBLE  # else they are tied
     statistics = np.where(varies, measures - measures.mean(axis=0), 0.0)
     statistics /= np.where(varies, spread, 1.0)
     if not problem.criterion.measured.is_disparity:

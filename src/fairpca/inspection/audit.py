@@ -1,6 +1,6 @@
 """audit: who pays for a reduction that is already in use, and how surely the rows show it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,9 +8,10 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils import _safe_indexing, check_array, gen_batches
+from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import check_is_fitted
 
+from fairpca._linalg.dense import NEARLY_ORTHONORMAL, dense_blocks
 from fairpca._linalg.types import Array
 from fairpca.choices import BASELINES
 from fairpca.data import GroupedData, prepare_data
@@ -35,7 +36,7 @@ from fairpca.groups import GROUPINGS, chosen_columns, named_columns, without_col
 from fairpca.inspection.pipelines import find_reduction
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
-from fairpca.text import formatted, group_name, number_format
+from fairpca.text import formatted, group_name, in_rows, joined, number_format
 from fairpca.validation import (
     check_choice,
     check_flag,
@@ -43,17 +44,8 @@ from fairpca.validation import (
     check_whole_number,
 )
 
-_BLOCK_VALUES = 2**22
-"""Numbers that are reduced, or measured, at once: 32 MB."""
-
-_ORTHONORMAL = 1e-6
-"""How far the products of components may be from those of orthonormal ones."""
-
 _N_VALUES = 4
 """Numbers that are summed up for each row: those of `Auditor._values`."""
-
-MOST_NAMES = 5
-"""Groups that a sentence names."""
 
 
 def audit(
@@ -195,12 +187,6 @@ def squared_errors(estimator: Any, X: Any, rows: Any) -> tuple[Array, int]:
             )
         errors[part] = np.square(block - restored).sum(axis=1)
     return errors, int(reduced.shape[1])
-
-
-def dense_blocks(rows: Any) -> Iterator[tuple[slice, Array]]:
-    """Parts of rows, as slices and as dense arrays."""
-    for part in gen_batches(rows.shape[0], max(1, _BLOCK_VALUES // rows.shape[1])):
-        yield part, rows[part].toarray() if scipy.sparse.issparse(rows) else rows[part]
 
 
 class Auditor:
@@ -424,12 +410,7 @@ class Auditor:
         """Groups with their rows, the smallest first."""
         rows = self._moments.count if count is None else np.array(count)
         groups = sorted(groups, key=lambda i: int(rows[i]))
-        shown = [
-            f"{self._names[i]} ({rows[i]:,} row{'' if rows[i] == 1 else 's'})"
-            for i in groups[:MOST_NAMES]
-        ]
-        more = len(groups) - len(shown)
-        return ", ".join(shown) + (f" and {more} more" if more else "")
+        return joined([f"{self._names[i]} ({in_rows(rows[i])})" for i in groups])
 
 
 def _is_projection(estimator: Any) -> bool:
@@ -438,4 +419,4 @@ def _is_projection(estimator: Any) -> bool:
     if components is None or mean is None or getattr(components, "ndim", 0) != 2:
         return False
     products = components @ components.T
-    return bool(np.abs(products - np.eye(len(products))).max() < _ORTHONORMAL)
+    return bool(np.abs(products - np.eye(len(products))).max() < NEARLY_ORTHONORMAL)

@@ -16,26 +16,26 @@ from fairpca._linalg.types import Array
 from fairpca.criteria import Balanced, Criterion, MinMax, as_criterion
 from fairpca.data import GroupedData, check_moments, prepare_data
 from fairpca.folds import N_FOLDS
+from fairpca.generalization.bootstrap import CONFIDENCE
 from fairpca.generalization.cross_fit import FoldProblems
 from fairpca.generalization.noise import SamplingNoise, debiased_gains
+from fairpca.group_table import NO_CHANGE
 from fairpca.groups import GROUPINGS
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 from fairpca.solvers import ExactSolver
 from fairpca.text import (
+    Printed,
     TextTable,
-    html_parts,
+    joined,
     label_text,
-    laid_out,
     listed,
     most_of,
+    quote,
     short_text,
     short_texts,
 )
 from fairpca.validation import check_choice, check_flag, check_whole_number, import_pandas
-
-_CONFIDENCE = 0.95
-"""How often the intervals of all groups hold together, for one method."""
 
 _FEWEST_ROWS = 20
 """Rows below which a group has no interval: folds of fewer than four say little of their spread."""
@@ -45,9 +45,6 @@ _SOLVER = ExactSolver(gap=1e-3, n_starts=8)
 
 _MORE = (1, 2)
 """How many more components PCA is given."""
-
-_ROUNDING = 1e-9
-"""Share of a group's variance below which a change is rounding."""
 
 _MATTERS = 0.1
 """Part of what a group loses with PCA from which on a gain that cannot be ruled out matters."""
@@ -115,12 +112,14 @@ class Verdict:
         `n_components`; `more_components`, those with which PCA serves every group as well, or None;
         `alternative`, those with which it clearly helps every group and serves most as well, and
         the other groups, each with its shares lost with fair PCA and with this PCA, or None;
-        `significant`, the groups with a significant disparity with PCA; `helped` and `hurt`, the
-        groups that fair PCA clearly helps and costs, each with its shares lost with PCA and with
-        fair PCA; `possible_gain`, a group and by how much fair PCA could lower its share lost, by
-        the intervals, or None where fewer than two groups have one; `largest_disparity` and
-        `total_lost`, as in `Comparison`, with PCA and with fair PCA; `not_judged`, the groups
-        without an interval.
+        `is_certain`, whether it serves them so by the estimates themselves; `worst_lost`, the
+        largest share that a group loses with these and with fair PCA; `significant`, the groups
+        with a clear disparity with PCA; `unfairest`, the group with the largest estimate, that and
+        its interval; `helped` and `hurt`, the groups that fair PCA clearly helps and costs, each
+        with its shares lost with PCA and with fair PCA; `possible`, a group and the interval of
+        the change of its share lost with fair PCA, the one that could gain most, or None where
+        fewer than two groups have one; `largest_disparity` and `total_lost`, as in `Comparison`,
+        with PCA and with fair PCA; `not_judged`, the groups without an interval.
 
     See Also
     --------
@@ -143,72 +142,109 @@ class Verdict:
 
     def __str__(self) -> str:
         numbers = self.numbers
-        more, costs = numbers["more_components"], _named(numbers["hurt"])
-        perhaps = ""
-        if numbers["possible_gain"] is not None:
-            group, gain = numbers["possible_gain"]
-            perhaps = (
-                f": it could lower the share that {_name(group)} loses by up to "
-                f"{100.0 * gain:.2g} percentage points ({100 * _CONFIDENCE:.0f} % interval)"
-            )
-            if more is not None:
-                perhaps += f". PCA with {more} components serves every group at least as well"
-        text = _VERDICTS[self.kind].format(
-            r=numbers["n_components"],
-            more=more,
-            unfair=_significant(numbers["significant"]),
-            helps=_named(numbers["helped"]),
-            costs=costs or "no group significantly",
-            and_costs=f" and costs {costs}" if costs else "",
-            it_costs=f" It costs {costs}." if costs else "",
-            perhaps=perhaps,
-            largest_disparity=_moves(*numbers["largest_disparity"]),
-            total_lost=_moves(*numbers["total_lost"]),
+        r, more, costs = (
+            *(numbers[n] for n in ("n_components", "more_components")),
+            _named(numbers["hurt"]),
         )
-        parts, few = [text[0].upper() + text[1:]], numbers["not_judged"]
+        text = _VERDICTS[self.kind].format(
+            r=_components(r),
+            more=more and _components(more),
+            serves=_served(numbers) if more else "",
+            unfair=_significant(numbers["significant"]),
+            unfairest=_unfairest(numbers),
+            helps=_named(numbers["helped"]),
+            costs=costs or "no group clearly",
+            and_costs=f" and costs {costs}" if costs else "",
+            perhaps=_perhaps(numbers),
+            it_costs=f" It costs {costs}." if costs else "",
+            largest_disparity=_arrow(*numbers["largest_disparity"], between=" to "),
+            total_lost=_arrow(*numbers["total_lost"], between=" to "),
+        )
+        parts, few = [text], numbers["not_judged"]
+        if self.kind == "unclear" and more:
+            parts.append(f"{_with_more(more)} {_served(numbers)}.")
         if self.kind in ("trade", "gain") and numbers["alternative"] is not None:
             components, worse = numbers["alternative"]
             verb = "loses" if len(worse) == 1 else "lose"
             parts.append(
-                f"PCA with {components} components serves every group better than with "
-                f"{numbers['n_components']}; {_named(worse)} {verb} more than with fair PCA."
+                f"{_with_more(components)} serves every group better than with {r}; "
+                f"{_named(worse)} {verb} more than with fair PCA."
             )
         elif self.kind == "no gain" and numbers["alternative"] is not None:
-            parts.append(
-                f"PCA with {numbers['alternative'][0]} components serves every group better."
-            )
+            parts.append(f"{_with_more(numbers['alternative'][0])} serves every group better.")
         if few:
             parts.append(f"Too few rows to be judged: {listed(few, _MOST_NAMES)}.")
         return " ".join(parts)
 
 
+def _components(r: int) -> str:
+    return f"{r} component{'' if r == 1 else 's'}"
+
+
+def _with_more(r: int) -> str:
+    return f"PCA with {_components(r)}"
+
+
+def _served(numbers: dict[str, Any]) -> str:
+    """How PCA with more components serves the groups, beside fair PCA."""
+    with_more, fair = numbers["worst_lost"]
+    how = (
+        "every group at least as well as"
+        if numbers["is_certain"]
+        else "no group clearly worse than"
+    )
+    return (
+        f"serves {how} fair PCA with {numbers['n_components']} (the largest share that a group "
+        f"loses: {_arrow(with_more, fair, between=' instead of ')} %)"
+    )
+
+
+def _perhaps(numbers: dict[str, Any]) -> str:
+    """What the rows leave open."""
+    if numbers["possible"] is None:
+        return ""
+    group, low, high = numbers["possible"]
+    return (
+        f": it changes the share that {_name(group)} loses by {100.0 * low:+.2g} to "
+        f"{100.0 * high:+.2g} percentage points ({100 * CONFIDENCE:.0f} % interval)"
+    )
+
+
+def _unfairest(numbers: dict[str, Any]) -> str:
+    """The largest disparity that was estimated, as it stands in a sentence."""
+    if numbers["unfairest"] is None:
+        return ""
+    group, share, low, high = numbers["unfairest"]
+    return (
+        f" (the largest estimate is that of {_name(group)}: {100.0 * share:.2g} % of its variance, "
+        f"interval {100.0 * low:.2g} to {100.0 * high:.2g})"
+    )
+
+
 def _significant(groups: Sequence[str]) -> str:
-    """Which groups have a significant disparity, as the beginning of a sentence."""
+    """Which groups have a clear disparity, as the beginning of a sentence."""
     verb = "has" if len(groups) == 1 else "have"
-    return f"{listed(groups, _MOST_NAMES)} {verb} a significant disparity, but " if groups else ""
+    return f"{listed(groups, _MOST_NAMES)} {verb} a clear disparity, but " if groups else ""
 
 
 _TRADE = (
-    "helps {helps} and costs {costs}; the largest disparity {largest_disparity}, the total loss "
-    "{total_lost}."
+    "helps {helps} and costs {costs}. The largest disparity goes from {largest_disparity} % of a "
+    "group's variance, the total loss from {total_lost} % of all variance."
 )
 
 _VERDICTS = {
     "one group": "There is one group only: use PCA.",
-    "no difference": "No group has a significant disparity: use PCA.",
-    "no gain": "{unfair}fair PCA with {r} components helps no group significantly{and_costs}: use "
-    "PCA.",
-    "unclear": "The rows do not show whether fair PCA with {r} components helps{perhaps}."
-    "{it_costs}",
-    "more components": "PCA with {more} components serves every group at least as well as fair PCA "
-    f"with {{r}}. If it has to be {{r}}: fair PCA {_TRADE}",
+    "no difference": "Use PCA: no group has a clear disparity on held-out rows{unfairest}.",
+    "no gain": "Use PCA: {unfair}fair PCA with {r} helps no group clearly{and_costs}.",
+    "unclear": "The rows do not show whether fair PCA with {r} helps{perhaps}.{it_costs}",
+    "more components": f"PCA with {{more}} {{serves}}. If it has to be {{r}}: fair PCA {_TRADE}",
     "gain": f"Use fair PCA: it {_TRADE}",
     "trade": f"Fair PCA {_TRADE}",
 }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(Printed):
     """What groups lose on held-out rows with PCA, balanced PCA and fair PCA.
 
     Print it for the verdict and two tables; `compare` makes it. The first of the m methods is PCA,
@@ -293,22 +329,28 @@ class Comparison:
 
     @property
     def largest_disparity(self) -> Array:
-        """The largest disparity of a group, in squared units of the columns; (m,)."""
-        return np.asarray((self.disparity.value * self.variance).max(axis=1))
+        """The largest disparity of a group, as a share of its variance; (m,)."""
+        where = np.arange(len(self)), self.largest_disparity_group
+        return np.asarray(self.disparity.value[where])
 
     @property
     def largest_disparity_group(self) -> NDArray[np.intp]:
-        """Position of the group that has it; (m,)."""
-        return np.asarray((self.disparity.value * self.variance).argmax(axis=1))
+        """Position of the group that has it, of those with intervals if there are any; (m,)."""
+        judged = ~np.isnan(self.disparity.low[0])
+        values = self.disparity.value
+        return np.asarray(np.where(judged | ~judged.any(), values, -np.inf).argmax(axis=1))
 
     @property
     def clear_change(self) -> NDArray[np.int64]:
         """-1 where a group clearly loses less than with PCA, 1 where more, and else 0; (m, k).
 
-        The interval of its change is below or above 0.
+        The interval of its change is below or above 0. With more components of PCA no row loses
+        more, so that every change is clear.
         """
-        less, more = self.change.high < -_ROUNDING, self.change.low > _ROUNDING
-        return np.where(less, -1, np.where(more, 1, 0))
+        nested = np.array([name == "PCA" for name in self.methods])[:, None]
+        below = np.where(nested, self.change.value, self.change.high)
+        less, more = below < -NO_CHANGE, self.change.low > NO_CHANGE
+        return np.where(less, -1, np.where(more & ~nested, 1, 0))
 
     def better_off(self, method: int) -> tuple[Hashable, ...]:
         """The groups that clearly lose less than with PCA."""
@@ -324,13 +366,12 @@ class Comparison:
         fair, r, shares = self.methods.index(_FAIR), self.dimensions[0], self.share_lost.value
         clear, few = self.clear_change, np.isnan(self.change.low[fair])
         helped, hurt = (self._moved(clear[fair] == sign, 0, fair) for sign in (-1, 1))
-        significant = self.disparity.low[0] > _ROUNDING
+        significant = self.disparity.low[0] > NO_CHANGE
         # Whom PCA with more components serves worse than fair PCA, by more than a standard error.
-        worse = self.beyond_fair.value - self.beyond_fair.error > _ROUNDING
+        worse = self.beyond_fair.value - self.beyond_fair.error > NO_CHANGE
         larger = range(1, self.methods.count("PCA"))
-        enough = [self.dimensions[j] for j in larger if not worse[j].any()]
-        helped_by = (clear < 0) | (few & (self.change.value < 0.0))
-        helping = [j for j in larger if helped_by[j].all() and worse[j].mean() <= 0.5]
+        enough = [j for j in larger if not worse[j].any()]
+        helping = [j for j in larger if (clear[j] < 0).all() and worse[j].mean() <= 0.5]
         alternative = None
         if helping:
             j = min(helping, key=lambda j: int(worse[j].sum()))
@@ -338,13 +379,18 @@ class Comparison:
         # Nobody can gain more than what is lost.
         gains = np.where(few, 0.0, np.clip(-self.change.low[fair], 0.0, shares[0]))
         judged = int((~few).sum())
-        gainer = int((gains / np.maximum(shares[0], _ROUNDING)).argmax())
-        possible = (self.groups[gainer], float(gains[gainer])) if judged > 1 else None
+        gainer = int((gains / np.maximum(shares[0], NO_CHANGE)).argmax())
+        ends = float(self.change.low[fair, gainer]), float(self.change.high[fair, gainer])
+        possible = (self.groups[gainer], *ends) if judged > 1 else None
+        most, found = self.largest_disparity_group[0], self.disparity
+        estimate = [float(part[0, most]) for part in (found.value, found.low, found.high)]
+        there = estimate[0] > NO_CHANGE and not few[most]
+        unfairest = (self.groups[most], *estimate) if there else None
         if len(self.labels) == 1:
             kind = "one group"
         elif helped:
             kind = "more components" if enough else "trade" if hurt else "gain"
-        elif judged < 2 or (gains > _MATTERS * shares[0] + _ROUNDING).any():
+        elif judged < 2 or (gains > _MATTERS * shares[0] + NO_CHANGE).any():
             kind = "unclear"
         elif hurt or significant.any():
             kind = "no gain"
@@ -352,12 +398,15 @@ class Comparison:
             kind = "no difference"
         numbers = {
             "n_components": r,
-            "more_components": enough[0] if enough else None,
+            "more_components": self.dimensions[enough[0]] if enough else None,
+            "is_certain": bool(enough and (self.beyond_fair.value[enough[0]] <= NO_CHANGE).all()),
+            "worst_lost": tuple(self.worst_lost[[*enough[:1], fair]].tolist()),
             "alternative": alternative,
             "significant": self._texts(significant),
+            "unfairest": unfairest,
             "helped": helped,
             "hurt": hurt,
-            "possible_gain": possible,
+            "possible": possible,
             "largest_disparity": tuple(self.largest_disparity[[0, fair]].tolist()),
             "total_lost": tuple(self.total_lost[[0, fair]].tolist()),
             "not_judged": self._texts(few),
@@ -391,7 +440,8 @@ class Comparison:
             "worst low": low.tolist(),
             "worst high": high.tolist(),
             "largest disparity": self.largest_disparity.tolist(),
-            "share of variance": self.disparity.value[every, unfair].tolist(),
+            "disparity low": self.disparity.low.max(axis=1).tolist(),
+            "disparity high": self.disparity.high.max(axis=1).tolist(),
             "group with largest disparity": [texts[i] for i in unfair],
             "total share lost": self.total_lost.tolist(),
             "better off": [self._texts(clear[i] < 0) for i in every],
@@ -419,37 +469,31 @@ class Comparison:
         """The same as a pandas data frame."""
         return import_pandas().DataFrame(self.to_dict())
 
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
-        return laid_out(self.text_parts())
-
-    def _repr_html_(self) -> str:
-        return html_parts(self.text_parts())
-
     def text_parts(self) -> list[TextTable | str]:
         """What is printed: the verdict, a table of the methods and one of the groups."""
         groups, left_out = self._group_table()
         note = (
             f"All of it is about held-out rows: each method was fitted to about {N_FOLDS - 1} of "
             f"{N_FOLDS} rows at a time and judged on the others, so all lose slightly more than if "
-            f"fitted to all rows. Intervals ({100 * _CONFIDENCE:.0f} %) hold for all groups of a "
-            "method together. * is a clear difference from PCA; better and worse off are those. A "
-            f"disparity is what a group loses beyond its own PCA with {self.dimensions[0]} "
-            "components, in per cent of its variance; with more components it can be below 0. The "
-            f"largest one is that of {self._unfairest()}."
+            "fitted to all rows. Losses are in per cent of a group's variance, its mean squared "
+            "distance from the mean of all rows. A disparity is what a group loses beyond its own "
+            f"PCA with {_components(self.dimensions[0])}; with more it can be below 0. Intervals "
+            f"({100 * CONFIDENCE:.0f} %) hold for all groups of a method together, and are wide, "
+            f"as they come from {N_FOLDS} folds. * is a clear difference from PCA; better and "
+            "worse off are those. Balanced PCA gives each group the same weight; min-max PCA "
+            "minimises the largest disparity of the training rows. The largest share is lost by "
+            f"{self._worst(self.worst_group)}, and the largest disparity is that of "
+            f"{self._worst(self.largest_disparity_group)}."
         )
         rest = [left_out, note] if left_out else [note]
         return [str(self.verdict), "", self._method_table(), "", groups, "", *rest]
 
-    def _unfairest(self) -> str:
-        """Which group has the largest disparity, with PCA and with fair PCA."""
-        unfair, fair = self.largest_disparity_group, self.methods.index(_FAIR)
-        first, second = (_name(self.groups[unfair[i]]) for i in (0, fair))
+    def _worst(self, places: NDArray[np.intp]) -> str:
+        """Which groups are at these places with PCA and with fair PCA."""
+        first, second = (_name(self.groups[places[i]]) for i in (0, self.methods.index(_FAIR)))
         if first == second:
             return f"{first} with PCA and with fair PCA"
-        return f"{first} with PCA and of {second} with fair PCA"
+        return f"{first} with PCA and {second} with fair PCA"
 
     def _percent(self, share: float) -> str:
         """A share in per cent, without the sign of a zero."""
@@ -463,17 +507,21 @@ class Comparison:
         return text if np.isnan(reach) else f"{text} ± {self._percent(reach)}"
 
     def _method_table(self) -> TextTable:
-        head = ["method,\ncomponents", "largest\n% lost"]
-        head += [f"{100 * _CONFIDENCE:.0f} %\ninterval", "largest\ndisparity, %"]
-        head += ["total\n% lost", "better/\nworse off"]
-        clear, unfair, percent = self.clear_change, self.largest_disparity_group, self._percent
-        low, high = self.worst_interval
+        interval = f"({100 * CONFIDENCE:.0f} % interval)"
+        head = ["method,\ncomponents", f"largest % lost\n{interval}"]
+        head += [f"largest disparity, %\n{interval}", "total\n% lost", "better/\nworse off"]
+        clear, percent = self.clear_change, self._percent
+
+        def with_ends(value: float, low: float, high: float) -> str:
+            ends = "" if np.isnan(low) else f" ({percent(low)} to {percent(high)})"
+            return percent(value) + ends
+
+        ends = self.disparity.low.max(axis=1), self.disparity.high.max(axis=1)
+        columns = (self.worst_lost, *self.worst_interval), (self.largest_disparity, *ends)
         body = [
             [
                 f"{name}, {r}",
-                percent(self.worst_lost[i]),
-                "" if np.isnan(low[i]) else f"{percent(low[i])} to {percent(high[i])}",
-                self._with_reach(self.disparity, i, unfair[i]),
+                *(with_ends(*(float(part[i]) for part in parts)) for parts in columns),
                 percent(self.total_lost[i]),
                 f"{(clear[i] < 0).sum()}/{(clear[i] > 0).sum()}" if i else "",
             ]
@@ -536,7 +584,7 @@ def compare(
     Returns
     -------
     Comparison
-        Print it; `Comparison.verdict` is the answer and `Comparison.plot` the picture.
+        Print it; its `verdict` is the answer, and `fairpca.plotting.ComparisonDisplay` draws it.
 
     See Also
     --------
@@ -545,8 +593,8 @@ def compare(
 
     Notes
     -----
-    A change is *clear*, and a disparity *significant*, where its interval excludes 0. The verdict
-    is the first of these that holds:
+    A change, or a disparity, is *clear* where its interval excludes 0. The verdict is the first of
+    these that holds:
 
     1. *one group*: there is a single group.
     2. *more components*: fair PCA clearly helps some groups, but with PCA of one or two more
@@ -555,13 +603,12 @@ def compare(
     4. *gain*: it clearly helps some groups and clearly costs none.
     5. *unclear*: fewer than two groups have intervals, or by these it could lower what some group
        loses by more than a tenth.
-    6. *no gain*: some group has a significant disparity with PCA, or clearly loses more with fair
-       PCA than with PCA.
+    6. *no gain*: some group has a clear disparity with PCA, or clearly loses more with fair PCA
+       than with PCA.
     7. *no difference*: none of these.
 
     The verdicts 3 and 4 name PCA of one or two more components too, where it clearly helps every
-    group (by the estimate where there is no interval) and serves at least half of the groups as
-    well as fair PCA does, by the rule of 2.
+    group and serves at least half of the groups as well as fair PCA does, by the rule of 2.
 
     Intervals are made of the five folds: Student's t with 4 degrees of freedom for a ratio of sums,
     as wide as Nadeau and Bengio (2003) ask for, since training rows overlap, and with Bonferroni's
@@ -593,9 +640,10 @@ def compare(
     fair PCA, 2 components: 75.1% lost
     min-max PCA, 2 components: 75.2% lost
     >>> print(found.verdict)
-    PCA with 3 components serves every group at least as well as fair PCA with 2. If it has to be 2:
-    fair PCA helps Female (71.9 → 70.2 % lost) and costs Male (76.5 → 77.9 % lost); the largest
-    disparity falls by 37 %, the total loss rises by 0.34 %.
+    PCA with 3 components serves every group at least as well as fair PCA with 2 (the largest share
+    that a group loses: 67.5 instead of 77.9 %). If it has to be 2 components: fair PCA helps
+    'Female' (71.9 → 70.2 % lost) and costs 'Male' (76.5 → 77.9 % lost). The largest disparity goes
+    from 4.5 to 2.8 % of a group's variance, the total loss from 74.8 to 75.1 % of all variance.
     """
     check_whole_number("n_components", n_components)
     check_choice("groups", groups, GROUPINGS[:-1])
@@ -648,13 +696,15 @@ def comparison_of(
     with threads_for(cells.n_features):
         sums = HeldOutSums.of_folds(cells, groups, problem, methods)
     fair = [method.name for method in methods].index(_FAIR)
+    # A row that is projected on more components loses no more.
+    nested = np.array([[method.name == "PCA"] for method in methods])
     return Comparison(
         methods=tuple(method.name for method in methods),
         dimensions=tuple(method.n_components for method in methods),
         labels=problem.moments.labels,
         count=problem.moments.count,
         share_lost=sums.estimate(sums.losses, 0.0, 1.0),
-        change=sums.estimate(sums.losses - sums.losses[0]),
+        change=sums.estimate(sums.losses - sums.losses[0], most=np.where(nested, 0.0, np.inf)),
         beyond_fair=sums.estimate(sums.losses - sums.losses[fair]),
         disparity=sums.disparity(),
         total_lost=sums.total_lost,
@@ -769,7 +819,7 @@ class HeldOutSums:
         return replace(found, low=np.minimum(found.low, least))
 
     def estimate(
-        self, sums: Array, least: float = -np.inf, most: float = np.inf
+        self, sums: Array, least: float = -np.inf, most: float | Array = np.inf
     ) -> HeldOutEstimate:
         """The ratios of sums over folds, (m, J, k), to the groups' variances, with intervals.
 
@@ -785,37 +835,26 @@ class HeldOutSums:
         squares = there / freedom * np.square(deviations).sum(axis=1)
         overlap = 1.0 + there / freedom  # Nadeau and Bengio's, for folds of equal size
         errors = np.sqrt(squares * overlap) / variance
-        one_side = (1.0 - _CONFIDENCE) / (2.0 * len(self.rows))
+        one_side = (1.0 - CONFIDENCE) / (2.0 * len(self.rows))
         reach = stdtrit(freedom, 1.0 - one_side) * errors
         reach = np.where((self.rows < _FEWEST_ROWS) | (there < 2), np.nan, reach)
         low, high = value - reach, value + reach
         return HeldOutEstimate(value, np.maximum(low, least), np.minimum(high, most), errors)
 
 
-def _arrow(before: float, after: float) -> str:
+def _arrow(before: float, after: float, *, between: str = " → ") -> str:
     """Two shares in per cent, with as many decimals as their difference needs."""
     apart = 100.0 * abs(after - before)
     decimals = 1 if apart >= 0.2 else 2 if apart >= 0.02 else 3
-    return f"{100.0 * before:.{decimals}f} → {100.0 * after:.{decimals}f}"
-
-
-def _moves(before: float, after: float) -> str:
-    """How a number changes, in per cent of it."""
-    if not before > 0.0:
-        return "is not above 0 with PCA"
-    change = 100.0 * (after / before - 1.0)
-    return f"{'falls' if change < 0.0 else 'rises'} by {abs(change):.2g} %"
+    return f"{100.0 * before:.{decimals}f}{between}{100.0 * after:.{decimals}f}"
 
 
 def _name(group: str) -> str:
     """A group in a sentence."""
-    text = short_text(group)
-    return text if any(map(str.isalpha, text)) else f"group {text}"
+    return quote(short_text(group))
 
 
 def _named(changes: Sequence[tuple[str, float, float]]) -> str:
     """Some groups, with what they lose with PCA and with fair PCA."""
-    shown = changes[:_MOST_NAMES]
-    texts = [f"{_name(name)} ({_arrow(*shares)} % lost)" for name, *shares in shown]
-    more = len(changes) - len(texts)
-    return ", ".join(texts) + (f" and {more} more" if more else "")
+    texts = [f"{_name(name)} ({_arrow(*shares)} % lost)" for name, *shares in changes]
+    return joined(texts, _MOST_NAMES)

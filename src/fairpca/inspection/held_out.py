@@ -17,17 +17,25 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
-from fairpca._linalg.dense import leading_eigenpairs
+from fairpca._linalg.dense import dense_blocks, leading_eigenpairs
 from fairpca._linalg.types import Array
 from fairpca.criteria import as_criterion
 from fairpca.exceptions import FairnessWarning, warn_user
 from fairpca.fair_pca import FairPCA
+from fairpca.generalization.bootstrap import CONFIDENCE
 from fairpca.groups import chosen_columns, named_columns, without_columns
-from fairpca.inspection.audit import MOST_NAMES, dense_blocks
-from fairpca.inspection.metrics import ScoredGroups, row_errors
 from fairpca.inspection.pipelines import Step, find_reduction
+from fairpca.inspection.scoring import ScoredGroups, row_errors
 from fairpca.measures import MEASURES
-from fairpca.text import TextTable, formatted, laid_out, listed, number_format, short_text
+from fairpca.text import (
+    MOST_NAMES,
+    Printed,
+    TextTable,
+    formatted,
+    listed,
+    number_format,
+    short_text,
+)
 from fairpca.validation import (
     check_choice,
     check_flag,
@@ -37,9 +45,6 @@ from fairpca.validation import (
     check_weights,
     check_whole_number,
 )
-
-_CONFIDENCE = 0.95
-"""How often the intervals of all groups hold together."""
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 """Rows to fit to, and rows that are held out."""
@@ -98,7 +103,7 @@ class LossCurve:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HeldOutLosses:
+class HeldOutLosses(Printed):
     """Held-out losses of the groups for several dimensions, beside those of ordinary PCA.
 
     Attributes
@@ -154,7 +159,8 @@ class HeldOutLosses:
             columns[f"{name} low"], columns[f"{name} high"] = low.tolist(), high.tolist()
         return columns
 
-    def __repr__(self) -> str:
+    def text_parts(self) -> list[TextTable | str]:
+        """What is printed: the table, and what it is of."""
         columns = self.to_dict()
         numbers = [column for name, column in columns.items() if name.endswith("high")]
         form = ".4f" if self.relative else number_format(numbers)
@@ -166,7 +172,7 @@ class HeldOutLosses:
         unit = "shares of the group's variance" if self.relative else "squared units of X"
         what = {"loss": "Losses", "disparity": "Disparities"}[self.measure]
         said = f"{what} on held-out rows, in {unit}; intervals of about 95 %."
-        return laid_out([TextTable(heads, [*zip(*cells, strict=True)], units=(4, 4)), said])
+        return [TextTable(heads, [*zip(*cells, strict=True)], units=(4, 4)), said]
 
 
 def held_out_losses(
@@ -465,7 +471,7 @@ def _curve(
     from the mean; its variance is that of the sum of e - loss v, over the square of that of v.
     """
     loss, reach = np.zeros((2, len(errors), len(groups.texts)))
-    each = _CONFIDENCE ** (1.0 / len(groups.texts))  # Šidák: so that all hold together
+    each = CONFIDENCE ** (1.0 / len(groups.texts))  # Šidák: so that all hold together
     for i in range(len(groups.texts)):
         rows, weights = groups.members(i)
         beyond = errors[:, rows] - (own[i] if own else 0.0)

@@ -25,6 +25,7 @@ from fairpca.groups import (
     refuse_ambiguous,
     sorted_labels,
     warn_of_dropped,
+    warn_of_weightless,
 )
 from fairpca.moments.sums import device_sums, group_sums
 from fairpca.text import label_text
@@ -256,7 +257,9 @@ class GroupMoments:
             given = X, sensitive_features, sample_weight
             groups, sums = device_sums(*given, missing_labels=missing_labels, folds=folds)
             warn_of_dropped(groups.n_dropped, X.shape[0])
-            return cls(*sums, **groups.about)
+            moments = cls(*sums, **groups.about)
+            warn_of_weightless(groups.labels, moments.labels)
+            return moments
         check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
         rows = check_rows(X)
         groups = encode_groups(sensitive_features, rows.shape[0], missing_labels)
@@ -267,6 +270,7 @@ class GroupMoments:
         moments = cls.from_groups(rows, groups, weights)
         if not moments.is_finite:
             explain_not_finite(rows)
+        warn_of_weightless(groups.labels, moments.labels, groups.names)
         return replace(moments, feature_names=column_names(X))
 
     @classmethod

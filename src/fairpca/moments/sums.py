@@ -21,7 +21,6 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from fairpca._linalg.backends import device_library, namespace, to_host
-from fairpca._linalg.dense import QUICK_COLUMNS, column_products
 from fairpca._linalg.device import DeviceStack, diagonals
 from fairpca._linalg.threads import blas_threads, one_blas_thread
 from fairpca._linalg.types import Array
@@ -55,6 +54,17 @@ one by rows costs next to nothing, and gives the same digits as any other order.
 _FEW_COLUMNS_BYTES = 2**22
 """Their size where there are few columns: with less in a block the calls of NumPy take as long as
 what they do, and threads wait for each other between them."""
+
+
+QUICK_COLUMNS = 32
+"""Up to this number of columns a product of different matrices is quicker than one with itself."""
+
+_LANES = 8
+"""Numbers that a processor computes with at once: blocks of a multiple take the least time."""
+
+SMALL_PRODUCT = 10**6
+"""Multiplications up to which OpenBLAS computes a product of matrices without packing them first,
+which takes as long as the product itself where there are few columns."""
 
 
 def group_sums(
@@ -264,6 +274,32 @@ def _take(part: Any, members: NDArray[np.intp] | None, buffer: Array | None) -> 
     for values, taken in zip(part.T, block.T, strict=True):
         values.take(members, out=taken, mode="clip")
     return block
+
+
+def column_products(rows: Array, out: Array | None = None) -> Array:
+    """``rows^T rows``, of one matrix or of each of a stack; (…, d, d)."""
+    d = rows.shape[-1]
+    out = np.empty((*rows.shape[:-2], d, d)) if out is None else out
+    turned = np.swapaxes(rows, -1, -2)
+    if d > QUICK_COLUMNS:
+        return np.matmul(turned, rows, out=out)
+    # Some columns with all, then the others with each other: little more than half of a symmetric
+    # matrix. NumPy leaves the product of a matrix with itself to a routine that computes the half
+    # but packs its blocks first, which takes longer: so the last column is left out on one side.
+    first = _LANES * -(-d // (2 * _LANES)) if d > _LANES else d // 2
+    n, step = rows.shape[-2], SMALL_PRODUCT // (d * d)
+    whole = n - n % step if n > step else 0
+    parts = rows[..., :whole, :].reshape(*rows.shape[:-2], whole // step, step, d)
+    for these, those in (slice(first), slice(None)), (slice(first, d - 1), slice(first, None)):
+        part = out[..., these, those]
+        np.matmul(turned[..., these, whole:], rows[..., whole:, those], out=part)
+        if whole:  # many small products in one call
+            products = np.swapaxes(parts[..., these], -1, -2) @ parts[..., those]
+            part += products.sum(axis=-3)
+    out[..., first:, :first] = np.swapaxes(out[..., :first, first:], -1, -2)
+    out[..., -1, first:-1] = out[..., first:-1, -1]
+    out[..., -1, -1] = np.einsum("...i,...i", rows[..., -1], rows[..., -1])
+    return out
 
 
 def worker_threads(d: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from fairpca.group_table import GroupTable
 from fairpca.inspection.audit import audit
 from fairpca.inspection.compare import Comparison
-from fairpca.inspection.front import ParetoFront
 from fairpca.inspection.held_out import HeldOutLosses, held_out_losses
+from fairpca.inspection.pareto_front import ParetoFront
 from fairpca.inspection.pipelines import find_reduction
 from fairpca.plotting._style import (
     CHOSEN_COLOR,
@@ -39,6 +40,12 @@ _METHODS = {
     "min-max PCA": (INK, "v"),
 }
 """Colour and marker of the methods of a comparison that are not PCA."""
+
+_FAINT = "#9aa0a6"
+"""Colour of what a group loses by itself in a comparison."""
+
+_TITLE = 84
+"""Letters on a line of the verdict above a comparison."""
 
 _SHIFT = 0.06
 """How far, in dimensions, the points of two curves stand apart, so that both intervals are seen."""
@@ -334,8 +341,9 @@ class HeldOutLossDisplay(Display):
 class ComparisonDisplay(Display):
     """The share of its variance that each group loses on held-out rows, by method.
 
-    PCA is a line with a band, its interval. The others are points, each with the interval of its
-    difference from PCA: where that does not reach the line, the difference is clear.
+    PCA is a line through the row of its group, with its interval below it. The others are points,
+    each with the interval of its difference from PCA, filled where that difference is clear. A grey
+    line is what the group loses with its own PCA. The group with the largest disparity is on top.
 
     Parameters
     ----------
@@ -376,38 +384,46 @@ class ComparisonDisplay(Display):
     def plot(self, *, ax: Any = None, point_kw: Style = None) -> ComparisonDisplay:
         """Draw a row for each group; `point_kw` goes to matplotlib's ``errorbar``."""
         found = self.comparison
-        k, others = len(found.labels), len(found) - 1
-        step = _ROW / (others + 1)
-        ax = self._on(ax, height=1.6 + (0.25 + 0.17 * others) * k)
-        lost, places = 100.0 * found.share_lost.value, np.arange(k)
-        low, high = 100.0 * found.share_lost.low[0], 100.0 * found.share_lost.high[0]
-        half = np.full(k, _ROW / 2)
-        band = {"color": PCA_COLOR, "alpha": 0.15, "linewidth": 0}
-        ax.barh(places, high - low, 2 * half, low, **band)
-        name = f"PCA, {found.dimensions[0]} components,\nand its interval"
-        ax.vlines(lost[0], places - half, places + half, color=PCA_COLOR, linewidth=2, label=name)
-        for j in range(1, others + 1):
-            name, r = found.methods[j], found.dimensions[j]
-            label = f"PCA, {r} components" if name == "PCA" else name
+        k, m = len(found.labels), len(found)
+        step, half = _ROW / (m + 1), _ROW / 2
+        ax = self._on(ax, height=2.2 + (0.25 + 0.17 * m) * k)
+        order = np.argsort(-found.disparity.value[0], kind="stable")
+        lost, places = 100.0 * found.share_lost.value[:, order], np.arange(k)
+        own = lost[0] - 100.0 * found.disparity.value[0, order]
+        for at, color, name in (
+            (lost[0], PCA_COLOR, f"PCA, {found.dimensions[0]} components, and its interval"),
+            (own, _FAINT, "the group's own PCA"),
+        ):
+            width = {"linewidth": 2 if at is own else 1.5}
+            ax.vlines(at, places - half, places + half, color=color, label=name, **width)
+        for j in range(1, m + 1):
+            # Last PCA itself, whose interval is not that of a difference.
+            method, estimate = (j, found.change) if j < m else (0, found.share_lost)
+            name, r = found.methods[method], found.dimensions[method]
             color, marker = _METHODS.get(name, (PCA_COLOR, "os"[j % 2 - 1]))
-            reach = 100.0 * np.nan_to_num(found.change.reach[j])
-            shifted = places - half + j * step
-            defaults = {
-                "linestyle": "",
-                "marker": marker,
-                "color": color,
-                "markerfacecolor": "white" if name == "PCA" else color,
-                "label": label,
-            }
-            style = styled("Line2D", defaults, point_kw)
-            ax.errorbar(lost[j], shifted, xerr=reach, elinewidth=1.2, capsize=2.5, **style)
-        pairs = zip(found.labels, found.count.tolist(), strict=True)
-        ax.set_yticks(places, [with_rows(*pair, found.group_names) for pair in pairs])
+            clear = found.clear_change[method, order] != 0
+            where = places - half + j * step
+            reach = 100.0 * np.nan_to_num(estimate.reach[method, order])
+            bars = {"color": color, "linestyle": "", "elinewidth": 1.2, "capsize": 2.5}
+            if method == 0:
+                ax.errorbar(lost[0], where, xerr=reach, **bars)
+                continue
+            ax.errorbar(lost[method], where, xerr=reach, **bars)
+            label = f"PCA, {r} components" if name == "PCA" else name
+            for some, face in ((clear, color), (~clear, "white")):
+                defaults = {"color": color, "markerfacecolor": face, "clip_on": False}
+                style = styled("Line2D", {"linestyle": "", "marker": marker, **defaults}, point_kw)
+                # The legend shows the filled one.
+                kind = {"label": label if face == color else "_"}
+                ax.plot(lost[method][some], where[some], **{**kind, **style})
+        labels = zip([found.labels[i] for i in order], found.count[order].tolist(), strict=True)
+        ax.set_yticks(places, [with_rows(*pair, found.group_names) for pair in labels])
         ax.set_ylim(k - 0.5, -0.5)  # from above
         ax.set_xlabel(
             "share of variance lost on held-out rows (%)\n"
-            "bars: 95 % interval of the difference from PCA, the line"
+            "bars: 95 % interval of the difference from PCA; filled: a clear difference"
         )
         ax.set_xlim(left=max(ax.get_xlim()[0], 0.0))
+        ax.set_title(textwrap.fill(str(found.verdict), _TITLE), loc="left", fontsize="small")
         self._name_groups()
         return self

@@ -11,17 +11,20 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from fairpca._linalg.dense import dense_blocks
 from fairpca._linalg.device import diagonals
 from fairpca._linalg.types import Array
 from fairpca.certificate import rounded
 from fairpca.data import GroupedData
 from fairpca.folds import column_numbers, row_numbers
 from fairpca.generalization.bootstrap import NO_VARIANCE, Intervals, few_rows
-from fairpca.inspection.front import ParetoFront
+from fairpca.generalization.cautions import DOMINANT
+from fairpca.inspection.pareto_front import ParetoFront
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
-from fairpca.report._text import and_more, harmless, in_quotes, number, percent, rows, shown_names
+from fairpca.report._names import harmless, in_quotes, number, percent, shown_names
 from fairpca.tables.preparation import ColumnOutcome
+from fairpca.text import MOST_ROWS, in_rows, joined
 
 _MANY = 0.25
 """Share of repeated rows from which intervals are too narrow by more than a few per cent."""
@@ -87,17 +90,8 @@ def _values_by_column(rows: Any, chosen: NDArray[np.intp] | None) -> Iterator[Ar
         yield column if chosen is None else column[chosen]
 
 
-_MOST_COLUMNS = 40
-"""How many columns the overview lists; of others it gives the number."""
-
 _NO_VARIANCE = 1e-20
 """Of the variance of all columns: a column with less does not vary but for rounding."""
-
-_DOMINANT = 0.5
-"""Share of all variance above which a column is said to dominate."""
-
-_BLOCK_VALUES = 2**20
-"""Numbers that are compared at once."""
 
 _BECAME = {
     "number": "a number",
@@ -172,7 +166,7 @@ class DataFacts:
             said.append(f"No values are missing{rest}.")
         out = [in_quotes(column.name) for column in self.outcomes if column.kind == "left out"]
         if out:
-            said.append(f"Columns that are left out: {and_more(out, 10)}.")
+            said.append(f"Columns that are left out: {joined(out, 10)}.")
         still = [
             in_quotes(column.name)
             for column, share in zip(self.outcomes, self.shares, strict=True)
@@ -180,9 +174,9 @@ class DataFacts:
         ]
         if still:
             verb = "has" if len(still) == 1 else "have"
-            said.append(f"Without any variance, so nothing to lose, {verb}: {and_more(still, 10)}.")
+            said.append(f"Without any variance, so nothing to lose, {verb}: {joined(still, 10)}.")
         first = int(self.shares.argmax()) if len(self.shares) else 0
-        if len(self.shares) > 1 and self.shares[first] > _DOMINANT:
+        if len(self.shares) > 1 and self.shares[first] > DOMINANT:
             said.append(
                 f"{in_quotes(self.outcomes[first].name)} dominates: it has "
                 f"{percent(float(self.shares[first]))} of the variance of all columns together."
@@ -193,10 +187,10 @@ class DataFacts:
         """The columns one by one: those with something to know and the widest first."""
         noted = [bool(column.note or column.n_missing) for column in self.outcomes]
         order = np.lexsort((-self.shares, np.logical_not(noted)))
-        if len(order) <= _MOST_COLUMNS:
+        if len(order) <= MOST_ROWS:
             order = np.arange(len(order))
         rows = []
-        for j in order[:_MOST_COLUMNS]:
+        for j in order[:MOST_ROWS]:
             column = self.outcomes[j]
             note = column.note
             if column.n_columns and self.shares[j] <= _NO_VARIANCE:
@@ -235,8 +229,8 @@ class DataFacts:
         verb = "is" if total == 1 else "are"
         *others, last = [f"{count:,} {which}" for which, count in self.left_out.items()]
         if not others:
-            return [f"{rows(total)} {next(iter(self.left_out))} {verb} left out."]
-        return [f"{rows(total)} {verb} left out: {', '.join(others)} and {last}."]
+            return [f"{in_rows(total)} {next(iter(self.left_out))} {verb} left out."]
+        return [f"{in_rows(total)} {verb} left out: {', '.join(others)} and {last}."]
 
     def _attribute(self) -> list[str]:
         if not self.attributes:
@@ -332,9 +326,7 @@ def _rare(rows: Any, least_named: int) -> NDArray[np.bool_]:
     n, d = rows.shape
     low, high = np.asarray(rows.min(axis=0)), np.asarray(rows.max(axis=0))
     at_low, at_high = np.zeros(d, dtype=np.int64), np.zeros(d, dtype=np.int64)
-    step = max(1, _BLOCK_VALUES // d)
-    for begin in range(0, n, step):
-        block = np.asarray(rows[begin : begin + step])
+    for _, block in dense_blocks(rows):
         at_low += (block == low).sum(axis=0)
         at_high += (block == high).sum(axis=0)
     two = (low < high) & (at_low + at_high == n)

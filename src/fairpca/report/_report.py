@@ -33,13 +33,13 @@ from fairpca.folds import groups_of_parts
 from fairpca.generalization.bootstrap import SEED, Intervals, check_resamples, measure_intervals
 from fairpca.generalization.permutation_test import permutation_test
 from fairpca.inspection.compare import Comparison, comparison_of
-from fairpca.inspection.front import ParetoFront, gathered_front, shown_measures
+from fairpca.inspection.pareto_front import ParetoFront, gathered_front, shown_measures
 from fairpca.problem import Problem
 from fairpca.report._facts import DataFacts, Facts, amount, describe
-from fairpca.report._text import harmless, number, percent, rows, shown_names
+from fairpca.report._names import harmless, number, percent, shown_names
 from fairpca.report._words import chance, compared, finding, n_leads, proof, spoken, warnings
 from fairpca.tables.preparation import ColumnOutcome
-from fairpca.text import distinct_texts
+from fairpca.text import MOST_ROWS, distinct_texts, in_rows
 from fairpca.validation import Progress, check_progress, check_whole_number
 
 _MOST_DIMENSIONS = 30
@@ -66,7 +66,7 @@ def losses_by_dimension(problem: Problem, shown: NDArray[np.int64]) -> dict[str,
 
     `own` is None where that would take long.
     """
-    vectors, d = problem.total_eigenpairs[1], problem.moments.n_features
+    vectors, d = problem.total_eigenpairs[1], problem.n_features
     most = min(d, max(_MOST_DIMENSIONS, problem.n_components + 1))
     if vectors.shape[1] < most and d <= _MOST_EIGENVECTORS:
         total = problem.weighted_sum(problem.weights)
@@ -143,9 +143,6 @@ def _turned(basis: Array) -> Array:
 _MOST_COMPONENTS, _MOST_LOADINGS = 10, 8
 """How many components are shown, and how many columns of each."""
 
-MOST_GROUPS = 40
-"""How many groups charts have rows for; the table has all."""
-
 
 def comparison_in(grouped_data: GroupedData, problem: Problem, groups: str) -> Comparison | None:
     """PCA, PCA with more components, balanced and fair PCA of the same rows, held out in folds.
@@ -169,7 +166,6 @@ def _compared_methods(found: Comparison, groups: list[str]) -> dict[str, Any]:
     for j, value in enumerate(found.share_lost.value):
         # Of PCA its interval, of the others that of the difference from PCA.
         estimate = found.change if j else found.share_lost
-        unfair = found.largest_disparity_group[j]
         methods.append(
             {
                 "name": found.methods[j],
@@ -177,8 +173,7 @@ def _compared_methods(found: Comparison, groups: list[str]) -> dict[str, Any]:
                 "largest_lost": found.worst_lost[j],
                 "largest_lost_interval": (low[j], high[j]),
                 "largest_disparity": found.largest_disparity[j],
-                "largest_disparity_group": unfair,
-                "largest_disparity_share": found.disparity.value[j, unfair],
+                "largest_disparity_group": found.largest_disparity_group[j],
                 "total_lost": found.total_lost[j],
                 "better_off": len(found.better_off(j)),
                 "worse_off": len(found.worse_off(j)),
@@ -270,8 +265,8 @@ def summarise(report: Report) -> dict[str, Any]:
         },
         "points": [_point(facts, i) | ends[i + 1] for i in range(len(front))],
         "order": order,
-        "most_groups": MOST_GROUPS,
-        "by_dimension": losses_by_dimension(problem, order[:MOST_GROUPS]),
+        "most_groups": MOST_ROWS,
+        "by_dimension": losses_by_dimension(problem, order[:MOST_ROWS]),
         "rows_shown": report.places,
         "choices": {
             "least_loss": 0,
@@ -333,7 +328,6 @@ def _plain(value: Any) -> Any:
 
 
 _TITLE = "Who pays for PCA?"
-_FRAME_HEIGHT = 900
 
 _SCRIPTS = (
     "basics",
@@ -428,7 +422,7 @@ class Report:
         environment.filters["number"] = partial(number, rounding=self.summary["rounding"])
         environment.filters["amount"] = partial(amount, self.front.problem)
         environment.filters["level"] = percent if relative else environment.filters["number"]
-        environment.filters["rows"] = rows
+        environment.filters["rows"] = in_rows
         environment.filters["percent"] = percent
         environment.filters["share"] = lambda part: f"{100 * part:.1f} %"
         environment.filters["tied"] = lambda text: text.replace(" %", "\u00a0%")
@@ -480,7 +474,7 @@ class Report:
         page = html.escape(self.html(), quote=True)
         frame = (
             f'<iframe srcdoc="{page}" title="{html.escape(self.title, quote=True)}" '
-            f'sandbox="allow-scripts" style="width: 100%; height: {_FRAME_HEIGHT}px; border: 0">'
+            f'sandbox="allow-scripts" style="width: 100%; height: 900px; border: 0">'
             "</iframe>"
         )
         # Letters by their numbers: a page that does not say how it is encoded is guessed at.
@@ -583,9 +577,11 @@ def report(
     Compared with ordinary PCA, 1 of 2 groups is better off and 1 is worse off. The largest gain:
     Female loses 0.6 % of its variance less. The largest loss: Male loses 0.4 % of its variance
     more. Ordinary PCA has the least total loss, so any other subspace leaves some group worse off.
-    Is fair PCA needed? PCA with 6 components serves every group at least as well as fair PCA with
-    5. If it has to be 5: fair PCA helps Female (47.1 → 46.4 % lost) and costs Male (52.1 → 52.5 %
-    lost); the largest disparity falls by 15 %, the total loss falls by 0.043 %.
+    Is fair PCA needed? PCA with 6 components serves every group at least as well as fair PCA with 5
+    (the largest share that a group loses: 42.9 instead of 52.5 %). If it has to be 5 components:
+    fair PCA helps 'Female' (47.1 → 46.4 % lost) and costs 'Male' (52.1 → 52.5 % lost). The largest
+    disparity goes from 4.57 to 4.55 % of a group's variance, the total loss from 50.24 to 50.22 %
+    of all variance.
     (html(), write_html(path), open(), json())
     >>> found.write_html("report.html")  # doctest: +SKIP
     """

@@ -9,7 +9,8 @@ from fairpca.generalization.bootstrap import few_rows
 from fairpca.generalization.cautions import dominant_column
 from fairpca.group_table import GroupTable
 from fairpca.report._facts import Facts
-from fairpca.report._text import and_more, in_quotes, number, percent, rows
+from fairpca.report._names import in_quotes, number, percent
+from fairpca.text import in_rows, joined
 
 _CHEAP, _WORTH_IT = 0.01, 0.05
 """Extra loss that is called cheap, and what it must save at the least to be worth a sentence."""
@@ -100,7 +101,7 @@ def _what_fairness_costs(facts: Facts) -> str:
     if after == with_pca and first == last:
         instead = f"hardly {'more' if kept else 'less'} than with ordinary PCA"
     if not facts.enough[first]:
-        instead += f" (in a group of {rows(int(facts.problem.moments.count[first]))})"
+        instead += f" (in a group of {in_rows(int(facts.problem.moments.count[first]))})"
     proof = ", and it is proven that no subspace of this dimension is fairer."
     if not proven:
         bound = facts.amount(certificate.lower_bound, last, up=kept)
@@ -258,7 +259,7 @@ def warnings(facts: Facts) -> list[dict[str, str]]:
 def _small_groups(facts: Facts) -> Iterator[tuple[str, str]]:
     count, few = facts.problem.moments.count, few_rows(facts.problem.n_components)
     small = [int(i) for i in np.argsort(count, kind="stable") if count[i] < few]
-    names = [f"{in_quotes(facts.groups[i])} ({rows(int(count[i]))})" for i in small]
+    names = [f"{in_quotes(facts.groups[i])} ({in_rows(int(count[i]))})" for i in small]
     if small:
         decides = ""
         if int(facts.pca_measures.argmax()) in small and not facts.pca_is_fair:
@@ -268,7 +269,7 @@ def _small_groups(facts: Facts) -> Iterator[tuple[str, str]]:
             )
         yield (
             "Small groups",
-            f"{and_more(names, 5)}: fewer than {few} rows say little about what a group "
+            f"{joined(names)}: fewer than {few} rows say little about what a group "
             f"{facts.verb}. No interval is given for them, and the finding does not "
             f"compare them.{decides}",
         )
@@ -284,8 +285,8 @@ def _not_significant(facts: Facts) -> Iterator[tuple[str, str]]:
         start = "These rows have no significant difference between the groups: with"
     else:
         alike.sort(key=lambda i: int(count[i]))
-        names = [f"{in_quotes(facts.groups[i])} ({rows(int(count[i]))})" for i in alike]
-        start = f"Of {and_more(names, 5)} the {noun} is not significant: with"
+        names = [f"{in_quotes(facts.groups[i])} ({in_rows(int(count[i]))})" for i in alike]
+        start = f"Of {joined(names)} the {noun} is not significant: with"
     yield (
         "No significant difference",
         f"{start} ordinary PCA, random groups of the same sizes have one {by_chance} (permutation "
@@ -305,7 +306,7 @@ def _repeated(facts: Facts) -> Iterator[tuple[str, str]]:
     if found is not None:
         yield (
             "Rows are repeated",
-            f"{found.rows:,} of {rows(found.of)} have the same values as another one: only "
+            f"{found.rows:,} of {in_rows(found.of)} have the same values as another one: only "
             f"{found.different:,} are different. If several rows are of one person, or copies, the "
             "intervals are too narrow, and differences between groups may be chance: keep one row "
             "for each person.",
@@ -350,6 +351,6 @@ def _about_equality(facts: Facts) -> Iterator[tuple[str, str]]:
         "Equality levels down" if facts.equality == "found" else "There is an alternative",
         f"In another subspace {everyone}, by {percent(gains.min())} to {percent(gains.max())} of "
         "their variance, though not by the same amount. "
-        "FairPCA(criterion='minmax') finds it. Whether equality is worth this is for people to "
-        "decide.",
+        f"It was found for FairPCA(criterion={facts.front.problem.goal.measured.minmax}). Whether "
+        "equality is worth this is for people to decide.",
     )

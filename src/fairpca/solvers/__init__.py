@@ -39,7 +39,8 @@ class Solver(Protocol):
         """Find a subspace for the problem and certify it.
 
         A solver of many steps has an attribute `n_steps`, the most of them, calls `progress` after
-        each, and stops with what it has when that returns True. Others need not take it.
+        each, and stops with what it has when that returns True. Others need not take it. One that
+        minimises something of its own, whatever the criterion, has ``has_own_criterion = True``.
         """
 
 
@@ -58,22 +59,6 @@ SOLVERS: dict[str, Callable[..., Any]] = {
 }
 """What makes a solver, by name; each works with its defaults."""
 
-_OWN_CRITERION = (
-    ParetoDescent,
-    SDPRelaxation,
-    MultiplicativeWeights,
-    EpsilonConstraint,
-    Lagrangian,
-    NashWelfare,
-    PelegrinaFPCA,
-)
-
-
-def has_own_criterion(solver: object) -> bool:
-    """Whether this is a published method, which knows no measures but its own."""
-    return isinstance(solver, _OWN_CRITERION)
-
-
 __all__ = [
     "SOLVERS",
     "EpsilonConstraint",
@@ -91,7 +76,6 @@ __all__ = [
     "check_nested",
     "check_sweep",
     "end_of_front",
-    "has_own_criterion",
     "pareto_starts",
     "sweep",
 ]

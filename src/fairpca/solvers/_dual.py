@@ -20,7 +20,9 @@ from scipy.special import expit, xlogy
 
 from fairpca._linalg.types import ROUNDING, Array
 from fairpca.criteria import WARM_MU, Criterion, Domain
-from fairpca.solvers._space import EXPENSIVE, Effort, Forms, Spectrum, Weighted, WholeSpace
+from fairpca.measures import SUM_ROUNDING
+from fairpca.problem import EXPENSIVE
+from fairpca.solvers._space import Effort, Forms, Spectrum, Weighted, WholeSpace
 
 _EMPTY = 1e-30
 """Occupations up to this are none: their share of a derivative is far below rounding."""
@@ -40,10 +42,6 @@ SHORTEST_STEP = 1e-8
 
 VALUE_ROUNDING = 1e-15
 """Difference of values that is rounding, relative to the largest trace."""
-
-SUM_ROUNDING = 16 * float(np.finfo(float).eps)
-"""What rounding can make of a sum of eigenvalues, relative to the largest trace and the weights, as
-bounds allow for it."""
 
 _FIRST_MU, _MU_FACTOR, _LAST_MU = 1.0, 0.2, 1e-12
 """Where mu begins, what it is multiplied with at a time, and where it ends."""
@@ -67,20 +65,15 @@ _EXPENSIVE_FIRST_MU = 0.008
 """Where mu begins where evaluations are expensive: a larger one occupies more eigenvectors, each of
 which costs."""
 
-_FIRST_STEPS, _NEWTON_STEPS, _POLISHING_STEPS = 24, 12, 5
-"""The most steps at the first mu, if it is a small one, and at each of the others; and the most of
-polishing, which converges quadratically or not."""
+_NEWTON_STEPS, _POLISHING_STEPS = 12, 5
+"""The most steps at one mu, and of polishing, which converges quadratically or not."""
 
 _NEGLIGIBLE_GAIN = 1e-3
 """Rise of the smoothed value, relative to mu, that is not worth a step: smoothing itself changes
 the value by about mu."""
 
-_SLOPE_TOLERANCE, _SIMPLEX_SLOPE, _GOOD_SLOPE = 2e-15, 5e-14, 2e-13
-"""Slopes, relative to the largest trace, that count as zero, the same on a simplex, and that are
-good enough."""
-
-_POLISHING_FACTOR = 0.5
-"""A step of polishing that leaves more of the slope than this has met rounding, or a tie."""
+_SLOPE_TOLERANCE, _GOOD_SLOPE = 2e-15, 2e-13
+"""Slopes, relative to the largest trace, that count as zero, and that are good enough."""
 
 _FAR = 1e9
 """A gain that no step has, relative to the largest trace."""
@@ -278,9 +271,7 @@ class _DualAscent:
             before = self.n_eigen
             # Where every mu takes a step or two anyway, nothing is gained by looking ahead.
             start = self._extrapolate(known, mu, unit) if far else None
-            cold = expensive and mu == _EXPENSIVE_FIRST_MU
-            most = _FIRST_STEPS if cold else _NEWTON_STEPS
-            z, converged = self.newton(z if start is None else start, mu * unit, limit, most)
+            z, converged = self.newton(z if start is None else start, mu * unit, limit)
             if self.best > limit or self.effort.is_over():
                 return None
             far = far or self.n_eigen > before + _NEAR
@@ -337,13 +328,13 @@ class _DualAscent:
         before = self._value(z1, mu * unit)[0]
         return z if self._value(z, mu * unit)[0] > before else z1
 
-    def newton(self, z: Array, mu: float, limit: float, most: int) -> tuple[Array, bool]:
+    def newton(self, z: Array, mu: float, limit: float) -> tuple[Array, bool]:
         """Maximise the smooth function; returns z and whether it converged."""
         # Large weights, as at the edge of what is possible, are rounded by more.
         size = max(1.0, float(np.abs(self.domain.weights(z)).sum()))
         noise, converged = VALUE_ROUNDING * self.forms.scale * size, False
         value, smoothed = self._value(z, mu)
-        for _ in range(most):
+        for _ in range(_NEWTON_STEPS):
             gradient, hessian = self._derivatives(z, mu, smoothed)
             if self._is_lost(gradient, hessian):
                 break
@@ -382,16 +373,15 @@ class _DualAscent:
         """
         smoothed = self._value(z, mu)[1]
         gradient, hessian, left = self._slope(z, smoothed)
-        zero = _SIMPLEX_SLOPE if self.domain.bounded else _SLOPE_TOLERANCE
         for _ in range(_POLISHING_STEPS):
-            if left <= zero * self.forms.scale or self._is_lost(gradient, hessian):
+            if left <= _SLOPE_TOLERANCE * self.forms.scale or self._is_lost(gradient, hessian):
                 break
             trial = z + self._newton_step(gradient, hessian)
             if (self.domain.bounded and trial.min() <= 0.0) or self.effort.is_over():
                 break
             there = self._value(trial, mu)[1]
             gradient, hessian, smaller = self._slope(trial, there)
-            if not (smaller < _POLISHING_FACTOR * left and there.is_saturated):
+            if not (smaller < left and there.is_saturated):  # a larger one: rounding, or a tie
                 break
             z, smoothed, left = trial, there, smaller
         return z, smoothed, left

@@ -17,11 +17,11 @@ import numpy as np
 
 from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.threads import threads_for
-from fairpca._linalg.types import Array
+from fairpca._linalg.types import NEGLIGIBLE, Array
 from fairpca.criteria import OPTIMAL_GAP, Criterion
 from fairpca.problem import Problem
 from fairpca.solvers._dual import ARMIJO, SHORTEST_STEP, VALUE_ROUNDING, DualResult
-from fairpca.solvers._space import Effort, Forms, Weighted, WholeSpace, is_expensive
+from fairpca.solvers._space import Effort, Forms, Weighted, WholeSpace
 
 _MAX_STEPS = 150
 """The most steps of a search: those that converge take 10 to 50."""
@@ -75,10 +75,6 @@ nor a wider search space."""
 
 _NEAR = 1e-2
 """A gap, relative to the value, beyond which every start counts."""
-
-_SAME_ROUNDED = 1e-12
-"""Difference of the values of searches that end in the same place by rounding, relative to tr(A),
-if that is more than the gap of an optimum."""
 
 _GAIN = 1e-9
 """Improvement, relative to tr(A), that a start has to bring to bring something."""
@@ -152,7 +148,7 @@ def is_isolated(forms: Forms, criterion: Criterion, basis: Array, weights: Array
     """Whether no subspace beside one where a search has ended is as good: it curves upwards."""
     search = _SubspaceDescent(forms, criterion, basis, criterion.start(weights), _FIRMNESS[-1])
     search.diagonalise()
-    return search.curves_upwards(_CURVED)
+    return search.shifted(search.jacobian.T @ search.factor, -_CURVED)[2]
 
 
 class _SubspaceDescent:
@@ -287,11 +283,7 @@ class _SubspaceDescent:
                 break
             self.diagonalise()
 
-    def curves_upwards(self, by: float) -> bool:
-        """Whether the second derivative is positive, by this share of the largest curvature."""
-        return self._shifted(self.jacobian.T @ self.factor, -by)[2]
-
-    def _shifted(self, outer: Array, shift: float) -> tuple[Array, Array, bool]:
+    def shifted(self, outer: Array, shift: float) -> tuple[Array, Array, bool]:
         """``D``, ``I + B^T D^-1 B``, and whether ``D + B B^T`` is positive; D has a shift.
 
         The matrix has as many negative eigenvalues as the diagonal D has, minus those of
@@ -311,7 +303,7 @@ class _SubspaceDescent:
         """Solve ``(D + B B^T) x = -gradient`` with a shift of D that makes the matrix positive."""
         outer, shift = self.jacobian.T @ self.factor, 0.0
         while True:
-            diagonal, inner, positive = self._shifted(outer, shift)
+            diagonal, inner, positive = self.shifted(outer, shift)
             if positive or shift > _LAST_SHIFT:
                 break
             shift = max(_SHIFT_FACTOR * shift, _FIRST_SHIFT)
@@ -404,7 +396,7 @@ class MultiStart:
         ends: list[float] = []  # those of unmet conditions, which are infinite, count one by one
         enough = goal.enough(dual.value, space.effort.gap)
         nearly = goal.enough(dual.value, _LITTLE_LEFT * space.effort.gap)
-        near, expensive = goal.enough(dual.value, _NEAR), is_expensive(self.problem)
+        near, expensive = goal.enough(dual.value, _NEAR), self.problem.is_expensive
         for number, start in enumerate(starts):
             weights = dual.weights
             if number % 2:
@@ -415,7 +407,7 @@ class MultiStart:
             in_vain = 0 if reached < lowest - _GAIN * goal.scale else in_vain + 1
             if best is None or reached < lowest:
                 best, lowest = local, reached
-            same = max(OPTIMAL_GAP * abs(reached), _SAME_ROUNDED * goal.scale)
+            same = max(OPTIMAL_GAP * abs(reached), NEGLIGIBLE * goal.scale)
             if reached == np.inf or not any(abs(reached - end) <= same for end in ends):
                 ends.append(reached)
             space.effort.tell(**self._told(goal, dual.value, lowest))

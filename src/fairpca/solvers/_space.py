@@ -29,10 +29,7 @@ from fairpca._linalg.krylov import (
 from fairpca._linalg.threads import threads_for
 from fairpca._linalg.types import Array
 from fairpca.criteria import CLOSED_GAP
-from fairpca.problem import Problem
-
-EXPENSIVE = 120
-"""Columns beyond which eigenproblems, and so every start, are expensive."""
+from fairpca.problem import EXPENSIVE, Problem
 
 WHOLE_LIMIT = EXPENSIVE
 """Up to this many columns nothing is gained by searching in a subspace."""
@@ -54,11 +51,6 @@ agree with those of the whole space to 1e-7, of which values have twice the digi
 
 _POWERS = 4
 """Products with a group's matrix that bring out where it has variance."""
-
-
-def is_expensive(problem: Problem) -> bool:
-    """Whether the columns are so many that every start is expensive."""
-    return problem.moments.n_features > EXPENSIVE
 
 
 class Effort:
@@ -449,7 +441,7 @@ class LeftOutSpace(WholeSpace):
             -parts.turned(self._turn) / affine.units[:, None, None],
             -affine.offsets,
             affine.loss_weights,
-            problem.moments.n_features - problem.n_components,
+            problem.n_features - problem.n_components,
             GradedBackend(),
             size=affine.scale,
         )
@@ -471,7 +463,7 @@ def search_space(problem: Problem) -> WholeSpace:
     """Where the search takes place: the whole space, or for many columns one that suffices."""
     if (parts := problem.graded_losses) is not None:
         return LeftOutSpace(problem, parts)
-    n, r = problem.moments.n_features, problem.n_components
+    n, r = problem.n_features, problem.n_components
     if n > max(WHOLE_LIMIT, 2 * (problem.n_groups + 1) * r):
         space = SearchSpace(problem)
         if space.has_room:

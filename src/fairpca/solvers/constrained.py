@@ -59,6 +59,7 @@ class EpsilonConstraint:
     random_state: int | None = None
 
     name = "epsilon-constraint"
+    has_own_criterion = True
 
     def __post_init__(self) -> None:
         check_whole_number("n_starts", self.n_starts)
@@ -126,6 +127,7 @@ class Lagrangian:
     multipliers: Any = None
 
     name = "lagrangian"
+    has_own_criterion = True
 
     def solve(self, problem: Problem) -> Solution:
         """Solve the weighted PCA and certify the result."""

@@ -8,8 +8,7 @@ best weights of the dual, local searches for a subspace, and the root-find for t
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -32,12 +31,14 @@ from fairpca.criteria import (
     LeastLoss,
     MinMax,
 )
+from fairpca.measures import SUM_ROUNDING
 from fairpca.problem import Problem
 from fairpca.solution import Progress, Solution
-from fairpca.solvers._dual import SUM_ROUNDING, DualResult, solve_dual
+from fairpca.solvers._dual import DualResult, solve_dual
 from fairpca.solvers._local import LocalResult, MultiStart, is_isolated, refine, refine_in
-from fairpca.solvers._space import Effort, Forms, WholeSpace, is_expensive, search_space
+from fairpca.solvers._space import Effort, Forms, WholeSpace, search_space
 from fairpca.solvers._two_groups import find_root, has_root
+from fairpca.solvers._unit import in_safe_unit, safely_posed
 from fairpca.validation import check_number, check_seed, check_whole_number
 
 MOST_STARTS = 40
@@ -46,9 +47,6 @@ MOST_STARTS = 40
 _EXPENSIVE_GAP = 1e-5
 """The gap at which a search ends where starts are expensive, unless said otherwise: a thousandth of
 a per cent is far below what rows can tell."""
-
-_SAFE = 1e60
-"""Variances up to this, and from its inverse on, are left as they are."""
 
 _SURELY_FAIR, _NOBODY_GAINS = 1e-2, 0.5
 """Share of the negligible spread by which the least total loss of all may miss the criterion: far
@@ -155,15 +153,12 @@ class ExactSolver:
         """
         effort = Effort(small_enough(problem, self.gap), self.time_limit, progress, self.n_steps)
         how: dict[str, Any] = {"n_starts": self.n_starts, "random_state": self.random_state}
-        size = float(problem.traces.max())
-        if size == 0.0 or 1.0 / _SAFE < size < _SAFE:
-            return solve_near(problem, effort=effort, **how)
-        return _solve_in_safe_unit(problem, size, partial(solve_near, effort=effort, **how))
+        return in_safe_unit(problem, lambda posed: [solve_near(posed, effort=effort, **how)])[0]
 
 
 def small_enough(problem: Problem, gap: float | None) -> float:
     """The gap at which a search ends: that which is asked for, or the problem's usual one."""
-    usual = _EXPENSIVE_GAP if is_expensive(problem) else CLOSED_GAP
+    usual = _EXPENSIVE_GAP if problem.is_expensive else CLOSED_GAP
     return usual if gap is None else max(float(gap), CLOSED_GAP)
 
 
@@ -172,6 +167,10 @@ def best_multipliers(problem: Problem) -> Array:
 
     The relaxation has to be feasible, as it is when a subspace within the tolerance is known.
     """
+    scaled, loss, measure = safely_posed(problem)
+    if scaled is not problem:
+        factor = measure / loss if problem.goal.minimises_loss else 1.0
+        return best_multipliers(scaled) * factor
     goal = problem.goal
     if without_search(problem) is not None:
         return goal.plain_multipliers()
@@ -196,7 +195,7 @@ def solve_near(
     goal, effort = problem.goal, effort or Effort()
     history: list[dict[str, Any]] = []
     n_eigen = problem.n_groups + 1
-    with threads_for(problem.moments.n_features):
+    with threads_for(problem.n_features):
         # 1. Where the least total loss of all is fair, or one eigenproblem gives the answer,
         #    nothing has to be searched for.
         if (plain := without_search(problem)) is not None:
@@ -237,7 +236,7 @@ def solve_near(
 
 def without_search(problem: Problem) -> tuple[Array, str] | None:
     """The answer and the reason, where nothing has to be searched for."""
-    if problem.n_components == problem.moments.n_features:
+    if problem.n_components == problem.n_features:
         return np.eye(problem.n_components), "the whole space loses nothing"
     # The least total loss of all: if it is fair, it is the answer.
     basis = problem.least_loss_basis
@@ -349,7 +348,7 @@ class ExactRun:
 
         Searches from both sides may end at axes that all groups share, and miss what lies between.
         """
-        if found.certificate.status != "bounded" or is_expensive(self.problem):
+        if found.certificate.status != "bounded" or self.problem.is_expensive:
             return found
         path = Geodesic(self.problem.least_loss_basis, found.basis)
 
@@ -409,7 +408,7 @@ class ExactRun:
         proven = after.value(nearest.measures) <= after.enough(proof.value, self.effort.gap)
         alone = proven and not proof.is_tied
         ascents = _edge_ascents(
-            self.space, exactly, allowed, proof.weights, alone=alone, few=is_expensive(self.problem)
+            self.space, exactly, allowed, proof.weights, alone=alone, few=self.problem.is_expensive
         )
         known = _edge_weights(self.space, exactly, proof.weights)
         if alone or self._is_isolated(after, nearest):
@@ -424,7 +423,7 @@ class ExactRun:
 
     def _is_isolated(self, goal: Criterion, nearest: LocalResult) -> bool:
         """Whether none beside it comes so near; only looked at where searches are expensive."""
-        if not is_expensive(self.problem):
+        if not self.problem.is_expensive:
             return False
         basis = self.space.lower(nearest.basis)
         return is_isolated(self.space.forms, goal, basis, nearest.weights)
@@ -465,7 +464,7 @@ class ExactRun:
             known = [goal.weights_at(measures, local.weights), *known]
         found = self._best_proof(goal, local, known, others, proof)
         left = found.certificate.relative_gap
-        if is_expensive(self.problem) or not OPTIMAL_GAP < left <= _PERHAPS_CLOSED:
+        if self.problem.is_expensive or not OPTIMAL_GAP < left <= _PERHAPS_CLOSED:
             return found
         # The weights may only lack digits, of which an ascent near them brings some.
         nearer = solve_dual(self.space, goal, goal.limit, local.weights)
@@ -520,7 +519,7 @@ class ExactRun:
         better = self.space.minmax_measures
         if better is None and not self.effort.is_over():
             goal = MinMax(self.problem.goal.measure).applied_to(self.problem)
-            if is_expensive(self.problem):
+            if self.problem.is_expensive:
                 start = goal.weights_at(certificate.measures, certificate.multipliers)
                 local = refine_in(self.space, goal, found.basis, start)
                 self.search.record(goal, local)
@@ -580,45 +579,6 @@ def _edge_ascents(
         yield solve_dual(space, allowed, near=highest.weights)
 
 
-def _solve_in_safe_unit(
-    problem: Problem, size: float, solve: Callable[[Problem], Solution]
-) -> Solution:
-    """Solve a problem with its rows in another unit, where theirs is far from all others.
-
-    The unit is a power of two, which changes no digit.
-    """
-    goal = problem.goal
-    unit = 2.0 ** -round(math.log2(size) / 2.0)
-    moments, square = problem.moments, 1.0 if goal.measured.relative else unit * unit
-    given = problem.measured_by
-    if given is not None:
-        given = given[0] * unit * unit, given[1] * (unit * unit / square)
-    scaled = replace(
-        problem,
-        moments=replace(moments, mean=moments.mean * unit, scatter=moments.scatter * unit * unit),
-        criterion=problem.criterion.in_unit(square),
-        measured_by=given,
-    )
-    found = solve(scaled)
-    # Multipliers turn measures into losses.
-    factor = square / (unit * unit) if goal.minimises_loss else 1.0
-    multipliers = found.certificate.multipliers * factor
-    proof = found.certificate.violation_multipliers  # of which only the ratios matter
-    certificate = certify(problem, found.basis, multipliers, violation_multipliers=proof)
-    better = found.certificate.minmax_measures
-    return replace(
-        found,
-        group_losses=problem.group_losses(found.basis),
-        disparities=problem.disparities(found.basis),
-        total_loss=problem.total_loss(found.basis),
-        certificate=replace(
-            certificate,
-            minmax_measures=None if better is None else better / square,
-            stopped_by=found.certificate.stopped_by,
-        ),
-    )
-
-
 def with_minmax(problem: Problem, certificate: Certificate, better: Array | None) -> Certificate:
     """The certificate, with measures in which nobody is worse off and some are better off."""
     if better is None or not isinstance(problem.goal, Equal):
@@ -626,6 +586,8 @@ def with_minmax(problem: Problem, certificate: Certificate, better: Array | None
     gains, level = certificate.measures - better, problem.negligible_spread
     if gains.min() < -level or gains.max() <= _CLEAR_GAIN * level:
         return certificate
+    # Rounding is no gain.
+    better = np.where(np.abs(gains) <= problem.rounding, certificate.measures, better)
     return replace(certificate, minmax_measures=better)
 
 
@@ -639,9 +601,7 @@ def certified_solution(
     """The solution that a certified basis is; `about` are the solver's own attributes."""
     return Solution(
         basis=basis,
-        group_losses=problem.group_losses(basis, retention),
-        disparities=problem.disparities(basis, retention),
-        total_loss=problem.total_loss(basis, retention),
+        **problem.outcome(basis, retention),
         certificate=certificate,
         retention=retention,
         **about,

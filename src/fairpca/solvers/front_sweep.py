@@ -7,7 +7,6 @@ do not prove the optimum is the dual searched too, and the subspaces from more s
 docs/exact_solver.md, section 13.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,6 +21,7 @@ from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers._local import refine_in
 from fairpca.solvers._space import Effort, WholeSpace, search_space
+from fairpca.solvers._unit import in_safe_unit
 from fairpca.solvers.exact import (
     FEW_STARTS,
     MOST_STARTS,
@@ -37,6 +37,8 @@ _MOST_TOLD = ExactSolver().n_steps
 
 _POINTS, _FAIREST = "finding the points of the front", "finding the fairest point of the front"
 """What progress is told."""
+
+_Solve = Callable[[Problem], Solution]
 
 
 def sweep(
@@ -95,6 +97,21 @@ def sweep(
     """
     check_sweep(n_points, gap, time_limit)
     problem = problem.with_criterion(end_of_front(problem.criterion))
+    limits = {"gap": gap, "time_limit": time_limit}
+    return in_safe_unit(
+        problem, lambda posed: _swept(posed, n_points, random_state, progress, **limits)
+    )
+
+
+def _swept(
+    problem: Problem,
+    n_points: int,
+    random_state: int | None,
+    progress: Progress | None,
+    gap: float | None,
+    time_limit: float | None,
+) -> list[Solution]:
+    """The same for a problem whose criterion is that of the end."""
     tell: Progress = (lambda *what: None) if progress is None else progress
     tell(_POINTS, 0, n_points)
     done = count(1)
@@ -107,7 +124,7 @@ def sweep(
     # The time of both begins now.
     effort = Effort(enough, time_limit)
     of_ends = Effort(enough, time_limit, tell_search, _MOST_TOLD)
-    axis: _Axis = (_Largest if isinstance(problem.criterion, MinMax) else _Spread)(problem)
+    axis = (_Largest if isinstance(problem.criterion, MinMax) else _Spread)(problem)
     widest = axis.level(problem.least_loss_basis)
     solve_end = partial(solve_near, n_starts=MOST_STARTS, random_state=random_state, effort=of_ends)
     first = solve_end(axis.at(widest))
@@ -155,52 +172,36 @@ def check_sweep(n_points: object, gap: object, time_limit: object) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Axis(ABC):
-    """What unfairness is, and the problems that limit it."""
+class _Largest:
+    """Unfairness is the largest measure of a group."""
 
     problem: Problem
 
-    @abstractmethod
     def level(self, basis: Array) -> float:
         """The unfairness of a subspace."""
-
-    @abstractmethod
-    def at(self, level: float) -> Problem:
-        """The least total loss with no more than so much of it."""
-
-    @abstractmethod
-    def end(
-        self,
-        first: Solution,
-        widest: float,
-        solve: Callable[[Problem], Solution],
-        shared: WholeSpace,
-    ) -> tuple[Solution, float]:
-        """The fairest solution, and its level; the first one where none is fairer."""
-
-
-class _Largest(_Axis):
-    def level(self, basis: Array) -> float:
         return float(self.problem.measures(basis).max())
 
     def at(self, level: float) -> Problem:
+        """The least total loss with no more than so much of it."""
         # What is kept has a minus sign, which bounds have not.
         measured = self.problem.goal.measured
         bound = max(measured.sign * level, 0.0)
         return self.problem.with_criterion(AtMost(bound, measured.name))
 
     def end(
-        self,
-        first: Solution,
-        widest: float,
-        solve: Callable[[Problem], Solution],
-        shared: WholeSpace,
+        self, first: Solution, widest: float, solve: _Solve, shared: WholeSpace
     ) -> tuple[Solution, float]:
+        """The fairest solution, and its level; the first one where none is fairer."""
         last = solve(self.problem.with_criterion(MinMax(self.problem.goal.measure)))
         return last, self.level(last.basis)
 
 
-class _Spread(_Axis):
+@dataclass(frozen=True, eq=False)
+class _Spread:
+    """The same where it is the largest difference between two groups."""
+
+    problem: Problem
+
     def level(self, basis: Array) -> float:
         return self.problem.spread(basis)
 
@@ -208,11 +209,7 @@ class _Spread(_Axis):
         return self.problem.with_criterion(Equal(level, self.problem.goal.measure))
 
     def end(
-        self,
-        first: Solution,
-        widest: float,
-        solve: Callable[[Problem], Solution],
-        shared: WholeSpace,
+        self, first: Solution, widest: float, solve: _Solve, shared: WholeSpace
     ) -> tuple[Solution, float]:
         if widest <= self.problem.negligible_spread:
             return first, widest
@@ -225,7 +222,9 @@ class _Spread(_Axis):
         return _at(self.at(least), last.basis, [last], shared, proof), least
 
 
-def _come_back(axis: _Axis, points: list[Solution], levels: Array, shared: WholeSpace) -> None:
+def _come_back(
+    axis: _Largest | _Spread, points: list[Solution], levels: Array, shared: WholeSpace
+) -> None:
     """From the fairest to the first, leave no point that loses more than a fairer one."""
     problem = axis.problem
     for i in reversed(range(1, len(points) - 1)):
@@ -267,8 +266,6 @@ def _at(
     return replace(
         solutions[0],
         basis=basis,
-        group_losses=problem.group_losses(basis),
-        disparities=problem.disparities(basis),
-        total_loss=problem.total_loss(basis),
+        **problem.outcome(basis),
         certificate=with_minmax(problem, certificate, shared.minmax_measures),
     )

@@ -101,7 +101,7 @@ class Nested:
         if problem.own_bases is not None:
             raise ValueError("Nested subspaces have no own_bases: leave them out.")
         complement = _Complement(problem.moments)
-        basis, steps, n_iter, n_eigen = np.zeros((problem.moments.n_features, 0)), [], 0, 0
+        basis, steps, n_iter, n_eigen = np.zeros((problem.n_features, 0)), [], 0, 0
         for j in range(1, problem.n_components + 1):
             free_problem = replace(problem, n_components=j)
             free = self.solver.solve(free_problem)

@@ -16,6 +16,8 @@ from fairpca._linalg.dense import direction_of, polar_factor, qr_factor
 from fairpca._linalg.types import ROUNDING, Array
 from fairpca.criteria import Equal
 from fairpca.objectives import (
+    DISPARITIES,
+    FEW_GROUPS,
     PENALTIES,
     Differences,
     Objective,
@@ -24,6 +26,7 @@ from fairpca.objectives import (
 )
 from fairpca.problem import Problem
 from fairpca.solution import Progress, Solution
+from fairpca.solvers._unit import in_safe_unit
 from fairpca.solvers.conclude import conclude
 from fairpca.validation import check_choice, check_seed
 
@@ -405,6 +408,9 @@ def _along(gradients: Array, slopes: Array) -> Array:
     return kept
 
 
+_MUCH_ROOM = 0.01
+"""Share of the total loss from which a stationary point is worth a warning."""
+
 _RETRACTIONS = {"svd": polar_factor, "qr": qr_factor}
 
 
@@ -414,17 +420,23 @@ class ParetoDescent:
 
     Each step solves a small quadratic program for the direction in which all objectives fall
     (equation 17), moves along it and projects back on orthonormal bases, until no direction
-    improves all objectives: a Pareto stationary point. A run that ends before that, or that is
-    less fair than ordinary PCA, says so (ConvergenceWarning). The certificate says how far the
-    total loss is from the smallest possible at the spread that was reached.
+    improves all objectives: a Pareto stationary point. The certificate says how far the total loss
+    is from the smallest possible at the spread that was reached. That is needed: with many
+    objectives most subspaces are Pareto stationary, good ones or not. A run that took no step, that
+    ended early or far from the front, or that is less fair than ordinary PCA, gives a
+    ConvergenceWarning.
 
     The defaults are ours; `as_printed` has those of the paper.
 
     Parameters
     ----------
-    objectives : {"pairwise", "single"} or list of Objective, default="pairwise"
-        The total loss with pairwise or single disparities, or any others: see
-        `fairpca.objectives`.
+    objectives : {"auto", "pairwise", "adjacent", "pooled", "single"} or list, default="auto"
+        What falls beside the total loss. "pairwise": the difference of every pair of groups, as in
+        the paper. "adjacent": differences of neighbours in the order of disparities, which have the
+        same directions and are fewer. "pooled": half the sum of all squared differences, one
+        objective. "single": each disparity. "auto" is "adjacent" up to five groups and "pooled" for
+        more, where differences one by one mostly end far from the front; with another penalty or
+        with alpha it is "pairwise". Or a list of any objectives: see `fairpca.objectives`.
     penalty : {"squared", "absolute", "exponential"}, default="squared"
         The paper's psi, applied to disparities.
     alpha : float, "auto" or "pairs", default=0.0
@@ -481,7 +493,7 @@ class ParetoDescent:
     True
     """
 
-    objectives: str | Sequence[Objective] = "pairwise"
+    objectives: str | Sequence[Objective] = "auto"
     penalty: str = "squared"
     alpha: float | str = 0.0
     normalize: bool = True
@@ -497,10 +509,11 @@ class ParetoDescent:
     random_state: int | None = None
 
     name = "pareto"
+    has_own_criterion = True
 
     def __post_init__(self) -> None:
         if isinstance(self.objectives, str):
-            check_choice("objectives", self.objectives, ("pairwise", "single"))
+            check_choice("objectives", self.objectives, ("auto", *DISPARITIES))
             check_choice("penalty", self.penalty, tuple(PENALTIES))
         elif len(self.objectives) == 0:
             raise ValueError("objectives must name at least one objective.")
@@ -518,7 +531,7 @@ class ParetoDescent:
             check_choice("start", self.start, ("random", "pca"))
         if isinstance(self.alpha, str):
             check_choice("alpha", self.alpha, ("auto", "pairs"))
-            if self.alpha == "pairs" and self.objectives != "pairwise":
+            if self.alpha == "pairs" and self.objectives not in ("auto", "pairwise"):
                 raise ValueError("alpha='pairs' goes with objectives='pairwise'.")
         for name, valid, words in (
             ("step_size", self.step_size > 0, "positive"),
@@ -600,26 +613,39 @@ class ParetoDescent:
         Its objectives are those of "equal", so its certificate is that of "equal" too.
         """
         problem = problem.with_criterion(Equal(problem.goal.tolerance, problem.goal.measure))
-        runs = [self._descend(problem, basis, progress) for basis in self._starts(problem)]
-        best = _best(problem, runs)
-        self._warn(problem, runs[best])
-        return conclude(
-            self,
-            problem,
-            runs[best].point,
-            message=runs[best].message,
-            n_iter=len(runs[best].steps),
-            n_eigen=problem.n_groups,
-            objectives=self._vector(problem).names(problem),
-            runs=tuple(runs),
-            best=best,
-        )
 
-    def _warn(self, problem: Problem, run: Descent) -> None:
-        """Say where a run ended too early, or where ordinary PCA is fairer."""
+        def search(posed: Problem) -> list[Solution]:
+            runs = [self._descend(posed, basis, progress) for basis in self._starts(posed)]
+            best = _best(posed, runs)
+            solution = conclude(
+                self,
+                posed,
+                runs[best].point,
+                message=runs[best].message,
+                n_iter=len(runs[best].steps),
+                n_eigen=posed.n_groups,
+                objectives=self._vector(posed).names(posed),
+                runs=tuple(runs),
+                best=best,
+            )
+            return [solution]
+
+        found = in_safe_unit(problem, search)[0]
+        self._warn(problem, found.history["runs"][found.history["best"]], found)
+        return found
+
+    def _warn(self, problem: Problem, run: Descent, solution: Solution) -> None:
+        """Say where a run ended too early or far from the front, or where PCA is fairer."""
         said = []
         if self.tol == 0.0:
             return
+        unequal = solution.certificate.spread > problem.negligible_spread
+        if run.stationary and unequal and not len(run.steps):
+            said.append(
+                "Pareto descent took no step: where it starts no direction improves all "
+                "objectives, which does not make the start a good subspace. Take another start, or "
+                "objectives='pooled'."
+            )
         if not run.stationary and run.message != STOPPED:
             said.append(
                 f"Pareto descent {run.message} and is not at a Pareto stationary point: the "
@@ -627,6 +653,14 @@ class ParetoDescent:
                 "max_iter, take another start, or standardise the columns."
             )
         if isinstance(self.objectives, str):
+            room = self._room(problem, run, solution)
+            if run.stationary and room > _MUCH_ROOM:
+                said.append(
+                    "Pareto descent ended where no direction improves all objectives, but may be "
+                    f"far from the front: a subspace with up to {100 * room:.2g} % less total loss "
+                    "and no larger differences between groups is not ruled out. Take "
+                    "n_restarts=10, objectives='pooled', or solver='exact'."
+                )
             spread, plain = problem.spread(run.point), problem.spread(problem.pca_basis)
             if spread > plain + _HELD * problem.scale:
                 said.append(
@@ -637,6 +671,26 @@ class ParetoDescent:
         if said:
             warnings.warn(" ".join(said), ConvergenceWarning, stacklevel=3)
 
+    def _room(self, problem: Problem, run: Descent, solution: Solution) -> float:
+        """By how much the total loss may be lower at what was reached, as a share of it.
+
+        The certificate is about the spread. What pooled differences reach is the sum of their
+        squares: at a stationary point its gradient, and that of the total loss, are opposite, which
+        gives the multipliers of a bound for it.
+        """
+        if self._disparity(problem) != "pooled":
+            return solution.certificate.relative_gap
+        vector, disparities = self._vector(problem), solution.disparities
+        total, pooled = np.linalg.norm(
+            vector.evaluate(problem, run.point, _project)[1], axis=(1, 2)
+        )
+        if pooled <= ROUNDING * problem.scale**2:
+            return solution.certificate.relative_gap
+        slopes = problem.n_groups * (disparities - disparities.mean())
+        weights = problem.weights + slopes * (total / pooled)
+        least = problem.group_matrices.leading_sum_bound(weights, problem.n_components, run.point)
+        return float(least - weights @ problem.kept(run.point)) / solution.total_loss
+
     @property
     def _is_random(self) -> bool:
         return isinstance(self.start, str) and self.start == "random"
@@ -646,8 +700,16 @@ class ParetoDescent:
             return SeparateObjectives(self.objectives)
         if isinstance(self.alpha, str):
             alpha = _appendix_alpha(problem, each_pair=self.alpha == "pairs")
-            return PaperObjectives(self.objectives, self.penalty, alpha)
-        return PaperObjectives(self.objectives, self.penalty, float(self.alpha))
+            return PaperObjectives(self._disparity(problem), self.penalty, alpha)
+        return PaperObjectives(self._disparity(problem), self.penalty, float(self.alpha))
+
+    def _disparity(self, problem: Problem) -> str:
+        """Which of `DISPARITIES` are the objectives."""
+        if self.objectives != "auto":
+            return str(self.objectives)
+        if self.penalty != "squared" or self.alpha:
+            return "pairwise"
+        return "adjacent" if problem.n_groups <= FEW_GROUPS else "pooled"
 
     def _starts(self, problem: Problem) -> list[Array]:
         d, r = problem.moments.n_features, problem.n_components

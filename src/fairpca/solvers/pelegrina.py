@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.dense import leading_eigenpairs
-from fairpca._linalg.types import Array
+from fairpca._linalg.types import NEGLIGIBLE, Array
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers.conclude import conclude
@@ -17,9 +17,6 @@ _RATIO = (np.sqrt(5.0) - 1.0) / 2.0
 
 _LAST_WIDTH, _SCAN_POINTS = 1e-6, 201
 """Width of the interval at which the search ends, and weights of the grid."""
-
-_ROUNDING = 1e-12
-"""By how much, relatively, a loss may exceed the ceiling of c-FPCA."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +63,8 @@ class PelegrinaFPCA:
     measure: str = "loss"
     search: str = "golden"
 
+    has_own_criterion = True
+
     def __post_init__(self) -> None:
         check_choice("measure", self.measure, ("loss", "disparity"))
         check_choice("search", self.search, ("golden", "scan"))
@@ -99,7 +98,7 @@ class _Path:
         self.n_eigen = 0
         self.value, self.weight, self.basis = np.inf, 1.0, problem.least_loss_basis
         losses = problem.traces - problem.kept(self.basis)
-        self.ceiling = float(losses.max()) * (1 + _ROUNDING)
+        self.ceiling = float(losses.max()) * (1 + NEGLIGIBLE)
         worse = int(np.argmax(losses))
         self.total = self.difference = problem.total_matrix
         if problem.n_groups == 2:

@@ -8,7 +8,7 @@ vectors in a list column.
 """
 
 from fairpca.sources.embeddings import embedding_rows, read_embeddings
-from fairpca.sources.reading import read_moments, transform_distributed
+from fairpca.sources.one_pass import read_moments, transform_distributed
 from fairpca.sources.rows import RowBatches
 
 __all__ = [

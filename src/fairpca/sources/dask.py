@@ -38,10 +38,11 @@ def moments(
     features: Sequence[str] | None,
     sample_weight: Any,
     keep_sensitive: bool,
-    missing_labels: str,
-    folds: bool = False,
+    options: tuple[str, bool],
 ) -> list[GroupMoments]:
     """Moments of a Dask array or data frame, in one part; `read_moments` has the parameters.
+
+    The options are `missing_labels` and `folds`.
 
     Arrays may be chunked along both axes, and lengths of chunks may be unknown.
     """
@@ -49,8 +50,7 @@ def moments(
     rows, sensitive, weights = chosen
     names = column_names(rows) if _is_frame(rows) else None
     group_names = column_names(sensitive) if _is_frame(sensitive) else None
-    options: dict[str, Any] = {"missing_labels": missing_labels, "folds": folds}
-    work = partial(partition_moments, names=names, group_names=group_names, **options)
+    work = partial(partition_moments, options=options, names=names, group_names=group_names)
     if all(part is None or _is_frame(part) for part in (rows, sensitive, weights)):
         parts = _over_frames(work, rows, sensitive, weights)
     else:
@@ -100,12 +100,12 @@ def partition_moments(
     sensitive_features: Any = None,
     sample_weight: Any = None,
     *,
-    missing_labels: str,
+    options: tuple[str, bool],
     names: tuple[str, ...] | None,
     group_names: tuple[str, ...] | None = None,
-    folds: bool = False,
 ) -> GroupMoments:
     """Moments of one partition, which may have no rows, or none with weight."""
+    missing_labels, folds = options
     try:
         check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
         n, d = X.shape

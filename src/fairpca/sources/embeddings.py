@@ -102,6 +102,10 @@ def embedding_rows(table: Any, vectors: str = "embedding", *, unit_length: bool 
     -------
     array of shape (n_rows, n_numbers)
 
+    See Also
+    --------
+    fairpca.sources.read_embeddings : Their moments.
+
     Examples
     --------
     >>> import pyarrow

@@ -66,7 +66,7 @@ class RowBatches:
         import pyarrow
 
         from fairpca.sources.blocks import Batch, batch_numbers
-        from fairpca.sources.files import list_files
+        from fairpca.sources.checkpoints import list_files
 
         known = None
         for file in list_files(self.source):

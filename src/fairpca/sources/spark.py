@@ -27,12 +27,12 @@ def moments(
     features: Sequence[str] | None,
     sample_weight: str | None,
     keep_sensitive: bool,
-    missing_labels: str,
-    folds: bool = False,
+    options: tuple[str, bool],
 ) -> list[GroupMoments]:
     """Moments of parts of a Spark data frame; `read_moments` has the parameters.
 
-    Nothing but moments leaves the executors, which need fairpca too.
+    The options are `missing_labels` and `folds`. Nothing but moments leaves the executors, which
+    need fairpca too.
     """
     _require_spark(frame)
     if any(hasattr(given, "shape") for given in (sensitive_features, sample_weight)):
@@ -49,7 +49,7 @@ def moments(
         total = MomentSum()
         with one_blas_thread():  # a task has one core
             for batch in _parts(batches, columns.names, columns):
-                total.add(batch_moments(batch, missing_labels, folds))
+                total.add(batch_moments(batch, *options))
                 check_number_of_groups(total.n_groups)
         if total.n_groups or total.n_dropped:
             yield _sent(_task(), total.moments())

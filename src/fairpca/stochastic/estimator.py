@@ -51,16 +51,14 @@ ESTIMATES = "All losses are estimates by the rows so far, and by the subspaces a
 
 ORDINARY_PCA = "use scikit-learn's IncrementalPCA if ordinary PCA is wanted"
 
-MANY = "With many groups hardly any step improves all objectives: take FairPCA, or fewer groups."
-
 IS_PCA = (
     "No subspace fairer than that of ordinary PCA was found, so that one is returned: take more "
-    f"passes. {MANY}"
+    "passes, or FairPCA."
 )
 
 WORSE = (
     "The worst-off group is worse off than with ordinary PCA, although groups differ less: take "
-    f"more passes. {MANY}"
+    "more passes, or FairPCA."
 )
 
 
@@ -153,9 +151,10 @@ class StochasticFairPCA(LinearReduction):
     """Fair PCA by stochastic Pareto descent, for data whose covariances do not fit into memory.
 
     Mini-batches of rows move three kinds of subspaces at once: the fair one, along the direction in
-    which the total loss and all differences of disparities fall (Kamani et al., equation 17);
-    each group's own, from which its disparity is measured; and that of ordinary PCA, to compare
-    with. What is kept is a few arrays of shape (d, r) for each group, never one of shape (d, d).
+    which the total loss and all differences of disparities fall (Kamani et al., equation 17), or,
+    with more than five groups, the total loss and the sum of the squared differences; each group's
+    own, from which its disparity is measured; and that of ordinary PCA, to compare with. What is
+    kept is a few arrays of shape (d, r) for each group, never one of shape (d, d).
 
     Up to a few thousand columns `FairPCA` is the better choice: it reads the rows once, finds the
     optimum and proves it. This estimator is for hundreds of thousands.

@@ -31,7 +31,7 @@ from fairpca._linalg.dense import direction_of
 from fairpca._linalg.types import Array
 from fairpca.groups import Groups
 from fairpca.moments import GroupMoments, MomentSum
-from fairpca.objectives import pair_differences
+from fairpca.objectives import FEW_GROUPS, adjacent_differences
 
 # A step of Pareto descent where the groups' matrices are known by a sample of their rows only.
 # All gradients of the paper's objectives are combinations of the k images ``A_i U``, so the
@@ -89,13 +89,18 @@ def noisy_step(products: Array, disparities: Array, shares: Array, step_size: fl
     values = np.where(values > _ROUNDING * max(values[-1], 0.0), values, 0.0)
     # The images in few coordinates: rows with the same products.
     images: Array = axes * np.sqrt(values)
-    pairs = pair_differences(len(shares))
-    differences = pairs @ disparities
-    total, slopes = -(shares @ images), -2.0 * (pairs @ images)
+    if len(shares) <= FEW_GROUPS:
+        matrix = adjacent_differences(disparities)
+    else:  # the gradient of the sum of all squared differences, by their root: one objective
+        centred = disparities - disparities.mean()
+        size = float(np.linalg.norm(centred))
+        matrix = centred[None] / size if size > 0.0 else np.zeros((1, len(shares)))
+    differences = matrix @ disparities
+    total, slopes = -(shares @ images), -2.0 * (matrix @ images)
     sizes = np.sqrt(np.einsum("ij,ij->i", slopes, slopes))
     length = step_size * float(np.linalg.norm(total))
     held = np.abs(differences) <= length * sizes
-    pulls = np.vstack([total, np.sign(differences)[:, None] * slopes])
+    pulls = np.vstack([total, slopes])
     pulls = pulls[np.concatenate([[True], ~held])]
     free, back = pulls, np.zeros(len(shares))
     if held.any():

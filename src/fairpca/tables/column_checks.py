@@ -1,31 +1,33 @@
-"""Which columns are refused, because they cannot be meant, and what is kept of them to tell.
+"""What is kept of a column of a table, and which columns are refused because they cannot be meant.
 
 A column of text is refused, with what to do about it, if
 
-- nine in ten of its cells, or half of them with `MANY_NUMBERS` different ones, are numbers, and the
-  others are not: a slip of the pen would make a 0/1 column of each number;
+- nine in ten of its cells, or half of them with `MANY` different ones, are numbers, and the others
+  are not: a slip of the pen would make a 0/1 column of each number;
 - nine in ten of its cells are numbers, of which some have the other decimal point, separators
   between thousands, or signs such as % and $;
 - nine in ten of its cells are dates or times;
 - nine in ten of its cells are different, as those of names and keys of people are;
-- it has many different texts, of which most are rare, or more than `MOST_CATEGORIES`.
+- it has more than `MANY` rare texts in more than half of its rows, or more than `MOST_CATEGORIES`.
 
 The last two also hold for columns that are said to be text: otherwise their texts, which are those
 of single people, would be in the model.
 
-A column of whole numbers is refused if it counts the rows (each number from the least to the
-largest occurs once, or they increase from row to row without large steps), or is called an id and
-has room for a number of its own in each row. Tables of fewer than `FEW_ROWS` rows tell too little
-for that. So is one of whole numbers in a CSV file of which some, among the first rows, have zeros
-in front, as codes have. Measurements are different in every row too: columns of other numbers are
-never refused.
+A column of whole numbers is refused if it is called a key, such as "id", "rownames" or "index", or
+if no number occurs twice where chance would not allow that: of n whole numbers that are measured
+independently, with w possible values, all are different with a probability of at most
+(1 - 1/w) (1 - 2/w) ... (1 - (n-1)/w), that of equally likely values; others repeat more often.
+`CHANCE` is the least that is believed. So 300 different incomes between 0 and 100,000 are
+measurements (0.64), and 300 different numbers between 1 and 5,000 are not (0.0001). So is one of
+whole numbers in a CSV file of which some, among the first rows, have zeros in front, as codes have,
+and one that is called a survey weight. Other numbers that differ in every row are measurements.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,7 +36,6 @@ import numpy as np
 from fairpca._linalg.types import Array
 from fairpca.tables.columns import (
     MISSING_WORDS,
-    MOST_NAMES,
     TableError,
     date_error,
     encoded_text,
@@ -50,20 +51,23 @@ Places = Callable[[str, Collection[str]], Mapping[str, str]]
 NEARLY_ALL = 0.9
 """The share of cells by which a column is judged: fewer than one in ten may be a slip."""
 
-MANY_NUMBERS = 20
-"""Different numbers that are no codes of categories, with words between them."""
+MANY = 20
+"""Different numbers, or rare texts, that are no categories any more."""
 
 FEW_ROWS = 10
 """In tables with fewer rows, different values in all rows say nothing."""
 
-MANY_TEXTS = 20
-"""Different texts, most of them rare, that are no categories any more."""
+CHANCE = 0.01
+"""How likely different numbers in all rows must be to be taken for measurements."""
 
 MOST_CATEGORIES = 1000
 """How many texts a column may have of which each becomes a column."""
 
-MOST_TEXTS = 100_000
-"""How many texts of a column are kept in memory, at most, until it is known what they are."""
+MOST_KEPT = 100_000
+"""How many values of a column are kept in memory, at most, until it is known what they are."""
+
+_MANY_DIGITS = 8
+"""So many may be dates, telephone numbers and other codes."""
 
 _SHOWN = 3
 """How many cells a message shows."""
@@ -78,7 +82,7 @@ _PATTERNS = {
     "thousands": re.compile(
         r"[+-]?\d{1,3}(?:([,.'\u2019 \u00a0\u202f])\d{3})(?:\1\d{3})*(?:[.,]\d+)?"
     ),
-    "sign": re.compile(rf"[+-]?[{_SIGNS}]?\s?[+-]?\d[\d., ]*\s?[{_SIGNS}]?"),
+    "sign": re.compile(rf"[+-]?(?=.*[{_SIGNS}])[{_SIGNS}]?\s?[+-]?\d[\d., ]*\s?[{_SIGNS}]?"),
     "date": re.compile(
         r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d{2})"
         rf"|\d{{1,2}}\.?[ -](?:{_MONTHS})[a-z]*\.?,?[ -]\d{{2,4}}"
@@ -90,7 +94,18 @@ _PATTERNS = {
     "dressed": re.compile(rf"(?:PT|[^\w\s]{{0,2}})\s?(?:{_NUMBER})\s?[^\d\s]{{0,6}}"),
 }
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.I)
-_ID = re.compile(r"(?i:(?:.*[^a-z])?(?:id|ids|uid|uuid|guid|ssn))|.*[a-z]I[dD]", re.S)
+_KEY = re.compile(
+    r"(?i:(?:.*[^a-z])?(?:id|ids|uid|uuid|guid|ssn|rownames?|row[ ._]?(?:names?|number|no))"
+    r"|index)|.*[a-z]I[dD]",
+    re.S,
+)
+_UNNAMED = re.compile(r"(?:unnamed: \d+)?", re.I)
+_WEIGHT = re.compile(
+    r"(?:(?:fnl|final|samp(?:le|ling)?|surv(?:ey)?|design|person|per|house?hold|hh|pop(?:ulation)?"
+    r"|p|prob|asec|analysis|freq(?:uency)?|case|post ?strat(?:ification)?)[ ._]*"
+    r"(?:w|wt|wgt|wght|weights?)|wgt\w*|wt(?:fin|ss|sup)\w*)",
+    re.I,
+)
 
 
 def classify_cell(text: str, decimal: str = ".") -> str:
@@ -105,222 +120,12 @@ def classify_cell(text: str, decimal: str = ".") -> str:
         return "missing"
     if not any(map(str.isdigit, plain)):
         return "number" if _INFINITE.fullmatch(plain) else "text"
-    if decimal == ",":  # the pattern of a number has a point
-        plain = plain.translate(_SWAPPED)
-    for kind in ("number", "other decimal", "thousands", "sign"):
-        if _PATTERNS[kind].fullmatch(plain) and (kind != "sign" or any(s in plain for s in _SIGNS)):
+    # The patterns of numbers have a point.
+    swapped = plain.translate(_SWAPPED) if decimal == "," else plain
+    for kind, pattern in _PATTERNS.items():
+        if pattern.fullmatch(plain if kind in ("date", "dressed") else swapped):
             return kind
-    others = (kind for kind in ("date", "dressed") if _PATTERNS[kind].fullmatch(text.strip()))
-    return next(others, "text")
-
-
-@dataclass(frozen=True)
-class ColumnChecker:
-    """Refuses columns of text that cannot be meant as categories.
-
-    Attributes
-    ----------
-    as_text : collection of str
-        Columns that are text, although they look like numbers or dates.
-    min_rows : int
-        Categories with fewer rows are rare.
-    places : callable, default=None
-        Says where cells stand, for messages.
-    """
-
-    as_text: Collection[str] = ()
-    min_rows: int = 1
-    places: Places | None = None
-
-    def check(self, column: ColumnSummary) -> None:
-        """Raise TableError if a column of text cannot be meant as categories."""
-        name, cells, texts = column.name, column.cells, column.texts
-        odd = [text for text in texts or () if "\0" in text]
-        if odd:
-            raise zeros_error(name, self._shown(name, odd[:1]))
-        judged = cells.total() - cells["missing"]
-        refusal = self._too_different(name, texts, cells.total())
-        few = refusal is None
-        if judged and name not in self.as_text:
-            self.check_numbers(column, few)
-            if cells["date"] >= NEARLY_ALL * judged:
-                shown = self._shown(name, column.examples["date"][:1])
-                raise date_error(name, f", such as {shown}", few=few)
-        if refusal is None:
-            return
-        if cells["dressed"] >= NEARLY_ALL * judged > 0:
-            raise self._unadorned(column, "dressed", "units, or in another spelling", False)
-        raise refusal
-
-    def _too_different(self, name: str, texts: Counter[str] | None, n: int) -> TableError | None:
-        """What is said of texts that cannot be categories, because they are too different."""
-        if texts is None:
-            return too_many(name, f"more than {MOST_TEXTS:,} different texts")
-        if n >= FEW_ROWS and len(texts) >= NEARLY_ALL * n:
-            every = "every row" if len(texts) == n else "nearly every row"
-            return TableError(
-                f"Column {quoted([name])} has a different text in {every} ({len(texts):,} in {n:,} "
-                "rows), as names and keys of people are",
-                "leave it out",
-                f"leave it out with {typed('--drop', [name])}",
-            )
-        rare = [count for count in texts.values() if count < max(self.min_rows, 2)]
-        if len(rare) > MANY_TEXTS and sum(rare) > n / 2:
-            return too_many(
-                name,
-                f"{len(texts):,} different texts in {n:,} rows, most of which are in fewer than "
-                f"{max(self.min_rows, 2)} rows",
-            )
-        return None
-
-    def check_numbers(self, column: ColumnSummary, as_text: bool = True) -> None:
-        """Refuse a column of text that is meant as numbers; `as_text`: it may be categories."""
-        cells = column.cells
-        n = cells.total() - cells["missing"]
-        numbers, dressed = cells["number"], cells["other decimal"] + cells["thousands"]
-        if dressed and numbers + dressed >= NEARLY_ALL * n:
-            self._marks(column, as_text)
-        if cells["sign"] and numbers + dressed + cells["sign"] >= NEARLY_ALL * n:
-            raise self._unadorned(column, "sign", "signs", as_text)
-        different = MANY_NUMBERS
-        if column.texts is not None:
-            found = (classify_cell(text, column.decimal) for text in column.texts)
-            different = sum(kind == "number" for kind in found)
-        if numbers == n:
-            if different >= MANY_NUMBERS:  # of a Parquet file, say
-                raise self._numbers_as_text(column.name, column.texts or (), as_text)
-        elif numbers >= NEARLY_ALL * n or (numbers >= n / 2 and different >= MANY_NUMBERS):
-            rest = (kind for kind in column.examples if kind not in ("number", "missing"))
-            odd = [text for kind in rest for text in column.examples[kind]]
-            raise self._slips(column.name, odd, n - numbers, n, as_text)
-
-    def _slips(
-        self, name: str, odd: Sequence[str], n_odd: int, n: int, as_text: bool
-    ) -> TableError:
-        odd, all_shown = odd[:_SHOWN], len(odd) <= _SHOWN
-        what, them = f"{n_odd:,} cells that are no numbers, such as", "them"
-        if n_odd == 1:
-            what, them = "one cell that is no number,", "it"
-        shown = self._shown(name, odd)
-        if n_odd == 1 and shown.endswith("(line 2)"):
-            them = "it, or remove that line if it has the units"
-        # Of many with digits, each would have to be named.
-        words = [
-            text
-            for text in odd
-            if not any(map(str.isdigit, text))
-            or (all_shown and classify_cell(text) in ("text", "dressed"))
-        ]
-        add = []
-        if words:
-            add.append(f"{typed('--missing-values', words)} if that means a missing value")
-        if as_text:
-            add.append(f"{typed('--as-text', [name])} if the numbers are names of categories")
-        more = f"{', '.join(add)}, or " if add else ""
-        return TableError(
-            f"Column {quoted([name])} has {n - n_odd:,} numbers and {what} {shown}",
-            f"correct {them}, or say that the column is text, or leave it out",
-            f"correct {them}, or add {more}{typed('--drop', [name])} to leave the column out",
-        )
-
-    def _numbers_as_text(self, name: str, texts: Iterable[str], as_text: bool) -> TableError:
-        # Characters that look like spaces, such as U+00A0, are what keeps numbers in a CSV file
-        # from being read as such.
-        odd = [text for text in texts if text.strip() != text.strip(" \t\r\n")][:1]
-        where = {} if self.places is None else self.places(name, odd)
-        such = [
-            f", such as {text!a}{f' ({where[text]})' if text in where else ''}, with a "
-            "character that cannot be seen"
-            for text in odd
-        ]
-        return TableError(
-            f"Column {quoted([name])} holds numbers as text{''.join(such)}",
-            "turn them into numbers, or leave the column out",
-            "turn them into numbers, or, if they are names of categories, add "
-            f"{typed('--as-text', [name])}"
-            if as_text
-            else f"turn them into numbers, or leave the column out with {typed('--drop', [name])}",
-        )
-
-    def codes(self, name: str, example: str) -> TableError:
-        """What is said of a column of whole numbers, some of which have zeros in front."""
-        return TableError(
-            f"Column {quoted([name])} has numbers with zeros in front, such as "
-            f"{self._shown(name, [example])}, as codes have",
-            "say that it is text, or that it is a measurement, or leave it out",
-            f"add {typed('--as-text', [name])} if they are names of a few categories, "
-            f"{typed('--as-number', [name])} if they are measured, or {typed('--drop', [name])} to "
-            "leave the column out",
-        )
-
-    def _marks(self, column: ColumnSummary, as_text: bool) -> None:
-        """Refuse numbers with the other decimal point, or with separators between thousands."""
-        name, is_thousands = column.name, column.n_thousands == column.cells["other decimal"]
-        if is_thousands and ("thousands" in column.examples or column.n_fractions > 0):
-            kind = "thousands" if column.examples.get("thousands") else "other decimal"
-            raise self._unadorned(column, kind, "separators between thousands", as_text)
-        if column.n_fractions:  # then it is a slip
-            return
-        shown = self._shown(name, column.examples["other decimal"][:1])
-        mark, add = "comma", "add --decimal ,"
-        if column.decimal == ",":
-            mark, add = "point", "leave out --decimal ,"
-        instead = "; if it separates thousands, remove it" if is_thousands else ""
-        raise TableError(
-            f"Column {quoted([name])} has numbers with a {mark}, such as {shown}",
-            f"write their decimals with the other mark{instead}",
-            f"if it is a decimal {mark}, {add}{instead}; {typed('--drop', [name])} leaves the "
-            "column out",
-        )
-
-    def _unadorned(self, column: ColumnSummary, kind: str, what: str, as_text: bool) -> TableError:
-        name, add = column.name, ""
-        if as_text:
-            add = f"add {typed('--as-text', [name])} if they are names of categories, "
-        return TableError(
-            f"Column {quoted([name])} has numbers with {what}, such as "
-            f"{self._shown(name, column.examples[kind][:1])}",
-            "write the numbers alone, or leave the column out",
-            f"write the numbers alone, {add}or leave the column out with {typed('--drop', [name])}",
-        )
-
-    def _shown(self, name: str, texts: Sequence[str]) -> str:
-        """Some cells, and where they stand."""
-        found = {} if self.places is None else self.places(name, texts)
-        return ", ".join(
-            (quoted([text]) if text.strip() else repr(text))
-            + (f" ({found[text]})" if text in found else "")
-            for text in texts
-        )
-
-
-def too_many(name: str, what: str) -> TableError:
-    """What is said of a column with too many different texts."""
-    return TableError(
-        f"Column {quoted([name])} has {what}",
-        "put them into fewer categories, or leave the column out",
-        f"put them into fewer categories, or leave the column out with {typed('--drop', [name])}",
-    )
-
-
-def id_error(names: Iterable[str]) -> TableError:
-    """What is said of columns that count the rows."""
-    names = list(names)
-    some = names[:MOST_NAMES]
-    seems, it = ("Column {} seems", "it") if len(names) == 1 else ("Columns {} seem", "them")
-    return TableError(
-        f"{seems.format(quoted(names))} to number or name the rows, not to describe them",
-        f"leave {it} out",
-        f"leave {it} out with {typed('--drop', some)}, or say that it is a measurement with "
-        f"{typed('--as-number', some[:1])}",
-    )
-
-
-_MOST_VALUES = 100_000
-"""Among how many different numbers the most frequent one is looked for."""
-
-_LONG = 10_000_000
-"""Whole numbers from here on, of 8 digits, may be dates, telephone numbers and other codes."""
+    return "text"
 
 
 @dataclass
@@ -335,6 +140,7 @@ class ColumnSummary:
     impute: str = ""
     min_rows: int = 1
     decimal: str = "."
+    places: Places | None = None
     n_rows: int = 0
     n_missing: int = 0
     mean: float = 0.0
@@ -342,9 +148,7 @@ class ColumnSummary:
     low: float = np.inf
     high: float = -np.inf
     whole: bool = True
-    rising: bool = True
-    last: float = -np.inf
-    values: Counter[float] = field(default_factory=Counter)
+    different: Array | None = field(default_factory=lambda: np.zeros(0))  # None: some are equal
     median: float | None = None
     is_text: bool = False
     texts: Counter[str] | None = field(default_factory=Counter)
@@ -355,14 +159,14 @@ class ColumnSummary:
 
     def see(self, source: Any) -> None:
         """Take in the column of a batch, or raise ValueError if it has neither numbers nor text."""
+        n_before = self.n_rows - self.n_missing
         self.n_rows += len(source)
         encoded = encoded_text(source, self.name)
         if encoded is not None:
             labels, codes = encoded
-            present = codes[codes >= 0]
-            self.n_missing += len(codes) - len(present)
-            counts = np.bincount(present, minlength=len(labels)).tolist()
-            self._see_texts(dict(zip(map(str, labels), counts, strict=True)))
+            counts = np.bincount(codes + 1, minlength=len(labels) + 1).tolist()
+            self.n_missing += counts[0]
+            self._see_texts(dict(zip(map(str, labels), counts[1:], strict=True)))
             return
         values = numbers(source)
         finite = np.isfinite(values)
@@ -371,85 +175,29 @@ class ColumnSummary:
             self.n_missing += len(finite) - len(values)
         if len(values) == 0:
             return
-        share = len(values) / self.n_present
+        share = len(values) / (n_before + len(values))
         with np.errstate(over="ignore", invalid="ignore"):
             here = values.mean()
             self.squares += np.square(values - here).sum()
-            if share < 1.0:  # what the means so far and here differ by
+            if n_before:  # what the means so far and here differ by
                 self.squares += np.square(here - self.mean) * (1.0 - share) * len(values)
-            self.mean = here if share == 1.0 else self.mean + share * (here - self.mean)
+            self.mean = here if not n_before else self.mean + share * (here - self.mean)
         self.low = min(self.low, float(values.min()))
         self.high = max(self.high, float(values.max()))
         self.whole = self.whole and bool((values == np.round(values)).all())
-        self.rising = self.rising and self.last < values[0] and bool((np.diff(values) > 0.0).all())
-        self.last = float(values[-1])
-        self._see_values(values, share == 1.0)
-
-    @property
-    def n_present(self) -> int:
-        """How many values are not missing."""
-        return self.n_rows - self.n_missing
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether all values are the same."""
-        return len(self.texts or ()) == 1 if self.is_text else self.low == self.high
-
-    @property
-    def is_key(self) -> bool:
-        """Whether it seems to be a number or key of the rows."""
-        n, width = self.n_rows, self.high - self.low + 1
-        if self.is_text or not self.whole or self.n_missing or n < FEW_ROWS:
-            return False
-        # What the squares of the numbers from 1 to n, less their mean, add up to.
-        once = width == n and abs(self.squares - n * (n * n - 1) / 12) <= 1e-9 * self.squares
-        rising = self.rising and width <= 2 * n
-        return once or rising or (width >= n and bool(_ID.fullmatch(self.name)))
-
-    @property
-    def n_digits(self) -> int:
-        """How many digits its numbers have, if they are whole and long and all have as many."""
-        if self.is_text or not self.whole or self.is_constant or self.low < _LONG:
-            return 0
-        low, high = f"{self.low:.0f}", f"{self.high:.0f}"
-        return len(low) if len(low) == len(high) else 0
-
-    def fill(self) -> float | str | None:
-        """What missing values become, or None if they are refused.
-
-        A number is told by at least `min_rows` rows, so that it is not that of a single person.
-        """
-        if not self.impute:
-            return None
-        if self.is_text:
-            texts = self.texts or Counter({"": 0})
-            return min(texts, key=lambda text: (-texts[text], text))
-        most = min(self.values, key=lambda value: (-self.values[value], value), default=0.0)
-        telling = self.values[most] if self.impute == "most-frequent" else self.n_present
-        if telling < self.min_rows:
-            if not self.n_missing:
-                return None
-            if self.n_present < self.min_rows:
-                raise self._untypical(
-                    f"fewer than {self.min_rows} numbers, too few to fill in the others", ""
+        if not self.whole:
+            self.different = None
+        elif self.different is not None and len(self.different) < MOST_KEPT:
+            every = np.concatenate([self.different, values[:MOST_KEPT]])
+            self.different = np.unique(every) if len(np.unique(every)) == len(every) else None
+        if self.impute == "median":
+            if n_before:
+                raise TableError(
+                    "A median needs all rows at once, and the table is read in batches",
+                    "fill in the mean, or read all rows at once",
+                    impute="mean",
                 )
-            raise self._untypical(
-                f"no number that {self.min_rows} rows share, so that none is typical"
-            )
-        if self.impute == "mean":
-            return self.low if self.low == self.high else float(self.mean)
-        return self.median if self.impute == "median" else most
-
-    def moments(self, fill: float | str | None) -> tuple[float, float]:
-        """Mean and variance of the numbers, with what is filled in."""
-        # The mean of equal numbers may differ from them by rounding, which should not be left.
-        same = self.low == self.high
-        mean, squares = (self.low, 0.0) if same else (self.mean, self.squares)
-        if self.n_missing and isinstance(fill, float) and fill != mean:
-            present = self.n_present / self.n_rows
-            squares += self.n_present * (1.0 - present) * (fill - mean) ** 2
-            mean = present * mean + (1.0 - present) * fill
-        return mean, squares / self.n_rows
+            self.median = _middle(values, self.min_rows)
 
     def _see_texts(self, counts: Mapping[str, int]) -> None:
         self.is_text = True
@@ -465,32 +213,260 @@ class ColumnSummary:
                 shown.append(text)
         if self.texts is not None:
             self.texts.update(counts)
-            if len(self.texts) > MOST_TEXTS:  # those of a column that names each row may not fit
+            if len(self.texts) > MOST_KEPT:  # those of a column that names each row may not fit
                 self.texts = None
 
-    def _see_values(self, values: Array, first: bool) -> None:
-        if self.impute == "median":
-            if not first:
-                raise TableError(
-                    "A median needs all rows at once, and the table is read in batches",
-                    "fill in the mean or the most frequent value",
-                    "leave out --stream, or use --impute mean",
-                )
-            self.median = _middle(values, self.min_rows)
-        if self.impute == "most-frequent":
-            found, counts = np.unique(values, return_counts=True)
-            self.values.update(dict(zip(found.tolist(), counts.tolist(), strict=True)))
-            if len(self.values) > _MOST_VALUES:
-                raise self._untypical(
-                    f"more than {_MOST_VALUES:,} different numbers, of which none is typical"
-                )
+    @property
+    def is_constant(self) -> bool:
+        """Whether all values are the same."""
+        return len(self.texts or ()) == 1 if self.is_text else self.low == self.high
 
-    def _untypical(self, why: str, other: str = "use --impute mean, or ") -> TableError:
-        """What is said of a column in which no number is typical."""
+    @property
+    def n_digits(self) -> int:
+        """How many digits its numbers have, if they are whole, and all have as many and many."""
+        low, high = (len(f"{value:.0f}") for value in (self.low, self.high))
+        alike = self.whole and low == high and not self.is_text and 0.0 <= self.low < self.high
+        return low if alike and low >= _MANY_DIGITS else 0
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether all values are 0 and 1."""
+        return not self.is_text and self.whole and (self.low, self.high) == (0.0, 1.0)
+
+    def fill(self) -> float | str | None:
+        """What missing values become, or None if they are refused.
+
+        A number is told by at least `min_rows` rows, so that it is not that of a single person.
+        """
+        if not self.impute:
+            return None
+        if self.is_text:
+            texts = self.texts or Counter({"": 0})
+            return min(texts, key=lambda text: (-texts[text], text))
+        if self.n_rows - self.n_missing < self.min_rows:
+            return None
+        return self.median if self.impute == "median" else float(self.moments(None)[0])
+
+    def moments(self, fill: float | str | None) -> tuple[float, float]:
+        """Mean and variance of the numbers, with what is filled in."""
+        # The mean of equal numbers may differ from them by rounding, which should not be left.
+        same = self.low == self.high
+        mean, squares = (self.low, 0.0) if same else (float(self.mean), self.squares)
+        if self.n_missing and isinstance(fill, float) and fill != mean:
+            n_present = self.n_rows - self.n_missing
+            present = n_present / self.n_rows
+            squares += n_present * (1.0 - present) * (fill - mean) ** 2
+            mean = present * mean + (1.0 - present) * fill
+        return mean, squares / self.n_rows
+
+    def refusal(self, as_text: bool, as_number: bool, zeros: str | None) -> TableError | None:
+        """What is said of the column if it cannot be meant as it is.
+
+        `as_text` and `as_number` are what the user has said that it is; `zeros` is a number with
+        zeros in front, if the file has one.
+        """
+        column, name = f"Column {quoted([self.name])}", self.name
+        if _UNNAMED.fullmatch(name) and not as_text and not as_number:
+            return TableError(
+                f"{column} has no name in the file, as an index that was written into it has",
+                "name it, or leave it out",
+                drop=(name,),
+            )
+        if self.n_rows == self.n_missing:
+            return TableError(f"{column} has no value at all", "leave it out", drop=(name,))
+        if self.is_text:
+            return self._text_refusal(as_text, as_number)
+        n_present = self.n_rows - self.n_missing
+        if self.n_missing and self.impute and n_present < self.min_rows:
+            return TableError(
+                f"{column} has fewer than {self.min_rows} numbers, too few to fill in the others",
+                "leave the column out",
+                drop=(name,),
+            )
+        measured = f"{typed('--as-number', [name])} takes it for a measurement"
+        if as_number:
+            return None
+        if zeros is not None:
+            return TableError(
+                f"{column} has numbers with zeros in front, such as {self._shown([zeros])}, as "
+                "codes have",
+                "leave it out, or say that it is text, or a measurement",
+                f"{typed('--as-text', [name])} is for names of a few categories, and {measured}",
+                drop=(name,),
+            )
+        if _WEIGHT.fullmatch(name):
+            return TableError(
+                f"{column} seems to hold survey weights, which say how many people a row stands "
+                "for",
+                "use it as weights, or leave it out",
+                f"{typed('--drop', [name])} leaves it out, and {measured}",
+                weights=name,
+            )
+        if self.is_key:
+            return TableError(
+                f"{column} seems to number or name the rows, not to describe them",
+                "leave it out",
+                measured,
+                drop=(name,),
+            )
+        return None
+
+    @property
+    def is_key(self) -> bool:
+        """Whether numbers seem to be those of the rows."""
+        if not self.whole or self.n_rows < FEW_ROWS:
+            return False
+        width = self.high - self.low + 1.0
+        if _KEY.fullmatch(self.name) and width >= FEW_ROWS:
+            return True
+        if self.different is None or len(self.different) < FEW_ROWS:
+            return False
+        return bool(np.log1p(-np.arange(len(self.different)) / width).sum() < np.log(CHANCE))
+
+    def _text_refusal(self, as_text: bool, as_number: bool) -> TableError | None:
+        name, cells, texts = self.name, self.cells, self.texts
+        odd = [text for text in texts or () if "\0" in text]
+        if odd:
+            return zeros_error(name, self._shown(odd[:1]), drop=(name,))
+        judged = cells.total() - cells["missing"]
+        different = self._too_different()
+        found = None
+        if judged and not as_text:
+            found = self.slip(different is None)
+            if found is None and cells["date"] >= NEARLY_ALL * judged:
+                shown = self._shown(self.examples["date"][:1])
+                found = date_error(name, f", such as {shown}", different is None)
+        if found is None and different is not None and cells["dressed"] >= NEARLY_ALL * judged > 0:
+            found = self._adorned("dressed", "units, or in another spelling", as_text=False)
+        if found is None and different is None and as_number:
+            return TableError(
+                f"Column {quoted([name])} holds text, which cannot be taken for a measurement",
+                "say that it is text, or leave it out",
+                drop=(name,),
+            )
+        return found or different
+
+    def _too_different(self) -> TableError | None:
+        """What is said of texts that cannot be categories, because they are too different."""
+        texts, n, least = self.texts, self.cells.total(), max(self.min_rows, 2)
+        rare = [count for count in (texts or {}).values() if count < least]
+        remedy = "put them into fewer categories, or leave the column out"
+        if texts is None:
+            has = f"more than {MOST_KEPT:,} different texts"
+        elif n >= FEW_ROWS and len(texts) >= NEARLY_ALL * n:
+            every = "every row" if len(texts) == n else "nearly every row"
+            has = f"a different text in {every} ({len(texts):,} in {n:,} rows), as names and keys "
+            has, remedy = f"{has}of people are", "leave it out"
+        elif len(rare) > MANY and sum(rare) > n / 2:
+            has = f"{len(texts):,} different texts in {n:,} rows, most of which are in fewer than "
+            has = f"{has}{least} rows"
+        else:
+            return None
+        return TableError(f"Column {quoted([self.name])} has {has}", remedy, drop=(self.name,))
+
+    def slip(self, few: bool = True) -> TableError | None:
+        """What is said of a column of text that is meant as numbers; `few`: texts may be few."""
+        cells = self.cells
+        n = cells.total() - cells["missing"]
+        n_numbers, dressed = cells["number"], cells["other decimal"] + cells["thousands"]
+        if dressed and n_numbers + dressed >= NEARLY_ALL * n:
+            found = self._other_marks(few)
+            if found is not None:
+                return found
+        if cells["sign"] and n_numbers + dressed + cells["sign"] >= NEARLY_ALL * n:
+            return self._adorned("sign", "signs", few)
+        found_numbers = (classify_cell(text, self.decimal) == "number" for text in self.texts or ())
+        many = self.texts is None or sum(found_numbers) >= MANY
+        if n_numbers == n:  # in a Parquet file, or with characters that cannot be seen
+            return self._numbers_as_text() if many else None
+        if n_numbers >= NEARLY_ALL * n or (n_numbers >= n / 2 and many):
+            return self._odd_cells(n - n_numbers, n, few)
+        return None
+
+    def _other_marks(self, few: bool) -> TableError | None:
+        """What is said of numbers with the other decimal point, or separators of thousands."""
+        name, is_thousands = self.name, self.n_thousands == self.cells["other decimal"]
+        if is_thousands and ("thousands" in self.examples or self.n_fractions):
+            kind = "thousands" if "thousands" in self.examples else "other decimal"
+            return self._adorned(kind, "separators between thousands", few)
+        if self.n_fractions:  # then it is a slip
+            return None
+        mark, option = ("comma", ",") if self.decimal == "." else ("point", ".")
+        other = f"--decimal {option} is for a decimal {mark}"
+        # What may be either is not guessed.
+        fix: dict[str, Any] = {"drop": (name,)} if is_thousands else {"decimal": option}
         return TableError(
-            f"Column {quoted([self.name])} has {why}",
-            "fill in the mean, or leave the column out" if other else "leave the column out",
-            f"{other}leave the column out with {typed('--drop', [self.name])}",
+            f"Column {quoted([name])} has numbers with a {mark}, such as "
+            f"{self._shown(self.examples['other decimal'][:1])}",
+            "write their decimals with the other mark"
+            + (f", or, if the {mark} separates thousands, remove it" if is_thousands else ""),
+            other if is_thousands else f"{typed('--drop', [name])} leaves the column out",
+            **fix,
+        )
+
+    def _adorned(self, kind: str, what: str, as_text: bool) -> TableError:
+        each = f"{typed('--as-text', [self.name])} takes each for a category"
+        return TableError(
+            f"Column {quoted([self.name])} has numbers with {what}, such as "
+            f"{self._shown(self.examples[kind][:1])}",
+            "write the numbers alone, or leave the column out",
+            each if as_text else "",
+            drop=(self.name,),
+        )
+
+    def _odd_cells(self, n_odd: int, n: int, few: bool) -> TableError:
+        kinds = (kind for kind in self.examples if kind not in ("number", "missing"))
+        odd = [text for kind in kinds for text in self.examples[kind]]
+        shown = self._shown(odd[:_SHOWN])
+        what = (
+            "one cell that is no number," if n_odd == 1 else f"{n_odd:,} cells that are no numbers,"
+        )
+        such, them = ("", "it") if n_odd == 1 else (" such as", "them")
+        if n_odd == 1 and shown.endswith("(line 2)"):
+            them = "it, or remove that line if it has the units"
+        # A number that was mistyped is missing; of many of them, each would have to be named.
+        adorned = ("other decimal", "thousands", "sign")
+        are_few = len(odd) <= _SHOWN or not any(map(str.isdigit, "".join(odd)))
+        fix: dict[str, Any] = {"drop": (self.name,)}
+        remedy, instead = f"correct {them}, or leave the column out", []
+        if few:
+            each = "takes the numbers for names of categories"
+            instead = [f"{typed('--as-text', [self.name])} {each}"]
+        if are_few and not any(classify_cell(text) in adorned for text in odd):
+            fix = {"missing_values": tuple(odd)}
+            remedy = f"correct {them}, or say that {'it means' if n_odd == 1 else 'they mean'} a "
+            remedy += "missing value"
+            instead.append(f"{typed('--drop', [self.name])} leaves the column out")
+        return TableError(
+            f"Column {quoted([self.name])} has {n - n_odd:,} numbers and {what}{such} {shown}",
+            remedy,
+            ", ".join(instead),
+            **fix,
+        )
+
+    def _numbers_as_text(self) -> TableError:
+        # Characters that look like spaces, such as U+00A0, are what keeps numbers in a CSV file
+        # from being read as such.
+        odd = [text for text in self.texts or () if text.strip() != text.strip(" \t\r\n")][:1]
+        where = {} if self.places is None else self.places(self.name, odd)
+        such = "".join(
+            f", such as {text!a}{f' ({where[text]})' if text in where else ''}, with a character "
+            "that cannot be seen"
+            for text in odd
+        )
+        return TableError(
+            f"Column {quoted([self.name])} holds numbers as text{such}",
+            "turn them into numbers, or leave the column out",
+            drop=(self.name,),
+        )
+
+    def _shown(self, texts: Sequence[str]) -> str:
+        """Some cells, and where they stand."""
+        found = {} if self.places is None else self.places(self.name, texts)
+        return ", ".join(
+            (quoted([text]) if text.strip() else repr(text))
+            + (f" ({found[text]})" if text in found else "")
+            for text in texts
         )
 
 

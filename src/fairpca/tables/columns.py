@@ -10,7 +10,7 @@ import difflib
 import re
 import shlex
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -34,7 +34,7 @@ from fairpca.text import listed, short_text
 
 
 class TableError(ValueError):
-    """A table that is refused, in one sentence that ends in what can be done about it.
+    """A table that is refused, with what can be done about it.
 
     Parameters
     ----------
@@ -42,30 +42,39 @@ class TableError(ValueError):
         What is wrong, without a full stop. "It" at the beginning is the file.
     remedy : str
         What can be done, in words that are true for every reader of the message.
-    in_options : str, default=None
-        The same in the program's options; None if they have nothing to add.
+    instead : str, default=""
+        What else the program offers, with its options.
+    **fix : str, bool or tuple of str
+        Options of the program with which it goes on, by name.
 
     Attributes
     ----------
-    in_options : str
-        The sentence for those who called the program.
+    also : list of TableError
+        What else is wrong with the table.
     """
 
-    def __init__(self, problem: str, remedy: str, in_options: str | None = None) -> None:
+    def __init__(self, problem: str, remedy: str, instead: str = "", **fix: Any) -> None:
         super().__init__(f"{problem}: {remedy}.")
-        self.in_options = f"{problem}: {in_options or remedy}."
-        self._parts: tuple[str, str, str | None] = (problem, remedy, in_options)
+        self.problem, self.remedy, self.instead, self.fix = problem, remedy, instead, fix
+        self.also: list[TableError] = []
 
     @property
-    def problem(self) -> str:
-        """What is wrong, without the remedy."""
-        return self._parts[0]
+    def in_options(self) -> str:
+        """The sentence for those who called the program."""
+        return f"{self.problem}: {self.remedy}{'; ' * bool(self.instead)}{self.instead}."
 
     def of_file(self, shown: str) -> TableError:
         """The same with the name of the file in front, or in the place of "It"."""
-        problem, remedy, in_options = self._parts
-        begin = f"{shown} {problem[3:]}" if problem.startswith("It ") else f"{shown}: {problem}"
-        return TableError(begin, remedy, in_options)
+        is_it = self.problem.startswith("It ")
+        problem = f"{shown} {self.problem[3:]}" if is_it else f"{shown}: {self.problem}"
+        return TableError(problem, self.remedy, self.instead, **self.fix)
+
+
+def refuse(errors: Sequence[TableError]) -> None:
+    """Raise the first of these errors, if there is any, with the others."""
+    if errors:
+        first, *first.also = errors
+        raise first
 
 
 def typed(option: str, values: Iterable[str]) -> str:
@@ -73,9 +82,19 @@ def typed(option: str, values: Iterable[str]) -> str:
     return " ".join(f"{option} {_quoted(value)}" for value in values)
 
 
+def typed_options(options: Mapping[str, Any]) -> str:
+    """Options as they are typed, by their names."""
+    words = []
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        values = value if isinstance(value, tuple) else (str(value),)
+        words.append(option if value is True else typed(option, values))
+    return " ".join(words)
+
+
 def _quoted(value: str) -> str:
     """The value as one word of a shell, and of one line."""
-    if not any(mark in value for mark in "\n\r\t"):
+    if value.isprintable() or not any(mark in value for mark in "\n\r\t"):
         return shlex.quote(value)
     for mark, written in {"\\": r"\\", "'": r"\'", "\n": r"\n", "\r": r"\r", "\t": r"\t"}.items():
         value = value.replace(mark, written)
@@ -265,8 +284,7 @@ def require_columns(names: Sequence[str], wanted: Iterable[str]) -> None:
     if len(parts) > 1 and all(part in names for part in parts):
         raise TableError(
             f"The table has no column {quoted(absent[:1])}",
-            f"name {quoted(parts)} one by one",
-            f"repeat the option for each of {quoted(parts)}",
+            f"name {quoted(parts)} one by one, in the program with the option repeated",
         )
     found = (meant(name, names) for name in absent)
     close = list(dict.fromkeys(other for other in found if other is not None))
@@ -323,28 +341,28 @@ def _neither(name: str, kind: Any) -> ValueError:
         return date_error(name, f" (its type is {kind})")
     return TableError(
         f"Column {quoted([name])} holds neither numbers alone nor text alone (its type is {kind})",
-        "turn it into one of them, or drop it",
-        f"turn it into one of them, or leave it out with {typed('--drop', [name])}",
+        "turn it into one of them, or leave the column out",
+        drop=(name,),
     )
 
 
-def date_error(name: str, more: str, *, few: bool | None = None) -> TableError:
-    """What is said of a column of dates and times; `few`, if known: they may be categories."""
-    drop = f"leave the column out with {typed('--drop', [name])}"
-    each = f", or take each for a category with {typed('--as-text', [name])}"
-    each += " if there are few" if few is None else ""
+def date_error(name: str, more: str, few: bool = True) -> TableError:
+    """What is said of a column of dates and times; `few`: they may be categories."""
+    each = f"{typed('--as-text', [name])} takes each for a category" if few else ""
     return TableError(
         f"Column {quoted([name])} holds dates or times{more}",
         "turn them into numbers, such as years, or leave the column out",
-        f"turn them into numbers, such as years, {f'or {drop}' if few is False else drop + each}",
+        each,
+        drop=(name,),
     )
 
 
-def zeros_error(name: str, more: str = "cells") -> TableError:
+def zeros_error(name: str, more: str = "cells", **fix: Any) -> TableError:
     """What is said of text with characters of code 0."""
     return TableError(
         f"Column {quoted([name])} has NUL characters, as damaged files have, in {more}",
         "write the file anew, or correct it",
+        **fix,
     )
 
 

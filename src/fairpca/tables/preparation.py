@@ -13,24 +13,13 @@ import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import (
-    OneHotEncoder,
-    OrdinalEncoder,
-    StandardScaler,
-)
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from fairpca._linalg.types import Array
-from fairpca.choices import ENCODINGS, IMPUTATIONS
+from fairpca.choices import IMPUTATIONS, STANDARDIZATIONS
+from fairpca.exceptions import warn_user
 from fairpca.groups import alike, encode_column
-from fairpca.tables.column_checks import (
-    MOST_CATEGORIES,
-    ColumnChecker,
-    ColumnSummary,
-    Places,
-    classify_cell,
-    id_error,
-    too_many,
-)
+from fairpca.tables.column_checks import MOST_CATEGORIES, ColumnSummary, Places, classify_cell
 from fairpca.tables.columns import (
     MISSING_WORDS,
     MOST_NAMES,
@@ -40,6 +29,7 @@ from fairpca.tables.columns import (
     meant,
     numbers,
     quoted,
+    refuse,
     require_columns,
     table_columns,
     typed,
@@ -49,11 +39,14 @@ from fairpca.validation import check_choice, import_pandas
 Tally = Counter[tuple[str, str]]
 """How many values were "missing", "filled" in or "unknown", by that word and the column's name."""
 
-KINDS = ("number", "onehot", "codes")
+KINDS = ("number", "onehot")
 """What a column of the table can become."""
 
 POOL = "other (rare)"
 """What the categories with few rows are together."""
+
+MOSTLY_MISSING = 0.5
+"""A column that lacks a larger share of its values is warned of where these are filled in."""
 
 _AT_ONCE = 2**22
 """How many numbers are prepared at a time: scikit-learn's transformers copy what they are given."""
@@ -67,9 +60,8 @@ class InputColumn:
     ----------
     name : str
         Its name.
-    kind : {"number", "onehot", "codes"}
-        "number": it is taken as it is. "onehot": a 0/1 column for each category. "codes": the
-        position of the category among all of them.
+    kind : {"number", "onehot"}
+        "number": it is taken as it is. "onehot": a 0/1 column for each category.
     categories : tuple of str
         The texts that occurred at the fit, sorted; empty for a column of numbers.
     pool : str
@@ -99,9 +91,7 @@ class InputColumn:
     @property
     def output_names(self) -> tuple[str, ...]:
         """Names of the columns that it becomes."""
-        if self.kind == "onehot":
-            return tuple(f"{self.name}={category}" for category in self.categories)
-        return (self.name,)
+        return tuple(f"{self.name}={category}" for category in self.categories) or (self.name,)
 
     def values(self, source: Any, tally: Tally, unknown: str) -> Any:
         """The values of a column of a table: numbers with NaN, or known texts with None."""
@@ -114,7 +104,7 @@ class InputColumn:
             raise TableError(
                 f"Column {quoted([self.name])} holds text where the model needs numbers{such}",
                 "correct it, or say how the table is written",
-                "correct it, or say how the table is written with --missing-values or --decimal",
+                "--missing-values and --decimal do",
             )
         values = numbers(source)
         finite = np.isfinite(values)
@@ -138,15 +128,12 @@ class InputColumn:
         ]
         known = {*self.categories}
         new = [text for text in texts if text not in known]
-        if new and not self.pool and not (unknown == "ignore" and self.kind == "onehot"):
+        if new and not self.pool and unknown == "error":
             raise TableError(
                 f"Column {quoted([self.name])} has values that did not occur at the fit: "
                 f"{quoted(new)}",
                 "correct them, or leave out those rows",
-                "correct them, leave out those rows, or take them for none of the categories with "
-                "--unknown-categories ignore"
-                if self.kind == "onehot"
-                else None,
+                unknown_categories="ignore",
             )
         counts = np.bincount(codes + 1, minlength=len(texts) + 1).tolist()
         if counts[0]:
@@ -159,19 +146,23 @@ class InputColumn:
         return np.array(values, dtype=object)[codes]
 
 
-def refuse_missing(tally: Tally) -> None:
-    """Raise TableError if values are missing, with the columns and how many."""
+def missing_error(tally: Tally, is_new: bool = False) -> list[TableError]:
+    """What is said of missing values, with the columns and how many, if there are any.
+
+    In a new table they can be filled in only where that was learned.
+    """
     counts = {name: n for (what, name), n in tally.items() if what == "missing" and n}
     if not counts:
-        return
+        return []
     shown = [f"{quoted([name])} ({count:,})" for name, count in counts.items()]
-    more = f" and {len(shown) - MOST_NAMES} more columns" if len(shown) > MOST_NAMES else ""
-    raise TableError(
-        f"Values are missing or infinite in {', '.join(shown[:MOST_NAMES])}{more}",
-        "fill them in, or leave out those rows or columns",
-        f"fill them in with --impute {'|'.join(IMPUTATIONS)}, leave out those rows with "
-        f"--drop-missing, or those columns with {typed('--drop', [*counts][:MOST_NAMES])}",
-    )
+    more = len(shown) - MOST_NAMES
+    more_columns = f" and {more} more column{'s' * (more > 1)}" if more > 0 else ""
+    problem = f"Values are missing or infinite in {', '.join(shown[:MOST_NAMES])}{more_columns}"
+    remedy = "fill them in, or leave out those rows or columns"
+    if is_new:
+        return [TableError(problem, remedy, drop_missing=True)]
+    instead = "--drop-missing leaves out the rows, and --drop a column"
+    return [TableError(problem, remedy, instead, impute="median")]
 
 
 _MOST_ALIKE = 2
@@ -186,7 +177,7 @@ class ColumnOutcome:
     ----------
     name : str
         Its name in the table.
-    kind : {"number", "onehot", "codes", "sensitive", "left out"}
+    kind : {"number", "onehot", "sensitive", "left out"}
         What it became; "sensitive" columns make the groups and do not enter.
     n_columns : int
         How many columns of numbers it became; 0 if it does not enter.
@@ -324,9 +315,6 @@ class Preparation:
             categories = [np.array(column.categories, dtype=object) for column in some]
             if kind == "onehot":
                 steps.append(OneHotEncoder(categories=categories, handle_unknown="ignore"))
-            if kind == "codes":
-                known = {"handle_unknown": "use_encoded_value", "unknown_value": -1}
-                steps.append(OrdinalEncoder(categories=categories, **known))
             part = make_pipeline(*steps) if steps else "passthrough"
             parts.append((str(len(parts)), part, [column.name for column in some]))
         encode = ColumnTransformer(parts, sparse_threshold=0.0)
@@ -376,7 +364,7 @@ class Preparation:
             column.values(sources[column.name], counts, unknown) for column in self.columns
         )
         if tally is None:
-            refuse_missing(counts)
+            refuse(missing_error(counts))
         prepared = np.empty((len(frame), len(self.means)))
         step = max(_AT_ONCE // len(self.means), 1)
         for start in range(0, len(frame), step):
@@ -404,8 +392,7 @@ class Preparation:
             raise TableError(
                 f"The table has columns that the model does not know: {quoted(unknown)}",
                 "drop them if they do not belong to it",
-                f"leave them out with {typed('--drop', unknown[:MOST_NAMES])} if they do not "
-                "belong to it",
+                drop=tuple(unknown),
             )
 
     def outcomes(
@@ -442,17 +429,13 @@ class PreparationLearner:
     names : sequence of str
         The names of the table's columns.
     sensitive : sequence of str, default=()
-        The columns that make the groups.
+        The columns that make the groups; they do not enter.
     drop : sequence of str, default=()
-        Columns that do not enter, such as a target.
-    encode : {"onehot", "codes", "error"}, default="onehot"
-        What becomes of columns of text: a 0/1 column for each category, the position of the
-        category in sorted order, or an error.
-    standardize : bool, default=True
-        Whether columns are brought to mean 0 and variance 1 (constant ones to 0).
-    keep_sensitive : bool, default=False
-        Whether the sensitive columns enter too. Other tables then need them as well.
-    impute : {"", "mean", "median", "most-frequent"}, default=""
+        Further columns that do not enter, such as a target.
+    standardize : {"numbers", "all", "none"}, default="numbers"
+        Which columns are brought to mean 0 and variance 1 (constant ones to 0): all, or those that
+        are not 0/1 columns, which stay as they are.
+    impute : {"", "mean", "median"}, default=""
         What missing and infinite numbers become, here and in other tables; text becomes the
         most frequent one. Without it they are refused. The median is the mean of the `min_rows`
         numbers in the middle.
@@ -462,7 +445,7 @@ class PreparationLearner:
     as_text, as_number : sequence of str, default=()
         Columns that are not checked (`fairpca.tables.column_checks`): those of text with
         numbers or dates that are names of categories, and those of numbers that only seem to
-        count the rows.
+        be keys or weights.
     decimal : {".", ","}, default="."
         The decimal point in text that may be numbers.
     places : callable, default=None
@@ -476,9 +459,7 @@ class PreparationLearner:
     names: Sequence[str]
     sensitive: Sequence[str] = ()
     drop: Sequence[str] = ()
-    encode: str = "onehot"
-    standardize: bool = True
-    keep_sensitive: bool = False
+    standardize: str = "numbers"
     impute: str = ""
     min_rows: int = 1
     as_text: Sequence[str] = ()
@@ -489,52 +470,69 @@ class PreparationLearner:
     used: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        check_choice("encode", self.encode, ENCODINGS)
         check_choice("impute", self.impute, ("", *IMPUTATIONS))
-        named = [*self.sensitive, *self.drop, *self.as_text, *self.as_number]
-        require_columns(self.names, named)
-        unused = {*self.drop, *(() if self.keep_sensitive else self.sensitive)}
+        check_choice("standardize", self.standardize, STANDARDIZATIONS)
+        unused = [*self.sensitive, *self.drop]
+        require_columns(self.names, [*unused, *self.as_text, *self.as_number])
         self.used = [name for name in self.names if name not in unused]
         if not self.used:
-            raise ValueError("No columns are left to reduce: all are sensitive or dropped.")
-        if "" in self.used:
-            raise TableError(
-                "A column has no name, as an index that was written into the table has",
-                "name it, or drop the column ''",
-                "name it, or leave it out with --drop ''",
-            )
-        self._summaries = {
-            name: ColumnSummary(name, self.impute, self.min_rows, self.decimal)
-            for name in self.used
-        }
+            raise ValueError("No columns are left to reduce: all are sensitive or left out.")
+        how = self.impute, self.min_rows, self.decimal, self.places
+        self._summaries = {name: ColumnSummary(name, *how) for name in self.used}
 
     def see(self, batch: Any) -> None:
-        """Take in a batch of rows."""
-        columns = table_columns(batch)
+        """Take in a batch of rows; all columns that cannot be read are refused in one error."""
+        columns, errors = table_columns(batch), []
         for name, summary in self._summaries.items():
-            summary.see(columns[name])
+            try:
+                summary.see(columns[name])
+            except TableError as error:
+                errors.append(error)
+        refuse(errors)
 
     def preparation(self) -> Preparation:
-        """The preparation for the rows that have been seen, or ValueError if there is none."""
-        self._check_columns()
-        learned = [self._learned(summary) for summary in self._summaries.values()]
+        """The preparation for the rows that have been seen, or TableError if there is none."""
+        summaries, codes = [*self._summaries.values()], self.codes or {}
+        errors = [
+            summary.refusal(name in self.as_text, name in self.as_number, codes.get(name))
+            for name, summary in self._summaries.items()
+        ]
+        found = [error for error in errors if error is not None]
+        refused = {name for error in found for name in error.fix.get("drop", ())}
+        left = [summary for summary in summaries if summary.name not in refused]
+        missing = Tally({("missing", summary.name): summary.n_missing for summary in left})
+        refuse([*found, *([] if self.impute else missing_error(missing))])
+        learned = [self._learned(summary) for summary in summaries]
         columns, means, variances = zip(*learned, strict=True)
         mean, variance = np.concatenate(means), np.concatenate(variances)
-        owners = [column.name for column in columns for _ in column.output_names]
-        huge = [*dict.fromkeys(np.array(owners, dtype=object)[~np.isfinite(variance)])]
+        owners = np.array([c.name for c in columns for _ in c.output_names], dtype=object)
+        huge = tuple(dict.fromkeys(owners[~np.isfinite(variance)]))
         if huge:
             raise TableError(
                 f"Values are too large to be squared in {quoted(huge)}",
                 "divide them by a large number, or leave them out",
-                f"divide them by a large number, or leave them out with {typed('--drop', huge)}",
+                drop=huge,
+            )
+        empty = [s for s in summaries if s.n_missing > MOSTLY_MISSING * s.n_rows]
+        if empty:
+            shares = [f"{quoted([s.name])} ({s.n_missing / s.n_rows:.0%})" for s in empty]
+            warn_user(
+                f"Most values are missing, and filled in, in {', '.join(shares[:MOST_NAMES])}"
+                f"{f' and {len(shares) - MOST_NAMES} more' if len(shares) > MOST_NAMES else ''}: "
+                "a column that is mostly filled in describes few rows, so consider leaving it out."
             )
         # As `StandardScaler`, which leaves columns alone whose values differ by rounding.
-        n, eps = next(iter(self._summaries.values())).n_rows, np.finfo(float).eps
+        n, eps = summaries[0].n_rows, np.finfo(float).eps
         with np.errstate(over="ignore"):
             rounding = variance <= n * eps * variance + (n * mean * eps) ** 2
         scale = np.where(rounding, 1.0, np.sqrt(variance))
-        if not self.standardize:
+        if self.standardize == "none":
             mean, scale = np.zeros_like(mean), np.ones_like(scale)
+        if self.standardize == "numbers":
+            binary = {s.name for s in summaries if s.is_binary}
+            binary |= {column.name for column in columns if column.kind == "onehot"}
+            as_they_are = np.isin(owners, [*binary])
+            mean[as_they_are], scale[as_they_are] = 0.0, 1.0
         entering = {*self.used}
         ignored = tuple(name for name in self.names if name not in entering)
         return Preparation(columns, mean, scale, ignored, tuple(self.sensitive))
@@ -558,45 +556,6 @@ class PreparationLearner:
             found[column.name] = notes
         return found
 
-    def _check_columns(self) -> None:
-        """Raise ValueError if a column cannot be meant as it is, or lacks values."""
-        summaries = [*self._summaries.values()]
-        text = {*self.as_text, *(self.sensitive if self.keep_sensitive else ())}
-        checker = ColumnChecker(text, self.min_rows, self.places)
-        texts = [summary.name for summary in summaries if summary.is_text]
-        for name in texts:
-            checker.check(self._summaries[name])
-        measured = [name for name in texts if name in self.as_number]
-        if measured:
-            raise TableError(
-                f"Column {quoted(measured[:1])} holds text, which cannot be taken for a "
-                "measurement",
-                "say that it is text",
-                f"leave out {typed('--as-number', measured[:1])}",
-            )
-        unsaid = {s.name: s for s in summaries if not s.is_text and s.name not in self.as_number}
-        for name, example in (self.codes or {}).items():
-            if name in unsaid:
-                raise checker.codes(name, example)
-        keys = [name for name, summary in unsaid.items() if summary.is_key]
-        if keys:
-            raise id_error(keys)
-        if texts and self.encode == "error":
-            raise TableError(
-                f"Columns hold text where numbers belong: {quoted(texts)}",
-                "encode or drop them",
-                f"leave out --encode error, or the columns with {typed('--drop', texts)}",
-            )
-        empty = [summary.name for summary in summaries if not summary.n_present]
-        if empty:
-            raise TableError(
-                f"There is no value at all in {quoted(empty)}",
-                "leave those columns out",
-                f"leave those columns out with {typed('--drop', empty)}",
-            )
-        if not self.impute:
-            refuse_missing(Tally({("missing", s.name): s.n_missing for s in summaries}))
-
     def _learned(self, summary: ColumnSummary) -> tuple[InputColumn, Array, Array]:
         """What becomes of a column, and the means and variances of the columns that it becomes."""
         fill, n = summary.fill(), summary.n_rows
@@ -613,14 +572,14 @@ class PreparationLearner:
         for text in rare:
             found[pool] += found.pop(text)
         categories = (*sorted({*found} - {pool}), *([pool] if pool else []))
-        if self.encode == "onehot" and len(categories) > MOST_CATEGORIES:
-            n_texts = f"{len(categories):,} different texts"
-            raise too_many(summary.name, f"{n_texts}, too many for a column each")
+        if len(categories) > MOST_CATEGORIES:
+            raise TableError(
+                f"Column {quoted([summary.name])} has {len(categories):,} different texts, too "
+                "many for a column each",
+                "put them into fewer categories, or leave the column out",
+                drop=(summary.name,),
+            )
         fill = pool if fill in rare else fill
-        column = InputColumn(summary.name, self.encode, categories, pool, fill)
+        column = InputColumn(summary.name, "onehot", categories, pool, fill)
         shares = np.array([found[text] for text in categories]) / n
-        if self.encode == "onehot":
-            return column, shares, shares * (1.0 - shares)
-        positions = np.arange(len(shares))
-        centre = shares @ positions
-        return column, np.array([centre]), np.array([shares @ (positions - centre) ** 2])
+        return column, shares, shares * (1.0 - shares)

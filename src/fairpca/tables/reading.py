@@ -40,7 +40,6 @@ from fairpca.tables.columns import (
     check_column_names,
     is_text,
     quoted,
-    typed,
 )
 from fairpca.tables.small_groups import Regrouping
 
@@ -98,29 +97,23 @@ def _other_separator(first: str, sep: str) -> str | None:
 
 
 def _separated(other: str, sep: str) -> TableError:
-    named = "tab" if other == "\t" else f"'{other}'"
     kind, expected = _SEPARATORS[other], _SEPARATORS.get(sep, repr(sep))
-    also = ", and --decimal , if its numbers have decimal commas" if other == ";" else ""
     return TableError(
         f"It seems to have {kind} between its cells, not {expected}",
-        f"save it with {expected}",
-        f"add --sep {named}{also}",
+        f"save it with {expected}, or say what it has",
+        sep="tab" if other == "\t" else other,
     )
 
 
 def encoding_error(shown: str, encoding: str) -> TableError:
     """What is said of a file that is not in the encoding it should be in."""
     if encoding != "utf-8":
-        return TableError(
-            f"{shown} is not in the encoding {encoding!r}",
-            "save it in UTF-8",
-            f"save it in UTF-8, or say which it is, such as {typed('--encoding', ['cp1252'])}",
-        )
+        return TableError(f"{shown} is not in the encoding {encoding!r}", "save it in UTF-8")
     return TableError(
         f"{shown} is not in UTF-8",
-        "save it in that encoding",
-        "save it in that encoding, or add --encoding cp1252 (or latin-1) if it comes from an "
-        "older program or a spreadsheet on Windows",
+        "save it in that encoding, or say which it has: files of older programs and of "
+        "spreadsheets on Windows often have cp1252",
+        encoding="cp1252",
     )
 
 
@@ -157,6 +150,8 @@ class CsvRules:
         Further words for missing values, in numbers and in text.
     names : collection of str
         Names of columns that stay as they stand in the file, with all white space.
+    rename : bool
+        Whether columns without a name, or with that of another, get one, or are refused.
     """
 
     sep: str = ""
@@ -164,6 +159,7 @@ class CsvRules:
     encoding: str = "utf-8"
     missing: tuple[str, ...] = ()
     names: Collection[str] = field(default=(), compare=False)
+    rename: bool = field(default=False, compare=False)
 
 
 class OtherTypeError(ValueError):
@@ -197,6 +193,8 @@ class CsvFile:
     codes : dict of str
         Columns of whole numbers of which some, in the first block of rows, have zeros in front, as
         codes have, and the first of these cells.
+    repeated : dict of str
+        The new names of columns whose names others have too, and these.
     """
 
     def __init__(
@@ -209,6 +207,7 @@ class CsvFile:
         self._sep = self._rules.sep or ("\t" if tabs else ",")
         self._first = 0  # the line, from 0 on, that has the names
         self._names: list[str] = []  # where they are not as they stand there
+        self.repeated: dict[str, str] = {}
         self._look_at_the_head()
         try:
             with self._open(sample=3 * BLOCK) as (_, reader):
@@ -216,12 +215,8 @@ class CsvFile:
                     name if name in self._rules.names else " ".join(name.split())
                     for name in reader.schema.names
                 ]
-                if names.count("") > 1:
-                    raise TableError(
-                        f"It has {names.count('')} columns without a name",
-                        "name them, or, if they are empty, remove the separators at the ends of "
-                        "the lines",
-                    )
+                if self._rules.rename:
+                    names = self._renamed(names)
                 check_column_names(names)
                 self.is_empty = next((len(batch) for batch in reader), 0) == 0
                 self._types = dict(zip(names, map(_known, reader.schema.types), strict=True))
@@ -231,6 +226,19 @@ class CsvFile:
         self._types |= dict.fromkeys(self._text.intersection(names), _TEXT)
         self.schema = pyarrow.schema(self._types)
         self.codes = {} if self.is_empty else self._find_codes()
+
+    def _renamed(self, names: list[str]) -> list[str]:
+        """The names with others for those that are missing or repeated."""
+        unique: list[str] = []
+        for place, name in enumerate(names):
+            new, count = name or f"Unnamed: {place}", 1
+            while new in unique:
+                count += 1
+                new = f"{name} ({count})"
+            unique.append(new)
+            if count > 1:
+                self.repeated[new] = name
+        return unique
 
     def batches(
         self, columns: Sequence[str], types: Mapping[str, Any] | None = None
@@ -334,8 +342,8 @@ class CsvFile:
             kind = "utf-16" if is_utf16 else "utf-16-be" if head[:1] == b"\0" else "utf-16-le"
             raise TableError(
                 "It is not in UTF-8, but seems to be in UTF-16",
-                "save it in UTF-8",
-                f"add --encoding {kind}, or save it in UTF-8",
+                "save it in UTF-8, or say so",
+                encoding=kind,
             )
         text = head.decode(self._rules.encoding, "replace")
         said = _SAID_SEPARATOR.match(text)
@@ -479,8 +487,8 @@ class TableFile:
             if rules not in (None, CsvRules()):
                 raise TableError(
                     "It is no CSV file",
-                    "leave out the rules for one",
-                    "leave out --sep, --decimal, --encoding and --missing-values",
+                    "leave out the rules for one: separator, decimal point, encoding, missing "
+                    "values",
                 )
             return ParquetFile(self) if suffix == ".parquet" else ArrowFile(self)
 
@@ -532,7 +540,7 @@ def cut(batch: Any, n_columns: int = 0) -> Iterator[Any]:
 class ParquetFile:
     """A Parquet file."""
 
-    is_empty, codes = False, dict[str, str]()
+    is_empty, codes, repeated = False, dict[str, str](), dict[str, str]()
 
     def __init__(self, file: TableFile) -> None:
         self._path = file.path
@@ -565,7 +573,7 @@ class ParquetFile:
 class ArrowFile:
     """A file or a stream of Arrow: both may have the same suffix."""
 
-    is_empty, codes = False, dict[str, str]()
+    is_empty, codes, repeated = False, dict[str, str](), dict[str, str]()
 
     def __init__(self, file: TableFile) -> None:
         self._file = file
@@ -624,6 +632,8 @@ class Table:
         Whether its labels are text, whatever they look like.
     codes : dict of str
         Columns of numbers with zeros in front, and such a number of each.
+    repeated : dict of str
+        Columns that were renamed because others have their names, and these.
     n_dropped : int
         How many rows the last pass left out, as they lack a value that `need` asks for.
     n_unkept : int
@@ -651,6 +661,7 @@ class Table:
         self._kept: list[Any] | None = None
         self._rule: Regrouping | None = None
         self.is_csv, self.codes = isinstance(self._source, CsvFile), self._source.codes
+        self.repeated = self._source.repeated
         self.n_dropped = self.n_unkept = 0
 
     def keep(self, rule: Regrouping) -> None:
@@ -719,6 +730,8 @@ class Table:
         if self.in_memory and self._kept is None:
             whole = pyarrow.Table.from_batches([batch for batch, _ in self._read(self._needed)])
             self._kept = whole.combine_chunks().to_batches()
+            if len(self._kept) > 1:
+                raise TableError("The text is too much for memory", "read batches", stream=True)
         found = self._read(wanted) if self._kept is None else ((b, 1.0) for b in self._kept)
         for batch, share in found:
             for part in cut(batch, width) if self._kept is None else [batch]:
@@ -738,8 +751,7 @@ class Table:
             raise TableError(
                 f"Each of the {dropped:,} rows lacks a value, so that none is left",
                 "fill them in, or leave out the columns that lack most",
-                "fill them in with --impute mean, or leave out the columns that lack most with "
-                "--drop",
+                "--impute and --drop do",
             )
 
     def _read(self, columns: Sequence[str]) -> Iterator[tuple[Any, float]]:

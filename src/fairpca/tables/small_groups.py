@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow
 
-from fairpca.groups import MISSING, check_number_of_groups
-from fairpca.tables.columns import MOST_NAMES, TableError, encode_labels
+from fairpca.groups import MISSING, check_number_of_groups, refuse_measurements
+from fairpca.tables.columns import MOST_NAMES, TableError, encode_labels, refuse
 from fairpca.text import group_name
 
 if TYPE_CHECKING:  # which itself asks for what is here
@@ -27,6 +27,28 @@ POOLED = "other (small)"
 
 Label = tuple[Hashable, ...]
 """The values of the sensitive columns in a row."""
+
+
+@dataclass(frozen=True)
+class GroupChoice:
+    """What becomes of rows without a label and of groups of a few rows.
+
+    Attributes
+    ----------
+    missing_labels : {"error", "group", "drop"}
+        What becomes of rows without a label.
+    small_groups : {"error", "pool", "drop", "keep"}
+        What becomes of groups with fewer than `min_rows` rows.
+    min_rows : int
+        Groups with fewer rows are small.
+    groups : {"intersections", "marginals", "both"}
+        What several columns make groups of.
+    """
+
+    missing_labels: str
+    small_groups: str
+    min_rows: int
+    groups: str
 
 
 @dataclass(frozen=True)
@@ -50,6 +72,8 @@ class Regrouping:
         How many rows that concerns.
     said : str
         What was done, in one sentence; empty if there are no small groups.
+    texts : mapping
+        For each of the sensitive columns its texts, in the rows that are kept.
     """
 
     names: tuple[str, ...]
@@ -58,6 +82,7 @@ class Regrouping:
     drops: bool = False
     n_rows: int = 0
     said: str = ""
+    texts: Mapping[str, set[str]] = field(default_factory=dict)
 
     def kept(self, batch: Any) -> Any:
         """The rows of the batch that are kept."""
@@ -80,15 +105,11 @@ class Regrouping:
         return batch
 
 
-def regroup(
-    table: Table,
-    names: Sequence[str],
-    missing_labels: str,
-    choice: str,
-    min_rows: int,
-    grouping: str,
-) -> Regrouping:
-    """Have a table leave out rows without a label and those of small groups, where that is chosen.
+def regroup(table: Table, names: Sequence[str], choice: GroupChoice) -> Regrouping:
+    """Check the labels of a table, and have it leave out rows where that is chosen.
+
+    Raises TableError for rows without a label, too many numbers as labels, and small groups, unless
+    it was chosen what becomes of these.
 
     Parameters
     ----------
@@ -96,75 +117,118 @@ def regroup(
         Keeps the rows that are kept from here on.
     names : sequence of str
         The sensitive columns.
-    missing_labels : {"error", "group", "drop"}
-        What becomes of rows without a label.
-    choice : {"error", "pool", "drop", "keep"}
-        What becomes of groups with fewer than `min_rows` rows; "error" raises TableError if there
-        are any.
-    min_rows : int
-        Groups with fewer rows are small.
-    grouping : {"intersections", "marginals", "both"}
-        What several columns make groups of.
+    choice : GroupChoice
+        What becomes of rows without a label and of small groups.
     """
-    rule = Regrouping(tuple(names), unlabelled=missing_labels != "drop")
+    rule = Regrouping(tuple(names), unlabelled=choice.missing_labels != "drop")
     table.keep(rule)
-    if not names or choice == "keep":
+    if not names:
         return rule
     counts: Counter[Label] = Counter()
     for batch in table.batches(names):
         labels, inverse = _labels(batch, names)
-        for label, count in zip(labels, np.bincount(inverse).tolist(), strict=True):
-            if missing_labels == "group" or None not in label:
-                counts[label] += count
+        counts.update(dict(zip(labels, np.bincount(inverse).tolist(), strict=True)))
         check_number_of_groups(len(counts))
-    small, changes = _small(counts, names, min_rows, grouping)
-    if not small or counts.total() < 2:  # of a single row something else is said
+    unlabelled, n = sum(n for label, n in counts.items() if None in label), counts.total()
+    errors: list[TableError] = []
+    if unlabelled and choice.missing_labels == "error":
+        fix = {} if unlabelled == n else {"missing_labels": "drop"}
+        errors.append(
+            TableError(
+                f"The sensitive columns have no value in {unlabelled:,} of {n:,} rows",
+                "leave those rows out, or make them a group",
+                "--missing-labels group does the latter",
+                **fix,
+            )
+        )
+    if choice.missing_labels != "group":
+        counts = Counter({label: n for label, n in counts.items() if None not in label})
+    texts = _texts(counts, names)
+    if table.is_csv:
+        measured = (_measured(name, found) for name, found in texts.items())
+        errors += [error for error in measured if error is not None]
+    rule = replace(rule, texts=texts)
+    if choice.small_groups == "keep" or counts.total() < 2:  # of a single row other things are said
+        refuse(errors)
         return rule
+    try:
+        rule = _regrouped(rule, counts, choice)
+    except TableError as error:
+        errors.append(error)
+    refuse(errors)
+    table.keep(rule)
+    return rule
+
+
+def _texts(counts: Counter[Label], names: Sequence[str]) -> dict[str, set[str]]:
+    parts = zip(*counts, strict=True) if counts else [()] * len(names)
+    return {
+        name: {text for text in found if isinstance(text, str)}
+        for name, found in zip(names, parts, strict=True)
+    }
+
+
+def _measured(name: str, texts: set[str]) -> TableError | None:
+    """What is said of labels of a CSV file, which are text, that are a measurement's numbers."""
+    try:
+        refuse_measurements([float(text) for text in texts], name)
+    except ValueError as error:
+        if "could not convert" in str(error):
+            return None
+        return TableError(
+            f"The column {name!r} has {len(texts):,} different numbers, too many to be groups",
+            "bin them in a column of text, or, if they are codes, put a letter before each",
+        )
+    return None
+
+
+def _regrouped(rule: Regrouping, counts: Counter[Label], choice: GroupChoice) -> Regrouping:
+    """The rule with what becomes of small groups, or TableError."""
+    small, changes = _small(counts, rule.names, choice)
+    if not small:
+        return rule
+    min_rows = choice.min_rows
     shown = [f"{name!r} ({count:,})" for name, count in small.items()]
     more = f" and {len(shown) - MOST_NAMES} more" if len(shown) > MOST_NAMES else ""
     named = f"{', '.join(shown[:MOST_NAMES])}{more}"
     have = f"groups {named} have" if len(small) > 1 else f"group {named} has"
     n_rows = sum(counts[label] for label in changes)
     them, as_are = ("them", "they are") if len(small) > 1 else ("it", "it is")
-    if choice == "error":
-        ways = []
-        if n_rows >= min_rows:
-            ways.append("put small groups together with --small-groups pool, ")
-        if n_rows < counts.total():
-            ways.append(f"leave {them} out with --small-groups drop, ")
+    problem = f"The {have} fewer than {min_rows} rows"
+    keep = f"--small-groups keep leaves {them} as {as_are}"
+    can_pool, can_drop = n_rows >= min_rows, n_rows < counts.total()
+    if choice.small_groups == "error":
+        fix = {"small_groups": "pool" if can_pool else "drop"} if can_pool or can_drop else {}
+        other = f"--small-groups drop leaves {them} out, and " if can_pool and can_drop else ""
         raise TableError(
-            f"The {have} fewer than {min_rows} rows, so that what is written of {them} would "
-            "tell about single people",
+            f"{problem}, so that what is written of {them} would tell about single people",
             f"put small groups together or leave {them} out",
-            f"{''.join(ways)}{'or ' if ways else ''}keep {them} as {as_are} with "
-            "--small-groups keep",
+            f"{other}{keep}",
+            **fix,
         )
-    if choice == "pool" and n_rows < min_rows:
-        raise TableError(
-            f"The {have} fewer than {min_rows} rows{' all together' * (len(small) > 1)}",
-            f"leave {them} out",
-            f"leave {them} out with --small-groups drop, or keep {them} with --small-groups keep",
-        )
-    if choice == "drop" and n_rows == counts.total():
-        raise TableError(
-            f"The {have} fewer than {min_rows} rows, and there is no other",
-            "put the rows into fewer groups",
-        )
-    what = f"one group, {POOLED!r}" if choice == "pool" else "left out"
+    if choice.small_groups == "pool" and not can_pool:
+        all_together = " all together" * (len(small) > 1)
+        fix = {"small_groups": "drop"} if can_drop else {}
+        raise TableError(f"{problem}{all_together}", f"leave {them} out", keep, **fix)
+    if choice.small_groups == "drop" and not can_drop:
+        raise TableError(f"{problem}, and there is no other", "put the rows into fewer groups")
+    drops = choice.small_groups == "drop"
+    what = "left out" if drops else f"one group, {POOLED!r}"
     rows = "row is" if n_rows == 1 else "rows are"
     whose = "their groups have" if len(small) > 1 else "their group has"
     whose = "its group has" if n_rows == 1 else whose
     said = f"{n_rows:,} {rows} {what}, as {whose} fewer than {min_rows}: {named}."
-    found = replace(rule, changes=changes, drops=choice == "drop", n_rows=n_rows, said=said)
-    table.keep(found)
-    return found
+    left = {label if drops else changes.get(label, label) for label in counts}
+    texts = _texts(Counter(left - {*changes} if drops else left), rule.names)
+    return replace(rule, changes=changes, drops=drops, n_rows=n_rows, said=said, texts=texts)
 
 
 def _small(
-    counts: Counter[Label], names: Sequence[str], min_rows: int, grouping: str
+    counts: Counter[Label], names: Sequence[str], choice: GroupChoice
 ) -> tuple[dict[str, int], dict[Label, Label]]:
     """The small groups with their rows, and what each label of their rows becomes in a pool."""
-    if grouping != "marginals":
+    min_rows = choice.min_rows
+    if choice.groups != "marginals":
         small = {label: n for label, n in counts.items() if n < min_rows}
         named = {group_name(_shown(label), names): n for label, n in small.items()}
         return named, {label: (POOLED,) * len(label) for label in small}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from studies.reproduction.claims.evidence import COLUMNS, Evidence
-from studies.reproduction.claims.many_groups import marriage, race
+from studies.reproduction.claims.many_groups import generalises, marriage, race
 from studies.reproduction.claims.others import (
     complexity,
     downstream,
@@ -42,6 +42,7 @@ JUDGES: tuple[Callable[[Evidence], Claim], ...] = (
     exact_dimension,
     frontier,
     step_rule,
+    generalises,
 )
 
 
@@ -104,7 +105,7 @@ def _rest() -> str:
         f"{REFERENCE}. Every number is in the CSV files beside the figures: `tables/methods.csv` (every "
         "method, dimension and group), `tables/preprocessings.csv`, `tables/printed.csv` (the printed form with "
         "every start, number of steps and regularisation), `tables/heldout.csv`, `tables/remedy.csv`, "
-        "`tables/classifiers.csv`, `tables/times.csv`, `tables/exponents.csv`, `tables/starts.csv`. The third data "
+        "`tables/classifiers.csv`, `tables/times.csv`, `tables/exponents.csv`, `tables/sdp.csv`, `tables/steps.csv`, `tables/starts.csv`, `tables/groupings.csv`. The third data "
         "set is scikit-learn's of 442 patients with diabetes, in two groups by sex. `make reproduce` makes "
         "all of this anew."
     )

@@ -36,6 +36,9 @@ class Evidence:
     times: pd.DataFrame
     exponents: pd.DataFrame
     starts: pd.DataFrame
+    steps: pd.DataFrame
+    sdp: pd.DataFrame
+    groupings: pd.DataFrame
 
     @classmethod
     def read(cls, folder: Path) -> Evidence:

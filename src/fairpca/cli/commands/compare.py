@@ -1,7 +1,5 @@
 """``fairpca compare``."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer
@@ -48,7 +46,7 @@ def compare(
     from fairpca.cli._fitting import compare_methods
     from fairpca.cli._prepared import prepare_table
 
-    prepared = prepare_table(table, how, folds="all")
+    prepared = prepare_table(table, how, n_components, folds="all")
     found = compare_methods(prepared, n_components, choices)
     show(
         printed.json,

@@ -1,9 +1,5 @@
 """``fairpca fit``."""
 
-import warnings
-
-import typer
-
 from fairpca.cli import _options as options
 from fairpca.cli._options import (
     FitOptions,
@@ -12,15 +8,14 @@ from fairpca.cli._options import (
     parse_dimension,
     with_options,
 )
-from fairpca.cli._terminal import show, written
+from fairpca.cli._terminal import show
 
 EXAMPLES = (
     "fairpca fit people.csv --sensitive sex --n-components 5 --model people.fairpca",
     "fairpca fit people.parquet --sensitive sex --sensitive race --n-components 0.9"
     " --target income --carry income --output reduced.parquet",
     "fairpca fit people.csv --sensitive race --n-components 5 --max-extra-loss 0.01 --json",
-    "fairpca fit people.csv --sensitive sex --n-components 5 --measure share_lost"
-    " --bound 0.5 --bound Female=0.4",
+    "fairpca fit people.csv --sensitive sex --n-components 5 --measure share_lost --bound 0.5",
     "fairpca fit people.csv --sensitive race --n-components 5 --criterion equal --tolerance 0.1",
     "fairpca fit people.csv --sensitive hospital --n-components 5 --standard-errors 1",
 )
@@ -34,7 +29,6 @@ EXAMPLES = (
     without={"unknown_categories"},
 )
 def fit(
-    context: typer.Context,
     table: options.Table,
     how: TableOptions,
     choices: FitOptions,
@@ -45,38 +39,25 @@ def fit(
 
     A group's disparity is what it loses beyond a PCA of its own. Large ones are brought down, where
     new data would show them too; --criterion, --measure, --bound and --max-extra-loss ask for
-    something else. Prints
-    what each group loses and how good the subspace provably is, and writes the model, the reduced
-    table, a report, or all of them.
+    something else. Prints what each group loses and how good the subspace provably is, and writes
+    the model, the reduced table, or both.
     """
     from fairpca.cli import _findings as findings
-    from fairpca.cli._fitting import check_report, fit_fair, report_on, write_report
-    from fairpca.cli._prepared import prepare_table, reduce_table
-    from fairpca.model_file import write_model
+    from fairpca.cli._fitting import fit_fair
+    from fairpca.cli._prepared import prepare_table
 
     dimension = parse_dimension(n_components)
     files.check(table)
-    check_report(files.report, choices, table, force=files.force)
     prepared = prepare_table(
         table,
         how,
+        dimension,
         carry=files.carry,
-        whole=files.report is not None,
         folds=choices.folds,
-        kept=files.model is not None or files.report is not None,
+        kept=files.model is not None,
     )
     fair = fit_fair(prepared, dimension, choices).set_params(whiten=files.whiten)
-    page = None
-    if files.report is not None:  # before anything is written, as it may yet be refused
-        with warnings.catch_warnings(action="ignore"):  # its warnings are those of the fit
-            page = report_on(prepared, int(fair.n_components_), choices, table, context.obj)
-    if files.output is not None:
-        reduce_table(prepared, fair, files.carry, files.output)
-    if files.model is not None:
-        write_model(fair, files.model, prepared.preparation)
-        written.append(files.model)
-    if page is not None and files.report is not None:
-        write_report(page, files.report)
+    findings.write(prepared, fair, files)
     show(
         files.json,
         lambda: {
@@ -93,5 +74,4 @@ def fit(
         ],
         model=files.model,
         output=files.output,
-        report=files.report,
     )

@@ -15,7 +15,7 @@ from fairpca.cli._options import (
     parse_dimension,
     with_options,
 )
-from fairpca.cli._terminal import BadInputError, show
+from fairpca.cli._terminal import REPORT, check_destination, refusing, show, stage
 
 EXAMPLES = (
     "fairpca report people.csv --sensitive sex --n-components 5 --report people.html",
@@ -30,15 +30,13 @@ EXAMPLES = (
 class PageOptions(ResultOptions):
     """What a page shows, and where it is written."""
 
-    report: Path | None = option(None, "Where to; the suffix is .html.", metavar="FILE")
+    report: Path = option(Path(), "Where to; the suffix is .html.", metavar="FILE")
     title: str | None = option(None, "Head of the page.")
     rows_shown: int = option(
-        1000, "How many rows the page shows as marks, drawn at random; 0 shows no single rows."
+        1000,
+        "How many rows the page shows as marks, drawn at random; 0 shows no single rows.",
+        min=0,
     )
-
-    def __post_init__(self) -> None:
-        if self.rows_shown < 0:
-            raise BadInputError(f"--rows-shown must be at least 0, got {self.rows_shown}.")
 
 
 @with_options(
@@ -62,16 +60,19 @@ def report(
     slider from ordinary PCA to the fairest subspace, and the proof.
     """
     from fairpca.cli import _findings as findings
-    from fairpca.cli._fitting import check_report, report_on, write_report
+    from fairpca.cli._fitting import report_on
     from fairpca.cli._prepared import prepare_table
+    from fairpca.report import import_jinja2
 
     dimension = parse_dimension(n_components)
-    assert page.report is not None  # which is required
-    check_report(page.report, choices, table, force=page.force)
-    prepared = prepare_table(table, how, whole=True, kept=True)
+    check_destination(page.report, REPORT, table, force=page.force)
+    with refusing():
+        import_jinja2()
+    prepared = prepare_table(table, how, dimension, whole=True, kept=True)
     shown = {"rows_shown": page.rows_shown} | ({} if page.title is None else {"title": page.title})
     made = report_on(prepared, dimension, choices, table, context.obj, **shown)
-    write_report(made, page.report)
+    with stage(f"writing {page.report.name}"):
+        made.write_html(page.report)
     fair = made.front.estimator(-1)
     shown_table = findings.shown(fair.group_table_)
     # What the table has said already, the finding need not say below it.

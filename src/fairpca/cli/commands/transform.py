@@ -16,7 +16,7 @@ EXAMPLES = (
 
 
 _OPTIONS = (
-    *("drop", "sep", "decimal", "encoding", "missing_values", "drop_missing"),
+    *("drop", "auto", "sep", "decimal", "encoding", "missing_values", "drop_missing"),
     *("unknown_categories", "stream", "output", "carry", "force", "json"),
 )
 

@@ -15,24 +15,22 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from fairpca._linalg.dense import leading_eigenpairs
+from fairpca._linalg.dense import dense_blocks, leading_eigenpairs
 from fairpca._linalg.types import Array
 from fairpca.criteria import as_criterion
 from fairpca.exceptions import warn_user
 from fairpca.fair_pca import FairPCA
+from fairpca.generalization.bootstrap import NO_VARIANCE
 from fairpca.groups import chosen_columns, encode_groups, named_columns, overlapping, table_names
-from fairpca.inspection.audit import MOST_NAMES, dense_blocks, entering, squared_errors
+from fairpca.inspection.audit import entering, squared_errors
 from fairpca.inspection.pipelines import find_reduction
 from fairpca.measures import MEASURES, Measure, check_measure
-from fairpca.text import label_text, listed
+from fairpca.text import MOST_NAMES, label_text, listed
 from fairpca.validation import check_rows, check_same_index, check_weights
 
 _FEW_ROWS = 10
 """Groups with fewer rows are scored together: even normal errors in one direction then have a mean
 square that is off by sqrt(2 / 10), nearly half of it, so the worst group would be chance."""
-
-_NO_VARIANCE = 1e-12
-"""Variance of a group, relative to the largest one, that is rounding: nothing of it can be lost."""
 
 
 def reconstruction_error(
@@ -458,7 +456,7 @@ class ScoredGroups:
         """The measures of groups whose rows lose this with the reduction and with nothing; (k,)."""
         lost, variance = self.weights @ errors - own, self.weights @ distances
         unit = variance if measure.relative else np.asarray(self.weights.sum(axis=1))
-        some = variance > _NO_VARIANCE * variance.max(initial=0.0)
+        some = variance > NO_VARIANCE * variance.max(initial=0.0)
         loss = np.divide(lost, unit, where=some | (not measure.relative), out=np.zeros_like(lost))
         if not measure.is_kept:
             return np.asarray(loss)

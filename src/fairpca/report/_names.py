@@ -81,14 +81,3 @@ def percent(share: float, *, up: bool | None = None) -> str:
     figures = 2 if value < 1.0 else 3
     text = rounded(value, figures, up=up) if up is not None else f"{value:.{figures}g}"
     return f"{float(text):,.10f}".rstrip("0").rstrip(".") + " %"
-
-
-def and_more(names: Sequence[str], most: int) -> str:
-    """The names with commas; beyond `most` of them only their number."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
-def rows(count: int) -> str:
-    """So many rows."""
-    return f"{count:,} row{'' if count == 1 else 's'}"

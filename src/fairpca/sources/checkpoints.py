@@ -18,7 +18,7 @@ from fairpca.files import moments_file as _moments_file
 from fairpca.files import schema
 from fairpca.files.checks import checked_texts, quoted, require, taking_for_damage
 from fairpca.moments import GroupMoments, MomentSum
-from fairpca.tables.column_checks import ColumnChecker, ColumnSummary
+from fairpca.tables.column_checks import ColumnSummary
 from fairpca.tables.columns import MOST_NAMES, ColumnChoice, Columns, TableError, encoded_text
 from fairpca.tables.reading import CsvFile, TableFile, batch_rows, cut, suffix_of
 from fairpca.text import listed
@@ -82,17 +82,15 @@ def refuse_slips(table: Any, known: Collection[str]) -> None:
     if not texts:
         return
     batch, _ = next(table.batches(texts))
-    checker = ColumnChecker(places=table.places)
     for name in texts:
         column = batch.column(name)
         if encoded_text(column, name) is None:
             continue
-        summary = ColumnSummary(name)
+        summary = ColumnSummary(name, places=table.places)
         summary.see(column)
-        try:
-            checker.check_numbers(summary)
-        except TableError as error:
-            raise TableError(error.problem, "correct that, or name the features") from error
+        slip = summary.slip()
+        if slip is not None:
+            raise TableError(slip.problem, "correct that, or name the features")
 
 
 # Which files a path, a folder or a list of them means.

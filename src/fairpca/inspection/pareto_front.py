@@ -19,11 +19,12 @@ from fairpca.data import GroupedData, prepare_data
 from fairpca.exceptions import FairnessWarning
 from fairpca.fair_pca import FairPCA, listening
 from fairpca.generalization.cautions import warn_of_few_rows, warn_of_one_group
+from fairpca.group_table import NO_CHANGE, TIED
 from fairpca.groups import GROUPINGS
 from fairpca.problem import Problem
 from fairpca.solution import Solution
 from fairpca.solvers import ExactSolver, check_sweep, end_of_front, sweep
-from fairpca.text import TextTable, distinct_texts, formatted, html_parts, laid_out, number_format
+from fairpca.text import Printed, TextTable, distinct_texts, formatted, number_format
 from fairpca.validation import (
     Progress,
     check_choice,
@@ -37,15 +38,9 @@ from fairpca.validation import (
 _SHOWN_POINTS = 8
 """Points in the printed table of a front."""
 
-_ROUNDING = 1e-9
-"""Part of the largest number below which another is shown as zero."""
-
-_TIED = 1e-6
-"""Part of the largest measure by which another may be smaller and still count as the largest."""
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ParetoFront:
+class ParetoFront(Printed):
     """The least total loss at every level of unfairness, from ordinary PCA to the fairest subspace.
 
     The *unfairness* of a subspace is the largest disparity of a group, or its *spread*: the largest
@@ -96,6 +91,7 @@ class ParetoFront:
     5 of 5 points proven optimal. The fairest:
     Proven optimal: in every subspace of this dimension some group has a disparity
     of at least 6.84153, and here none has more than 6.84153.
+    The value, 6.84153, is 25 % of the variance of all rows.
     Compared with ordinary PCA, one group is better off, by 7.65, and one worse off,
     by 6.77: some group always is, because ordinary PCA has the least total loss.
     For every mixture of the criterion's groups, measured from the fitted mean and
@@ -180,7 +176,7 @@ class ParetoFront:
 
     @cached_property
     def largest(self) -> Array:
-        """Largest measure of a group at each point; (n,)."""
+        """Largest measure of a group at each point, what is kept with a minus sign; (n,)."""
         return np.asarray(self.measures.max(axis=1))
 
     @cached_property
@@ -190,7 +186,7 @@ class ParetoFront:
         Of several it is the one that has the largest at the first point.
         """
         order = np.argsort(-self.measures[0], kind="stable")
-        tied = self.largest - _TIED * np.abs(self.largest)
+        tied = self.largest - TIED * np.abs(self.largest)
         return np.asarray(order[(self.measures[:, order] >= tied[:, None]).argmax(axis=1)])
 
     @property
@@ -247,7 +243,8 @@ class ParetoFront:
             The number itself; negative ones count from the fairest.
         max_largest, max_spread : float, default=None
             The cheapest point whose largest measure, or whose spread, is no larger, up to rounding
-            (see `Certificate`). Measures of what is kept are negative.
+            (see `Certificate`). With a measure of what groups keep, `max_largest` is what each of
+            them keeps at least, as the bounds of `AtMost` are.
         max_extra_loss : float, default=None
             The fairest point that loses no more than ``1 + max_extra_loss`` times as much as the
             first: 0.01 is one per cent more.
@@ -291,8 +288,8 @@ class ParetoFront:
             return self._cheapest("spread", self.spread, float(max_spread))
         if max_largest is not None:
             check_number("max_largest", max_largest, least=-np.inf)
-            noun = self.solutions[0].certificate.measure
-            return self._cheapest(f"largest {noun}", self.largest, float(max_largest))
+            sign = self.problem.goal.measured.sign
+            return self._cheapest(self.worst_name, self.largest, sign * float(max_largest), sign)
         if max_extra_loss is not None:
             check_number("max_extra_loss", max_extra_loss, least=0.0)
             cheap = self.extra_loss <= float(max_extra_loss)
@@ -303,11 +300,13 @@ class ParetoFront:
         widths = points.max(axis=1, keepdims=True)
         return int((points / np.where(widths > 0.0, widths, 1.0)).sum(axis=0).argmin())
 
-    def _cheapest(self, name: str, levels: Array, most: float) -> int:
+    def _cheapest(self, name: str, levels: Array, most: float, sign: float = 1.0) -> int:
         fair = levels <= most + self.problem.negligible_spread
         if not fair.any():
+            limit, end = ("most", "smallest") if sign > 0.0 else ("least", "largest")
             raise ValueError(
-                f"No point has a {name} of at most {most:g}: the smallest is {levels.min():g}."
+                f"No point has a {name} of at {limit} {sign * most:g}: the {end} is "
+                f"{sign * levels.min():g}."
             )
         # Of equally cheap points the fairest.
         return int(np.lexsort((levels, self.total_loss, ~fair))[0])
@@ -388,12 +387,6 @@ class ParetoFront:
         frame.index.name = "point"
         return frame
 
-    def __repr__(self) -> str:
-        return laid_out(self.text_parts())
-
-    def _repr_html_(self) -> str:
-        return html_parts(self.text_parts())
-
     def text_parts(self) -> list[TextTable | str]:
         """What is printed: a table of some points, and the sentences below it."""
         return [TextTable(*self._cells()), *self._sentences()]
@@ -403,11 +396,11 @@ class ParetoFront:
         few = np.linspace(0, len(self) - 1, min(len(self), _SHOWN_POINTS)).round().astype(int)
         largest, relative = np.abs(self.largest), self.problem.goal.measured.relative
         form = number_format([largest, self.spread])
-        least = _ROUNDING * max(largest.max(), self.spread.max())
+        least = NO_CHANGE * max(largest.max(), self.spread.max())
         variance = float(self.problem.weights @ self.problem.traces)
 
         def per_cent(shares: Array) -> list[str]:
-            texts = (formatted(100 * share, ".2f", 100 * _ROUNDING) for share in shares[few])
+            texts = (formatted(100 * share, ".2f", 100 * NO_CHANGE) for share in shares[few])
             return [f"{text} %" for text in texts]
 
         def level(values: Array) -> list[str]:
@@ -543,6 +536,7 @@ def pareto_front(
     The table has 8 of 50 points. 50 of 50 points proven optimal. The fairest:
     Proven optimal: in every subspace of this dimension some group has a disparity
     of at least 1.14148, and here none has more than 1.14148.
+    The value, 1.14148, is 8.15 % of the variance of all rows.
     Compared with ordinary PCA, 4 groups are better off, by up to 11.2, and one
     worse off, by 0.638: some group always is, because ordinary PCA has the least
     total loss.

@@ -110,14 +110,14 @@ def read_moments(
     )
     if checkpoint is not None and not is_files:
         raise ValueError("A checkpoint can only be kept of files.")
-    library = cluster_library(source)
+    library, options = cluster_library(source), (missing_labels, folds)
     if library is not None:
         from fairpca.sources import dask, spark
 
         partition_moments: Any = (dask if library == "dask" else spark).moments
         total = MomentSum()
         columns = (sensitive_features, features, sample_weight, keep_sensitive)
-        for part in partition_moments(source, *columns, missing_labels, folds):
+        for part in partition_moments(source, *columns, options):
             total.add(part)
             check_number_of_groups(total.n_groups)
     else:
@@ -129,9 +129,9 @@ def read_moments(
             ) from error
         choice = ColumnChoice.of(features, sensitive_features, sample_weight, keep_sensitive)
         if is_files:
-            total = _read_files(source, choice, (missing_labels, folds), checkpoint, progress)
+            total = _read_files(source, choice, options, checkpoint, progress)
         else:
-            total = _read_stream(source, choice, (missing_labels, folds), progress)
+            total = _read_stream(source, choice, options, progress)
     if total.n_groups == 0:
         raise ValueError("There are no rows, or none with a positive weight and a label.")
     moments = total.moments()
@@ -201,7 +201,7 @@ def _read_files(
     progress: Progress | None,
 ) -> MomentSum:
     from fairpca.sources.blocks import Batch
-    from fairpca.sources.files import Pass, list_files, refuse_slips
+    from fairpca.sources.checkpoints import Pass, list_files, refuse_slips
     from fairpca.tables.reading import CsvRules, TableFile
 
     files = list_files(source)
@@ -259,7 +259,7 @@ def _read_stream(
     source: Any, choice: ColumnChoice, options: tuple[str, bool], progress: Progress | None
 ) -> MomentSum:
     from fairpca.sources.blocks import Batch
-    from fairpca.sources.files import stream_batches
+    from fairpca.sources.checkpoints import stream_batches
 
     batches, total = stream_batches(source)
 
@@ -285,7 +285,7 @@ def _summed(items: Iterator[Any], options: tuple[str, bool]) -> Iterator[Any]:
     The options are those of `batch_moments`.
     """
     from fairpca.sources.blocks import Batch, batch_moments
-    from fairpca.sources.files import in_order
+    from fairpca.sources.checkpoints import in_order
 
     def work(item: Any) -> Any:
         return batch_moments(item, *options) if isinstance(item, Batch) else item
