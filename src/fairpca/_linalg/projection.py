@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.utils import gen_batches
 
 from fairpca._linalg.backends import to_device
 from fairpca._linalg.types import Array
