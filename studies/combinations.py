@@ -688,6 +688,7 @@ def forms(measure: str) -> dict[str, str]:
         "found.",
         "bounds, unresolved": f"No {every} that meets all bounds {found}Here none misses it by "
         f"more than {number}, the smallest that was found.",
+        "share": f"The value, {number}, is {number} % of the variance of all rows.",
         "one group": "One group: the result is that of ordinary PCA.",
         "all worse off": "Every group is worse off than with ordinary PCA, by "
         f"{number} to {number}.",
@@ -893,6 +894,15 @@ def mixtures(judged: Judged, text: str) -> None:
         check("sentence: none below", bound <= judged.least[0] * (1 + _NEAR) + judged.tiny, text)
 
 
+def share(judged: Judged, text: str) -> None:
+    """The value, and its share of the variance of all rows."""
+    shown, percent = numbers(text)
+    value = abs(judged.certificate.value)
+    expected = 100 * value / float(judged.truth.shares @ judged.truth.traces)
+    right = _close(judged, shown, value) and abs(percent - expected) <= 6e-3 * expected + 1e-7
+    judged.verdict.check("sentence: share of the variance", right, text)
+
+
 def needs_pca(kind: str) -> bool:
     """Whether sentences of a kind can be judged only where PCA leaves no choice."""
     return SENTENCES[kind] in (compared, all_worse, no_change)
@@ -918,6 +928,7 @@ SENTENCES: dict[str, Sentence] = {
             ("unresolved", False),
         )
     },
+    "share": share,
     "one group": one_group,
     "unmet": unmet,
     "nested": said,

@@ -165,7 +165,9 @@ def _r_table(
 def _r_file(package: str, name: str) -> Any:
     """An object of one of R's packages that Debian has."""
     folder = Path(os.environ.get("R_LIBS_SITE", "/usr/lib/R/site-library"))
-    return import_module("rdata").read_rda(folder / package / "data" / f"{name}.rda")[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of classes that it does not know
+        return import_module("rdata").read_rda(folder / package / "data" / f"{name}.rda")[name]
 
 
 def _mlbench(name: str, group: str) -> Table:

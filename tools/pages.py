@@ -28,6 +28,7 @@ PAGES = (
     "downstream.md",
     "fairlearn.md",
     "federated.md",
+    "genomes.md",
     "groups.md",
     "large_data.md",
     "which_method.md",

@@ -73,6 +73,7 @@ class Reduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     missing_labels: str
     groups: str | None = "intersections"
     keep_sensitive: bool = False
+    missing_values: str = "error"
     sensitive_names_: tuple[str, ...] = ()
     explained_variance_: Array
     explained_variance_ratio_: Array
@@ -120,7 +121,8 @@ class Reduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _check_new(self, X: Any) -> Any:
         """Rows that were not fitted to: finite, and with the columns of the fit."""
         check_is_fitted(self)
-        return check_rows(self._without_sensitive(X), self, reset=False, finite=True)
+        finite = True if self.missing_values == "error" else "allow-nan"
+        return check_rows(self._without_sensitive(X), self, reset=False, finite=finite)
 
     def _without_sensitive(self, X: Any) -> Any:
         """A table without the columns that made the groups, unless they are features."""
@@ -130,6 +132,7 @@ class Reduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing_values != "error"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -162,7 +165,10 @@ class LinearReduction(Reduction):
         check_is_fitted(self)
         if device_library(X) is not None:
             return self._projection.on_device(self._check_device_rows(X))
-        return self._projection(self._check_new(X))
+        rows = self._check_new(X)
+        if self.missing_values == "error":
+            return self._projection(rows)
+        return self._projection.least_squares(rows)
 
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Bring reduced rows back to the original columns.

@@ -106,6 +106,7 @@ _MIXTURES = (
 )
 
 _TEMPLATES = {
+    "share": "The value, {shown}, is {percent} % of the variance of all rows.",
     "one group": "One group: the result is that of ordinary PCA.",
     "all worse off": "Every group is worse off than with ordinary PCA, by {changes}.",
     "extra dimensions": "Uses {used} dimensions, {more} more than the {r} asked for.",
@@ -228,6 +229,8 @@ class Certificate(Spoken):
         The share of the least total loss that may be lost in addition, where it was limited.
     temperature : float
         That of the soft maximum ("soft"), which is in the bound; 0 for other criteria.
+    variance : float
+        The variance of all rows, in the unit of the value; 0 where that is a share already.
     stopped_by : {"", "gap", "time limit", "callback"}
         What ended the search where it could have gone on: the gap is as small as was asked for, or
         time was up, or a callback asked for it.
@@ -245,11 +248,11 @@ class Certificate(Spoken):
     >>> certificate = ExactSolver().solve(problem).certificate
     >>> certificate
     Proven optimal: in every subspace of this dimension some group has a disparity of at least
-    0.9, and here none has more than 0.9. Compared with ordinary PCA, one group is better off, by
-    0.1, and one worse off, by 0.9: some group always is, because ordinary PCA has the least total
-    loss. For every mixture of the criterion's groups, measured from the fitted mean and with mean
-    losses, the disparity from the mixture's own best subspace is at most 0.9, and no subspace has
-    a smaller worst case.
+    0.9, and here none has more than 0.9. The value, 0.9, is 18 % of the variance of all rows.
+    Compared with ordinary PCA, one group is better off, by 0.1, and one worse off, by 0.9: some
+    group always is, because ordinary PCA has the least total loss. For every mixture of the
+    criterion's groups, measured from the fitted mean and with mean losses, the disparity from the
+    mixture's own best subspace is at most 0.9, and no subspace has a smaller worst case.
     >>> round(problem.dual_bound(certificate.multipliers), 9)
     0.9
     """
@@ -281,6 +284,7 @@ class Certificate(Spoken):
     violation_multipliers: Array | None = None
     minmax_measures: Array | None = None
     temperature: float = 0.0
+    variance: float = 0.0
     stopped_by: str = ""
 
     @property
@@ -301,7 +305,7 @@ class Certificate(Spoken):
             *("stated_spread", "spread", "violation", "violation_bound", "tolerance", "measures"),
             *("change_from_pca", "own_error", "requested_tolerance", "minmax_measures"),
         )
-        factors = dict.fromkeys(("value", "lower_bound", "gap", "rounding"), values)
+        factors = dict.fromkeys(("value", "lower_bound", "gap", "rounding", "variance"), values)
         factors |= dict.fromkeys((*of_measures, "temperature"), measures)
         factors["multipliers"] = multipliers
         numbers = {name: (getattr(self, name), factor) for name, factor in factors.items()}
@@ -333,6 +337,7 @@ class Certificate(Spoken):
             "all worse off": self.all_worse_off,
             "extra dimensions": self.status == "relaxed",
             finding: True,
+            "share": met and self.variance > 0.0,
             f"stopped by {self.stopped_by}": bool(self.stopped_by),
             "least spread": equal and met and apart,
             "unmet": equal and asked is not None and self.tolerance > asked,
@@ -383,6 +388,8 @@ class Certificate(Spoken):
             "keeps": limit(-self.value, up=False),
             "can_keep": limit(-self.lower_bound, up=True),
             "loss": f"{self.value:.6g}",
+            "shown": f"{abs(self.value):.6g}",
+            "percent": f"{100 * abs(self.value) / (self.variance or 1.0):.3g}",
             "gap": rounded(100 * self.relative_gap, 2, up=True),
             "spread": f"{self.spread:.6g}",
             "violation": f"{self.violation:.6g}",
@@ -498,6 +505,7 @@ def certify(
         pca_is_least=problem.centering == "global",
         extra_loss=goal.max_extra_loss,
         temperature=goal.heat,
+        variance=problem.scale if goal.minimises_loss or not goal.measured.relative else 0.0,
         violation_multipliers=violation_multipliers,
     )
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _get_feature_names
 
 from fairpca._linalg.backends import NUMPY, cluster_library, device_library, to_host
+from fairpca._linalg.projection import without_gaps
 from fairpca._linalg.types import NEGLIGIBLE, Array
 from fairpca.exceptions import warn_user
 from fairpca.folds import in_folds
@@ -29,6 +30,7 @@ from fairpca.groups import (
 from fairpca.moments import GroupMoments
 from fairpca.moments.row_space import RowSpace, spanned_space
 from fairpca.problem import Problem
+from fairpca.text import listed
 from fairpca.validation import (
     check_device_rows,
     check_rows,
@@ -62,6 +64,8 @@ class GroupedData:
         enough to need them.
     parts : boolean array of shape (k, n_parts), or None
         Which of the parts that `codes` tells apart are in each group; None where each is one.
+    n_missing : array of shape (n,), or None
+        How many values of each row are column means, where missing ones may be.
     """
 
     moments: GroupMoments
@@ -71,6 +75,7 @@ class GroupedData:
     space: RowSpace | None = None
     parts: NDArray[np.bool_] | None = None
     cells: GroupMoments | None = None
+    n_missing: Array | None = None
 
     @classmethod
     def from_moments(
@@ -108,6 +113,13 @@ class GroupedData:
         n_parts = len(self.moments.labels) if self.parts is None else self.parts.shape[1]
         sums = np.asarray(np.bincount(codes[some], weighted[some], n_parts), dtype=np.float64)
         return sums if self.parts is None else np.asarray(self.parts @ sums)
+
+    def missing_shares(self) -> Array | None:
+        """The share of each group's values that are column means; (k,)."""
+        if self.n_missing is None:
+            return None
+        counts = self.group_sums(np.ones(len(self.n_missing)))
+        return self.group_sums(self.n_missing) / (counts * self.n_features)
 
     def numerical_rank(self) -> int:
         """Dimensions along which the rows vary by more than rounding, but at least 1."""
@@ -177,6 +189,12 @@ def prepare_data(
     GroupedData
     """
     on_device, on_cluster = device_library(X) is not None, cluster_library(X) is not None
+    fill = getattr(estimator, "missing_values", "error") != "error"
+    if fill and (on_device or on_cluster):
+        raise ValueError(
+            f"missing_values={estimator.missing_values!r} is for rows in memory, not for a "
+            f"{type(X).__name__}: fill missing values in before, or bring the rows here."
+        )
     if not on_cluster:
         known = None if reset else estimator
         X, sensitive_features = _parted(X, sensitive_features, keep_sensitive, known)
@@ -215,6 +233,9 @@ def prepare_data(
                 f"{least_rows} is required: fill them in, or make the others a group with "
                 "missing_labels='group'."
             )
+    n_missing = None
+    if fill:
+        rows, n_missing = _filled(rows, weights, estimator)
     wide = reduce_wide and rows.shape[1] > rows.shape[0]
     space = spanned_space(rows, weights, estimator) if wide else None
     at, parted, cells = rows if space is None else space.rows, found, None
@@ -236,7 +257,8 @@ def prepare_data(
     features = _get_feature_names(X) if estimator is None else recorded
     if features is not None and space is None:
         moments = replace(moments, feature_names=tuple(features))
-    return GroupedData(moments, rows, codes, weights, space, cells=cells).grouped(groups)
+    gathered = GroupedData(moments, rows, codes, weights, space, cells=cells, n_missing=n_missing)
+    return gathered.grouped(groups)
 
 
 def prepare_rows(
@@ -310,6 +332,29 @@ def _parted(
     elif names and not keep_sensitive:
         X = without_columns(X, names)
     return X, sensitive_features
+
+
+def _filled(rows: Any, weights: Array | None, estimator: Any) -> tuple[Any, Array]:
+    """Rows with column means in the place of missing values, and how many each row has of them."""
+    known, gaps = without_gaps(rows)
+    n_missing = np.diff(gaps.indptr).astype(np.float64)
+    if gaps.nnz == 0:
+        return rows, n_missing
+    weights = np.ones(rows.shape[0]) if weights is None else weights
+    there = weights.sum() - gaps.T @ weights
+    empty = np.flatnonzero(there <= weights.sum() * np.finfo(float).eps)
+    if len(empty) > 0:
+        names = getattr(estimator, "feature_names_in_", np.arange(rows.shape[1]))
+        raise ValueError(
+            f"Columns have no value in any row that counts: {listed(names[empty].tolist(), 5)}. "
+            "Leave them out."
+        )
+    means = (known.T @ weights / there)[gaps.indices]
+    if hasattr(known, "tocsr"):
+        known.data[np.isnan(rows.data)] = means
+    else:
+        known[gaps.nonzero()] = means
+    return known, n_missing
 
 
 def check_dimension(n_components: object, d: float) -> None:

@@ -28,7 +28,12 @@ from fairpca.data import (
     warn_of_no_groups,
 )
 from fairpca.exceptions import warn_user
-from fairpca.generalization.cautions import chance_notes, warn_of_few_rows, warn_of_one_group
+from fairpca.generalization.cautions import (
+    chance_notes,
+    filled_notes,
+    warn_of_few_rows,
+    warn_of_one_group,
+)
 from fairpca.generalization.noise import SamplingNoise
 from fairpca.group_table import GroupTable, HeldOut
 from fairpca.groups import GROUPINGS, UNGROUPED, grouping_of
@@ -39,7 +44,13 @@ from fairpca.problem import Problem
 from fairpca.solution import Progress, Solution
 from fairpca.solvers import SOLVERS, Nested, NestedStep, Solver, check_nested
 from fairpca.text import Printed, TextTable, formatted, label_text, number_format
-from fairpca.validation import check_choice, check_flag, check_seed, import_pandas
+from fairpca.validation import (
+    MISSING_VALUES,
+    check_choice,
+    check_flag,
+    check_seed,
+    import_pandas,
+)
 
 # Who is told of a solver's steps: scikit-learn's callbacks (from 1.9 on), and a listener.
 
@@ -137,19 +148,27 @@ class Baselines:
         Losses of new rows are measured from the mean of all rows: with other centres the subspaces
         are found anew.
         """
-        moments = problem.moments
-        size = problem.n_groups * moments.n_features * problem.n_components
+        size = problem.n_groups * problem.moments.n_features * problem.n_components
         if size * 8 > _MOST_BYTES:
             return None
         if problem.centering != "global":
             problem = replace(problem, centering="global", own_bases=None)
-        return cls(
-            labels=moments.labels,
-            count=moments.count,
-            own_bases=np.stack(problem.own_subspaces),
-            pca_basis=np.ascontiguousarray(problem.pca_basis),
-            mean=moments.total_mean,
-        )
+        return cls._in_space(problem, None)
+
+    @classmethod
+    def of_data(cls, grouped_data: GroupedData, n_components: int) -> Baselines:
+        """Those of rows, however large."""
+        return cls._in_space(grouped_data.problem(n_components), grouped_data.space)
+
+    @classmethod
+    def _in_space(cls, problem: Problem, space: RowSpace | None) -> Baselines:
+        """Those of a problem, which may be that of the space that the rows span."""
+        moments = problem.moments
+        own, pca, mean = list(problem.own_subspaces), problem.pca_basis, moments.total_mean
+        if space is not None:
+            own, pca = [space.lift(basis) for basis in own], space.lift(pca)
+            mean = space.lift_point(mean)
+        return cls(moments.labels, moments.count, np.stack(own), np.ascontiguousarray(pca), mean)
 
     @property
     def n_components(self) -> int:
@@ -385,6 +404,10 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
     missing_labels : {"error", "group", "drop"}, default="error"
         Whether missing sensitive features are an error or a group of their own, or their rows are
         left out, with a warning.
+    missing_values : {"error", "mean"}, default="error"
+        Whether missing values (nan, None, masked ones) are an error, or take the mean of their
+        column at the fit. `transform` then fits rows by least squares on the columns in which
+        they have values.
     random_state : int or None, default=None
         Seed for what is random in a solver that is given by name; None is a fixed seed too. A
         solver that is given as an object has its own.
@@ -420,6 +443,9 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         What nesting costs for each number of components; only with ``nested=True``. Print it.
     solution_ : Solution
         What the solver returned.
+    filled_share_ : array of shape (n_groups,) or None
+        Share of each group's values that were missing and are column means in the fit; None with
+        ``missing_values="error"``, and of moments.
     baselines_ : Baselines or None
         Each group's own subspace and that of ordinary PCA, for ``audit(…, baseline="training")``;
         None where they would be large, or there are far more columns than rows.
@@ -455,6 +481,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
     certificate_: Certificate
     solution_: Solution
     baselines_: Baselines | None
+    filled_share_: Array | None
 
     # Without this, metadata routing would ask every user to request it, as for fit.
     __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
@@ -470,6 +497,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         groups: str | None = "intersections",
         keep_sensitive: bool = False,
         missing_labels: str = "error",
+        missing_values: str = "error",
         random_state: int | None = None,
     ) -> None:
         self.n_components = n_components
@@ -480,6 +508,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         self.groups = groups
         self.keep_sensitive = keep_sensitive
         self.missing_labels = missing_labels
+        self.missing_values = missing_values
         self.random_state = random_state
 
     def fit(
@@ -495,10 +524,10 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         Parameters
         ----------
         X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Numeric and without missing values. Or an array or data frame of Dask, or a data frame
-            of Spark: nothing but moments leaves the cluster (see `fairpca.sources.read_moments`).
-            Or an array of PyTorch or CuPy: the moments, and with many columns the large matrices of
-            the search, stay on its device.
+            Numeric, and without missing values unless `missing_values` fills them. Or an array or
+            data frame of Dask, or a data frame of Spark: nothing but moments leaves the cluster
+            (see `fairpca.sources.read_moments`). Or an array of PyTorch or CuPy: the moments, and
+            with many columns the large matrices of the search, stay on its device.
         y : ignored
             Do not pass the groups here: without `sensitive_features` the result is that of
             ordinary PCA, with a warning unless ``groups=None`` asks for it.
@@ -645,6 +674,11 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         grouped_data = self._prepare(
             X, sensitive_features, sample_weight, reset=before is None, least_rows=1, **options
         )
+        if grouped_data.n_missing is not None and grouped_data.n_missing.any():
+            raise ValueError(
+                "partial_fit cannot fill missing values, as the next batch would change the means: "
+                "call fit with all rows, or fill them in before."
+            )
         moments = grouped_data.moments if grouped_data.cells is None else grouped_data.cells
         if before is not None:
             moments = before.moments + moments
@@ -719,7 +753,8 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
                 warn_of_no_groups(y, "set groups=None if ordinary PCA is wanted")
         with threads_for(grouped_data.moments.n_features):
             problem, solution, held_out = self._run(grouped_data, *choices)
-            self._set_fitted(problem, solution, grouped_data.space, held_out)
+            filled = grouped_data.missing_shares()
+            self._set_fitted(problem, solution, grouped_data.space, held_out, filled)
             # Together with the rest, so that a call that is interrupted can be made again. Only
             # partial_fit keeps moments: others would make their pickles larger for nothing.
             self.__dict__.pop("_partial_fit_state", None)
@@ -756,6 +791,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         solution: Solution,
         space: RowSpace | None = None,
         held_out: HeldOut | None = None,
+        filled_share: Array | None = None,
     ) -> None:
         """Set what is fitted; `space` is where the problem was posed, if not in all columns."""
         self._set_axes(solution_axes(problem, solution, space))
@@ -763,6 +799,7 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
             solution = replace(solution, basis=space.lift(solution.basis))
         self.solution_ = solution
         self.certificate_ = solution.certificate
+        self.filled_share_ = filled_share
         # To take subspaces back to far more columns would cost a tenth of the fit.
         self.baselines_ = Baselines.of_problem(problem) if space is None else None
         self.__dict__.pop("nesting_", None)
@@ -776,7 +813,8 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
                 measure=solution.certificate.measure,
             )
         table = GroupTable.from_problem(problem, solution.group_losses, "fair")
-        self.group_table_ = replace(table, held_out=held_out, notes=chance_notes(problem))
+        notes = chance_notes(problem) + filled_notes(problem, filled_share)
+        self.group_table_ = replace(table, held_out=held_out, notes=notes)
 
 
 def checked_choices(fair: Any) -> tuple[Solver, Criterion]:
@@ -795,6 +833,7 @@ def checked_choices(fair: Any) -> tuple[Solver, Criterion]:
     for name in ("nested", "whiten", "keep_sensitive"):
         check_flag(name, getattr(fair, name))
     check_choice("groups", fair.groups, GROUPINGS)
+    check_choice("missing_values", fair.missing_values, MISSING_VALUES)
     check_seed(fair.random_state)
     solver: Any = _named_solver(fair.solver, fair.random_state)
     if fair.nested:

@@ -138,6 +138,7 @@ SCHEMA = {
     "singular_values": Values("r", _check_not_negative),
     "projection_factors": Optional(Values("r", _check_shares)),
     "noise_variance": finite,
+    "filled_share": Optional(Values("k", _check_shares)),
     "feature_names": Optional(texts("d", different=False)),
     "parameters": _parameters,
     "left_out": lambda value, what, sizes: value,
@@ -214,7 +215,7 @@ _FILE = FileFormat(FORMAT, VERSION, "fairpca model file", dict(schema.array_type
 
 _ATTRIBUTES = (
     *("components", "mean", "explained_variance", "explained_variance_ratio", "singular_values"),
-    *("projection_factors", "noise_variance"),
+    *("projection_factors", "noise_variance", "filled_share"),
 )
 """Of a FairPCA, those that stand in the file under their names."""
 

@@ -19,6 +19,9 @@ Progress = Callable[[str, int, int], None]
 _ARROW_NUMBERS = ("int", "uint", "float", "double", "halffloat", "bool", "decimal", "null")
 """How the names of pyarrow's types of numbers begin; those without any value are taken for one."""
 
+MISSING_VALUES = ("error", "mean")
+"""What may become of missing values."""
+
 _ACCEPT: dict[str, Any] = {
     "accept_sparse": "csr",
     "dtype": [np.float64, np.float32],
@@ -80,20 +83,23 @@ def check_rows(
     *,
     reset: bool = True,
     ensure_min_samples: int = 1,
-    finite: bool = False,
+    finite: bool | str = False,
 ) -> Any:
     """Return X as a float array or CSR matrix; with an estimator, check or record its columns.
 
     Whether the values are finite is checked only if asked for: moments show it, which saves a pass
-    over the data (see `explain_not_finite`).
+    over the data (see `explain_not_finite`). With "allow-nan" only infinite ones are refused.
     """
     frame, names, rows = False, None, X
     if type(X) is not np.ndarray:
         refuse_distributed(X)
+        refuse_anndata(X)
         if hasattr(X, "collect"):
             raise ValueError("X is a lazy frame: call its collect() first.")
         if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
-            raise ValueError("X has masked values: fill them in or leave those rows out.")
+            if getattr(estimator, "missing_values", "error") == "error":
+                raise ValueError("X has masked values: fill them in or leave those rows out.")
+            X = rows = np.ma.filled(X.astype(np.float64), np.nan)
         if hasattr(X, "iloc") and hasattr(X, "columns"):
             frame = set(X.dtypes) == {np.dtype(float)}
             names = column_names(X) if frame else None
@@ -239,6 +245,16 @@ def refuse_distributed(X: Any) -> None:
             f"X is a {type(X).__name__} of {CLUSTER_LIBRARIES[library]}, which only fit, transform "
             "and fit_transform of FairPCA leave where it is: bring its rows here first if they are "
             "few."
+        )
+
+
+def refuse_anndata(X: Any, key: Any = None) -> None:
+    """Raise TypeError for cells with annotations, of which an estimator takes the matrix alone."""
+    if hasattr(X, "obsm") and hasattr(X, "varm"):
+        shown = repr(key) if isinstance(key, str | list | tuple) else "'batch'"
+        raise TypeError(
+            f"X is an AnnData: write fairpca.pp.pca(adata, key={shown}) to fit it, or "
+            f"fairpca.pp.audit(adata, key={shown}) to judge the PCA that it has."
         )
 
 

@@ -193,6 +193,7 @@ def test_clone_and_parameters():
         groups="both",
         keep_sensitive=True,
         missing_labels="group",
+        missing_values="mean",
         random_state=3,
     )
     expected = {
@@ -204,6 +205,7 @@ def test_clone_and_parameters():
         "groups": "both",
         "keep_sensitive": True,
         "missing_labels": "group",
+        "missing_values": "mean",
         "random_state": 3,
     }
     nested = {"criterion__tolerance": 0.5, "criterion__measure": "share_lost"}

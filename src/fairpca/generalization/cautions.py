@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from fairpca._linalg.device import diagonals
+from fairpca._linalg.types import Array
 from fairpca.criteria import MinMax
 from fairpca.exceptions import warn_user
 from fairpca.moments import GroupMoments
@@ -38,6 +39,17 @@ def warn_of_few_rows(problem: Problem) -> None:
             f"dimensions ({r} here); with fewer, its own PCA loses nothing, and its disparity "
             "says nothing about other people. Merge small groups, or leave them out."
         )
+
+
+def filled_notes(problem: Problem, shares: Array | None) -> tuple[str, ...]:
+    """A sentence on how many of the groups' values are column means, if any are."""
+    if shares is None or not shares.any():
+        return ()
+    weight, most = problem.moments.weight, int(shares.argmax())
+    group = quote(short_text(problem.moments.group_texts[most]))
+    whole = 100 * float(shares @ weight / weight.sum())
+    some = f" (in {group} {100 * shares[most]:.2g} %)" if len(shares) > 1 else ""
+    return (f"Of the values, {whole:.2g} %{some} were missing and are column means.",)
 
 
 def chance_notes(problem: Problem) -> tuple[str, ...]:

@@ -1,0 +1,158 @@
+"""Embeddings: vectors in a list column of Parquet or Arrow, with groups in columns beside it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairpca._linalg.types import Array
+from fairpca.folds import in_folds
+from fairpca.groups import MISSING_LABELS, warn_of_dropped
+from fairpca.moments import GroupMoments, MomentSum
+from fairpca.tables.columns import label_groups, require_columns
+from fairpca.validation import check_choice, explain_not_finite
+
+
+def read_embeddings(
+    source: Any,
+    vectors: str = "embedding",
+    *,
+    sensitive_features: str | Sequence[str] | None = None,
+    unit_length: bool = False,
+    missing_labels: str = "error",
+    folds: bool = False,
+) -> GroupMoments:
+    """Moments of embeddings, by group, in one pass and a batch at a time.
+
+    Parameters
+    ----------
+    source : path, list of paths, or table
+        Files that end in .parquet, .arrow or .feather, or a folder of Parquet files; or a Table,
+        RecordBatch, RecordBatchReader or Dataset of pyarrow.
+    vectors : str, default="embedding"
+        The list column, with as many numbers in each row.
+    sensitive_features : str or sequence of str, default=None
+        The column that makes the groups, such as the language or the topic.
+    unit_length : bool, default=False
+        Whether each vector is divided by its length.
+    missing_labels : {"error", "group", "drop"}, default="error"
+        As for `FairPCA`.
+    folds : bool, default=False
+        Whether each group is kept in five parts, which the default criterion of `FairPCA` needs
+        where groups are small.
+
+    Returns
+    -------
+    GroupMoments
+
+    See Also
+    --------
+    fairpca.sources.embedding_rows : The vectors themselves, for `transform`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow
+    >>> from fairpca import FairPCA
+    >>> from fairpca.sources import embedding_rows, read_embeddings
+    >>> vectors = np.random.default_rng(0).normal(size=(300, 8)) * np.arange(8, 0, -1)
+    >>> language = ["en"] * 200 + ["sw"] * 100
+    >>> table = pyarrow.table({"embedding": list(vectors), "language": language})
+    >>> options = {"sensitive_features": "language", "unit_length": True, "folds": True}
+    >>> fair = FairPCA(2).fit_moments(read_embeddings(table, **options))
+    >>> fair.transform(embedding_rows(table, unit_length=True)).shape
+    (300, 2)
+    """
+    check_choice("missing_labels", missing_labels, MISSING_LABELS)
+    given = [sensitive_features] if isinstance(sensitive_features, str) else sensitive_features
+    names = list(given or ())
+    total, n = MomentSum(), 0
+    for batch in _batches(source, [vectors, *names]):
+        if batch.num_rows == 0:
+            continue
+        rows = embedding_rows(batch, vectors, unit_length=unit_length)
+        groups = label_groups(batch, names, missing_labels)
+        groups = in_folds(groups, rows) if folds and groups.labels else groups
+        moments = GroupMoments.from_groups(rows, groups)
+        if not moments.is_finite:
+            explain_not_finite(rows)
+        total.add(moments)
+        n += batch.num_rows
+    warn_of_dropped(total.n_dropped, n)
+    return total.moments()
+
+
+def embedding_rows(table: Any, vectors: str = "embedding", *, unit_length: bool = False) -> Array:
+    """The vectors in a list column as an array.
+
+    Parameters
+    ----------
+    table : Table or RecordBatch of pyarrow
+        The rows.
+    vectors : str, default="embedding"
+        The list column.
+    unit_length : bool, default=False
+        Whether each vector is divided by its length.
+
+    Returns
+    -------
+    array of shape (n_rows, n_numbers)
+
+    See Also
+    --------
+    fairpca.sources.read_embeddings : Their moments.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from fairpca.sources import embedding_rows
+    >>> embedding_rows(pyarrow.table({"embedding": [[3.0, 4.0], [0.0, 2.0]]}), unit_length=True)
+    array([[0.6, 0.8],
+           [0. , 1. ]])
+    """
+    import pyarrow.compute
+
+    require_columns(table.schema.names, [vectors])
+    column = table.column(vectors)
+    if isinstance(column, pyarrow.ChunkedArray):
+        column = pyarrow.concat_arrays(column.chunks) if column.num_chunks else column
+    if "list" not in str(column.type):
+        raise ValueError(f"Column {vectors!r} has no lists of numbers, but {column.type}.")
+    lengths = np.unique(pyarrow.compute.list_value_length(column).to_numpy(zero_copy_only=False))
+    if column.null_count or len(lengths) != 1 or column.flatten().null_count:
+        raise ValueError(
+            f"Column {vectors!r} must have the same number of values in each row, none missing."
+        )
+    numbers = np.asarray(column.flatten().to_numpy(zero_copy_only=False), dtype=np.float64)
+    rows = numbers.reshape(len(column), int(lengths[0]))
+    if not unit_length:
+        return rows
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    if not norms.all():
+        raise ValueError(f"Column {vectors!r} has vectors of length 0, which have no direction.")
+    unit: Array = rows / norms
+    return unit
+
+
+def _batches(source: Any, names: list[str]) -> Iterator[Any]:
+    import pyarrow
+    import pyarrow.dataset
+
+    paths = [source] if isinstance(source, str | os.PathLike) else source
+    if isinstance(paths, list | tuple):
+        suffix = Path(paths[0]).suffix
+        kind = "ipc" if suffix in (".arrow", ".feather") else "parquet"
+        source = pyarrow.dataset.dataset(
+            [str(path) for path in paths] if len(paths) > 1 else str(paths[0]), format=kind
+        )
+    require_columns(source.schema.names, names)
+    if hasattr(source, "scanner"):
+        yield from source.to_batches(columns=names)
+    else:
+        batches = source.to_batches() if hasattr(source, "to_batches") else source
+        for batch in [batches] if isinstance(source, pyarrow.RecordBatch) else batches:
+            yield batch.select(names)
