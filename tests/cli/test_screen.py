@@ -23,13 +23,22 @@ FIT = ["--sensitive", "group", "--n-components", "2"]
 WORLD = ["world.csv", *FIT, "--criterion", "balanced"]
 COMMANDS = (
     ["audit", *WORLD],
-    ["fit", "two.csv", *FIT, "--model", "m.fairpca", "--criterion", "minmax", "--nested"],
-    ["transform", "two.csv", "--model", "m.fairpca", "--output", "r.csv"],
+    [
+        "fit",
+        "two.csv",
+        *FIT,
+        "--model",
+        "m.fairpca",
+        "--criterion",
+        "minmax",
+        "--nested",
+        "--force",
+    ],
+    ["transform", "two.csv", "--model", "m.fairpca", "--output", "r.csv", "--force"],
     ["audit", "two.csv", "--model", "m.fairpca", "--resamples", "20"],
-    ["compare", "two.csv", *FIT],
-    ["front", "two.csv", *FIT, "--points", "12", "--index", "3"],
-    ["report", "two.csv", *FIT, "--report", "r.html"],
     ["audit", "many.csv", *FIT, "--criterion", "balanced"],
+    ["front", "two.csv", *FIT, "--points", "12", "--index", "3"],
+    ["report", "two.csv", *FIT, "--report", "r.html", "--force"],
     ["audit", "huge.csv", *FIT, "--standardize", "none"],
     ["audit", "tiny.csv", *FIT, "--standardize", "none"],
     ["fit", "two.csv", *FIT, "--output", "two.csv", "--force"],
@@ -64,7 +73,7 @@ def seen():
             "def run():\n"
             f"    for command in {COMMANDS!r}:\n"
             f"        print({NEXT!r}, flush=True)\n"
-            "        main([*command, '--force'])\n"
+            "        main(command)\n"
             "        os.environ['NO_COLOR'] = '1' if command[0] == 'transform' else ''\n"
         )
         with screen(Path(name), code) as show:
@@ -75,7 +84,7 @@ def seen():
             for command in COMMANDS:
                 said = io.StringIO()
                 with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-                    main([*command, "--force"])
+                    main(command)
                 found["piped"].append(said.getvalue())
     return found
 

@@ -246,7 +246,7 @@ def fit(
         dimension,
         carry=files.carry,
         folds=choices.folds,
-        kept=files.model is not None,
+        keeps="" if files.model is None else "model",
     )
     fair = fitting.fit_fair(prepared, dimension, choices).set_params(whiten=files.whiten)
     findings.write(prepared, fair, files)
@@ -328,11 +328,11 @@ def front(
     from fairpca.cli import _fitting as fitting
     from fairpca.cli import _prepared as tables
 
-    dimension, kept = parse_dimension(n_components), files.model is not None
+    dimension, keeps = parse_dimension(n_components), "" if files.model is None else "model"
     files.check(table)
-    prepared = tables.prepare_table(table, how, dimension, carry=files.carry, kept=kept)
+    prepared = tables.prepare_table(table, how, dimension, carry=files.carry, keeps=keeps)
     found = fitting.find_front(prepared, dimension, wanted.points, choices)
-    point, fair = _chosen(found, wanted, needed=kept or files.output is not None), None
+    point, fair = _chosen(found, wanted, needed=bool(keeps) or files.output is not None), None
     if point is not None:
         fair = found.estimator(point).set_params(whiten=files.whiten)
         findings.write(prepared, fair, files)
@@ -417,7 +417,7 @@ def report(
     check_destination(page.report, REPORT, table, force=page.force)
     with refusing():
         import_jinja2()
-    prepared = tables.prepare_table(table, how, dimension, whole=True, kept=True)
+    prepared = tables.prepare_table(table, how, dimension, keeps="report")
     shown = {"rows_shown": page.rows_shown} | ({} if page.title is None else {"title": page.title})
     made = fitting.report_on(prepared, dimension, choices, table, context.obj, **shown)
     with stage(f"writing {page.report.name}"):

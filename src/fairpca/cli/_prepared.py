@@ -146,20 +146,19 @@ def prepare_table(
     n_components: int | float = 1,
     *,
     carry: Sequence[str] = (),
-    whole: bool = False,
     folds: str | None = None,
-    kept: bool = False,
+    keeps: str = "",
 ) -> PreparedTable:
     """Learn how to prepare a table, and do it.
 
-    `carry` are other columns that will be needed, `whole` wants all rows in memory, and `kept` says
-    that a model or a report is written. What is wrong with the table is said at once, for up to
-    `n_components` columns.
+    `carry` are other columns that will be needed, and `keeps` says whether a "model" is written, or
+    a "report", which needs all rows in memory. What is wrong with the table is said at once, for up
+    to `n_components` columns.
     """
 
     def learned(file: Path, tried: TableOptions) -> PreparedTable:
         named = {*tried.sensitive, *tried.unused, *carry, *tried.as_text, *tried.as_number}
-        table = _open(file, tried, named, {*tried.sensitive}, whole=whole)
+        table = _open(file, tried, named, {*tried.sensitive}, whole=keeps == "report")
         require_columns(table.names, carry)
         how = {name: getattr(tried, name) for name in _LEARNED}
         how |= {"drop": tried.unused, "places": table.places, "codes": table.codes}
@@ -184,7 +183,7 @@ def prepare_table(
             errors: list[TableError] = []
             regrouping = Regrouping(())
             try:
-                regrouping = _regrouped(table, tried, "error" if kept else "keep")
+                regrouping = _regrouped(table, tried, "error" if keeps else "keep")
             except TableError as error:
                 errors = [error, *error.also]
             try:
