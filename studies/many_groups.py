@@ -27,7 +27,10 @@ from fairpca.solvers.pareto import _project
 
 TARGET = Path(__file__).with_name("many_groups.md")
 
-SEEDS, DIMENSIONS, FEWEST_ROWS = range(1, 6), (2, 5, 10), 30
+SEEDS = {"adjacent": range(1, 4), "pooled": range(1, 6)}
+"""Of random starts: runs of the former take ten times as long."""
+
+DIMENSIONS, FEWEST_ROWS = (2, 5, 10), 30
 
 N_BASES, ZERO = 10_000, 1e-7
 
@@ -224,20 +227,21 @@ def rooms(names: tuple[str, ...] = GROUPINGS) -> str:
         for r in DIMENSIONS:
             problem = problem_of(name, r)
             plain = problem.disparities(problem.pca_basis).max()
-            for kind in ("adjacent", "pooled"):
-                for seed in SEEDS:
+            for kind, seeds in SEEDS.items():
+                for seed in seeds:
                     end, room = run(problem, ParetoDescent(kind, random_state=seed))
                     above = end[0] > plain
                     found.append((problem.n_groups, kind, room, end[1], end[2], above))
+    starts = ", ".join(f"{len(seeds)} for {kind}" for kind, seeds in SEEDS.items())
     lines = [
         "## How many runs end near the front\n",
-        f"{len(names)} groupings of Adult and Credit, r = {', '.join(map(str, DIMENSIONS))}, {len(SEEDS)} random starts.\n",
+        f"{len(names)} groupings of Adult and Credit, r = {', '.join(map(str, DIMENSIONS))}; random starts: {starts}.\n",
         "| groups | objectives | runs | room at most 1 % | at most 5 % | largest room | extra loss, median | above PCA's "
         "largest disparity |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for low, high in ((3, 5), (6, 9), (10, 16)):
-        for kind in ("adjacent", "pooled"):
+        for kind in SEEDS:
             some = [one for one in found if low <= one[0] <= high and one[1] == kind]
             left = np.array([one[2] for one in some])
             extra = np.median([one[4] for one in some])
@@ -247,8 +251,9 @@ def rooms(names: tuple[str, ...] = GROUPINGS) -> str:
                 f"| {100 * left.max():.2g} % | {extra:.2g} % | {above} |"
             )
     lines.append(
-        "\nUp to five groups neighbours mostly end at equality, or near the front. With more they mostly stall far above it. "
-        'So the default is `"adjacent"` up to five groups and `"pooled"` with more. The number of directions that a '
+        "\nUp to five groups neighbours mostly end near the front, and at equality where that is possible, which the sum does "
+        "not: they are the default there, as the paper asks for equality. With more groups they mostly stall far above the "
+        "front, and the default is the sum. The number of directions that a "
         "subspace can turn in, r(d − r), is no such limit: it is 90 for Credit at r = 5, where runs stall with six groups."
     )
     return "\n".join(lines) + "\n"

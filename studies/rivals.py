@@ -103,7 +103,7 @@ METHODS = (
     Method("ordinary PCA", "total loss", PCA),
     EXACT_EQUAL,
     Method("exact, own PCA by VR-PCA", "equality", OwnByVRPCA),
-    Method("Pareto descent, pairwise", "frontier", _fair(solver=ParetoDescent())),
+    Method("Pareto descent, pairwise", "frontier", _fair(solver=ParetoDescent("pairwise"))),
     Method("Pareto descent, single", "frontier", _fair(solver=ParetoDescent(objectives="single"))),
     EXACT_MINMAX,
     Method("SDP + LP", "min-max", _minmax("sdp")),

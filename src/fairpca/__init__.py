@@ -10,8 +10,8 @@ loss and equality. Underneath,
 with a `Solution`, and its `Certificate` has the proven distance to the optimum. `ParetoDescent` is
 the gradient method of Kamani et al.; `fairpca.objectives` has what it can minimise. Methods to
 compare with are in `fairpca.solvers` and in `fairpca.comparators` (another notion of fairness).
-`fairpca.datasets` holds two data sets of the literature, and `fairpca.metrics` functions for
-fairlearn and scores on held-out rows.
+`fairpca.datasets` holds two data sets of the literature, `fairpca.metrics` functions for
+fairlearn and scores on held-out rows, and `fairpca.pp` functions for AnnData and scanpy.
 
 >>> from fairpca import FairPCA
 >>> from fairpca.datasets import load_adult
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fairpca.exceptions import FairnessWarning
     from fairpca.fair_pca import FairPCA
     from fairpca.group_table import GroupTable
-    from fairpca.inspection.audit import audit
+    from fairpca.inspection.audit import Loadings, audit
     from fairpca.inspection.compare import Comparison, compare
     from fairpca.inspection.pareto_front import ParetoFront, pareto_front
     from fairpca.kernel import KernelFairPCA
@@ -54,6 +54,7 @@ __all__ = [
     "GroupMoments",
     "GroupTable",
     "KernelFairPCA",
+    "Loadings",
     "MinMax",
     "ParetoDescent",
     "ParetoFront",
@@ -78,6 +79,7 @@ _HOMES = {
     "GroupMoments": "moments",
     "GroupTable": "group_table",
     "KernelFairPCA": "kernel",
+    "Loadings": "inspection.audit",
     "MinMax": "criteria",
     "ParetoDescent": "solvers",
     "ParetoFront": "inspection.pareto_front",

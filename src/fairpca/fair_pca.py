@@ -148,19 +148,27 @@ class Baselines:
         Losses of new rows are measured from the mean of all rows: with other centres the subspaces
         are found anew.
         """
-        moments = problem.moments
-        size = problem.n_groups * moments.n_features * problem.n_components
+        size = problem.n_groups * problem.moments.n_features * problem.n_components
         if size * 8 > _MOST_BYTES:
             return None
         if problem.centering != "global":
             problem = replace(problem, centering="global", own_bases=None)
-        return cls(
-            labels=moments.labels,
-            count=moments.count,
-            own_bases=np.stack(problem.own_subspaces),
-            pca_basis=np.ascontiguousarray(problem.pca_basis),
-            mean=moments.total_mean,
-        )
+        return cls._in_space(problem, None)
+
+    @classmethod
+    def of_data(cls, grouped_data: GroupedData, n_components: int) -> Baselines:
+        """Those of rows, however large."""
+        return cls._in_space(grouped_data.problem(n_components), grouped_data.space)
+
+    @classmethod
+    def _in_space(cls, problem: Problem, space: RowSpace | None) -> Baselines:
+        """Those of a problem, which may be that of the space that the rows span."""
+        moments = problem.moments
+        own, pca, mean = list(problem.own_subspaces), problem.pca_basis, moments.total_mean
+        if space is not None:
+            own, pca = [space.lift(basis) for basis in own], space.lift(pca)
+            mean = space.lift_point(mean)
+        return cls(moments.labels, moments.count, np.stack(own), np.ascontiguousarray(pca), mean)
 
     @property
     def n_components(self) -> int:

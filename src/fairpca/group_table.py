@@ -29,6 +29,9 @@ from fairpca.validation import import_pandas
 NO_CHANGE = 1e-9
 """Part of a group's variance that is not worth a word: rounding."""
 
+_NO_CHANGE_AUDITED = 1e-6
+"""The same in an audit: components may have been found, or stored, with seven digits."""
+
 TIED = 1e-6
 """Part of the largest disparity by which another may be smaller and still count as the largest."""
 
@@ -270,7 +273,8 @@ class GroupTable(Printed):
     def change(self) -> Array:
         """What each group loses more than with ordinary PCA, 0 where that is rounding; (k,)."""
         change = self.loss - self.pca_loss
-        least = np.maximum(NO_CHANGE * self.variance, NO_VARIANCE * self.variance.max(initial=0.0))
+        part = _NO_CHANGE_AUDITED if self.name == "audited" else NO_CHANGE
+        least = np.maximum(part * self.variance, NO_VARIANCE * self.variance.max(initial=0.0))
         return np.where(np.abs(change) > least, change, 0.0)
 
     @property

@@ -23,7 +23,7 @@ from fairpca.choices import MIN_ROWS
 from fairpca.choices import MISSING_LABELS as MISSING_LABELS
 from fairpca.exceptions import warn_user
 from fairpca.text import ALL, MOST_NAMES, in_rows, joined, label_text, listed, short_text
-from fairpca.validation import check_choice
+from fairpca.validation import check_choice, refuse_anndata
 
 # Labels of groups: their order, those of missing values, and those of groups that overlap.
 
@@ -640,6 +640,7 @@ def named_columns(X: Any, sensitive_features: Any) -> tuple[str, ...]:
     A text is a name, and so is each of a list of texts that are all columns of the table. Raises
     ValueError for names that no column of X has.
     """
+    refuse_anndata(X, sensitive_features)
     given = sensitive_features
     names = [given] if isinstance(given, str) else given
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):

@@ -93,6 +93,7 @@ def check_rows(
     frame, names, rows = False, None, X
     if type(X) is not np.ndarray:
         refuse_distributed(X)
+        refuse_anndata(X)
         if hasattr(X, "collect"):
             raise ValueError("X is a lazy frame: call its collect() first.")
         if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
@@ -244,6 +245,16 @@ def refuse_distributed(X: Any) -> None:
             f"X is a {type(X).__name__} of {CLUSTER_LIBRARIES[library]}, which only fit, transform "
             "and fit_transform of FairPCA leave where it is: bring its rows here first if they are "
             "few."
+        )
+
+
+def refuse_anndata(X: Any, key: Any = None) -> None:
+    """Raise TypeError for cells with annotations, of which an estimator takes the matrix alone."""
+    if hasattr(X, "obsm") and hasattr(X, "varm"):
+        shown = repr(key) if isinstance(key, str | list | tuple) else "'batch'"
+        raise TypeError(
+            f"X is an AnnData: write fairpca.pp.pca(adata, key={shown}) to fit it, or "
+            f"fairpca.pp.audit(adata, key={shown}) to judge the PCA that it has."
         )
 
 

@@ -13,7 +13,7 @@ from sklearn.manifold import Isomap
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairpca import FairPCA, audit
+from fairpca import FairPCA, Loadings, audit
 from fairpca._linalg import dense
 
 from texts import refused
@@ -320,3 +320,90 @@ def test_groups_are_those_that_a_fair_reduction_was_fitted_for():
     assert audit(plain, X, sensitive_features=columns).labels == tuple(
         (a, b) for a in "01" for b in "01"
     )
+
+
+def test_loadings_are_judged_as_the_pca_that_they_are_from():
+    X, groups = some_people(1), np.repeat(["a", "b"], [100, 200])
+    pca = PCA(2).fit(X)
+    scaled = pca.components_ * [[3.0], [0.5]]
+    mixed = np.array([[1, 1], [1, -1]]) @ scaled  # another basis of the same span
+    for components in (pca.components_, scaled, mixed):
+        found = audit(Loadings(components, pca.mean_), X, sensitive_features=groups)
+        expected = audit(pca, X, sensitive_features=groups)
+        np.testing.assert_allclose(found.loss, expected.loss)
+        np.testing.assert_allclose(found.intervals.disparity, expected.intervals.disparity)
+    sparse = scipy.sparse.csr_array(X)
+    found = audit(Loadings(pca.components_, pca.mean_), sparse, sensitive_features=groups)
+    np.testing.assert_allclose(found.loss, expected.loss)
+
+
+def test_loadings_that_cannot_be_meant_are_refused():
+    with refused(ValueError, "transpose"):
+        Loadings(np.eye(4)[:, :2], 0.0)
+    with refused(ValueError, "mean", "4 columns"):
+        Loadings(np.eye(4)[:2], np.zeros(3))
+    with refused(ValueError, "dimension 1"):
+        Loadings(np.ones((2, 4)), 0.0)
+
+
+@pytest.mark.parametrize("n_columns", [6, 700])
+def test_a_pca_is_judged_on_new_rows_by_its_training_rows(n_columns):
+    X, groups = some_people(2, n_columns), np.repeat(["a", "b"], [100, 200])
+    train = np.arange(300) % 2 == 0
+    pca = PCA(2, svd_solver="full").fit(X[train])
+    errors = np.square(X - pca.inverse_transform(pca.transform(X))).sum(axis=1)
+    table = audit(
+        pca,
+        X[~train],
+        sensitive_features=groups[~train],
+        X_train=X[train],
+        sensitive_train=groups[train],
+    )
+    assert not table.better_off
+    assert not table.worse_off
+    assert table.baseline == "training"
+    for i, label in enumerate("ab"):
+        new, own = ~train & (groups == label), X[train & (groups == label)] - pca.mean_
+        assert table.loss[i] == pytest.approx(errors[new].mean())
+        assert table.pca_loss[i] == pytest.approx(table.loss[i])
+        axes = np.linalg.svd(own)[2][:2]
+        rest = (X[new] - pca.mean_) @ (np.eye(n_columns) - axes.T @ axes)
+        assert table.own_loss[i] == pytest.approx(np.square(rest).sum(axis=1).mean())
+    # Without them PCA is refitted to the new rows, and everyone seems worse off.
+    assert audit(pca, X[~train], sensitive_features=groups[~train]).largest_loss > 0.0
+
+
+def test_training_rows_of_a_table_have_their_groups_by_name():
+    frame = pd.DataFrame(some_people(3), columns=list("abcdef"))
+    frame["group"] = np.repeat(["x", "y"], [100, 200])
+    train, new = frame.iloc[::2], frame.iloc[1::2]
+    pipeline = make_pipeline(StandardScaler(), PCA(2)).fit(train.drop(columns="group"))
+    table = audit(pipeline, new, sensitive_features="group", X_train=train)
+    assert not table.better_off + table.worse_off
+    rows = train.drop(columns="group").to_numpy(), new.drop(columns="group").to_numpy()
+    scaler = StandardScaler().fit(rows[0])
+    fair = FairPCA(2).fit(scaler.transform(rows[0]), sensitive_features=train["group"].to_numpy())
+    known = audit(
+        fair, scaler.transform(rows[1]), sensitive_features=list(new["group"]), baseline="training"
+    )
+    np.testing.assert_allclose(table.pca_loss, known.pca_loss)
+    np.testing.assert_allclose(table.own_loss, known.own_loss)
+
+
+def test_training_rows_and_their_groups_belong_together():
+    X, groups = some_people(4), np.repeat(["a", "b"], [100, 200])
+    pca = PCA(2).fit(X)
+    with refused(ValueError, "X_train", "sensitive_train"):
+        audit(pca, X, sensitive_features=groups, sensitive_train=groups)
+    with refused(ValueError, "X_train", "sensitive_train"):
+        audit(pca, X, sensitive_features=groups, X_train=X)
+    with refused(ValueError, "X_train", "6"):
+        audit(pca, X, sensitive_features=groups, X_train=X[:, :5], sensitive_train=groups)
+
+
+def some_people(seed, n_columns=6):
+    """A hundred rows that vary along some columns, and two hundred along others."""
+    X = np.random.default_rng(seed).normal(size=(300, n_columns))
+    X[:100, :3] *= [4, 3, 2]
+    X[100:, 3:6] *= [4, 3, 2]
+    return X

@@ -72,12 +72,21 @@ def leading_sum_bound(matrix: Matrix, r: int, start: Tall | None = None) -> floa
 
 
 def found_pairs(
-    matrix: Matrix, r: int, start: Tall | None = None, *, beyond: float = np.inf
+    matrix: Matrix,
+    r: int,
+    start: Tall | None = None,
+    *,
+    beyond: float = np.inf,
+    accuracy: float | None = None,
 ) -> Pairs:
-    """Exact vectors by `leading_pairs`, or all at once where that does not converge."""
-    found = None
+    """By `leading_pairs`, with exact vectors unless an accuracy of their sum is given.
+
+    All at once where that does not converge.
+    """
+    found, exact = None, accuracy is None
     if _fits(matrix.d, r) and not matrix.at_once:
-        found = leading_pairs(matrix, r, start, exact_vectors=True, beyond=beyond)
+        how = {"beyond": beyond, "accuracy": ROUNDING if accuracy is None else accuracy}
+        found = leading_pairs(matrix, r, start, exact_vectors=exact, **how)
     return all_pairs(matrix, r) if found is None else found
 
 
@@ -99,20 +108,21 @@ def leading_pairs(
     *,
     exact_vectors: bool = False,
     beyond: float = np.inf,
+    accuracy: float = ROUNDING,
 ) -> Pairs | None:
     """The r largest eigenvalues and their eigenvectors, as far as an iteration can tell.
 
-    It ends when the sum of the eigenvalues is exact to rounding, by the usual estimate; the
-    eigenvectors then have half the digits, or with `exact_vectors` nearly all that the gap below
-    the last eigenvalue allows. It also ends when the sum is `beyond` a number, by far more than
-    its error. None if it comes to neither.
+    It ends when the error of the sum of the eigenvalues, by the usual estimate, is at most the part
+    `accuracy` of the matrix's size. The eigenvectors then have half the digits, or with
+    `exact_vectors` nearly all that the gap below the last eigenvalue allows. It also ends when the
+    sum is `beyond` a number, by far more than its error. None if it comes to neither.
     """
     iteration = _Iteration(matrix, r)
     iteration.begin(start)
     for _ in range(_MOST_RESTARTS):
         iteration.fill()
         iteration.shrink()
-        if iteration.has_converged(exact_vectors) or iteration.is_beyond(beyond):
+        if iteration.has_converged(exact_vectors, accuracy) or iteration.is_beyond(beyond):
             return iteration.pairs()
     return None
 
@@ -223,9 +233,9 @@ class _Iteration:
         r, more = self._r, self._r + EXTRA_VECTORS
         return Pairs(self.values[:r], self.vectors[:, :r], self.vectors[:, r:more])
 
-    def has_converged(self, exact_vectors: bool) -> bool:
+    def has_converged(self, exact_vectors: bool, accuracy: float = ROUNDING) -> bool:
         """Whether what was found is exact: see `leading_pairs`."""
-        if self._error() > ROUNDING * self._matrix.size:
+        if self._error() > accuracy * self._matrix.size:
             return False
         rounding = 4 * np.finfo(float).eps * self._matrix.size
         floor = max(_RESIDUAL * self._largest, rounding)

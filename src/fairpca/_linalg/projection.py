@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.utils import gen_batches
 
 from fairpca._linalg.backends import to_device
 from fairpca._linalg.types import Array
@@ -35,7 +34,9 @@ class Projection:
         # Sparse rows make no copy, nor do rows in double precision.
         whole = scipy.sparse.issparse(rows) or rows.dtype == np.float64
         reduced: Array = np.empty((n, len(self.components)), rows.dtype)
-        for part in gen_batches(n, max(n if whole else _BLOCK_VALUES // d, 1)):
+        step = max(n if whole else _BLOCK_VALUES // d, 1)
+        for begin in range(0, n, step):  # a partition of a cluster may have no rows at all
+            part = slice(begin, begin + step)
             # Two products instead of centred rows: no centred copy, and sparse rows stay sparse.
             scores = rows[part] @ self.components.T
             scores -= self.mean @ self.components.T
@@ -50,7 +51,9 @@ class Projection:
         Of all scores that fit them equally well, the smallest: a row without any value gets zeros.
         """
         reduced = np.empty((rows.shape[0], len(self.components)), dtype=rows.dtype)
-        for part in gen_batches(rows.shape[0], max(1, _GAPPY_VALUES // rows.shape[1])):
+        step = max(1, _GAPPY_VALUES // rows.shape[1])
+        for begin in range(0, rows.shape[0], step):
+            part = slice(begin, begin + step)
             reduced[part] = self._fitted(rows[part])
         return reduced
 

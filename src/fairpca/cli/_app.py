@@ -10,15 +10,13 @@ import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from fairpca._version import __version__
-from fairpca.cli import commands
+from fairpca.cli._commands import COMMANDS, EXAMPLES
 from fairpca.cli._terminal import (
     STDOUT,
     BadInputError,
@@ -48,15 +46,6 @@ _LONGEST_EXAMPLE = 72
 
 _WIDEST_HELP = 120
 """Columns of help on a terminal that has as many."""
-
-_EXAMPLES = (
-    "fairpca audit people.csv --sensitive sex --n-components 5",
-    "fairpca compare people.csv --sensitive sex --n-components 5",
-    "fairpca fit people.csv --sensitive sex --n-components 5 --model people.fairpca",
-    "fairpca transform new.csv --model people.fairpca --output reduced.csv",
-    "fairpca front people.csv --sensitive sex --n-components 5 --max-extra-loss 0.01",
-    "fairpca report people.csv --sensitive sex --n-components 5 --report people.html",
-)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -215,7 +204,11 @@ _PROGRAM = typer.Typer(
 )
 
 
-@_PROGRAM.callback(invoke_without_command=True, help=_HELP, epilog=_as_epilog(_EXAMPLES))
+@_PROGRAM.callback(
+    invoke_without_command=True,
+    help=_HELP,
+    epilog=_as_epilog([examples[0] for examples in EXAMPLES.values()]),
+)
 def _options_of_the_program(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
@@ -229,8 +222,6 @@ def _options_of_the_program(
         print(context.get_help())
 
 
-for _found in sorted(iter_modules(commands.__path__), key=lambda module: module.name):
-    _module: Any = import_module(f"{commands.__name__}.{_found.name}")
-    _PROGRAM.command(_found.name, cls=_Command, epilog=_as_epilog(_module.EXAMPLES))(
-        getattr(_module, _found.name)
-    )
+for _command in COMMANDS:
+    _name = _command.__name__
+    _PROGRAM.command(_name, cls=_Command, epilog=_as_epilog(EXAMPLES[_name]))(_command)

@@ -15,7 +15,7 @@ from fairpca import Comparison, FairPCA, GroupTable, ParetoFront
 from fairpca.cli._options import FitOptions, changed
 from fairpca.cli._prepared import STDIN, PreparedTable, row_weights
 from fairpca.cli._terminal import refusing, show_warning, stage
-from fairpca.fair_pca import listening
+from fairpca.fair_pca import baselines_of, listening
 from fairpca.inspection.audit import Auditor, squared_errors
 from fairpca.inspection.compare import comparison_of
 from fairpca.inspection.pareto_front import front_of
@@ -91,7 +91,9 @@ def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -
     grouped_data = prepared.grouped_data("intersections", reduce_wide=True)
     position = {label: i for i, label in enumerate(grouped_data.moments.labels)}
     space, grouped_data = grouped_data.space, grouped_data.grouped(options.grouping)
-    auditor = Auditor(reduction, grouped_data.moments, reduction.n_components_, **chosen)
+    known = baselines_of(reduction) if chosen.pop("baseline") == "training" else None
+    r = reduction.n_components_
+    auditor = Auditor(reduction, grouped_data.moments, r, known=known, **chosen)
     every, start = range(len(grouped_data.moments.labels)), 0
     columns = [*options.sensitive, *([options.weights] if options.weights else [])]
     for batch, rows in prepared.batches("auditing the model", columns):
@@ -101,10 +103,10 @@ def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -
         # Of a batch without any label there are codes, but no groups.
         codes = np.array([*(position.get(label, -1) for label in groups.labels), -1])[groups.codes]
         codes = codes if groups.kept is None else np.where(groups.kept, codes, -1)
-        if space is not None and chosen["baseline"] == "rows":
+        if space is not None and known is None:
             rows = space.rows[start : start + len(rows)]
         start += len(rows)
-        weights = row_weights(batch, options.weights)
+        weights = row_weights(batch, options.weights) if options.weights else None
         some = replace(grouped_data, rows=rows, codes=codes, weights=weights)
         for group in every:
             auditor.add(group, some, errors)

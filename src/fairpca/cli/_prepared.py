@@ -126,13 +126,13 @@ class PreparedTable:
         """
         if self.rows is not None:
             start = 0
-            for batch in self.table.batches(columns or self.table.names[:1]):
+            for batch in self.table.batches(columns or [self.preparation.columns[0].name]):
                 yield batch, self.rows[start : start + batch.num_rows]
                 start += batch.num_rows
             return
         self.tally.clear()
         names = [column.name for column in self.preparation.columns]
-        every, unknown = _unique([*names, *columns]), self.options.unknown_categories
+        every, unknown = [*dict.fromkeys([*names, *columns])], self.options.unknown_categories
         for batch in _batches(self.table, doing, every, len(self.preparation.means)):
             rows = self.preparation.apply(batch.select(names), self.tally, unknown)
             if not any(what == "missing" for what, _ in self.tally):
@@ -177,7 +177,7 @@ def prepare_table(
             )
         weights = [tried.weights] if tried.weights else []
         complete = [*used, *weights] if tried.drop_missing else ()
-        table.need(_unique([*used, *tried.sensitive, *weights, *carry]), complete)
+        table.need(list(dict.fromkeys([*used, *tried.sensitive, *weights, *carry])), complete)
 
         def prepare() -> PreparedTable:
             learner = PreparationLearner(table.names, **how)
@@ -247,7 +247,7 @@ def _open_for(
     require_columns(table.names, [*others, *options.unused])
     unused = {*options.unused, *(name for name in others if name not in needed)}
     preparation.check_names([name for name in table.names if name not in unused])
-    table.need(_unique([*needed, *others]), needed if options.drop_missing else ())
+    table.need(list(dict.fromkeys([*needed, *others])), needed if options.drop_missing else ())
     return PreparedTable(table, preparation, options)
 
 
@@ -285,6 +285,8 @@ def _settled(
         weakref.finalize(prepared.table, os.unlink, file)
     for warning in caught:
         show_warning(warning.message, warning.category)
+    if not errors:
+        return prepared
     every = [each for error in errors for each in (error, *getattr(error, "also", ()))]
     return replace(
         prepared,
@@ -350,7 +352,7 @@ def _gathered(prepared: PreparedTable) -> PreparedTable:
     for batch, rows in prepared.batches("preparing the columns", [*names, *weighted]):
         n_rows += len(rows)
         labelled = prepared.regrouping.labelled(batch)
-        weights = row_weights(batch, options.weights)
+        weights = row_weights(batch, options.weights) if options.weights else None
         if table.in_memory:
             groups = labelled.select(names).to_pandas(integer_object_nulls=True)
             more = {"groups": groups, "weights": weights}
@@ -375,10 +377,8 @@ def _gathered(prepared: PreparedTable) -> PreparedTable:
     return replace(prepared, n_rows=n_rows, moments=moments)
 
 
-def row_weights(batch: Any, name: str) -> Array | None:
-    """The weights of the rows of a batch, if a column has them."""
-    if not name:
-        return None
+def row_weights(batch: Any, name: str) -> Array:
+    """The weights of the rows of a batch."""
     weights = numbers(batch.column(name))
     if not (np.isfinite(weights) & (weights >= 0.0)).all():
         raise ValueError(f"The weights in column {quoted([name])} must be numbers of at least 0.")
@@ -426,15 +426,10 @@ def reduce_table(prepared: PreparedTable, fair: FairPCA, carry: Sequence[str], p
             columns += [pyarrow.array(column) for column in fair.transform(rows).T]
             yield pyarrow.RecordBatch.from_arrays(columns, names=[*carried, *names])
 
-    carried = _unique(carry)
+    carried = list(dict.fromkeys(carry))
     n_rows = prepared.table.settled(lambda: write_batches(reduced(), path))
     written.append(path)
     return n_rows
-
-
-def _unique(names: Sequence[str]) -> tuple[str, ...]:
-    """The names, each once."""
-    return tuple(dict.fromkeys(names))
 
 
 def _batches(

@@ -1,7 +1,7 @@
 """audit: who pays for a reduction that is already in use, and how surely the rows show it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,86 @@ _N_VALUES = 4
 """Numbers that are summed up for each row: those of `Auditor._values`."""
 
 
+@dataclass(frozen=True, eq=False)
+class Loadings:
+    """Components and a mean from elsewhere, to be judged by `audit` as a fitted PCA is.
+
+    Rows minus the mean are projected on the subspace that the components span, so that these need
+    be neither orthogonal nor of unit length: loadings that were scaled, or of which some columns
+    are missing, are judged by what their span keeps.
+
+    Parameters
+    ----------
+    components : array-like of shape (r, d)
+        One row for each component, as in `components_` of scikit-learn's PCA: loadings that have a
+        row for each column of the data, such as ``adata.varm["PCs"]`` or the weights of PLINK and
+        smartpca, are to be transposed.
+    mean : array-like of shape (d,) or float
+        What is subtracted from the rows first: the mean of the rows that the components were found
+        with; 0 where nothing was.
+
+    Attributes
+    ----------
+    components_ : array of shape (r, d)
+        Orthonormal rows with the same span.
+    mean_ : array of shape (d,)
+
+    See Also
+    --------
+    fairpca.audit : Judges them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairpca import Loadings, audit
+    >>> X = np.random.default_rng(0).normal(size=(300, 3)) * [3, 2, 1]
+    >>> groups = ["a"] * 100 + ["b"] * 200
+    >>> loadings = Loadings([[5.0, 0.0, 0.0], [0.0, 2.0, 0.0]], X.mean(axis=0))
+    >>> table = audit(loadings, X, sensitive_features=groups, n_resamples=0)
+    >>> bool(np.allclose(table.loss[0], np.square(X[:100, 2] - X[:, 2].mean()).mean()))
+    True
+    """
+
+    components: ArrayLike
+    mean: ArrayLike
+    components_: Array = field(init=False, repr=False)
+    mean_: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        components = check_array(self.components, dtype=np.float64, input_name="components")
+        mean = np.asarray(self.mean, dtype=np.float64)
+        r, d = components.shape
+        if mean.shape not in ((), (d,)):
+            raise ValueError(
+                f"mean must be a number or have an entry for each of the {d} columns of the "
+                f"components, got shape {mean.shape}."
+            )
+        if r > d:
+            raise ValueError(
+                f"There are {r} components of {d} columns: if each row is a column of the data, "
+                "pass the transpose, loadings.T."
+            )
+        _, sizes, rows = np.linalg.svd(components, full_matrices=False)
+        rank = int((sizes > sizes[0] * d * np.finfo(np.float64).eps).sum())
+        if rank < r:
+            raise ValueError(
+                f"The {r} components span a space of dimension {rank}: leave out those that are "
+                "zero or depend on others."
+            )
+        object.__setattr__(self, "components_", rows)
+        object.__setattr__(self, "mean_", np.broadcast_to(mean, d))
+
+    def transform(self, X: Any) -> Any:
+        """Project rows on `components_`."""
+        return check_array(X, accept_sparse="csr") @ self.components_.T - (
+            self.components_ @ self.mean_
+        )
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Bring projected rows back to the original columns."""
+        return X @ self.components_ + self.mean_
+
+
 def audit(
     estimator: Any,
     X: Any,
@@ -58,6 +138,8 @@ def audit(
     keep_sensitive: bool = False,
     missing_labels: str = "error",
     baseline: str = "rows",
+    X_train: Any = None,
+    sensitive_train: Any = None,
     n_resamples: int = 200,
     random_state: int | None = None,
 ) -> GroupTable:
@@ -65,9 +147,10 @@ def audit(
 
     Parameters
     ----------
-    estimator : fitted transformer with ``inverse_transform``
+    estimator : fitted transformer with ``inverse_transform``, or Loadings
         PCA, TruncatedSVD, NMF, FairPCA, … Of a scikit-learn pipeline, which may end in a
         classifier, the last such step that is no scaling is judged, on the rows that reach it.
+        Components without a transformer, from a file or another program, are passed as `Loadings`.
     X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
         Rows to judge it by. They may be others than those it was fitted to.
     sensitive_features, sample_weight : as for `FairPCA.fit`
@@ -82,6 +165,10 @@ def audit(
         each group's own PCA and ordinary PCA to X. "training" takes those of the rows that a
         `FairPCA` was fitted to, about their mean, so that nothing is fitted to X. Groups that were
         not among them then have no disparity.
+    X_train, sensitive_train : as X and sensitive_features, default=None
+        The rows that any other reduction was fitted to, and their groups, which can be left out
+        where `sensitive_features` names columns. X is then new, and the baselines are those of
+        these rows, as with ``baseline="training"``.
     n_resamples : int, default=200
         How often the rows of each group are resampled (bootstrap) for the intervals; 0 leaves the
         intervals and the permutation test out. Groups of fewer than 30 rows, or 5 for each
@@ -124,6 +211,8 @@ def audit(
     check_choice("baseline", baseline, BASELINES)
     check_whole_number("random_state", random_state, least=0, optional=True)
     n_resamples = check_resamples(n_resamples)
+    if sensitive_train is not None and X_train is None:
+        raise ValueError("sensitive_train has the groups of X_train, which is missing: pass both.")
     check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
     # Labels are those of the table that is given, whatever a pipeline makes of it.
     names = named_columns(X, sensitive_features)
@@ -134,17 +223,19 @@ def audit(
     estimator = step.reduction
     if isinstance(estimator, BaseEstimator):
         check_is_fitted(estimator)
-    if baseline == "training":
-        baselines_of(estimator)  # before any work
+    groups = groups or getattr(estimator, "groups", None) or "intersections"
+    known = None
+    if X_train is not None:
+        baseline = "training"
+        if names:
+            sensitive_train = chosen_columns(X_train, named_columns(X_train, list(names)))
+        X_train = entering(step.rows(entering(X_train, estimator, left_out)), estimator, left_out)
+    elif baseline == "training":
+        known = baselines_of(estimator)  # before any work
     X = entering(step.rows(X), estimator, left_out)
+    prepared: dict[str, Any] = {"groups": groups, "reduce_wide": True}
     grouped_data = prepare_data(
-        X,
-        sensitive_features,
-        sample_weight,
-        missing_labels,
-        groups=groups or getattr(estimator, "groups", None) or "intersections",
-        least_rows=1,
-        reduce_wide=True,
+        X, sensitive_features, sample_weight, missing_labels, least_rows=1, **prepared
     )
     # What groups lose in subspaces of their own is the same in the space that the rows span. That
     # itself is as large as the rows, and no longer needed.
@@ -154,7 +245,15 @@ def audit(
     # Sparse rows that have been checked are in a format that can be cut.
     source = grouped_data.rows if scipy.sparse.issparse(X) else X
     errors, r = squared_errors(estimator, source, grouped_data.rows)
-    chosen: dict[str, Any] = {"baseline": baseline, "n_resamples": n_resamples}
+    if X_train is not None:
+        if sensitive_train is None:
+            raise ValueError("X_train needs the groups of its rows: pass sensitive_train.")
+        training = prepare_data(X_train, sensitive_train, None, missing_labels, **prepared)
+        d = grouped_data.rows.shape[1]
+        if training.n_features != d:
+            raise ValueError(f"X_train has {training.n_features} columns, and X has {d}.")
+        known = Baselines.of_data(training, r)
+    chosen: dict[str, Any] = {"known": known, "n_resamples": n_resamples}
     auditor = Auditor(estimator, grouped_data.moments, r, **chosen, random_state=random_state)
     grouped_data = replace(grouped_data, rows=rows)
     for group in range(len(grouped_data.moments.labels)):
@@ -200,7 +299,9 @@ class Auditor:
         Of the rows, or of their coordinates in the space that they span.
     r : int
         Its dimension, unless a fair reduction was asked for another, by which it is judged.
-    baseline, n_resamples, random_state
+    known : Baselines or None
+        What the rows are measured against, unless that is fitted to them.
+    n_resamples, random_state
         As for `audit`.
 
     Attributes
@@ -215,25 +316,23 @@ class Auditor:
         moments: GroupMoments,
         r: int,
         *,
-        baseline: str = "rows",
+        known: Baselines | None = None,
         n_resamples: int = 0,
         random_state: int | None = None,
     ) -> None:
         r = getattr(getattr(estimator, "certificate_", None), "n_components", r)
         k = len(moments.labels)
-        self._moments, self._baseline, self._n_resamples = moments, baseline, n_resamples
+        self._moments, self._known, self._n_resamples = moments, known, n_resamples
         self._names = [group_name(label, moments.group_names) for label in moments.labels]
-        self._known: Baselines | None = None
         self.problem: Problem | None = None
-        if baseline == "training":
-            self._known = baselines_of(estimator)
-            self._center, r = self._known.mean, self._known.n_components
-            self._of_training = [self._known.position(label) for label in moments.labels]
+        if known is not None:
+            self._center, r = known.mean, known.n_components
+            self._of_training = [known.position(label) for label in moments.labels]
         else:
             self.problem = Problem(moments, min(r, moments.n_features))
             self._center = moments.total_mean
         # A projection from the mean of all rows leaves no group less than its own PCA does.
-        self._least = 0.0 if baseline == "rows" and _is_projection(estimator) else -np.inf
+        self._least = 0.0 if known is None and _is_projection(estimator) else -np.inf
         self._least_rows, self._effective = few_rows(r), moments.effective_count
         self._sums = np.zeros((_N_VALUES, k))
         self._draws, self._quantiles = np.full((3, k, n_resamples), np.nan), np.full(k, np.nan)
@@ -309,7 +408,7 @@ class Auditor:
             loss=loss,
             variance=variance,
             group_names=moments.group_names,
-            baseline=self._baseline,
+            baseline="rows" if self._known is None else "training",
             intervals=intervals,
             p_value=None if test is None else test.p_values,
             notes=tuple(self._notes(loss - own, intervals, test)),

@@ -215,12 +215,19 @@ def _sum_rows(
 ) -> _Sums:
     """Sum the chosen rows; those of all groups in the place of one, if it is given."""
     start, stop = chosen.start, chosen.stop
+    if scipy.sparse.issparse(X) and len(shift) > 1 and everyone is None:
+        # Cheap to bring into order, so that a block has rows of few groups: sums of products are
+        # as large as products are expensive.
+        order = start + np.argsort(codes[start:stop], kind="stable")
+        X, codes = X[order], codes[order]
+        weights = None if weights is None else weights[order]
+        start, stop = 0, len(order)
     k, d = shift.shape
     count, weight, second = np.zeros(k, np.int64), np.zeros(k), np.zeros((k, d, d))
     sums = _Sums(shift, count, weight, np.zeros((k, d)), second, np.zeros((k, d)))
     step = max((_FEW_COLUMNS_BYTES if d <= QUICK_COLUMNS else _BLOCK_BYTES) // (8 * d), 3 * d)
     shifted, sparse = bool(shift.any()), scipy.sparse.issparse(X)
-    product = np.empty((d, d))
+    product, started = np.empty((d, d)), np.zeros(k, dtype=bool)
     # Columns that lie together are summed as they are.
     by_columns = not sparse and d <= QUICK_COLUMNS and X.size >= _BY_COLUMNS
     by_columns = by_columns and X.flags.fnc and X.dtype == np.float64
@@ -254,7 +261,11 @@ def _sum_rows(
                 sums.weight[group] += w.sum()
                 sums.first[group] += w @ block
                 block *= np.sqrt(w)[:, None]
-            sums.second[group] += column_products(block, product)
+            if started[group]:
+                sums.second[group] += column_products(block, product)
+            else:
+                column_products(block, sums.second[group])
+            started[group] = True
     return sums
 
 

@@ -351,6 +351,6 @@ def _about_equality(facts: Facts) -> Iterator[tuple[str, str]]:
         "Equality levels down" if facts.equality == "found" else "There is an alternative",
         f"In another subspace {everyone}, by {percent(gains.min())} to {percent(gains.max())} of "
         "their variance, though not by the same amount. "
-        f"It was found for FairPCA(criterion={facts.front.problem.goal.measured.minmax}). Whether "
+        f"It was found for the criterion {facts.front.problem.goal.measured.minmax}. Whether "
         "equality is worth this is for people to decide.",
     )

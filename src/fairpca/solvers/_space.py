@@ -305,6 +305,7 @@ class SearchSpace(WholeSpace):
         self._backend = self._matrices.backend
         self._basis = self._backend.put(problem.least_loss_basis)
         self._images = list(self._matrices.images(self._basis))
+        self._products = [self._backend.empty(0, 0) for _ in self._images]  # with the basis
         # Where all groups agree there is no room to search.
         self.has_room = self._add(self._backend.put(np.hstack(problem.own_subspaces)))
         self._restrict()
@@ -411,9 +412,16 @@ class SearchSpace(WholeSpace):
 
     def _restrict(self) -> None:
         """Express the forms in the coordinates of the basis."""
-        problem = self._problem
-        parts = [self._basis.T @ image for image in self._images]
-        self.forms = Forms.from_problem(problem, [(part + part.T) / 2 for part in parts])
+        problem, basis, backend = self._problem, self._basis, self._backend
+        n, before = basis.shape[1], self._products[0].shape[0]
+        for i, image in enumerate(self._images):
+            new = basis.T @ image[:, before:]
+            products = backend.empty(n, n)
+            products[:before, :before] = self._products[i]
+            products[:before, before:], products[before:, :before] = new[:before], new[:before].T
+            products[before:, before:] = (new[before:] + new[before:].T) / 2
+            self._products[i] = products
+        self.forms = Forms.from_problem(problem, self._products)
         self._scale = float(problem.affine.traces.max())
 
     def _joined(self, first: Any, second: Any) -> Any:

@@ -91,7 +91,6 @@ _PATTERNS = {
         r"|\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?[ap]m)?",
         re.I,
     ),
-    "dressed": re.compile(rf"(?:PT|[^\w\s]{{0,2}})\s?(?:{_NUMBER})\s?[^\d\s]{{0,6}}"),
 }
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.I)
 _KEY = re.compile(
@@ -112,8 +111,7 @@ def classify_cell(text: str, decimal: str = ".") -> str:
     """What kind of text a cell has, where numbers have this decimal point.
 
     That is "number", "other decimal" (a number with the other decimal point), "thousands", "sign",
-    "date", "dressed" (a number with a unit or in another spelling, or what may be one), "missing"
-    (a word that is no value among numbers) or "text".
+    "date", "missing" (a word that is no value among numbers) or "text".
     """
     plain = text.strip()
     if text in MISSING_WORDS:
@@ -123,7 +121,7 @@ def classify_cell(text: str, decimal: str = ".") -> str:
     # The patterns of numbers have a point.
     swapped = plain.translate(_SWAPPED) if decimal == "," else plain
     for kind, pattern in _PATTERNS.items():
-        if pattern.fullmatch(plain if kind in ("date", "dressed") else swapped):
+        if pattern.fullmatch(plain if kind == "date" else swapped):
             return kind
     return "text"
 
@@ -283,9 +281,10 @@ class ColumnSummary:
                 "leave the column out",
                 drop=(name,),
             )
-        measured = f"{typed('--as-number', [name])} takes it for a measurement"
-        if as_number:
+        is_weight = _WEIGHT.fullmatch(name) is not None
+        if as_number or not (zeros is not None or is_weight or self._is_key()):
             return None
+        measured = f"{typed('--as-number', [name])} takes it for a measurement"
         if zeros is not None:
             return TableError(
                 f"{column} has numbers with zeros in front, such as {self._shown([zeros])}, as "
@@ -294,7 +293,7 @@ class ColumnSummary:
                 f"{typed('--as-text', [name])} is for names of a few categories, and {measured}",
                 drop=(name,),
             )
-        if _WEIGHT.fullmatch(name):
+        if is_weight:
             return TableError(
                 f"{column} seems to hold survey weights, which say how many people a row stands "
                 "for",
@@ -302,17 +301,14 @@ class ColumnSummary:
                 f"{typed('--drop', [name])} leaves it out, and {measured}",
                 weights=name,
             )
-        if self.is_key:
-            return TableError(
-                f"{column} seems to number or name the rows, not to describe them",
-                "leave it out",
-                measured,
-                drop=(name,),
-            )
-        return None
+        return TableError(
+            f"{column} seems to number or name the rows, not to describe them",
+            "leave it out",
+            measured,
+            drop=(name,),
+        )
 
-    @property
-    def is_key(self) -> bool:
+    def _is_key(self) -> bool:
         """Whether numbers seem to be those of the rows."""
         if not self.whole or self.n_rows < FEW_ROWS:
             return False
@@ -336,8 +332,6 @@ class ColumnSummary:
             if found is None and cells["date"] >= NEARLY_ALL * judged:
                 shown = self._shown(self.examples["date"][:1])
                 found = date_error(name, f", such as {shown}", different is None)
-        if found is None and different is not None and cells["dressed"] >= NEARLY_ALL * judged > 0:
-            found = self._adorned("dressed", "units, or in another spelling", as_text=False)
         if found is None and different is None and as_number:
             return TableError(
                 f"Column {quoted([name])} holds text, which cannot be taken for a measurement",
@@ -355,8 +349,8 @@ class ColumnSummary:
             has = f"more than {MOST_KEPT:,} different texts"
         elif n >= FEW_ROWS and len(texts) >= NEARLY_ALL * n:
             every = "every row" if len(texts) == n else "nearly every row"
-            has = f"a different text in {every} ({len(texts):,} in {n:,} rows), as names and keys "
-            has, remedy = f"{has}of people are", "leave it out"
+            has = f"a different text in {every} ({len(texts):,} in {n:,} rows), as names, "
+            has, remedy = f"{has}keys and numbers with units have", "leave it out"
         elif len(rare) > MANY and sum(rare) > n / 2:
             has = f"{len(texts):,} different texts in {n:,} rows, most of which are in fewer than "
             has = f"{has}{least} rows"

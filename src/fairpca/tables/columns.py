@@ -289,12 +289,10 @@ def require_columns(names: Sequence[str], wanted: Iterable[str]) -> None:
     found = (meant(name, names) for name in absent)
     close = list(dict.fromkeys(other for other in found if other is not None))
     hint = f" (did you mean {quoted(close)}?)" if close else ""
+    if close and close[0] != " ".join(close[0].split()):
+        hint = f", but one with other spaces: {close[0]!r}"
     if not close and sum(map(_is_number, names)) > len(names) / 2:
         hint = " (has its first line values, not names?)"
-    if close and close[0] != " ".join(close[0].split()):
-        raise ValueError(
-            f"The table has no column {quoted(absent)}, but one with other spaces: {close[0]!r}."
-        )
     raise ValueError(f"The table has no column {quoted(absent)}{hint}; it has {quoted(names)}.")
 
 

@@ -515,7 +515,7 @@ class PreparationLearner:
             )
         empty = [s for s in summaries if s.n_missing > MOSTLY_MISSING * s.n_rows]
         if empty:
-            shares = [f"{quoted([s.name])} ({s.n_missing / s.n_rows:.0%})" for s in empty]
+            shares = [f"{quoted([s.name])} ({100 * s.n_missing / s.n_rows:.0f} %)" for s in empty]
             warn_user(
                 f"Most values are missing, and filled in, in {', '.join(shares[:MOST_NAMES])}"
                 f"{f' and {len(shares) - MOST_NAMES} more' if len(shares) > MOST_NAMES else ''}: "

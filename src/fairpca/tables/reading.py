@@ -760,7 +760,7 @@ class Table:
             for batch, share in self._source.batches(columns):
                 if batch.num_rows:
                     empty = False
-                    yield _with_text(batch, self._as_text), share
+                    yield _with_text(batch, self._as_text) if self._as_text else batch, share
         self._file.check_unchanged()
         if empty:
             raise ValueError(f"{self._file.shown} has no rows.")

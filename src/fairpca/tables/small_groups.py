@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow
 
 from fairpca.groups import MISSING, check_number_of_groups, refuse_measurements
+from fairpca.tables.column_checks import classify_cell
 from fairpca.tables.columns import MOST_NAMES, TableError, encode_labels, refuse
 from fairpca.text import group_name
 
@@ -144,9 +145,19 @@ def regroup(table: Table, names: Sequence[str], choice: GroupChoice) -> Regroupi
     if choice.missing_labels != "group":
         counts = Counter({label: n for label, n in counts.items() if None not in label})
     texts = _texts(counts, names)
-    if table.is_csv:
-        measured = (_measured(name, found) for name, found in texts.items())
-        errors += [error for error in measured if error is not None]
+    for name, found in texts.items() if table.is_csv else ():
+        # Labels of a CSV file are text, also where they are a measurement's numbers.
+        is_number = all(classify_cell(text) == "number" for text in found)
+        try:
+            refuse_measurements([float(text) for text in found if is_number], name)
+        except ValueError:
+            errors.append(
+                TableError(
+                    f"The column {name!r} has {len(found):,} different numbers, too many to be "
+                    "groups",
+                    "bin them in a column of text, or, if they are codes, put a letter before each",
+                )
+            )
     rule = replace(rule, texts=texts)
     if choice.small_groups == "keep" or counts.total() < 2:  # of a single row other things are said
         refuse(errors)
@@ -166,20 +177,6 @@ def _texts(counts: Counter[Label], names: Sequence[str]) -> dict[str, set[str]]:
         name: {text for text in found if isinstance(text, str)}
         for name, found in zip(names, parts, strict=True)
     }
-
-
-def _measured(name: str, texts: set[str]) -> TableError | None:
-    """What is said of labels of a CSV file, which are text, that are a measurement's numbers."""
-    try:
-        refuse_measurements([float(text) for text in texts], name)
-    except ValueError as error:
-        if "could not convert" in str(error):
-            return None
-        return TableError(
-            f"The column {name!r} has {len(texts):,} different numbers, too many to be groups",
-            "bin them in a column of text, or, if they are codes, put a letter before each",
-        )
-    return None
 
 
 def _regrouped(rule: Regrouping, counts: Counter[Label], choice: GroupChoice) -> Regrouping:

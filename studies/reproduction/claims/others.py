@@ -65,7 +65,7 @@ def downstream(evidence: Evidence) -> Claim:
         ),
         f"It is higher, with such an interval, in {share(higher[PRINTED])} cases as printed, "
         f"{share(higher[PARETO])} with our default and {share(higher[EXACT])} exactly. The accuracy of the group with "
-        f"the lowest is lower, with such an interval, in {share(worse[PRINTED])}, {share(worse[PARETO])} and {share(worse[EXACT])}. "
+        f"the lowest is lower, with such an interval, in {share(worse[PRINTED])}, {share(worse[PARETO])} and {share(worse[EXACT])}; that interval is for independent means, and wider than one for the same resamples. "
         "Linear SVM on ten dimensions, ten resamples of the training rows, all test rows; cases without "
         "positive predictions are left out. Means with 95 % intervals (no SDP on more than 60 columns; on "
         "raw codes its few digits are not enough, and it ends elsewhere than the exact solver). Figure 9a, "

@@ -1,0 +1,493 @@
+"""The commands of the program: functions whose docstrings are their help.
+
+A new one is a function here, with its examples and its name in `EXAMPLES`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fairpca.choices import BASELINES
+from fairpca.cli._options import (
+    DIMENSION_TEXT,
+    OF_ONE_SUBSPACE,
+    Dimension,
+    FitOptions,
+    FrontOptions,
+    OutputOptions,
+    ResultOptions,
+    Table,
+    TableOptions,
+    option,
+    parse_dimension,
+    with_options,
+)
+from fairpca.cli._terminal import (
+    REPORT,
+    BadInputError,
+    Heading,
+    check_destination,
+    refusing,
+    show,
+    stage,
+)
+
+if TYPE_CHECKING:
+    from fairpca import FairPCA, GroupTable, ParetoFront
+
+EXAMPLES = {
+    "audit": (
+        "fairpca audit people.csv --sensitive sex --n-components 5",
+        "fairpca audit people.csv --sensitive sex --sensitive race --n-components 5 --json",
+        "fairpca audit people.csv --sensitive race --n-components 5 --measure share_lost",
+        "fairpca audit new.parquet --model people.fairpca",
+        "fairpca audit new.parquet --model people.fairpca --baseline training",
+    ),
+    "compare": (
+        "fairpca compare people.csv --sensitive sex --n-components 5",
+        "fairpca compare people.parquet --sensitive sex --sensitive race --n-components 5 --json",
+    ),
+    "fit": (
+        "fairpca fit people.csv --sensitive sex --n-components 5 --model people.fairpca",
+        "fairpca fit people.parquet --sensitive sex --sensitive race --n-components 0.9"
+        " --target income --carry income --output reduced.parquet",
+        "fairpca fit people.csv --sensitive race --n-components 5 --max-extra-loss 0.01 --json",
+        "fairpca fit people.csv --sensitive sex --n-components 5 --measure share_lost --bound 0.5",
+        "fairpca fit people.csv --sensitive race --n-components 5 --criterion equal",
+        "fairpca fit people.csv --sensitive hospital --n-components 5 --standard-errors 1",
+    ),
+    "front": (
+        "fairpca front people.csv --sensitive sex --n-components 5",
+        "fairpca front people.csv --sensitive race --n-components 5 --max-extra-loss 0.01"
+        " --model people.fairpca --output reduced.csv",
+        "fairpca front people.parquet --sensitive sex --n-components 0.9 --points 20 --json",
+        "fairpca front people.csv --sensitive race --n-components 5 --criterion equal --index 30",
+    ),
+    "report": (
+        "fairpca report people.csv --sensitive sex --n-components 5 --report people.html",
+        "fairpca report people.parquet --sensitive sex --sensitive race --n-components 0.9"
+        ' --target income --report people.html --title "Who pays?"',
+        "fairpca report people.csv --sensitive race --n-components 5 --measure share_kept"
+        " --report people.html",
+    ),
+    "transform": (
+        "fairpca transform new.csv --model people.fairpca --output reduced.csv",
+        "fairpca transform new.parquet --model people.fairpca --carry id --output reduced.arrow",
+    ),
+}
+"""The lines shown below the help of each command."""
+
+
+@dataclass(frozen=True)
+class AuditOptions(ResultOptions):
+    """What is audited, and what it is compared with."""
+
+    n_components: str | None = option(None, DIMENSION_TEXT, metavar="5|0.9")
+    model: Path | None = option(
+        None,
+        "Audit this model instead of ordinary PCA; it also says how columns are prepared, and "
+        "without --sensitive which make the groups.",
+        metavar="FILE",
+    )
+    baseline: str = option(
+        "rows",
+        "What a model's losses are compared with: PCA of this table and of its groups, or of the "
+        "rows that the model was fitted to.",
+        BASELINES,
+    )
+    resamples: int = option(
+        200,
+        "How often rows are resampled for the intervals of a model's audit; 0 leaves the intervals "
+        "out.",
+        metavar="N",
+    )
+
+    @refusing()
+    def __post_init__(self) -> None:
+        from fairpca.generalization.bootstrap import check_resamples
+
+        check_resamples(self.resamples)
+        if self.model is None and self.baseline != "rows":
+            raise BadInputError("--baseline training is for an audit of a --model.")
+        if self.model is not None and self.n_components is not None:
+            raise BadInputError(
+                "a model has its own dimension: leave out --n-components or --model."
+            )
+
+
+@with_options(asked=AuditOptions, how=TableOptions, choices=FitOptions, without={"nested", "force"})
+def audit(table: Table, how: TableOptions, choices: FitOptions, asked: AuditOptions) -> None:
+    """Show who pays for ordinary PCA, or for a model, and what a fair subspace would cost.
+
+    A group's loss is the squared distance between a row and its reconstruction, averaged over its
+    rows; its disparity is what it loses beyond a PCA of its own. Nothing is written.
+    """
+    from fairpca.cli import _findings as findings
+    from fairpca.cli import _fitting as fitting
+    from fairpca.cli import _prepared as tables
+    from fairpca.fair_pca import baselines_of
+
+    audited: GroupTable | None = None
+    fair: FairPCA | None = None
+    if asked.model is None:
+        if not how.sensitive or asked.n_components is None:
+            raise BadInputError("an audit needs --sensitive and --n-components, or a --model.")
+        dimension = parse_dimension(asked.n_components)
+        prepared = tables.prepare_table(table, how, dimension, folds=choices.folds)
+        fair = fitting.fit_fair(prepared, dimension, choices)
+    else:
+        loaded, preparation = tables.read_model(asked.model)
+        sensitive = how.sensitive or preparation.sensitive
+        how = replace(how, sensitive=sensitive, groups=how.groups or loaded.fair_pca.groups or "")
+        if not sensitive:
+            raise BadInputError(
+                f"{str(asked.model)!r} does not say what is sensitive: use --sensitive to do so."
+            )
+        if asked.baseline == "training":
+            with refusing():
+                baselines_of(loaded.fair_pca)
+        prepared = tables.prepare_with_model(table, preparation, how, choices.folds)
+        chosen = {"baseline": asked.baseline, "n_resamples": asked.resamples}
+        audited = fitting.audit_prepared(prepared, loaded.reduction, **chosen)
+        # Nothing is fitted to rows that are compared with those of the training.
+        if asked.baseline == "rows":
+            fair = fitting.fit_fair(prepared, loaded.fair_pca.certificate_.n_components, choices)
+    of_fair: list[Any] = []
+    if fair is not None:
+        of_fair = [*findings.shown(fair.group_table_)[1:], *findings.of_subspace(fair)]
+    if audited is not None:
+        heading = [Heading("\nA fair subspace fitted to this table:\n")] if of_fair else []
+        of_fair = [*findings.of_model(audited), *heading, *of_fair]
+    show(
+        asked.json,
+        lambda: {
+            "command": "audit",
+            **findings.table_as_data(prepared),
+            "model": None if audited is None else findings.model_as_data(audited),
+            **({} if fair is None else findings.as_data(fair)),
+        },
+        lambda: [f"{findings.columns_sentence(prepared)}\n", *of_fair],
+    )
+
+
+@with_options(
+    how=TableOptions,
+    choices=FitOptions,
+    printed=ResultOptions,
+    required={"sensitive"},
+    without={*OF_ONE_SUBSPACE, "gap", "time_limit", "unknown_categories", "force"},
+)
+def compare(
+    table: Table,
+    how: TableOptions,
+    choices: FitOptions,
+    printed: ResultOptions,
+    n_components: Annotated[
+        int,
+        typer.Option("--n-components", metavar="N", help="The number of columns to reduce to."),
+    ],
+) -> None:
+    """Say whether fair PCA is needed: what each group loses on held-out rows, and with what else.
+
+    PCA is compared with PCA of one and two more components, with balanced PCA, with fair PCA, and
+    with the largest disparity as small as can be. Nothing is written.
+    """
+    from fairpca.cli import _findings as findings
+    from fairpca.cli import _fitting as fitting
+    from fairpca.cli import _prepared as tables
+
+    prepared = tables.prepare_table(table, how, n_components, folds="all")
+    found = fitting.compare_methods(prepared, n_components, choices)
+    show(
+        printed.json,
+        lambda: {
+            "command": "compare",
+            **findings.table_as_data(prepared),
+            **findings.comparison_as_data(found),
+        },
+        lambda: [*findings.shown(found)[1:], findings.columns_sentence(prepared)],
+    )
+
+
+@with_options(
+    files=OutputOptions,
+    how=TableOptions,
+    choices=FitOptions,
+    required={"sensitive"},
+    without={"unknown_categories"},
+)
+def fit(
+    table: Table,
+    how: TableOptions,
+    choices: FitOptions,
+    files: OutputOptions,
+    n_components: Dimension,
+) -> None:
+    """Find the subspace that is fairest to the worst-off group.
+
+    A group's disparity is what it loses beyond a PCA of its own. Large ones are brought down, where
+    new data would show them too; --criterion, --measure, --bound and --max-extra-loss ask for
+    something else. Prints what each group loses and how good the subspace provably is, and writes
+    the model, the reduced table, or both.
+    """
+    from fairpca.cli import _findings as findings
+    from fairpca.cli import _fitting as fitting
+    from fairpca.cli import _prepared as tables
+
+    dimension = parse_dimension(n_components)
+    files.check(table)
+    prepared = tables.prepare_table(
+        table,
+        how,
+        dimension,
+        carry=files.carry,
+        folds=choices.folds,
+        kept=files.model is not None,
+    )
+    fair = fitting.fit_fair(prepared, dimension, choices).set_params(whiten=files.whiten)
+    findings.write(prepared, fair, files)
+    show(
+        files.json,
+        lambda: {
+            "command": "fit",
+            **findings.table_as_data(prepared),
+            **findings.as_data(fair),
+            **({"nesting": fair.nesting_.to_dict()} if choices.nested else {}),
+        },
+        lambda: [
+            findings.columns_sentence(prepared),
+            *findings.shown(fair.group_table_),
+            *findings.of_subspace(fair),
+            *(findings.shown(fair.nesting_) if choices.nested else []),
+        ],
+        model=files.model,
+        output=files.output,
+    )
+
+
+@dataclass(frozen=True)
+class PointOptions:
+    """The points of a front: how many, and which one is chosen."""
+
+    points: int = option(50, "How many points, evenly spaced in unfairness.", metavar="N", min=2)
+    index: int | None = option(
+        None,
+        "Choose a point by its number; negative ones count from the fairest.",
+        metavar="I",
+    )
+    extra_loss: float | None = option(
+        None,
+        "Choose the fairest point that loses no more than this share beyond the first: 0.01 is one "
+        "per cent more.",
+        metavar="SHARE",
+        names=["--max-extra-loss"],
+    )
+
+    @refusing()
+    def __post_init__(self) -> None:
+        from fairpca.validation import check_number
+
+        if self.index is not None and self.extra_loss is not None:
+            raise BadInputError("choose a point by one of --index and --max-extra-loss, not both.")
+        if self.extra_loss is not None:
+            check_number("--max-extra-loss", self.extra_loss, least=0.0)
+        if not -self.points <= (self.index or 0) < self.points:
+            raise BadInputError(
+                f"--index must be between {-self.points} and {self.points - 1} for {self.points} "
+                f"points, got {self.index}."
+            )
+
+
+@with_options(
+    wanted=PointOptions,
+    files=OutputOptions,
+    how=TableOptions,
+    choices=FrontOptions,
+    required={"sensitive"},
+    without={*OF_ONE_SUBSPACE, "unknown_categories"},
+)
+def front(
+    table: Table,
+    how: TableOptions,
+    choices: FrontOptions,
+    wanted: PointOptions,
+    files: OutputOptions,
+    n_components: Dimension,
+) -> None:
+    """Find every trade-off between total loss and fairness, from PCA to the fairest subspace.
+
+    The total loss of a point is the least at which its largest disparity can be had or, with
+    --criterion equal, its largest difference between the disparities of two groups. A model or a
+    reduced table is that of the chosen point: the fairest, unless another one is chosen.
+    """
+    from fairpca.cli import _findings as findings
+    from fairpca.cli import _fitting as fitting
+    from fairpca.cli import _prepared as tables
+
+    dimension, kept = parse_dimension(n_components), files.model is not None
+    files.check(table)
+    prepared = tables.prepare_table(table, how, dimension, carry=files.carry, kept=kept)
+    found = fitting.find_front(prepared, dimension, wanted.points, choices)
+    point, fair = _chosen(found, wanted, needed=kept or files.output is not None), None
+    if point is not None:
+        fair = found.estimator(point).set_params(whiten=files.whiten)
+        findings.write(prepared, fair, files)
+    of_point: list[Any] = []
+    if point is not None and fair is not None:
+        fairest = point == len(found) - 1
+        of_point = [
+            Heading(f"\nPoint {point}, {'the fairest' if fairest else f'of {len(found)}'}:"),
+            *findings.shown(fair.group_table_),
+            findings.cost(fair),
+            # The certificate of the fairest stands below the front already.
+            *([] if fairest else findings.proof(fair)),
+        ]
+    show(
+        files.json,
+        lambda: {
+            "command": "front",
+            **findings.table_as_data(prepared),
+            **findings.front_as_data(found),
+            "chosen": None if fair is None else {"point": point, **findings.as_data(fair)},
+        },
+        lambda: [findings.columns_sentence(prepared), *findings.shown(found)[:-1], *of_point],
+        model=files.model,
+        output=files.output,
+    )
+
+
+def _chosen(front: ParetoFront, wanted: PointOptions, needed: bool) -> int | None:
+    """The number of the point; without a wish the fairest if one is needed, else None."""
+    if wanted.extra_loss is not None:
+        with refusing():
+            return front.select(max_extra_loss=wanted.extra_loss)
+    if wanted.index is None:
+        return len(front) - 1 if needed else None
+    if not -len(front) <= wanted.index < len(front):
+        raise BadInputError(
+            f"there is no point {wanted.index}: ordinary PCA is as fair as can be here, and the "
+            "front has that one point, 0."
+        )
+    return wanted.index % len(front)
+
+
+@dataclass(frozen=True)
+class PageOptions(ResultOptions):
+    """What a page shows, and where it is written."""
+
+    report: Path = option(Path(), "Where to; the suffix is .html.", metavar="FILE")
+    title: str | None = option(None, "Head of the page.")
+    rows_shown: int = option(
+        1000,
+        "How many rows the page shows as marks, drawn at random; 0 shows no single rows.",
+        min=0,
+    )
+
+
+@with_options(
+    page=PageOptions,
+    how=TableOptions,
+    choices=FrontOptions,
+    required={"sensitive", "report"},
+    without={*OF_ONE_SUBSPACE, "unknown_categories", "stream"},
+)
+def report(
+    context: typer.Context,
+    table: Table,
+    how: TableOptions,
+    choices: FrontOptions,
+    page: PageOptions,
+    n_components: Dimension,
+) -> None:
+    """Write a page for everyone: who pays for PCA, what fairness costs, and how sure that is.
+
+    The page needs nothing else, neither files nor a network. It has the finding in plain words, a
+    slider from ordinary PCA to the fairest subspace, and the proof.
+    """
+    from fairpca.cli import _findings as findings
+    from fairpca.cli import _fitting as fitting
+    from fairpca.cli import _prepared as tables
+    from fairpca.report import import_jinja2
+
+    dimension = parse_dimension(n_components)
+    check_destination(page.report, REPORT, table, force=page.force)
+    with refusing():
+        import_jinja2()
+    prepared = tables.prepare_table(table, how, dimension, whole=True, kept=True)
+    shown = {"rows_shown": page.rows_shown} | ({} if page.title is None else {"title": page.title})
+    made = fitting.report_on(prepared, dimension, choices, table, context.obj, **shown)
+    with stage(f"writing {page.report.name}"):
+        made.write_html(page.report)
+    fair = made.front.estimator(-1)
+    shown_table = findings.shown(fair.group_table_)
+    # What the table has said already, the finding need not say below it.
+    sentences = [each for each in findings.of_report(made.sentences()) if each not in shown_table]
+    show(
+        page.json,
+        lambda: {
+            "command": "report",
+            **findings.table_as_data(prepared),
+            **findings.as_data(fair),
+            "summary": made.summary,
+        },
+        lambda: [
+            findings.columns_sentence(prepared),
+            *shown_table,
+            *sentences,
+            *findings.proof(fair),
+        ],
+        report=page.report,
+    )
+
+
+_OF_TRANSFORM = (
+    *("drop", "auto", "sep", "decimal", "encoding", "missing_values", "drop_missing"),
+    *("unknown_categories", "stream", "output", "carry", "force", "json"),
+)
+
+
+@with_options(files=OutputOptions, how=TableOptions, only=_OF_TRANSFORM, required={"output"})
+def transform(
+    table: Table,
+    how: TableOptions,
+    files: OutputOptions,
+    model: Annotated[
+        Path, typer.Option("--model", metavar="FILE", help="What `fairpca fit` wrote.")
+    ],
+) -> None:
+    """Reduce a new table with a model.
+
+    The table needs the columns of the fit, in any order. Those that were sensitive, targets or
+    dropped then may be there; others are refused unless they are dropped or carried here.
+    """
+    from fairpca.cli import _findings as findings
+    from fairpca.cli import _prepared as tables
+
+    assert files.output is not None  # which is required
+    files.check(table, model)
+    fitted, preparation = tables.read_model(model)
+    opened = tables.open_with_model(table, preparation, how, files.carry)
+    n_rows = tables.reduce_table(opened, fitted.reduction, files.carry, files.output)
+    r = fitted.fair_pca.n_components_
+    show(
+        files.json,
+        lambda: {
+            "command": "transform",
+            **findings.table_as_data(opened),
+            "rows": n_rows,
+            "n_components": r,
+            "model": str(model),
+        },
+        lambda: [
+            findings.columns_sentence(opened),
+            f"Reduced {n_rows:,} row{'s' * (n_rows != 1)} to {r} column{'s' * (r != 1)}.",
+        ],
+        output=files.output,
+    )
+
+
+COMMANDS = (audit, compare, fit, front, report, transform)
