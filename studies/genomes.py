@@ -47,9 +47,9 @@ from studies.new_data import _r_file, _words, halves
 Array = NDArray[np.float64]
 Labels = NDArray[np.str_]
 
-DATA, TARGET, PICTURE = (
-    Path(__file__).with_name(f"genomes{ending}") for ending in (".json", ".md", ".png")
-)
+DATA = Path(__file__).with_name("genomes.json")
+TARGET = Path(__file__).with_name("genomes.md")
+PICTURE = Path(__file__).with_name("genomes.png")
 
 N_SPLITS, FIRST_SPLIT = 10, 100
 """Halves of the rows, drawn by group: one is fitted to, the other judged, for all methods alike."""
