@@ -230,7 +230,8 @@ class Certificate(Spoken):
     temperature : float
         That of the soft maximum ("soft"), which is in the bound; 0 for other criteria.
     variance : float
-        The variance of all rows, in the unit of the value; 0 where that is a share already.
+        The variance of all rows, in the unit of the value; 0 where that is a share already, or
+        nothing but rounding.
     stopped_by : {"", "gap", "time limit", "callback"}
         What ended the search where it could have gone on: the gap is as small as was asked for, or
         time was up, or a callback asked for it.
@@ -459,10 +460,10 @@ def certify(
     gap, violation_bound = max(value - bound, 0.0), 0.0
     if violation_multipliers is not None:
         violation_bound = max(problem.violation_bound(violation_multipliers), 0.0)
+    nothing = abs(value) <= _NOTHING * rounding
     if basis.shape[1] > problem.n_components:
         status = "relaxed"
     elif judged.is_met:
-        nothing = abs(value) <= _NOTHING * rounding
         status = "optimal" if nothing or gap <= OPTIMAL_GAP * abs(value) else "bounded"
     else:
         status = "infeasible" if violation_bound > judged.allowed else "unresolved"
@@ -480,6 +481,7 @@ def certify(
         )
         stated_spread = 0.0 if zero else spread
     plain = goal.measured.is_disparity and problem.measured_by is None
+    relative = goal.measured.relative
     means = problem.aggregation == "mean" and problem.centering == "global"
     return Certificate(
         status=status,
@@ -505,7 +507,7 @@ def certify(
         pca_is_least=problem.centering == "global",
         extra_loss=goal.max_extra_loss,
         temperature=goal.heat,
-        variance=problem.scale if goal.minimises_loss or not goal.measured.relative else 0.0,
+        variance=0.0 if nothing or (relative and not goal.minimises_loss) else problem.scale,
         violation_multipliers=violation_multipliers,
     )
 
