@@ -3,7 +3,7 @@ Small groups and new data
 =========================
 
 A group of twenty rows has a large disparity even where it is like all others, because its own PCA
-overfits. The default criterion acts only on differences that exceed two standard errors.
+overfits. The default criterion hardly acts on differences well below two standard errors.
 """
 
 # %%

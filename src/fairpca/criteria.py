@@ -637,22 +637,23 @@ class _MinMaxWithinBudget(_WithinBudget, MinMax):
 class SoftMinMax(Criterion):
     """Minimise a soft maximum of the groups' measures, made for new data.
 
-    The largest of several noisy numbers is mostly noise, and a small group's own PCA fits its rows
-    too well. So the disparities are measured from baselines whose bias is reduced by cross-fitting,
-    and the maximum is a soft one, ``T log sum_i p_i exp(e_i / T)``, with p_i the share of group i
-    in the total loss. Differences well below the temperature T are left as they are with ordinary
-    PCA, larger ones are acted on. The result is PCA of rows that are reweighted by group.
+    The largest of several noisy numbers is mostly noise, and a small group's own PCA overfits. So
+    the disparities are measured from baselines whose bias is reduced by cross-fitting, and the
+    maximum is a soft one, ``T log sum_i p_i exp(e_i / T)``, with p_i the share of group i in the
+    total loss. Differences well below the temperature T are left as they are with ordinary PCA,
+    larger ones are acted on increasingly. The result is PCA of rows that are reweighted by group.
 
     Parameters
     ----------
     measure : str, default="disparity"
         The quantity that fairness is judged on: see `MinMax`.
     standard_errors : float, default=2.0
-        How many standard errors a difference between groups must exceed to be acted on. If the
-        worst-off group exceeds the others by twice as many, its rows count as much as all rows
-        together do without a difference. `FairPCA` estimates the standard errors from five folds
-        of the rows. 0 acts on every difference, which is `MinMax` from baselines with less bias;
-        infinity gives ordinary PCA.
+        The scale of differences between groups, in standard errors. Differences well below it are
+        left as they are; larger ones are acted on increasingly, without a threshold. At twice this
+        number the worst-off group's rows weigh as much as all rows together do without a
+        difference. `FairPCA` estimates the standard errors from five folds of the rows. 0 acts on
+        every difference, which is `MinMax` from baselines with less bias; infinity gives ordinary
+        PCA.
     max_extra_loss : float or None, default=None
         Choose among subspaces whose total loss exceeds ordinary PCA's, the least of all, by at
         most this share: 0.01 is one per cent more, 0 leaves PCA itself.

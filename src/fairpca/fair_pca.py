@@ -373,13 +373,13 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         meaning the smallest dimension at which every group keeps that share of its variance with
         this criterion; or None for the numerical rank.
     criterion : {"soft", "minmax", "equal", "balanced"} or Criterion, default="soft"
-        The notion of fairness. "soft" is made for new data: it acts on differences between groups
-        that exceed two standard errors (`SoftMinMax`). "minmax" minimises the largest disparity in
-        these rows; ties are broken by total loss (`MinMax`). "equal" asks for equal disparities at
-        the least total loss, the definition of Kamani et al. (`Equal`). "balanced" gives every
-        group the same weight, whatever its size (`Balanced`). As objects they have parameters: the
-        number of standard errors, the measure that fairness is judged on, a tolerance, a limit on
-        the extra loss, and bounds for single groups (`AtMost`).
+        The notion of fairness. "soft" is made for new data: it hardly acts on differences between
+        groups well below two standard errors, and increasingly on larger ones (`SoftMinMax`).
+        "minmax" minimises the largest disparity in these rows; ties are broken by total loss
+        (`MinMax`). "equal" asks for equal disparities at the least total loss, the definition of
+        Kamani et al. (`Equal`). "balanced" gives every group the same weight (`Balanced`). As
+        objects they have parameters: the number of standard errors, the measure that fairness is
+        judged on, a tolerance, a limit on the extra loss, and bounds for single groups (`AtMost`).
     nested : bool, default=False
         Whether the first j components are to be a fair subspace of j dimensions for every j. Each
         component is then the best given those before it, and they keep this order. `nesting_` has

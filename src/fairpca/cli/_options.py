@@ -133,9 +133,9 @@ class FitOptions:
     )
     standard_errors: float = option(
         2.0,
-        "How many standard errors a difference between groups must exceed to be acted on: 0 acts "
-        "on every difference, and with large numbers the result is ordinary PCA; only with "
-        "--criterion soft.",
+        "Differences between groups well below this many standard errors hardly count, larger ones "
+        "increasingly: 0 acts on every difference, and with large numbers the result is ordinary "
+        "PCA; only with --criterion soft.",
         metavar="NUMBER",
     )
     gap: float | None = option(

@@ -479,9 +479,10 @@ class Comparison(Printed):
             "distance from the mean of all rows. A disparity is what a group loses beyond its own "
             f"PCA with {_components(self.dimensions[0])}; with more it can be below 0. Intervals "
             f"({100 * CONFIDENCE:.0f} %) hold for all groups of a method together, and are wide, "
-            f"as they come from {N_FOLDS} folds. * is a clear difference from PCA; better and "
-            "worse off are those. Balanced PCA gives each group the same weight; min-max PCA "
-            "minimises the largest disparity of the training rows. The largest share is lost by "
+            f"as they come from {N_FOLDS} folds. * marks a difference from PCA whose interval "
+            "excludes 0, and every gain by more components of PCA; better/worse off counts these. "
+            "Balanced PCA gives each group the same weight; min-max PCA minimises the largest "
+            "disparity of the training rows. The largest share is lost by "
             f"{self._worst(self.worst_group)}, and the largest disparity is that of "
             f"{self._worst(self.largest_disparity_group)}."
         )

@@ -203,7 +203,7 @@ class WorstGroupScorer(BaseEstimator):
     A scorer for ``scoring=`` of `GridSearchCV`, `cross_validate` and the like. It judges the
     reduction, alone or inside a pipeline, which may end in a classifier, by what
     ``inverse_transform(transform(X))`` loses of the rows as they reach it. The score is minus the
-    largest measure of a group: by default of that which the `FairPCA` minimises, the disparity.
+    largest measure of a group: by default that of the criterion of the `FairPCA`, the disparity.
 
     With metadata routing (``sklearn.set_config(enable_metadata_routing=True)``), the
     `sensitive_features` that a search is given go to `FairPCA` and to this scorer. Without, the
