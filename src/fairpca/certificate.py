@@ -166,7 +166,8 @@ class Certificate(Spoken):
     goal : str
         The criterion: "minmax" and "max_extra_loss" (`MinMax` without and with a limit on the total
         loss), "soft" and "soft max_extra_loss" (`SoftMinMax`), "equal" (`Equal`), "bounds"
-        (`AtMost`) or "balanced" (`Balanced`). Only "equal" and "bounds" can end as "infeasible" or "unresolved".
+        (`AtMost`) or "balanced" (`Balanced`). Only "equal" and "bounds" can end as "infeasible" or
+        "unresolved".
     value : float
         What was achieved: the total loss ("equal", "bounds"), the largest measure of a group
         ("minmax", "max_extra_loss"), their soft maximum ("soft", "soft max_extra_loss"), or the
