@@ -366,7 +366,9 @@ class Judged:
             heat = self.certificate.temperature
             extra = self.criterion.max_extra_loss
             self.criterion = SoftMinMax(self.measure, max_extra_loss=extra, temperature=heat)
-            if self.table.held_out is not None and draw.criterion.standard_errors < np.inf:
+            several = len(truth.labels) > 1  # a single group is compared with nobody
+            estimated = several and draw.criterion.standard_errors < np.inf
+            if self.table.held_out is not None and estimated:
                 own = truth.own.copy()
                 own[order] = truth.traces[order] - self.table.held_out.own_loss
         kept = truth.kept_in(self.fair.components_.T)

@@ -21,10 +21,11 @@ from tools.journeys import array_journey, counted, program_journey
 
 ROOT = Path(fairpca.__file__).parent
 _WORDS = {
-    *("minmax", "equal", "bounds", "max_extra_loss", "balanced"),
+    *("soft", "minmax", "equal", "bounds", "max_extra_loss", "balanced"),
     *("disparity", "relative_disparity", "loss", "share_lost", "kept_variance", "share_kept"),
     *("own", "all", "none", "variance"),
 }
+_CLASSES = {"MinMax", "SoftMinMax", "LeastLoss", "Equal", "AtMost", "Balanced"}
 _HOMES = {"criteria.py", "measures.py"}
 _MOST_PARAMETERS = 6
 
@@ -55,8 +56,14 @@ def code_lines(text: str) -> int:
 
 
 def criterion_branches(tree: ast.AST) -> int:
-    """Comparisons with the name of a criterion or measure."""
+    """Comparisons with the name of a criterion or measure, and questions for its class."""
     return sum(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "isinstance"
+        and bool(_CLASSES & set(_names(node.args[1])))
+        for node in ast.walk(tree)
+    ) + sum(
         any(isinstance(part, ast.Constant) and part.value in _WORDS for part in ast.walk(node))
         and any("goal" in name or "measure" in name or "criterion" in name for name in _names(node))
         for node in ast.walk(tree)

@@ -163,9 +163,11 @@ class Certificate(Spoken):
         round a semidefinite relaxation do; the bounds are those of the dimension asked for.
         Measures count as within the tolerance or the bounds up to 1e-10 of tr(A), or of what is
         lost with ordinary PCA where that is less than a thousandth of tr(A).
-    goal : {"minmax", "max_extra_loss", "soft", "equal", "bounds", "balanced"}
-        The criterion: `MinMax` without and with a limit on the total loss, `SoftMinMax`, `Equal`,
-        `AtMost`, `Balanced`. Only "equal" and "bounds" can end as "infeasible" or "unresolved".
+    goal : str
+        The criterion: "minmax" and "max_extra_loss" (`MinMax` without and with a limit on the total
+        loss), "soft" and "soft max_extra_loss" (`SoftMinMax`), "equal" (`Equal`), "bounds"
+        (`AtMost`) or "balanced" (`Balanced`). Only "equal" and "bounds" can end as "infeasible" or
+        "unresolved".
     value : float
         What was achieved: the total loss ("equal", "bounds"), the largest measure of a group
         ("minmax", "max_extra_loss"), their soft maximum ("soft", "soft max_extra_loss"), or the

@@ -28,21 +28,6 @@ MISSING_LABELS = ("error", "group", "drop")
 BASELINES = ("rows", "training")
 """Whose own PCA and PCA an audit compares with."""
 
-SOLVER_NAMES = (
-    "exact",
-    "pareto",
-    "sdp",
-    "sdp-iterative",
-    "mw",
-    "mw-iterative",
-    "epsilon-constraint",
-    "lagrangian",
-    "nash",
-    "u-fpca",
-    "c-fpca",
-)
-"""The names in `fairpca.solvers.SOLVERS`."""
-
 STANDARDIZATIONS = ("numbers", "all", "none")
 """Which columns of a table are standardised; "numbers" leaves 0/1 columns as they are."""
 

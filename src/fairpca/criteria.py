@@ -180,7 +180,8 @@ class Criterion(BaseEstimator, ABC):
 
     The function is convex and does not fall when a measure rises. A subclass has to have `value`,
     `domain`, `bound`, `smooth`, `name` and `findings`; all else has a default that is right for any
-    such function, and may be replaced by something quicker or more exact.
+    such function that rises by c where all measures do (see `no_worse`), and may be replaced by
+    something quicker or more exact.
 
     Parameters
     ----------
@@ -202,7 +203,8 @@ class Criterion(BaseEstimator, ABC):
     they are at, as on a simplex it can."""
 
     has_root: ClassVar[bool] = False
-    """Whether disparities of two groups are solved by a root-find in one weight."""
+    """Whether a root-find in one weight solves two groups' disparities: the optimum is where both
+    are equal, or, for `SoftMinMax`, where their weights fit. A subclass has to say so itself."""
 
     is_smooth: ClassVar[bool] = False
     """Whether the weights of a subspace follow from its measures, without loss of digits."""
@@ -329,7 +331,7 @@ class Criterion(BaseEstimator, ABC):
         return self.value(measures) - self.least
 
     def no_worse(self, measures: Array) -> Array:
-        """Upper bounds on the measures of subspaces that are as good as one with these; (k,)."""
+        """Measures up to which every subspace is as good as one with these; (k,)."""
         value = self.value(measures)
         return np.asarray(measures + (self.enough(value) - value))
 

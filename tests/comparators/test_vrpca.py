@@ -5,11 +5,11 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_allclose
 
-from fairpca import Equal, ExactSolver, FairPCA, GroupMoments, Problem
+from fairpca import Equal, ExactSolver, FairnessWarning, FairPCA, GroupMoments, Problem
 from fairpca.comparators import VRPCA
 
 from problems import problem_of, random_basis, random_matrices
-from texts import refused
+from texts import refused, warned
 
 
 def separated_rows(rng, n=600, d=8, k=2, r=3):
@@ -189,7 +189,8 @@ def test_groups_without_weight_are_left_out():
     X, groups = separated_rows(rng, k=3)
     for gone in (0, 1, 2):
         weight = np.where(groups == gone, 0.0, 1.0)
-        problem, some = recipe(VRPCA(), X, groups, 2, weights=weight)
+        with warned(FairnessWarning, repr(str(gone)), "sample_weight", "left out"):
+            problem, some = recipe(VRPCA(), X, groups, 2, weights=weight)
         kept = groups != gone
         _, without = recipe(VRPCA(), X[kept], groups[kept], 2)
         assert list(problem.moments.labels) == [g for g in range(3) if g != gone]

@@ -249,9 +249,9 @@ def test_integers_and_rows_without_weight(put):
     X, groups = rows()
     whole = np.round(20 * X).astype(np.int64)
     weights = np.where(groups == 2, 0.0, 1.0)
-    fitted = FairPCA(2, criterion="minmax").fit(
-        put(whole), sensitive_features=put(groups), sample_weight=put(weights)
-    )
+    given = {"sensitive_features": put(groups), "sample_weight": put(weights)}
+    with warned(FairnessWarning, "'2'", "sample_weight", "left out"):
+        fitted = FairPCA(2, criterion="minmax").fit(put(whole), **given)
     kept = groups != 2
     assert_same_fit(
         fitted, FairPCA(2, criterion="minmax").fit(whole[kept], sensitive_features=groups[kept])

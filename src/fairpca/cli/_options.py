@@ -83,16 +83,6 @@ class OutputOptions(ResultOptions):
             raise BadInputError("--carry needs --output, the table to carry columns into.")
 
 
-_TAKEN = {
-    "soft": ("measure", "standard_errors", "max_extra_loss"),
-    "minmax": ("measure", "max_extra_loss"),
-    "equal": ("measure", "tolerance"),
-    "balanced": (),
-    "bound": ("measure",),
-}
-"""The options that each criterion takes; --bound is a criterion of its own."""
-
-
 @dataclass(frozen=True)
 class FitOptions:
     """What a user can choose about the subspace; the parameters of `FairPCA`."""
@@ -158,8 +148,10 @@ class FitOptions:
         for name in ("bound", "max_extra_loss", "gap", "time_limit"):
             if getattr(self, name) is not None:
                 check_number(f"--{name.replace('_', '-')}", getattr(self, name), least=0.0)
-        chosen = {*changed(self)} & {name for taken in _TAKEN.values() for name in taken}
-        odd = sorted(chosen - {*_TAKEN[self._kind]})
+        from fairpca.criteria import CRITERIA
+
+        known = {name for kind in CRITERIA for name in self._taken(kind)}
+        odd = sorted(({*changed(self)} & known) - {*self._taken(self._kind)})
         named = "--bound" if self.bound is not None else f"--criterion {self.criterion}"
         if self.bound is not None and self.criterion != type(self).criterion:
             raise BadInputError("--bound is a criterion of its own: leave out --criterion.")
@@ -177,11 +169,18 @@ class FitOptions:
         """Whether rows are to be held out: as for `prepare_data`."""
         return "needed" if self._kind == "soft" else None
 
+    def _taken(self, kind: str) -> list[str]:
+        """The options that a criterion takes."""
+        from fairpca.criteria import CRITERIA, AtMost
+
+        parameters = signature(AtMost if kind == "bound" else CRITERIA[kind]).parameters
+        return [name for name in parameters if hasattr(self, name)]
+
     def make_criterion(self) -> FairnessCriterion:
         """The criterion that is asked for."""
         from fairpca.criteria import CRITERIA, AtMost, Criterion
 
-        taken = {name: getattr(self, name) for name in _TAKEN[self._kind]}
+        taken = {name: getattr(self, name) for name in self._taken(self._kind)}
         if self.bound is not None:
             return AtMost(self.bound, **taken)
         made: Criterion = CRITERIA[self.criterion](**taken)

@@ -250,7 +250,7 @@ class Preparation:
     >>> preparation.feature_names
     ('age', 'job=cook', 'job=smith')
     >>> preparation.apply({"age": [40], "job": ["smith"]}).round(4)
-    array([[ 0.    , -1.4142,  1.4142]])
+    array([[0., 0., 1.]])
     >>> [type(step).__name__ for step in preparation.transformer]
     ['ColumnTransformer', 'StandardScaler']
     """
