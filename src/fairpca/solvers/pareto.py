@@ -640,11 +640,14 @@ class ParetoDescent:
         if self.tol == 0.0:
             return
         unequal = solution.certificate.spread > problem.negligible_spread
+        pooling = "objectives='pooled'"
+        if not isinstance(self.objectives, str) or self._disparity(problem) == "pooled":
+            pooling = ""  # no remedy: it would ask for another thing, or change nothing
         if run.stationary and unequal and not len(run.steps):
             said.append(
                 "Pareto descent took no step: where it starts no direction improves all "
-                "objectives, which does not make the start a good subspace. Take another start, or "
-                "objectives='pooled'."
+                "objectives, which does not make the start a good subspace. Take another start"
+                + (f", or {pooling}." if pooling else ".")
             )
         if not run.stationary and run.message != STOPPED:
             said.append(
@@ -658,8 +661,9 @@ class ParetoDescent:
                 said.append(
                     "Pareto descent ended where no direction improves all objectives, but may be "
                     f"far from the front: a subspace with up to {100 * room:.2g} % less total loss "
-                    "and no larger differences between groups is not ruled out. Take "
-                    "n_restarts=10, objectives='pooled', or solver='exact'."
+                    "and no larger differences between groups is not ruled out. Take n_restarts=10"
+                    + (f", {pooling}," if pooling else "")
+                    + " or solver='exact'."
                 )
             spread, plain = problem.spread(run.point), problem.spread(problem.pca_basis)
             if spread > plain + _HELD * problem.scale:
