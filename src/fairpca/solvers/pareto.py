@@ -478,6 +478,7 @@ class ParetoDescent:
     See Also
     --------
     fairpca.objectives.Objective : How to write objectives.
+    fairpca.solvers.pareto_starts : Keeps the ends of many starts that no other dominates.
 
     Examples
     --------
@@ -783,6 +784,7 @@ def pareto_starts(
     See Also
     --------
     fairpca.ParetoDescent : Descends from one of them.
+    fairpca.pareto_front : Finds the front exactly.
 
     Examples
     --------
