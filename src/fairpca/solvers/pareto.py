@@ -411,8 +411,6 @@ def _along(gradients: Array, slopes: Array) -> Array:
 _MUCH_ROOM = 0.01
 """Share of the total loss from which a stationary point is worth a warning."""
 
-_RETRACTIONS = {"svd": polar_factor, "qr": qr_factor}
-
 
 @dataclass(frozen=True)
 class ParetoDescent:
@@ -460,8 +458,6 @@ class ParetoDescent:
         Scale of the steps.
     armijo : float, default=1e-4
         Share of the promised decrease that backtracking asks for, in (0, 1); the paper's beta.
-    projection : {"svd", "qr"}, default="svd"
-        How bases are made orthonormal again; the paper's is "svd".
     start : {"random", "pca"} or array of shape (d, r), default="random"
         Where to start. Ordinary PCA is itself Pareto stationary for the Riemannian geometry.
     n_restarts : int, default=1
@@ -502,7 +498,6 @@ class ParetoDescent:
     step: str = "adaptive"
     step_size: float = 1.0
     armijo: float = 1e-4
-    projection: str = "svd"
     start: str | Array = "random"
     n_restarts: int = 1
     tol: float = 1e-7
@@ -521,7 +516,6 @@ class ParetoDescent:
         check_seed(self.random_state)
         check_choice("geometry", self.geometry, ("riemannian", "euclidean"))
         check_choice("step", self.step, STEPS)
-        check_choice("projection", self.projection, tuple(_RETRACTIONS))
         if self.step == "adaptive" and self.geometry != "riemannian":
             raise ValueError(
                 "step='adaptive' goes with geometry='riemannian', whose directions vanish where "
@@ -735,7 +729,7 @@ class ParetoDescent:
         vector = self._vector(problem)
         tangent = _project if self.geometry == "riemannian" else None
         common: dict[str, Any] = {
-            "retract": _RETRACTIONS[self.projection],
+            "retract": polar_factor,
             "normalize": self.normalize,
             "armijo": self.armijo,
             "zero": ROUNDING * vector.units(problem),
