@@ -104,7 +104,7 @@ def numbers_after(text, start, count):
 
 
 def test_the_page_for_users_has_the_figures_of_the_study():
-    page = (Path(__file__).parents[2] / "docs" / "beyond_the_sample.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "new_data.md").read_text("utf-8")
     cells = [cell for found in DATA["real"].values() for cell in found["cells"].values()]
 
     def counts(method, figure="mid"):
