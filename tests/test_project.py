@@ -330,7 +330,7 @@ def test_the_claims_are_counted():
         "| 3a | the mean \\|difference\\| is at most half of PCA's | **mostly holds** (98 of 99)"
         in page
     )
-    assert "What it says of the mean disparity does not" in guide
+    assert "Its claim about the mean disparity does not" in guide
     assert (
         "| 3b | the mean disparity is at most half of PCA's | **does not hold** (0 of 99)" in page
     )

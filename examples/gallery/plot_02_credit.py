@@ -2,7 +2,7 @@
 Credit, judged by held-out rows
 ===============================
 
-A proof about the rows of a fit says nothing about others. 30,000 credit card clients by
+A proof about the rows of a fit does not extend to others. 30,000 credit card clients by
 education, three tenths of whom are kept aside, show how much of it can be lost.
 """
 
