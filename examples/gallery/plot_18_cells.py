@@ -77,9 +77,8 @@ def analysed(counts: np.ndarray, labels: np.ndarray) -> Any:
 # What each type loses, and whether its cells find each other
 # ------------------------------------------------------------
 # ``pp.audit`` judges the loadings that scanpy has stored. The recall of a type is the share of its
-# cells most of whose ten nearest neighbours are of that type. These are the cells of the fit; what
-# is left of it on others is in the `study of cells
-# <../studies/cells.html>`_, and is less.
+# cells most of whose ten nearest neighbours are of that type. These are the cells of the fit. On
+# other cells less is left: :doc:`/studies/cells` has the figures.
 
 
 def recalls(Z: np.ndarray, labels: np.ndarray) -> dict[str, float]:
