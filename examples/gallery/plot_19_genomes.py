@@ -1,6 +1,6 @@
 """
-A map of genomes that does not lie
-==================================
+Genomes: a map of held-out people
+=================================
 
 Two components of genomes make a map of where people come from. Ordinary PCA draws it for the
 populations with most people. A fair map of the people it was fitted to looks better than it is,
