@@ -200,7 +200,7 @@ def _read_files(
     checkpoint: str | Path | None,
     progress: Progress | None,
 ) -> MomentSum:
-    from fairpca.sources.blocks import Batch
+    from fairpca.sources.batches import Batch
     from fairpca.sources.checkpoints import Pass, list_files, refuse_slips
     from fairpca.tables.reading import CsvRules, TableFile
 
@@ -258,7 +258,7 @@ def _read_files(
 def _read_stream(
     source: Any, choice: ColumnChoice, options: tuple[str, bool], progress: Progress | None
 ) -> MomentSum:
-    from fairpca.sources.blocks import Batch
+    from fairpca.sources.batches import Batch
     from fairpca.sources.checkpoints import stream_batches
 
     batches, total = stream_batches(source)
@@ -284,7 +284,7 @@ def _summed(items: Iterator[Any], options: tuple[str, bool]) -> Iterator[Any]:
 
     The options are those of `batch_moments`.
     """
-    from fairpca.sources.blocks import Batch, batch_moments
+    from fairpca.sources.batches import Batch, batch_moments
     from fairpca.sources.checkpoints import in_order
 
     def work(item: Any) -> Any:

@@ -65,7 +65,7 @@ class RowBatches:
         import pandas
         import pyarrow
 
-        from fairpca.sources.blocks import Batch, batch_numbers
+        from fairpca.sources.batches import Batch, batch_numbers
         from fairpca.sources.checkpoints import list_files
 
         known = None
