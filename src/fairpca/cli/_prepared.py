@@ -54,7 +54,7 @@ from fairpca.tables.preparation import (
     notes_on,
 )
 from fairpca.tables.reading import CsvRules, Table
-from fairpca.tables.small_groups import GroupChoice, Regrouping, regroup
+from fairpca.tables.small_groups import Regrouping, regroup
 from fairpca.tables.writing import write_batches
 
 STDIN = Path("-")
@@ -338,9 +338,14 @@ def _spooled() -> Path:
 
 
 def _regrouped(table: Table, options: TableOptions, default: str) -> Regrouping:
-    small = options.small_groups or default
-    choice = GroupChoice(options.missing_labels, small, options.min_rows, options.grouping)
-    return regroup(table, options.sensitive, choice)
+    return regroup(
+        table,
+        options.sensitive,
+        missing_labels=options.missing_labels,
+        small_groups=options.small_groups or default,
+        min_rows=options.min_rows,
+        groups=options.grouping,
+    )
 
 
 def _gathered(prepared: PreparedTable) -> PreparedTable:

@@ -105,30 +105,14 @@ def _separated(other: str, sep: str) -> TableError:
     )
 
 
-def encoding_error(shown: str, encoding: str) -> TableError:
-    """What is said of a file that is not in the encoding it should be in."""
-    if encoding != "utf-8":
-        return TableError(f"{shown} is not in the encoding {encoding!r}", "save it in UTF-8")
-    return TableError(
-        f"{shown} is not in UTF-8",
-        "save it in that encoding, or say which it has: files of older programs and of "
-        "spreadsheets on Windows often have cp1252",
-        encoding="cp1252",
-    )
-
-
 BLOCK = 2**22
 """Bytes that are read at a time."""
 
 _HEAD = 2**16
 """Bytes by which a file that is no table of commas is recognised."""
 
-_NOTHING, _WHOLE, _REAL, _TEXT = (
-    pyarrow.null(),
-    pyarrow.int64(),
-    pyarrow.float64(),
-    pyarrow.string(),
-)
+_NOTHING, _WHOLE = pyarrow.null(), pyarrow.int64()
+_REAL, _TEXT = pyarrow.float64(), pyarrow.string()
 _KNOWN = (_NOTHING, pyarrow.bool_(), _WHOLE, _REAL, _TEXT)
 _WRONG_COLUMN = re.compile(r"In CSV column #(\d+): CSV conversion error")
 _WRONG_VALUE = re.compile(r"invalid value '(.*)'")
@@ -265,8 +249,11 @@ class CsvFile:
         before = self._types[error.name]
         with self._open(skip=error.before) as (_, reader):
             for name, kind in zip(reader.schema.names, reader.schema.types, strict=True):
-                if name not in self._text:
-                    self._types[name] = _joined(self._types[name], _known(kind))
+                pair = {self._types[name], _known(kind)} - {_NOTHING}
+                if len(pair) > 1:
+                    self._types[name] = _REAL if pair == {_WHOLE, _REAL} else _TEXT
+                elif pair:
+                    (self._types[name],) = pair
         if self._types[error.name] == before:  # what is there lies in a later block
             self._types[error.name] = _REAL if before == _WHOLE else _TEXT
         self.schema = pyarrow.schema(self._types)
@@ -292,7 +279,12 @@ class CsvFile:
         with open(self._path, "rb") as handle:
             stream = pyarrow.CompressedInputStream(handle, "gzip") if self._packed else handle
             if sample:  # more would be read ahead; the first rows end in the first two blocks
-                stream = pyarrow.BufferReader(_owned(stream.read(sample)))
+                head = stream.read(sample)
+                # In memory of Arrow's own: a thread of Arrow's that lets go of Python's when the
+                # program ends would bring it down.
+                buffer = pyarrow.allocate_buffer(len(head))
+                memoryview(buffer)[:] = memoryview(head).cast("b")
+                stream = pyarrow.BufferReader(buffer)
             with pyarrow.csv.open_csv(
                 stream,
                 read_options=pyarrow.csv.ReadOptions(
@@ -406,28 +398,9 @@ class CsvFile:
         raise ragged(self._records(), self._sep) or error from error
 
 
-def _owned(data: bytes) -> Any:
-    """The bytes in memory of Arrow's own.
-
-    A thread of Arrow's that lets go of Python's memory when the program ends would bring it down.
-    """
-    buffer = pyarrow.allocate_buffer(len(data))
-    memoryview(buffer)[:] = memoryview(data).cast("b")
-    return buffer
-
-
 def _known(kind: Any) -> Any:
     """The type, or text for one that has no rule of its own, such as dates."""
     return kind if kind in _KNOWN else _TEXT
-
-
-def _joined(a: Any, b: Any) -> Any:
-    """The narrowest type that holds the values of both."""
-    if a == b or b == _NOTHING:
-        return a
-    if a == _NOTHING:
-        return b
-    return _REAL if {a, b} == {_WHOLE, _REAL} else _TEXT
 
 
 def _without_blanks(batch: Any, blank: Any) -> Any:
@@ -498,8 +471,15 @@ class TableFile:
         try:
             yield
         except UnicodeError as error:
-            encoding = "utf-8" if rules is None else rules.encoding
-            raise encoding_error(self.shown, encoding) from error
+            if rules is not None and rules.encoding != "utf-8":
+                problem = f"{self.shown} is not in the encoding {rules.encoding!r}"
+                raise TableError(problem, "save it in UTF-8") from error
+            raise TableError(
+                f"{self.shown} is not in UTF-8",
+                "save it in that encoding, or say which it has: files of older programs and of "
+                "spreadsheets on Windows often have cp1252",
+                encoding="cp1252",
+            ) from error
         except TableError as error:
             raise error.of_file(self.shown) from error
         except OSError as error:
@@ -658,7 +638,7 @@ class Table:
         self.in_memory = self._file.size <= IN_MEMORY if in_memory is None else in_memory
         self._needed: Sequence[str] = self.names
         self._complete: tuple[str, ...] = ()
-        self._kept: list[Any] | None = None
+        self._kept: list[tuple[Any, float]] | None = None
         self._rule: Regrouping | None = None
         self.is_csv, self.codes = isinstance(self._source, CsvFile), self._source.codes
         self.repeated = self._source.repeated
@@ -729,12 +709,11 @@ class Table:
         wanted = list(dict.fromkeys((*columns, *self._complete, *labels)))
         if self.in_memory and self._kept is None:
             whole = pyarrow.Table.from_batches([batch for batch, _ in self._read(self._needed)])
-            self._kept = whole.combine_chunks().to_batches()
+            self._kept = [(batch, 1.0) for batch in whole.combine_chunks().to_batches()]
             if len(self._kept) > 1:
                 raise TableError("The text is too much for memory", "read batches", stream=True)
-        found = self._read(wanted) if self._kept is None else ((b, 1.0) for b in self._kept)
-        for batch, share in found:
-            for part in cut(batch, width) if self._kept is None else [batch]:
+        for batch, share in self._kept or self._read(wanted):
+            for part in [batch] if self._kept else cut(batch, width):
                 complete = part.filter(_complete(part, self._complete)) if self._complete else part
                 dropped += part.num_rows - complete.num_rows
                 kept = complete if self._rule is None else self._rule.kept(complete)
