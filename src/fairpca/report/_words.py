@@ -246,13 +246,20 @@ def warnings(facts: Facts) -> list[dict[str, str]]:
     """What a reader should know before using the result; each with a title and a text."""
     if len(facts.groups) == 1:
         return []
-    found: list[tuple[str, str]] = [
-        *_small_groups(facts),
-        *_repeated(facts),
-        *(_about_equality(facts) if facts.front.over == "spread" else []),
-        *_not_significant(facts),
-        *_one_column(facts),
-    ]
+    found = [*_small_groups(facts)]
+    again = facts.data.repeated
+    if again is not None:
+        text = (
+            f"{again.rows:,} of {in_rows(again.of)} have the same values as another one: only "
+            f"{again.different:,} are different. If several rows are of one person, or copies, the "
+            "intervals are too narrow, and differences between groups may be chance: keep one row "
+            "for each person."
+        )
+        found.append(("Rows are repeated", text))
+    found += _about_equality(facts) if facts.front.over == "spread" else ()
+    found += _not_significant(facts)
+    dominant = dominant_column(facts.problem.moments, facts.data.features, in_quotes)
+    found += [("One column decides", dominant)] if dominant is not None else []
     return [{"title": title, "text": text} for title, text in found]
 
 
@@ -293,24 +300,6 @@ def _not_significant(facts: Facts) -> Iterator[tuple[str, str]]:
         "test, 5 % level, adjusted for the number of groups). What is fair to such a group here "
         "may not be on new data: merge small groups, or use ordinary PCA.",
     )
-
-
-def _one_column(facts: Facts) -> Iterator[tuple[str, str]]:
-    text = dominant_column(facts.problem.moments, facts.data.features, in_quotes)
-    if text is not None:
-        yield "One column decides", text
-
-
-def _repeated(facts: Facts) -> Iterator[tuple[str, str]]:
-    found = facts.data.repeated
-    if found is not None:
-        yield (
-            "Rows are repeated",
-            f"{found.rows:,} of {in_rows(found.of)} have the same values as another one: only "
-            f"{found.different:,} are different. If several rows are of one person, or copies, the "
-            "intervals are too narrow, and differences between groups may be chance: keep one row "
-            "for each person.",
-        )
 
 
 def _about_equality(facts: Facts) -> Iterator[tuple[str, str]]:
