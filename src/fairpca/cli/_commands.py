@@ -414,8 +414,11 @@ def report(
         made.write_html(page.report)
     fair = made.front.estimator(-1)
     shown_table = _findings.shown(fair.group_table_)
-    # What the table has said already, the finding need not say below it.
-    sentences = [each for each in _findings.of_report(made.sentences()) if each not in shown_table]
+    # Unicode's marks of a name's direction are for the page; what the table has said is not
+    # repeated below it.
+    marks = dict.fromkeys(map(ord, "\u2068\u2069"))
+    sentences = [each.translate(marks) for each in made.sentences()]
+    sentences = [each for each in sentences if each not in shown_table]
     show(
         page.json,
         lambda: {

@@ -195,7 +195,8 @@ class _Member:
     def read(self) -> bytearray:
         data = bytearray(self.info.file_size)
         room, place = memoryview(data), 0
-        with self.archive.open(self.info) as member:
+        with self.archive.open(self.info) as opened:
+            member: Any = opened
             while n := member.readinto(room[place : place + _PIECE]):
                 place += n
         require(place == len(data), f"its part {quoted(self.info.filename)} is cut short")
@@ -231,7 +232,7 @@ def _check_places(infos: list[zipfile.ZipInfo], end: int) -> None:
         require(start + info.file_size <= limit, "its parts lie over one another")
 
 
-def _json_cost(text: bytes) -> int:
+def _json_cost(text: bytes | bytearray) -> int:
     """Bytes that JSON in ASCII takes when it is parsed, at the most.
 
     The bytes and their text, 240 for each object with its table, 64 for each key in it, 72 for each
