@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, TypeVar, cast
+from typing import Any, BinaryIO, NoReturn, cast
 
 import pyarrow
 import pyarrow.compute
@@ -581,8 +581,6 @@ class ArrowFile:
 IN_MEMORY = 2**30
 """Files up to this many bytes are read once, and kept in memory as one batch."""
 
-Result = TypeVar("Result")
-
 
 class Table:
     """The rows of a file in batches, as often as needed.
@@ -671,22 +669,6 @@ class Table:
         """
         self._needed, self._complete = columns, tuple(complete)
 
-    def settled(self, work: Callable[[], Result]) -> Result:
-        """What the work on batches gives, once the types of all columns are known.
-
-        If a column of a CSV file turns out to be of another type than its first rows told, the work
-        is done again, from the first batch on.
-        """
-        while True:
-            try:
-                return work()
-            except ValueError as error:
-                cause = error.__cause__
-                if not (isinstance(cause, OtherTypeError) and isinstance(self._source, CsvFile)):
-                    raise
-                self._source.widen(cause)
-                self._kept = None
-
     def batches(
         self,
         columns: Sequence[str],
@@ -707,11 +689,8 @@ class Table:
         rows = dropped = unkept = 0
         labels = () if self._rule is None else self._rule.names
         wanted = list(dict.fromkeys((*columns, *self._complete, *labels)))
-        if self.in_memory and self._kept is None:
-            whole = pyarrow.Table.from_batches([batch for batch, _ in self._read(self._needed)])
-            self._kept = [(batch, 1.0) for batch in whole.combine_chunks().to_batches()]
-            if len(self._kept) > 1:
-                raise TableError("The text is too much for memory", "read batches", stream=True)
+        if self._kept is None:
+            self._kept = self._settle()
         for batch, share in self._kept or self._read(wanted):
             for part in [batch] if self._kept else cut(batch, width):
                 complete = part.filter(_complete(part, self._complete)) if self._complete else part
@@ -732,6 +711,28 @@ class Table:
                 "fill them in, or leave out the columns that lack most",
                 "--impute and --drop do",
             )
+
+    def _settle(self) -> list[tuple[Any, float]]:
+        """The rows of a table in memory, once the types of all columns are known.
+
+        Where a column of a CSV file turns out to be of another type than its first rows told, the
+        file is read again from its beginning. Of a table in batches nothing is kept.
+        """
+        while self.in_memory or isinstance(self._source, CsvFile):
+            try:
+                parts = [batch for batch, _ in self._read(self._needed) if self.in_memory]
+                whole = pyarrow.Table.from_batches(parts).combine_chunks() if parts else None
+            except ValueError as error:
+                cause = error.__cause__
+                if not (isinstance(cause, OtherTypeError) and isinstance(self._source, CsvFile)):
+                    raise
+                self._source.widen(cause)
+                continue
+            kept = [] if whole is None else [(batch, 1.0) for batch in whole.to_batches()]
+            if len(kept) > 1:
+                raise TableError("The text is too much for memory", "read batches", stream=True)
+            return kept
+        return []
 
     def _read(self, columns: Sequence[str]) -> Iterator[tuple[Any, float]]:
         empty = True
