@@ -160,13 +160,12 @@ def regroup(
         possible = {"pool": n_rows >= min_rows, "drop": n_rows < counts.total()}
         ways = [way for way in possible if possible[way]]
         if small_groups not in ways:
-            errors.append(_refused(named, min_rows, ways))
-        drops, left = small_groups == "drop", [*counts]
-        made = f"Made one group, {POOLED!r}, of"
+            errors.append(_refused(named, min_rows, ways, asked=small_groups))
+        drops, left, made = small_groups == "drop", [*counts], f"one group, {POOLED!r}"
         if drops:
-            left = [label for label in counts if label not in changes]
-            made = "Left out"
-        said = f"{made} {in_rows(n_rows)} of groups with fewer than {min_rows}: {named}."
+            left, made = [label for label in counts if label not in changes], "left out"
+        rows = f"{in_rows(n_rows)} {'is' if n_rows == 1 else 'are'}"
+        said = f"{rows} {made}, all of groups with fewer than {min_rows}: {named}."
         texts = _texts([changes.get(label, label) for label in left], names)
         rule = replace(rule, changes=changes, drops=drops, n_rows=n_rows, said=said, texts=texts)
     refuse(errors)
@@ -174,12 +173,13 @@ def regroup(
     return rule
 
 
-def _refused(named: str, min_rows: int, ways: list[str]) -> TableError:
+def _refused(named: str, min_rows: int, ways: list[str], asked: str) -> TableError:
     """What is said of small groups, of which one of these ways gets rid."""
     remedies = {"pool": "put small groups together", "drop": "leave them out"}
     others = {"drop": "leaves them out", "keep": "leaves them as they are"}
+    few = f"fewer than {min_rows} rows{', even together,' if asked == 'pool' else ''}"
     return TableError(
-        f"Groups with fewer than {min_rows} rows would tell about single people: {named}",
+        f"Groups with {few} would tell about single people: {named}",
         " or ".join(remedies[way] for way in ways) or "put the rows into fewer groups",
         ", ".join(f"--small-groups {way} {others[way]}" for way in (*ways[1:], "keep")),
         **({"small_groups": ways[0]} if ways else {}),
