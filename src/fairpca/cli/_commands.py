@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 EXAMPLES = {
     "audit": (
         "fairpca audit people.csv --sensitive sex --n-components 5",
-        "fairpca audit people.csv --sensitive sex --sensitive race --n-components 5 --json",
-        "fairpca audit people.csv --sensitive race --n-components 5 --measure share_lost",
         "fairpca audit new.parquet --model people.fairpca",
         "fairpca audit new.parquet --model people.fairpca --baseline training",
     ),
@@ -58,13 +56,11 @@ EXAMPLES = {
         "fairpca fit people.csv --sensitive race --n-components 5 --max-extra-loss 0.01 --json",
         "fairpca fit people.csv --sensitive sex --n-components 5 --measure share_lost --bound 0.5",
         "fairpca fit people.csv --sensitive race --n-components 5 --criterion equal",
-        "fairpca fit people.csv --sensitive hospital --n-components 5 --standard-errors 1",
     ),
     "front": (
         "fairpca front people.csv --sensitive sex --n-components 5",
         "fairpca front people.csv --sensitive race --n-components 5 --max-extra-loss 0.01"
         " --model people.fairpca --output reduced.csv",
-        "fairpca front people.parquet --sensitive sex --n-components 0.9 --points 20 --json",
         "fairpca front people.csv --sensitive race --n-components 5 --criterion equal --index 30",
     ),
     "report": (

@@ -146,7 +146,35 @@ class DataFacts:
 
     def about(self) -> list[str]:
         """Which columns there are, how text was encoded, whether the attribute is one, and rows."""
-        return [self._what_enters(), *self._attribute(), *self._rows_left_out()]
+        n, parts = len(self.features), []
+        if self.from_table:
+            numbers = sum(column.kind == "number" for column in self.outcomes)
+            texts = [column.n_columns for column in self.outcomes if column.kind == "onehot"]
+            parts = [f"{_columns(numbers)} of numbers"] if numbers else []
+            if texts:
+                new = f"{_columns(sum(texts))} of 0 and 1, one for each value"
+                parts.append(f"{_columns(len(texts))} of text (as {new})")
+            n = numbers + len(texts)
+        entering = " and ".join(parts) or f"{_columns(n)} of numbers"
+        said = [f"{entering} {'is' if n == 1 else 'are'} reduced."]
+        if self.attributes:
+            several = len(self.attributes) > 1
+            names = " and ".join(map(in_quotes, self.attributes))
+            are, itself = ("are", "are themselves") if several else ("is", "is itself")
+            among = f"{itself} among the columns that are reduced."
+            if not self.among:
+                though = "though others may tell the groups apart."
+                among = f"{are} not among the columns that are reduced, {though}"
+            makes = "make" if several else "makes"
+            said.append(f"{names}, which {makes} the groups, {among}")
+        total = sum(self.left_out.values())
+        verb = "is" if total == 1 else "are"
+        if len(self.left_out) == 1:
+            said.append(f"{in_rows(total)} {next(iter(self.left_out))} {verb} left out.")
+        elif self.left_out:
+            *others, last = [f"{count:,} {which}" for which, count in self.left_out.items()]
+            said.append(f"{in_rows(total)} {verb} left out: {', '.join(others)} and {last}.")
+        return said
 
     def sentences(self) -> list[str]:
         """The same, and what is missing, left out or constant."""
@@ -201,43 +229,6 @@ class DataFacts:
                 }
             )
         return {"columns": rows, "n_columns": len(order), "n_shown": len(rows)}
-
-    def _what_enters(self) -> str:
-        n = len(self.features)
-        if not self.from_table:
-            return f"{_columns(n)} of numbers {'is' if n == 1 else 'are'} reduced."
-        numbers = sum(column.kind == "number" for column in self.outcomes)
-        parts = [f"{_columns(numbers)} of numbers"] if numbers else []
-        texts = [column.n_columns for column in self.outcomes if column.kind == "onehot"]
-        if texts:
-            new = f"{_columns(sum(texts))} of 0 and 1, one for each value"
-            parts.append(f"{_columns(len(texts))} of text (as {new})")
-        is_one = len(parts) == 1 and numbers + len(texts) == 1
-        return f"{' and '.join(parts)} {'is' if is_one else 'are'} reduced."
-
-    def _rows_left_out(self) -> list[str]:
-        if not self.left_out:
-            return []
-        total = sum(self.left_out.values())
-        verb = "is" if total == 1 else "are"
-        *others, last = [f"{count:,} {which}" for which, count in self.left_out.items()]
-        if not others:
-            return [f"{in_rows(total)} {next(iter(self.left_out))} {verb} left out."]
-        return [f"{in_rows(total)} {verb} left out: {', '.join(others)} and {last}."]
-
-    def _attribute(self) -> list[str]:
-        if not self.attributes:
-            return []
-        several = len(self.attributes) > 1
-        names = " and ".join(map(in_quotes, self.attributes))
-        start = f"{names}, which {'make' if several else 'makes'} the groups, "
-        if self.among:
-            itself = "are themselves" if several else "is itself"
-            return [f"{start}{itself} among the columns that are reduced."]
-        return [
-            f"{start}{'are' if several else 'is'} not among the columns that are reduced, though "
-            "others may tell the groups apart."
-        ]
 
 
 def describe(
@@ -403,6 +394,8 @@ class Facts:
         Whether equal measures were found, or are proven impossible: of a front over the spread.
     fairest : str
         What the last point is: "fairest", or over the spread "most equal".
+    dimensions, cost : str
+        How many dimensions there are, and what the last point costs.
     levels_down : bool
         Whether every group is worse off at the fairest point than with ordinary PCA.
     """
@@ -458,6 +451,9 @@ class Facts:
         elif front.over == "spread" and front.unfairness_bound > problem.negligible_spread:
             self.equality = "impossible"
         self.fairest = "fairest" if front.over == "largest" else "most equal"
+        r, extra = problem.n_components, percent(float(front.extra_loss[-1]))
+        self.dimensions = f"{r} dimension{'s' if r > 1 else ''}"
+        self.cost = f"{extra} more loss in total than ordinary PCA"
         self.levels_down = len(groups) > 1 and front[-1].certificate.all_worse_off
 
     def shares(self, amounts: Array) -> Array:

@@ -92,7 +92,7 @@ def _what_fairness_costs(facts: Facts) -> str:
         side = "at most" if kept else "at least"
         return (
             f"It is proven that ordinary PCA is as fair as can be: in every subspace of "
-            f"{_dimensions(facts)} some group {facts.verb} {side} {least}{of}{facts.beyond}."
+            f"{facts.dimensions} some group {facts.verb} {side} {least}{of}{facts.beyond}."
         )
     with_pca = facts.amount(float(facts.pca_measures[first]), first)
     after = facts.amount(front.largest[-1], last, up=not kept)
@@ -107,8 +107,8 @@ def _what_fairness_costs(facts: Facts) -> str:
         bound = facts.amount(certificate.lower_bound, last, up=kept)
         proof = f"; it is proven that none can bring this {'above' if kept else 'below'} {bound}."
     return (
-        f"In the fairest subspace of {_dimensions(facts)} the {front.worst_name} is {after} "
-        f"{of_last}, {instead}. It costs {_cost(facts)}{proof}"
+        f"In the fairest subspace of {facts.dimensions} the {front.worst_name} is {after} "
+        f"{of_last}, {instead}. It costs {facts.cost}{proof}"
     )
 
 
@@ -131,20 +131,10 @@ def _what_is_cheap(facts: Facts) -> list[str]:
     return [f"At most {percent(_CHEAP)} more loss already {word}."] if cut >= _WORTH_IT else []
 
 
-def _dimensions(facts: Facts) -> str:
-    r = facts.problem.n_components
-    return f"{r} dimension{'s' if r > 1 else ''}"
-
-
-def _cost(facts: Facts) -> str:
-    extra = percent(float(facts.front.extra_loss[-1]))
-    return f"{extra} more loss in total than ordinary PCA"
-
-
 def _what_equality_costs(facts: Facts) -> str:
     """Of the fairest point over the spread."""
     front, certificate = facts.front, facts.front[-1].certificate
-    same, dimensions = f"has the same {facts.measure.noun}", _dimensions(facts)
+    same, dimensions = f"has the same {facts.measure.noun}", facts.dimensions
     if facts.equality == "found":
         proof = ", and it is proven that none is cheaper."
         if certificate.status != "optimal":
@@ -152,7 +142,7 @@ def _what_equality_costs(facts: Facts) -> str:
             proof = f"; it is proven that none is cheaper by more than {gap}."
         return (
             f"A subspace of {dimensions} exists in which every group {same}. It costs "
-            f"{_cost(facts)}{proof}"
+            f"{facts.cost}{proof}"
         )
     where = f"subspace of {dimensions} in which every group {same}"
     none = f"No {where} was found."
@@ -163,7 +153,7 @@ def _what_equality_costs(facts: Facts) -> str:
         return f"{none} None in which groups differ less than with ordinary PCA was found."
     return (
         f"{none} The most equal one found cuts the difference between groups by "
-        f"{percent(cut, up=False)} and costs {_cost(facts)}."
+        f"{percent(cut, up=False)} and costs {facts.cost}."
     )
 
 

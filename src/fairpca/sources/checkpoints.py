@@ -102,7 +102,12 @@ def list_files(source: str | Path | Sequence[str | Path]) -> list[TableFile]:
     found: list[Path] = []
     for path in map(Path, paths):
         if path.is_dir():
-            inside = _folder(path)
+            below = sorted(each for each in path.rglob("*") if each.is_file())
+            inside = [  # neither hidden nor with "_" in front
+                each
+                for each in below
+                if not any(part.startswith((".", "_")) for part in each.relative_to(path).parts)
+            ]
             if not inside:
                 raise ValueError(f"The folder {str(path)!r} has no files.")
             found += inside
@@ -121,16 +126,6 @@ def list_files(source: str | Path | Sequence[str | Path]) -> list[TableFile]:
     if repeated:
         raise ValueError(f"Files are named twice: {listed(repeated, MOST_NAMES)}.")
     return [TableFile.of(path) for path in found]
-
-
-def _folder(folder: Path) -> list[Path]:
-    """Its files in the order of their names, without those that are hidden or begin with "_"."""
-    inside = sorted(path for path in folder.rglob("*") if path.is_file())
-    return [
-        path
-        for path in inside
-        if not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
-    ]
 
 
 def file_batches(
@@ -243,7 +238,14 @@ class Pass:
                 "the same ones, or another checkpoint."
             )
         with taking_for_damage(repr(str(path))):
-            self._done = _checked_files(reading["files"])
+            files = reading["files"]
+            require(isinstance(files, list), "its list of files read is no list")
+            for file in files:
+                types = [type(part) for part in file] if isinstance(file, list) else []
+                good = types == [str, int, int] and file[1] >= 0
+                require(good, f"{quoted(file)} is no name, size and date of a file that was read")
+            checked_texts([name for name, _, _ in files], "names of files read")
+            self._done = {name: TableFile(Path(name), *found) for name, *found in files}
             features, choice = stored["feature_names"], self._choice
             require(features is not None, "its columns have no names")
             named = choice.sensitive, choice.weight, choice.features is None
@@ -284,14 +286,3 @@ class Pass:
         }
         _moments_file.write(self._path, self.total.moments(), reading)
         self._written, self._dirty = time.monotonic(), False
-
-
-def _checked_files(stored: Any) -> dict[str, TableFile]:
-    """The files that were read, by name."""
-    require(isinstance(stored, list), "its list of files read is no list")
-    for file in stored:
-        types = [type(part) for part in file] if isinstance(file, list) else []
-        good = types == [str, int, int] and file[1] >= 0
-        require(good, f"{quoted(file)} is no name, size and date of a file that was read")
-    checked_texts([name for name, _, _ in stored], "names of files read")
-    return {name: TableFile(Path(name), size, changed) for name, size, changed in stored}

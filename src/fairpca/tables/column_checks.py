@@ -195,7 +195,11 @@ class ColumnSummary:
                     "fill in the mean, or read all rows at once",
                     impute="mean",
                 )
-            self.median = _middle(values, self.min_rows)
+            # That of the numbers in the middle, with one more where there would be no middle.
+            n = min(self.min_rows, len(values))
+            n += (len(values) - n) % 2
+            start = (len(values) - n) // 2
+            self.median = float(np.sort(values)[start : start + n].mean())
 
     def _see_texts(self, counts: Mapping[str, int]) -> None:
         self.is_text = True
@@ -423,14 +427,3 @@ class ColumnSummary:
             + (f" ({found[text]})" if text in found else "")
             for text in texts
         )
-
-
-def _middle(values: Array, n: int) -> float:
-    """The mean of the n numbers in the middle: for n = 1 the median.
-
-    As with the median, there is one more where otherwise there would be no middle.
-    """
-    n = min(n, len(values))
-    n += (len(values) - n) % 2
-    start = (len(values) - n) // 2
-    return float(np.sort(values)[start : start + n].mean())

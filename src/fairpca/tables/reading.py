@@ -234,13 +234,20 @@ class CsvFile:
         """
         kinds = self._types | dict(types or {})
         blank = pyarrow.array(["", *self._rules.missing], _TEXT)
+        nothing = pyarrow.scalar(None, _TEXT)
         done = 0
         try:
             with self._open(column_types=kinds, include_columns=list(columns)) as (handle, reader):
                 for batch in reader:
                     done += len(batch)
                     share = os.lseek(handle.fileno(), 0, 1) / self._size
-                    yield _without_blanks(batch, blank), share
+                    found = batch.columns
+                    for i, column in enumerate(found):
+                        if column.type == _TEXT:
+                            empty = pyarrow.compute.is_in(column, value_set=blank)
+                            if empty.true_count:
+                                found[i] = pyarrow.compute.if_else(empty, nothing, column)
+                    yield pyarrow.RecordBatch.from_arrays(found, schema=batch.schema), share
         except pyarrow.ArrowInvalid as error:
             self._explain(error, done)
 
@@ -401,18 +408,6 @@ class CsvFile:
 def _known(kind: Any) -> Any:
     """The type, or text for one that has no rule of its own, such as dates."""
     return kind if kind in _KNOWN else _TEXT
-
-
-def _without_blanks(batch: Any, blank: Any) -> Any:
-    """The batch with empty text, and further words for it, as missing."""
-    columns = batch.columns
-    for i, column in enumerate(columns):
-        if column.type == _TEXT:
-            empty = pyarrow.compute.is_in(column, value_set=blank)
-            if empty.true_count:
-                nothing = pyarrow.scalar(None, _TEXT)
-                columns[i] = pyarrow.compute.if_else(empty, nothing, column)
-    return pyarrow.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 _PARQUET_BYTES = 2**26
