@@ -23,7 +23,7 @@ import scipy.linalg
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
-from fairpca._linalg.types import Array
+from fairpca._linalg.dense import fix_signs
 from fairpca._version import __version__
 from fairpca.base import solution_axes
 from fairpca.choices import MIN_ROWS
@@ -115,7 +115,7 @@ def places_of_rows(
     block = grouped_data.rows[np.concatenate(members)[chosen]]
     dense = block.toarray() if scipy.sparse.issparse(block) else np.asarray(block, np.float64)
     rows = dense - problem.moments.total_mean
-    places = [rows @ _turned(problem.pca_basis[:, :2])]
+    places = [rows @ fix_signs(problem.pca_basis[:, :2])]
     if len(front) > 1:
         places.append(rows @ solution_axes(problem, front[-1]).components[:2].T)
     ends = np.quantile(np.concatenate(places), [_TAIL, 1.0 - _TAIL], axis=0)
@@ -133,13 +133,6 @@ def places_of_rows(
         "evenly": bool((even >= _SEEN).all() or (count == count[0]).all()),
         "groups_left_out": int((count < least_named).sum()),
     }
-
-
-def _turned(basis: Array) -> Array:
-    """The basis with the signs that PCA's components have: the largest entry is positive."""
-    largest = np.abs(basis).argmax(axis=0)
-    signs: Array = np.where(basis[largest, np.arange(basis.shape[1])] < 0.0, -1.0, 1.0)
-    return basis * signs
 
 
 _MOST_COMPONENTS, _MOST_LOADINGS = 10, 8
@@ -467,6 +460,13 @@ class Report:
         )
         script = "\n".join(['"use strict";', "(() => {", *parts, "})();"])
         safe = jinja2.utils.markupsafe.Markup
+        short = json.loads(
+            json.dumps(self.summary),
+            parse_float=lambda text: float(f"{float(text):.{_FIGURES}g}"),
+        )
+        data = json.dumps(short, allow_nan=False, separators=(",", ":"))  # in ASCII
+        for mark in "&<>":  # which could end the script element that it stands in
+            data = data.replace(mark, f"\\u{ord(mark):04x}")
         filled: str = environment.from_string(page).render(
             summary=self.summary,
             start=self.summary["points"][self.summary["start"]],
@@ -474,7 +474,7 @@ class Report:
             script=safe(script),
             # The browser runs this one script and none that data could smuggle in.
             script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-            data=safe(_script_json(self.summary)),
+            data=safe(data),
         )
         return filled
 
@@ -709,12 +709,3 @@ def _python_code(options: dict[str, Any], shown: dict[str, Any], weighted: bool)
         "fair = front.estimator({point})\n"
         "reduced = fair.transform(X)"
     )
-
-
-def _script_json(value: Any) -> str:
-    """JSON with short numbers that cannot end the script element it stands in."""
-    short = json.loads(
-        json.dumps(value), parse_float=lambda text: float(f"{float(text):.{_FIGURES}g}")
-    )
-    text = json.dumps(short, allow_nan=False, separators=(",", ":"))  # in ASCII
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

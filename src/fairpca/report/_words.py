@@ -39,7 +39,7 @@ def headline(facts: Facts, comparison: Comparison | None) -> str:
     worst, best = shown[lost[shown].argmax()], shown[lost[shown].argmin()]
     decimals = 0 if unsure > _WHOLE_PER_CENT else 1
     least, most = (f"{100.0 * (1.0 - lost[i]):.{decimals}f} %" for i in (worst, best))
-    start = f"Ordinary PCA with {_dimensions(facts)} keeps"
+    start = f"Ordinary PCA with {facts.dimensions} keeps"
     if least == most:
         whose = "all rows" if len(facts.groups) == 1 else "every group"
         return f"{start} {least} of the variance of {whose}{where}."
@@ -117,7 +117,7 @@ def _what_fairness_costs(facts: Facts) -> str:
         side = "at most" if kept else "at least"
         return (
             f"It is proven that ordinary PCA is as fair as can be: in every subspace of "
-            f"{_dimensions(facts)} some group {facts.verb} {side} {least}{of}{facts.beyond}."
+            f"{facts.dimensions} some group {facts.verb} {side} {least}{of}{facts.beyond}."
         )
     with_pca = facts.amount(float(facts.pca_measures[first]), first)
     after = facts.amount(front.largest[-1], last, up=not kept)
@@ -132,8 +132,8 @@ def _what_fairness_costs(facts: Facts) -> str:
         bound = facts.amount(certificate.lower_bound, last, up=kept)
         proof = f"; it is proven that none can bring this {'above' if kept else 'below'} {bound}."
     return (
-        f"In the fairest subspace of {_dimensions(facts)} the {front.worst_name} is {after} "
-        f"{of_last}, {instead}. It costs {_cost(facts)}{proof}"
+        f"In the fairest subspace of {facts.dimensions} the {front.worst_name} is {after} "
+        f"{of_last}, {instead}. It costs {facts.cost}{proof}"
     )
 
 
@@ -156,20 +156,10 @@ def _what_is_cheap(facts: Facts) -> list[str]:
     return [f"At most {percent(_CHEAP)} more loss already {word}."] if cut >= _WORTH_IT else []
 
 
-def _dimensions(facts: Facts) -> str:
-    r = facts.problem.n_components
-    return f"{r} dimension{'s' if r > 1 else ''}"
-
-
-def _cost(facts: Facts) -> str:
-    extra = percent(float(facts.front.extra_loss[-1]))
-    return f"{extra} more loss in total than ordinary PCA"
-
-
 def _what_equality_costs(facts: Facts) -> str:
     """Of the fairest point over the spread."""
     front, certificate = facts.front, facts.front[-1].certificate
-    same, dimensions = f"has the same {facts.measure.noun}", _dimensions(facts)
+    same, dimensions = f"has the same {facts.measure.noun}", facts.dimensions
     if facts.equality == "found":
         proof = ", and it is proven that none is cheaper."
         if certificate.status != "optimal":
@@ -177,7 +167,7 @@ def _what_equality_costs(facts: Facts) -> str:
             proof = f"; it is proven that none is cheaper by more than {gap}."
         return (
             f"A subspace of {dimensions} exists in which every group {same}. It costs "
-            f"{_cost(facts)}{proof}"
+            f"{facts.cost}{proof}"
         )
     where = f"subspace of {dimensions} in which every group {same}"
     none = f"No {where} was found."
@@ -188,7 +178,7 @@ def _what_equality_costs(facts: Facts) -> str:
         return f"{none} None in which groups differ less than with ordinary PCA was found."
     return (
         f"{none} The most equal one found cuts the difference between groups by "
-        f"{percent(cut, up=False)} and costs {_cost(facts)}."
+        f"{percent(cut, up=False)} and costs {facts.cost}."
     )
 
 
@@ -274,13 +264,20 @@ def warnings(facts: Facts, disparate: NDArray[np.bool_] | None = None) -> list[d
     """
     if len(facts.groups) == 1:
         return []
-    found: list[tuple[str, str]] = [
-        *_small_groups(facts),
-        *_repeated(facts),
-        *(_about_equality(facts) if facts.front.over == "spread" else []),
-        *_not_significant(facts, disparate),
-        *_one_column(facts),
-    ]
+    found = [*_small_groups(facts)]
+    again = facts.data.repeated
+    if again is not None:
+        text = (
+            f"{again.rows:,} of {in_rows(again.of)} have the same values as another one: only "
+            f"{again.different:,} are different. If several rows are of one person, or copies, the "
+            "intervals are too narrow, and differences between groups may be chance: keep one row "
+            "for each person."
+        )
+        found.append(("Rows are repeated", text))
+    found += _about_equality(facts) if facts.front.over == "spread" else ()
+    found += _not_significant(facts, disparate)
+    dominant = dominant_column(facts.problem.moments, facts.data.features, in_quotes)
+    found += [("One column decides", dominant)] if dominant is not None else []
     return [{"title": title, "text": text} for title, text in found]
 
 
@@ -324,24 +321,6 @@ def _not_significant(
         "test, 5 % level, adjusted for the number of groups). What is fair to such a group here "
         "may not be on new data: merge small groups, or use ordinary PCA.",
     )
-
-
-def _one_column(facts: Facts) -> Iterator[tuple[str, str]]:
-    text = dominant_column(facts.problem.moments, facts.data.features, in_quotes)
-    if text is not None:
-        yield "One column decides", text
-
-
-def _repeated(facts: Facts) -> Iterator[tuple[str, str]]:
-    found = facts.data.repeated
-    if found is not None:
-        yield (
-            "Rows are repeated",
-            f"{found.rows:,} of {in_rows(found.of)} have the same values as another one: only "
-            f"{found.different:,} are different. If several rows are of one person, or copies, the "
-            "intervals are too narrow, and differences between groups may be chance: keep one row "
-            "for each person.",
-        )
 
 
 def _about_equality(facts: Facts) -> Iterator[tuple[str, str]]:
