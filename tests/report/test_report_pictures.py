@@ -175,7 +175,8 @@ def test_links_lead_to_sections_and_presets_say_what_they_are(visit):
     for text, name in zip(texts, names, strict=True):
         point = summary["points"][summary["choices"][name]]
         share = point["unfairness"] / summary["groups"][point["worst_group"]]["variance"]
-        assert f"largest disparity {percent(share)} of its variance, " in text
+        worst = summary["groups"][point["worst_group"]]["name"]
+        assert f"largest disparity {percent(share)} of the variance of “{worst}”, " in text
 
 
 def test_code_and_numbers_can_be_taken_away(visit):

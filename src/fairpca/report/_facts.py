@@ -433,6 +433,9 @@ class Facts:
         self.difference = None
         if intervals is not None and self.worst != self.best:
             found = intervals.of_difference(self.pca_measures, 0, self.worst, self.best)
+            if measure.is_disparity:  # which neither group has below 0
+                ends = intervals.high[0, [self.worst, self.best]]
+                found = max(found[0], -float(ends[1])), min(found[1], float(ends[0]))
             self.difference = found if np.isfinite(found).all() else None
         self.evidence = "sure"
         if self.pca_is_fair:

@@ -161,6 +161,7 @@ def _compared_methods(found: Comparison, groups: list[str]) -> dict[str, Any]:
     """The comparison with names of groups as they are shown."""
     found = replace(found, labels=tuple(groups), group_names=None)
     low, high = found.worst_interval
+    least, most = (end.max(axis=1) for end in (found.disparity.low, found.disparity.high))
     methods = []
     for j, value in enumerate(found.share_lost.value):
         # Of PCA its interval, of the others that of the difference from PCA.
@@ -172,6 +173,7 @@ def _compared_methods(found: Comparison, groups: list[str]) -> dict[str, Any]:
                 "largest_lost": found.worst_lost[j],
                 "largest_lost_interval": (low[j], high[j]),
                 "largest_disparity": found.largest_disparity[j],
+                "largest_disparity_interval": (least[j], most[j]),
                 "largest_disparity_group": found.largest_disparity_group[j],
                 "total_lost": found.total_lost[j],
                 "better_off": len(found.better_off(j)),
@@ -249,6 +251,9 @@ def summarise(report: Report) -> dict[str, Any]:
         "equality": facts.equality,
         "fairest": facts.fairest,
         "levels_down": facts.levels_down,
+        "units_differ": any(
+            facts.shares(measures).argmax() != measures.argmax() for measures in front.measures
+        ),
         "groups": [
             dict(zip(("name", "rows", "variance", "own_loss", "enough"), group, strict=True))
             for group in zip(
@@ -433,7 +438,7 @@ class Report:
         return summarise(self)
 
     def sentences(self) -> list[str]:
-        """What PCA keeps, whether fair PCA is needed, and what was found in these rows."""
+        """What PCA loses, whether fair PCA is needed, and what was found in these rows."""
         found = self.summary["comparison"]
         needed = [f"Is fair PCA needed? {found['verdict']}"] if found else []
         return [self.summary["headline"], *needed, *self.summary["finding"]]
@@ -603,8 +608,9 @@ def report(
     >>> X = StandardScaler().set_output(transform="pandas").fit_transform(X)
     >>> found = report(X, sensitive_features=adult.sensitive_features, n_components=5, n_points=5)
     >>> found
-    Ordinary PCA with 5 dimensions keeps 50 % of the variance of “Female” and 57 % of that of
-    “Male”, on rows held out of the fit.
+    Ordinary PCA with 5 dimensions loses 50 % of the variance of “Female” and 43 % of that of
+    “Male”, on rows held out of the fit. “Female” loses 10 points more than with a PCA of its own
+    (95 % interval 8 to 12).
     Is fair PCA needed? PCA with 6 components serves every group at least as well as fair PCA with 5
     (the largest share that a group loses: 44.3 instead of 46.9 %). If it has to be 5 components:
     fair PCA helps 'Female' (50.3 → 45.2 % lost) and costs 'Male' (43.4 → 46.9 % lost). The largest

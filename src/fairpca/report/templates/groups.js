@@ -13,27 +13,31 @@ function drawGlance(now) {
   const [before] = methods;
   const after = methods.find((each) => each.name === "fair PCA");
   const more = methods.find((each) => each.name === "PCA" && each.dimensions === before.dimensions + 1);
-  const frame = rowsOfGroups("glance", atAGlance, { rightRoom: 104 });
+  const shown = summary.order.slice(0, 8).sort((a, b) => before.lost[b] - before.lost[a]);
+  const frame = rowsOfGroups("glance", shown, { rightRoom: 128 });
   const { drawing, holder } = frame;
-  const ends = atAGlance.flatMap((i) => [before.high[i] ?? 0, before.lost[i], after.lost[i]]);
+  const ends = shown.flatMap((i) => [before.high[i] ?? 0, before.lost[i], after.lost[i]]);
   const [marks, place] = frame.axis(100 * largest(ends), 100 * measure.rounding);
-  const x = (share) => place(100 * share);
+  const x = (share) => place(100 * Math.max(share, 0));
   xAxis(frame, marks, place, units.lost.axis);
   if (!frame.narrow) {
-    shape(drawing, "text", { x: frame.width, y: 17, "text-anchor": "end", class: "soft" }, "by fair PCA");
+    shape(drawing, "text", { x: frame.width, y: 17, "text-anchor": "end", class: "soft" }, "change by fair PCA");
   }
   const diamond = (at, y) => shape(drawing, "path", { d: outlines[3](at, y, 4.5), class: "more-mark" });
   const readings = [];
-  atAGlance.forEach((i, row) => {
+  shown.forEach((i, row) => {
     const y = frame.middle(row);
     const by = (100 * Math.abs(after.lost[i] - before.lost[i])).toFixed(1);
-    const moved = `${by === "0.0" ? "" : after.lost[i] < before.lost[i] ? "−" : "+"}${by} points`;
+    const reach = after.low[i] === null ? "" : ` ± ${(50 * (after.high[i] - after.low[i])).toFixed(1)}`;
+    const change = `${by === "0.0" ? "" : after.lost[i] < before.lost[i] ? "−" : "+"}${by}${reach}`;
+    const moved = frame.narrow ? `fair PCA ${change}` : change;
+    const few = groups[i].enough ? "" : ", too few";
     const apart = frame.many ? 0 : 4;
-    frame.label(row, groups[i].name, frame.narrow ? moved : rows(groups[i].rows));
+    frame.label(row, groups[i].name, frame.narrow ? moved : `${rows(groups[i].rows)}${few}`);
     if (before.low[i] !== null) {
       shape(drawing, "line", { x1: x(before.low[i]), x2: x(before.high[i]), y1: y - apart, y2: y - apart, class: "pca", "stroke-width": 1.5 });
     }
-    if (more) diamond(x(more.lost[i]), y);
+    if (more && !frame.narrow) diamond(x(more.lost[i]), y);
     ring(drawing, "pca")(x(before.lost[i]), y - apart);
     dot(drawing, "chosen")(x(after.lost[i]), y + apart);
     if (!frame.narrow) shape(drawing, "text", { x: frame.width, y: y + 4, "text-anchor": "end" }, moved);
@@ -49,7 +53,7 @@ function drawGlance(now) {
   ]);
   holder.setAttribute("aria-label",
     `Share of its variance that each group loses on held-out rows. ${readings.map((each) => each.text).join("; ")}. Arrow keys read the values.`);
-  note(holder, atAGlance);
+  note(holder, shown);
   readable(holder, drawing, readings);
 }
 
@@ -142,7 +146,7 @@ function drawLosses(now) {
 function note(holder, shown) {
   if (groups.length <= shown.length) return;
   const caption = holder.parentElement.querySelector("[data-note]");
-  const which = shown.length === compared.length
+  const which = shown.length === compared.length && shown.every((i) => groups[i].enough)
     ? "without those of too few rows" : "those that are worst off with ordinary PCA";
   caption.textContent = `${shown.length} of ${groups.length} groups, ${which}; the table has all.`;
   caption.hidden = false;
