@@ -47,8 +47,8 @@ counts = rng.poisson(2000.0 * rates / rates.sum(axis=1, keepdims=True)).astype(n
 # %%
 # From counts to clusters
 # -----------------------
-# The ordinary and the fair representation lie in slots beside each other, and whatever follows is
-# told which to use. The groups are the types here; in practice they are a first annotation, the
+# The ordinary and the fair representation lie in slots beside each other, and later steps choose
+# one by ``use_rep``. The groups are the types here; in practice they are a first annotation, the
 # batch or the donor.
 
 

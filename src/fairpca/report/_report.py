@@ -553,7 +553,7 @@ def report(
     n_points : int, default=50
         How many points the slider has.
     n_resamples : int, default=200
-        How often rows are drawn anew for the intervals; 0 leaves the intervals out. Groups of
+        Number of bootstrap resamples for the intervals; 0 leaves the intervals out. Groups of
         fewer than 30 rows, or 5 for each dimension, have none.
     criterion : {"minmax", "equal"} or Criterion, default="minmax"
         What the slider leads to, as for `pareto_front`.
