@@ -204,7 +204,8 @@ def test_the_difference_of_two_groups_is_within_their_intervals():
 def test_of_columns_that_mirror_each_other_one_is_shown():
     X, groups = people({"a": 200, "b": 200}, turned="b")
     yes = (X[:, 0] > 0).astype(float)
-    table = pd.DataFrame(np.column_stack([X, 3 * yes, 3 - 3 * yes]), columns=[*"uvwxyz", "yes", "no"])
+    table = np.column_stack([X, 3 * yes, 3 - 3 * yes])
+    table = pd.DataFrame(table, columns=[*"uvwxyz", "yes", "no"])
     found = report(table, sensitive_features=groups, n_components=3, n_points=2).summary
     for point in found["points"]:
         for component in point["components"]:
