@@ -280,6 +280,8 @@ def _settled(
         weakref.finalize(prepared.table, os.unlink, file)
     for warning in caught:
         show_warning(warning.message, warning.category)
+    if not errors:
+        return prepared
     added = typed_options(merged(getattr(each, "fix", {}) for each in errors))
     problems = [getattr(each, "problem", str(each)) for each in errors]
     return replace(prepared, added=added, problems=problems)

@@ -268,7 +268,6 @@ class ColumnSummary:
         zeros in front, if the file has one.
         """
         name, n_present = self.name, self.n_rows - self.n_missing
-        measured = f"{typed('--as-number', [name])} takes it for a measurement"
         if _UNNAMED.fullmatch(name) and not as_text and not as_number:
             has = "has no name in the file, as an index that was written into it has"
             return self._refused(has, "name it, or leave it out")
@@ -279,15 +278,17 @@ class ColumnSummary:
         if self.n_missing and self.impute and n_present < self.min_rows:
             has = f"has fewer than {self.min_rows} numbers, too few to fill in the others"
             return self._refused(has, "leave the column out")
-        if as_number:
+        is_weight = _WEIGHT.fullmatch(name) is not None
+        if as_number or not (zeros is not None or is_weight or self._is_key()):
             return None
+        measured = f"{typed('--as-number', [name])} takes it for a measurement"
         if zeros is not None:
             return self._refused(
                 f"has numbers with zeros in front, such as {self._shown([zeros])}, as codes have",
                 "leave it out, or say that it is text, or a measurement",
                 f"{typed('--as-text', [name])} is for names of a few categories, and {measured}",
             )
-        if _WEIGHT.fullmatch(name):
+        if is_weight:
             return self._refused(
                 "seems to hold survey weights, which say how many people a row stands for",
                 "use it as weights, or leave it out",
@@ -295,7 +296,7 @@ class ColumnSummary:
                 weights=name,
             )
         has = "seems to number or name the rows, not to describe them"
-        return self._refused(has, "leave it out", measured) if self._is_key() else None
+        return self._refused(has, "leave it out", measured)
 
     def _refused(self, has: str, remedy: str, instead: str = "", **fix: Any) -> TableError:
         """The error that says this of the column; leaving it out helps, if nothing else is said."""

@@ -203,7 +203,11 @@ class CsvFile:
                     names = self._renamed(names)
                 check_column_names(names)
                 self.is_empty = next((len(batch) for batch in reader), 0) == 0
-                self._types = dict(zip(names, map(_known, reader.schema.types), strict=True))
+                types = reader.schema.types
+                self._types = {
+                    name: kind if kind in _KNOWN else _TEXT
+                    for name, kind in zip(names, types, strict=True)
+                }
         except pyarrow.ArrowInvalid as error:
             self._explain(error, 0)
         self._names = names if names != reader.schema.names else []
@@ -256,7 +260,7 @@ class CsvFile:
         before = self._types[error.name]
         with self._open(skip=error.before) as (_, reader):
             for name, kind in zip(reader.schema.names, reader.schema.types, strict=True):
-                pair = {self._types[name], _known(kind)} - {_NOTHING}
+                pair = {self._types[name], kind if kind in _KNOWN else _TEXT} - {_NOTHING}
                 if len(pair) > 1:
                     self._types[name] = _REAL if pair == {_WHOLE, _REAL} else _TEXT
                 elif pair:
@@ -403,11 +407,6 @@ class CsvFile:
                 "the first line should have the names of the columns, and each other one a row",
             ) from error
         raise ragged(self._records(), self._sep) or error from error
-
-
-def _known(kind: Any) -> Any:
-    """The type, or text for one that has no rule of its own, such as dates."""
-    return kind if kind in _KNOWN else _TEXT
 
 
 _PARQUET_BYTES = 2**26

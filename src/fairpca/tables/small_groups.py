@@ -150,9 +150,11 @@ def regroup(
                     "bin them in a column of text, or, if they are codes, put a letter before each",
                 )
             )
-    small, changes = _small(counts, rule.names, min_rows, groups)
-    # Of a single row other things are said.
-    if small and small_groups != "keep" and counts.total() > 1:
+    small: dict[str, int] = {}
+    changes: dict[Label, Label] = {}
+    if small_groups != "keep" and counts.total() > 1:  # of a single row other things are said
+        small, changes = _small(counts, rule.names, min_rows, groups)
+    if small:
         shown = [f"{name!r} ({count:,})" for name, count in small.items()]
         named = ", ".join(shown[:MOST_NAMES])
         named += f" and {len(shown) - MOST_NAMES} more" if len(shown) > MOST_NAMES else ""

@@ -1,4 +1,4 @@
-// Groups before and after, and the loss of each.
+// Groups before and after.
 
 // Those who are worst off with ordinary PCA come first.
 const shownGroups = summary.order.slice(0, summary.most_groups);
@@ -103,43 +103,6 @@ function drawPairs(id, shown, now, kind, ranges) {
   const noun = kind.noun[0].toUpperCase() + kind.noun.slice(1);
   holder.setAttribute("aria-label", `${noun} by group. ${words.join("; ")}. Arrow keys read the values.`);
   note(holder, shown);
-  readable(holder, drawing, readings);
-}
-
-function drawLosses(now) {
-  const frame = rowsOfGroups("losses", shownGroups);
-  const most = largest([pca, ...points].flatMap((each) => shownGroups.map((i) => units.lost.of(each, i))));
-  const [marks, place] = frame.axis(100 * most, 100 * measure.rounding);
-  const scale = (share) => place(100 * share);
-  xAxis(frame, marks, place, units.lost.axis);
-  const { drawing, holder } = frame;
-  const thickness = frame.many ? frame.rowHeight / 2.4 : 14;
-  const readings = [];
-  shownGroups.forEach((i, row) => {
-    const y = frame.middle(row) - thickness / 2;
-    const own = part(groups[i].own_loss, i);
-    const [before, after] = [pca, now].map((each) => units.lost.of(each, i));
-    const [must, end] = [scale(own), scale(after)];
-    frame.label(row, groups[i].name, `${share(after)} in total`);
-    shape(drawing, "rect", { x: frame.left, y, width: Math.max(must - frame.left, 0), height: thickness, class: "must-fill" });
-    // A gap tells the two apart without their colours.
-    shape(drawing, "rect", { x: must + 1.5, y, width: Math.max(end - must - 1.5, 0), height: thickness, class: "chosen-fill" });
-    const x = scale(before);
-    shape(drawing, "line", { x1: x, x2: x, y1: y - 3, y2: y + thickness + 3, class: "pca", "stroke-width": 2.5 });
-    readings.push({
-      x: end, y: y + thickness / 2,
-      text: `${groups[i].name}: loses ${share(after)} ${shownAs}, of which it must lose ${share(own)}; ` +
-        `${share(before)} with ordinary PCA`,
-    });
-  });
-  legend(drawing, [
-    [square(drawing, "must"), "must lose"],
-    [square(drawing, "chosen"), "disparity"],
-    [(x, y) => shape(drawing, "line", { x1: x, x2: x, y1: y - 8, y2: y + 8, class: "pca", "stroke-width": 2.5 }), "ordinary PCA"],
-  ]);
-  holder.setAttribute("aria-label",
-    `Losses by group, ${shownAs}. ${readings.map((each) => each.text).join(". ")}. Arrow keys read the values.`);
-  note(holder, shownGroups);
   readable(holder, drawing, readings);
 }
 
