@@ -428,6 +428,12 @@ def test_clones_pickles_pipelines_and_routing():
         ({"n_components": 0.5}, "n_components 0.5"),
         ({"kernel": "magic"}, "kernel"),
         ({"gamma": -1.0}, "gamma"),
+        ({"gamma": "auto"}, "gamma"),
+        ({"degree": -1}, "degree -1"),
+        ({"coef0": np.inf}, "coef0 inf"),
+        ({"coef0": np.nan}, "coef0 nan"),
+        ({"kernel_params": 3}, "kernel_params 3"),
+        ({"kernel": "precomputed"}, "square matrix (60, 5)"),
         ({"n_landmarks": 1}, "n_landmarks 1"),
         ({"n_landmarks": 61}, "n_landmarks=61 60"),
         ({"n_landmarks": 4}, "n_landmarks=4 few 3 groups"),
@@ -462,6 +468,9 @@ def test_kernels_that_are_none():
         fair.fit(-rbf_kernel(X), sensitive_features=groups)
     with refused(ValueError, "not symmetric"):
         fair.fit(np.triu(rbf_kernel(X)), sensitive_features=groups)
+    dropping = clone(fair).set_params(missing_labels="drop")
+    with refused(ValueError, "precomputed", "left out"):
+        dropping.fit(rbf_kernel(X), sensitive_features=[None, *groups[1:]])
     with pytest.raises(NotFittedError):
         fair.transform(rbf_kernel(X))
     sparse = scipy.sparse.csr_array(X)
