@@ -141,18 +141,6 @@ def test_problems_that_differ_in_tolerance_share_what_was_computed():
     assert np.abs(centred.own_gains - gains).max() > 1e-3 * problem.scale
 
 
-def test_own_bases_are_kept_with_another_tolerance():
-    data = Rows(weighted=True)
-    bases = tuple(random_bases(3, 5, 2))
-    problem = data.problem(own_bases=bases)
-    other = problem.with_criterion(Equal(0.5))
-    assert all(one is same for one, same in zip(problem.own_bases, other.own_bases, strict=True))
-    kept = [problem.kept(basis)[i] for i, basis in enumerate(bases)]
-    np.testing.assert_allclose(other.own_gains, kept, rtol=1e-12)
-    exact = data.problem().own_gains
-    np.testing.assert_allclose(other.own_gains + other.own_errors, exact, rtol=1e-12)
-
-
 def test_pca_basis_is_that_of_scikit_learn():
     data = Rows(weighted=False)
     basis = data.problem(2).pca_basis

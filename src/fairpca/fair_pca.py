@@ -152,7 +152,7 @@ class Baselines:
         if size * 8 > _MOST_BYTES:
             return None
         if problem.centering != "global":
-            problem = replace(problem, centering="global", own_bases=None)
+            problem = replace(problem, centering="global")
         return cls._in_space(problem, None)
 
     @classmethod
