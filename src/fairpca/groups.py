@@ -148,6 +148,23 @@ def grouping_of(labels: Labels) -> str:
     return "intersections" if kept == 1 else "marginals" if kept == width else "both"
 
 
+def are_parts(labels: Iterable[Any]) -> bool:
+    """Whether these are labels of parts of groups, with the fold behind that of the group."""
+    first = next(iter(labels), None)
+    return isinstance(first, tuple) and isinstance(first[-1], Fold)
+
+
+def groups_of_parts(
+    labels: Iterable[Any],
+) -> tuple[Labels, NDArray[np.intp], NDArray[np.intp]]:
+    """The labels of the groups that parts are of, in order, and each part's group and fold."""
+    parts = list(labels)
+    whole = [label[0] if len(label) == 2 else label[:-1] for label in parts]
+    position = {label: i for i, label in enumerate(dict.fromkeys(whole))}
+    group_of = np.array([position[label] for label in whole], dtype=np.intp)
+    return tuple(position), group_of, np.array([int(part[-1]) for part in parts], dtype=np.intp)
+
+
 def overlapping(
     labels: Labels, groups: str | None, orders: Orders | None = None
 ) -> tuple[Labels, NDArray[np.bool_] | None]:
@@ -509,25 +526,16 @@ def warn_of_weightless(labels: Labels, left: Labels, names: Sequence[str] | None
     """Warn of groups that are left out because none of their rows has a weight."""
     if len(left) == len(labels):
         return
-    (groups, names), (some, _) = _whole(labels, names), _whole(left, None)
-    texts = [label_text(label, names) for label in groups if label not in some]
+    if are_parts(labels):
+        labels, left = groups_of_parts(labels)[0], groups_of_parts(left)[0]
+        names = None if names is None else names[:-1]
+    texts = [label_text(label, names) for label in labels if label not in left]
     if texts:
         are = "groups are" if len(texts) > 1 else "group is"
         warn_user(
             f"No row of {listed(texts, 5)} has a positive sample_weight: the {are} left out, "
             "and nothing is said of what they lose."
         )
-
-
-def _whole(
-    labels: Labels, names: Sequence[str] | None
-) -> tuple[list[Hashable], Sequence[str] | None]:
-    """The labels and the names of the columns without the fold, where groups are kept by fold."""
-    parts: list[Any] = list(labels)
-    if not (parts and isinstance(parts[0], tuple) and isinstance(parts[0][-1], Fold)):
-        return parts, names
-    whole = [label[0] if len(label) == 2 else label[:-1] for label in parts]
-    return list(dict.fromkeys(whole)), None if names is None else names[:-1]
 
 
 def warn_of_alike(columns: Iterable[Iterable[Hashable]]) -> None:

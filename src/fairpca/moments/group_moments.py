@@ -14,11 +14,13 @@ from fairpca._linalg.backends import device_library
 from fairpca._linalg.device import DeviceStack, diagonals, rescaled, united_scatters
 from fairpca._linalg.types import Array
 from fairpca.files import moments_file as _moments_file
-from fairpca.folds import are_parts, groups_of_parts, in_folds
+from fairpca.folds import in_folds
 from fairpca.groups import (
     Groups,
     Orders,
+    are_parts,
     encode_groups,
+    groups_of_parts,
     merged_orders,
     n_partitions,
     overlapping,
