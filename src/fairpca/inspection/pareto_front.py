@@ -6,7 +6,7 @@ import operator
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
@@ -17,7 +17,7 @@ from fairpca._linalg.types import Array
 from fairpca.criteria import AtMost, Criterion, Equal
 from fairpca.data import GroupedData, prepare_data
 from fairpca.exceptions import FairnessWarning
-from fairpca.fair_pca import FairPCA, listening
+from fairpca.fair_pca import FairPCA
 from fairpca.generalization.cautions import warn_of_few_rows, warn_of_one_group
 from fairpca.group_table import NO_CHANGE, TIED
 from fairpca.groups import GROUPINGS
@@ -624,13 +624,13 @@ def front_of(
         solver = ExactSolver(random_state=random_state, **limits)
         fair = FairPCA(n_components, criterion=criterion, solver=solver)
         tell: Progress = (lambda *what: None) if progress is None else progress
-        step = partial(tell, "finding the dimension: search")
-        with (
-            listening(lambda done, total, **found: step(done, total)),
-            warnings.catch_warnings(),
-        ):
+
+        def listener(done: int, total: int, **found: float) -> None:
+            tell("finding the dimension: search", done, total)
+
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairnessWarning)  # the front warns of the same
-            n_components = fair.fit_data(grouped_data).n_components_
+            n_components = fair.fit_data(grouped_data, listener).n_components_
     problem = grouped_data.problem(int(n_components), criterion=criterion)
     front = ParetoFront.from_problem(
         problem,
