@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fairpca import Equal, FairPCA, KernelFairPCA, MinMax, audit, pareto_front
 from fairpca.comparators import ParityPCA
+from fairpca.metrics import held_out_losses
 from fairpca.plotting import (
     BiplotDisplay,
     DisparityDisplay,
@@ -209,7 +210,7 @@ def test_held_out_losses_are_drawn_as_they_are(data):
         (FairPCA(criterion="minmax"), "held-out disparity (squared units of X)"),
         (FairPCA(criterion=MinMax("share_kept")), "held-out loss (% of its variance)"),
     ):
-        display = HeldOutLossDisplay.from_estimator(fair, X, **known)
+        display = HeldOutLossDisplay.from_losses(held_out_losses(fair, X, **known))
         assert label in display.ax_.get_ylabel()
         losses = display.losses
         bars = display.ax_.containers
@@ -227,7 +228,7 @@ def test_held_out_losses_are_drawn_as_they_are(data):
         assert (drawn(display.figure_)[..., :3] < 128).any()
     red = HeldOutLossDisplay(losses).plot(ax=plt.subplots()[1], line_kw={"c": "red"})
     assert {line.get_color() for line in red.ax_.get_lines()[:1]} == {"red"}
-    other = HeldOutLossDisplay.from_estimator(PCA(), X, **known)
+    other = HeldOutLossDisplay.from_losses(held_out_losses(PCA(), X, **known))
     assert other.ax_.get_legend().get_texts()[1].get_text() == "PCA"
 
 
@@ -308,10 +309,9 @@ def test_groups_that_begin_with_an_underscore_are_in_the_legends():
     assert sorted(legend_of(BiplotDisplay.from_estimator(fair, X, sensitive_features=groups))) == (
         expected
     )
-    held_out = HeldOutLossDisplay.from_estimator(
-        FairPCA(criterion="minmax"), X, sensitive_features=groups, dimensions=[1]
-    )
-    assert set(legend_of(held_out)[2:]) <= set(expected)
+    known = {"sensitive_features": groups, "dimensions": [1]}
+    losses = held_out_losses(FairPCA(criterion="minmax"), X, **known)
+    assert set(legend_of(HeldOutLossDisplay.from_losses(losses))[2:]) <= set(expected)
     ax = plt.subplots()[1]
     inside = BiplotDisplay.from_estimator(fair, X, sensitive_features=groups, ax=ax)
     assert sorted(legend_of(inside)) == expected

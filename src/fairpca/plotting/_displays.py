@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from fairpca.group_table import GroupTable
 from fairpca.inspection.audit import audit
 from fairpca.inspection.compare import Comparison
-from fairpca.inspection.held_out import HeldOutLosses, held_out_losses
+from fairpca.inspection.held_out import HeldOutLosses
 from fairpca.inspection.pareto_front import ParetoFront
 from fairpca.inspection.pipelines import find_reduction
 from fairpca.plotting._style import (
@@ -257,49 +256,24 @@ class HeldOutLossDisplay(Display):
     --------
     >>> import numpy as np
     >>> from fairpca import FairPCA
+    >>> from fairpca.metrics import held_out_losses
     >>> from fairpca.plotting import HeldOutLossDisplay
     >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
     >>> X[:100] = X[:100, ::-1]
     >>> groups = ["a"] * 100 + ["b"] * 200
-    >>> display = HeldOutLossDisplay.from_estimator(
-    ...     FairPCA(criterion="minmax"), X, sensitive_features=groups, dimensions=range(1, 4)
-    ... )
-    >>> display.losses.reduction.worst.round(2)
-    array([4.11, 2.52, 1.55])
+    >>> losses = held_out_losses(FairPCA(), X, sensitive_features=groups, dimensions=range(1, 4))
+    >>> display = HeldOutLossDisplay.from_losses(losses)
+    >>> display.ax_.get_xlabel()
+    'dimensions'
     """
 
     losses: HeldOutLosses
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any = None,
-        *,
-        sensitive_features: Any,
-        dimensions: Iterable[int],
-        sample_weight: ArrayLike | None = None,
-        cv: Any = 5,
-        measure: str | None = None,
-        relative: bool | None = None,
-        random_state: int | None = None,
-        ax: Any = None,
-        line_kw: Style = None,
+    def from_losses(
+        cls, losses: HeldOutLosses, *, ax: Any = None, line_kw: Style = None
     ) -> HeldOutLossDisplay:
-        """Cross-validate as `fairpca.metrics.held_out_losses` does, and draw."""
-        losses = held_out_losses(
-            estimator,
-            X,
-            y,
-            sensitive_features=sensitive_features,
-            dimensions=dimensions,
-            sample_weight=sample_weight,
-            cv=cv,
-            measure=measure,
-            relative=relative,
-            random_state=random_state,
-        )
+        """Draw what `fairpca.metrics.held_out_losses` returns."""
         return cls(losses).plot(ax=ax, line_kw=line_kw)
 
     def plot(self, *, ax: Any = None, line_kw: Style = None) -> HeldOutLossDisplay:
