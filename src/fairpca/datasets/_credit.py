@@ -9,7 +9,6 @@ from sklearn.utils import Bunch
 
 from fairpca.datasets._bunch import make_bunch
 from fairpca.datasets._table import FOLDER, Table, read_rows
-from fairpca.validation import check_choice
 
 
 def load_credit(
@@ -18,7 +17,6 @@ def load_credit(
     sensitive: str | Sequence[str] = "sex",
     encoding: str = "codes",
     keep_sensitive: bool = True,
-    unknown_marriage: str = "other",
     as_frame: bool = True,
 ) -> Bunch:
     """Load UCI Default of Credit Card Clients, with sex, marriage and education as groups.
@@ -32,20 +30,17 @@ def load_credit(
         rows are test rows.
     sensitive : {"sex", "marriage", "education"} or a sequence of them, default="sex"
         The attributes that define the groups: the columns of `sensitive_features`.
-        Sex is "female" or "male", marriage "married", "single" or "other", and education
+        Sex is "female" or "male", marriage "married", "single" or "other" (UCI's code 3 and the
+        undocumented code 0, which 54 rows have), and education
         "graduate school", "university", "high school" or "other" (UCI's code 4 and the
         undocumented codes 0, 5 and 6).
     encoding : {"codes", "onehot", "numeric"}, default="codes"
         How the categorical columns SEX, EDUCATION and MARRIAGE enter `data`. "codes" leaves each
         as one column of UCI's integer codes, "onehot" makes a 0/1 column for each code, and
-        "numeric" leaves them out. The columns are the same for every subset and for both values
-        of `unknown_marriage`, so a one-hot column may be constant.
+        "numeric" leaves them out. The columns are the same for every subset, so a one-hot column
+        may be constant.
     keep_sensitive : bool, default=True
         Whether the columns named in `sensitive` stay in `data`.
-    unknown_marriage : {"other", "drop"}, default="other"
-        What becomes of the 54 rows with the marriage code 0, which UCI does not document. "other"
-        counts them to the group "other" and leaves the code in `data` as it is; "drop" removes
-        the rows, whatever `sensitive` is.
     as_frame : bool, default=True
         Return pandas objects instead of NumPy arrays.
 
@@ -86,10 +81,7 @@ def load_credit(
     >>> credit.sensitive_features.value_counts().to_dict()
     {'single': 15964, 'married': 13659, 'other': 377}
     """
-    check_choice("unknown_marriage", unknown_marriage, ("other", "drop"))
-    return make_bunch(
-        _table(), subset, sensitive, encoding, keep_sensitive, as_frame, unknown_marriage == "drop"
-    )
+    return make_bunch(_table(), subset, sensitive, encoding, keep_sensitive, as_frame)
 
 
 _EDUCATION = ("other", "graduate school", "university", "high school", "other", "other", "other")
@@ -118,7 +110,6 @@ def _table() -> Table:
         target_name="default",
         target_names=("no default", "default"),
         is_test=_is_test(target),
-        is_unclear=columns["MARRIAGE"] == 0,
         description=(FOLDER / "credit.txt").read_text(encoding="ascii"),
     )
 
