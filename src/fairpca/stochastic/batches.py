@@ -140,7 +140,7 @@ class StreamBatches:
 
     @property
     def is_first_pass(self) -> bool:
-        """Whether rows come for the first time, as they always do where no pass was begun."""
+        """Whether rows come for the first time."""
         return self._passes <= 1
 
     def codes(self, labels: Sequence[Hashable], codes: Codes) -> tuple[Codes, int]:
