@@ -77,13 +77,7 @@ def test_losses_and_disparities_match_raw_rows(r, loss, centering, weighted):
         np.testing.assert_allclose(problem.group_losses(basis), losses, atol=scale)
         np.testing.assert_allclose(problem.disparities(basis), losses - own, atol=scale)
         assert (problem.disparities(basis) >= -scale).all()
-        pairs = problem.pairwise_disparities(basis)
-        np.testing.assert_array_equal(pairs, -pairs.T)
-        for i in range(3):
-            for j in range(3):
-                gap = (losses - own)[i] - (losses - own)[j]
-                assert pairs[i, j] == pytest.approx(gap, abs=2 * scale)
-        assert problem.spread(basis) == pytest.approx(np.abs(pairs).max(), abs=scale)
+        assert problem.spread(basis) == pytest.approx(np.ptp(losses - own), abs=scale)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import count
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,6 @@ from fairpca.data import (
     record_columns,
     warn_of_no_groups,
 )
-from fairpca.exceptions import warn_user
 from fairpca.generalization.cautions import (
     chance_notes,
     filled_notes,
@@ -46,6 +45,7 @@ from fairpca.text import Printed, TextTable, formatted, label_text, number_forma
 from fairpca.validation import (
     MISSING_VALUES,
     check_choice,
+    check_components,
     check_flag,
     check_seed,
     import_pandas,
@@ -442,10 +442,6 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
     solution_: Solution
     baselines_: Baselines | None
     filled_share_: Array | None
-    _partial_fit_moments: GroupMoments | None = None
-
-    # Without this, metadata routing would ask every user to request it, as for fit.
-    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
 
     def __init__(
         self,
@@ -568,88 +564,6 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         self._finish(grouped_data, choices, listener=listener)
         return self
 
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        sensitive_features: Any = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> FairPCA:
-        """Take in some more rows and find the fair subspace of all rows so far.
-
-        After any batches the subspace is that of `fit` on all of their rows: what is kept between
-        calls are their moments, which add exactly. New groups may turn up at any time. Each call
-        finds the subspace again; where only the last one matters, add `GroupMoments` and call
-        `fit_moments` once. `fit` and `fit_moments` start over and keep no moments (they would
-        make every pickle larger), so `partial_fit` after one of them starts over too, and warns.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Numeric and without missing values. Of a first row alone there is no subspace yet: the
-            estimator is fitted from the second one on.
-        y : ignored
-        sensitive_features : str, list of str or array-like of shape (n_samples,) or (n_samples, m)
-            As for `fit`. All calls give them, or none.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights of the rows.
-
-        Returns
-        -------
-        self : FairPCA
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from fairpca import FairPCA
-        >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
-        >>> groups = np.repeat(["a", "b", "c"], 100)
-        >>> fair = FairPCA(2)
-        >>> for batch in np.split(np.random.default_rng(1).permutation(300), 3):
-        ...     fair = fair.partial_fit(X[batch], sensitive_features=groups[batch])
-        >>> fair.group_table_.count.tolist()
-        [100, 100, 100]
-        """
-        choices = checked_choices(self)
-        before = self._partial_fit_moments
-        if before is None and hasattr(self, "components_"):
-            warn_user(
-                "partial_fit starts over: fit and fit_moments keep no moments that it could add "
-                "to. To go on from other rows, add their GroupMoments and call fit_moments."
-            )
-        grouped = sensitive_features is not None
-        if before is not None and (before.without_folds().labels != UNGROUPED) != grouped:
-            raise ValueError(
-                "sensitive_features must be given in all calls of partial_fit or in none, and "
-                f"earlier calls had {'none' if grouped else 'them'}."
-            )
-        # Intersections, of which any groups can be made, also after other batches.
-        options = {"groups": None if self.groups is None else "intersections"}
-        # Moments without folds cannot be added to others that have them, nor they to these.
-        folds = grouped and self.groups is not None and choices[1].estimates_noise
-        if before is not None:
-            folds = before.has_folds
-        options["folds"] = "all" if folds else None
-        grouped_data = self._prepare(
-            X, sensitive_features, sample_weight, reset=before is None, least_rows=1, **options
-        )
-        if grouped_data.n_missing is not None and grouped_data.n_missing.any():
-            raise ValueError(
-                "partial_fit cannot fill missing values, as the next batch would change the means: "
-                "call fit with all rows, or fill them in before."
-            )
-        moments = grouped_data.moments if grouped_data.cells is None else grouped_data.cells
-        if before is not None:
-            moments = before + moments
-        if moments.n_rows >= 2:
-            grouped_data = GroupedData.from_moments(moments, self.groups)
-            first = before is None or before.n_rows < 2
-            self._finish(grouped_data, choices, y=y, warn=first, keep=moments)
-        else:
-            self._partial_fit_moments = moments
-        return self
-
     @classmethod
     def from_solution(
         cls,
@@ -701,22 +615,17 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         *,
         y: Any = None,
         listener: Listener | None = None,
-        warn: bool = True,
-        keep: GroupMoments | None = None,
     ) -> None:
-        """Solve and set what is fitted; `warn` of groups that are not given, `keep` moments."""
+        """Solve and set what is fitted."""
         if self.groups is not None:
             if grouped_data.moments.labels != UNGROUPED:
                 warn_of_one_group(grouped_data.moments)
-            elif warn:
+            else:
                 warn_of_no_groups(y, "set groups=None if ordinary PCA is wanted")
         with threads_for(grouped_data.moments.n_features):
             problem, solution, held_out = self._run(grouped_data, *choices, listener)
             filled = grouped_data.missing_shares()
             self._set_fitted(problem, solution, grouped_data.space, held_out, filled)
-            # Together with the rest, so that a call that is interrupted can be made again. Only
-            # partial_fit keeps moments: others would make their pickles larger for nothing.
-            self._partial_fit_moments = keep
             warn_of_certificate(solution.certificate)
             warn_of_few_rows(problem)
 
@@ -784,13 +693,7 @@ def checked_choices(fair: Any) -> tuple[Solver, Criterion]:
 
     The criterion is that of certificates, where a solver has one of its own.
     """
-    n = fair.n_components
-    whole, number = isinstance(n, Integral) and not isinstance(n, bool), isinstance(n, Real)
-    if not (n is None or (n >= 1 if whole else number and 0.0 < float(n) < 1.0)):
-        raise ValueError(
-            "n_components must be None, an integer of at least 1, or a share strictly "
-            f"between 0 and 1, got {n!r}."
-        )
+    check_components(fair.n_components, optional=True)
     criterion = as_criterion(fair.criterion)
     for name in ("nested", "whiten", "keep_sensitive"):
         check_flag(name, getattr(fair, name))

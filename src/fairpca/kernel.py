@@ -21,12 +21,9 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-import scipy.linalg
-from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import NotFittedError
+from numpy.typing import NDArray
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import gen_batches
-from sklearn.utils.validation import check_array, check_is_fitted
 
 from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.dense import BLOCK_VALUES
@@ -46,7 +43,6 @@ from fairpca.solvers import Solver
 from fairpca.text import short_text
 from fairpca.validation import (
     check_choice,
-    check_flag,
     check_number,
     check_whole_number,
     explain_not_finite,
@@ -129,7 +125,8 @@ class KernelFairPCA(Reduction):
 
     With all rows as landmarks, fitting holds a matrix with a number for each *pair* of training
     rows, several times and twice more for each group, and its time grows with the cube of their
-    number: set `n_landmarks` for more than some thousand rows. Rows have no weights.
+    number: set `n_landmarks` for more than some thousand rows. Rows have no weights, and there is
+    no way back to the columns.
 
     Parameters
     ----------
@@ -155,10 +152,6 @@ class KernelFairPCA(Reduction):
         each group has at least `n_components`, or all of its rows.
     criterion, solver : as for `FairPCA`
         What is asked for and who finds it.
-    fit_inverse_transform : bool, default=False
-        Whether `inverse_transform` is learned.
-    alpha : float, default=1.0
-        Ridge penalty of that regression.
     groups, keep_sensitive, missing_labels : as for `FairPCA`
         What sensitive columns make groups of, whether they are features too, and what becomes of
         rows without labels.
@@ -256,8 +249,6 @@ class KernelFairPCA(Reduction):
         n_landmarks: int | None = None,
         criterion: str | Criterion = "minmax",
         solver: str | Solver = "exact",
-        fit_inverse_transform: bool = False,
-        alpha: float = 1.0,
         groups: str | None = "intersections",
         keep_sensitive: bool = False,
         missing_labels: str = "error",
@@ -272,8 +263,6 @@ class KernelFairPCA(Reduction):
         self.n_landmarks = n_landmarks
         self.criterion = criterion
         self.solver = solver
-        self.fit_inverse_transform = fit_inverse_transform
-        self.alpha = alpha
         self.groups = groups
         self.keep_sensitive = keep_sensitive
         self.missing_labels = missing_labels
@@ -299,8 +288,6 @@ class KernelFairPCA(Reduction):
         """
         solver = self._check_parameters()
         rows, groups = self._read(X, sensitive_features)
-        if self.fit_inverse_transform and hasattr(rows, "toarray"):
-            raise ValueError("fit_inverse_transform needs dense rows: leave it out, or densify X.")
         chosen = self._chosen_landmarks(rows, groups)
         values, vectors = self._span(rows if chosen is None else rows[chosen])
         if self.n_components > len(values):
@@ -327,7 +314,6 @@ class KernelFairPCA(Reduction):
         solution = solver.solve(problem)
         self._set_fitted(problem, solution, to_span)
         self._set_shares(problem, grouped_data.group_sums(outside) / grouped_data.moments.count)
-        self._learn_preimages()
         warn_of_certificate(solution.certificate)
         warn_of_few_rows(problem)
         return self
@@ -349,34 +335,6 @@ class KernelFairPCA(Reduction):
         for part, kernel, _ in self._centred_kernels(rows):
             projected[part] = self._project(kernel)
         return projected
-
-    def inverse_transform(self, X: ArrayLike) -> Array:
-        """Rows whose reduction is near to these: pre-images, of which there need not be any.
-
-        They are learned as scikit-learn's `KernelPCA` learns them, by kernel ridge regression from
-        the reduced landmarks to the landmarks. As there, the regression has no intercept, so centre
-        the columns first. How far they are from the rows is not what the certificate is about: see
-        `reconstruction_errors`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_components_)
-            Reduced rows.
-
-        Returns
-        -------
-        array of shape (n_samples, n_features_in_)
-        """
-        check_is_fitted(self)
-        if self._preimages is None:
-            raise NotFittedError(
-                "inverse_transform has not been learned: set fit_inverse_transform=True and fit."
-            )
-        reduced = check_array(X, dtype=[np.float64, np.float32])
-        self._check_reduced(reduced)
-        learned_from, coefficients = self._preimages
-        restored: Array = self._kernel_matrix(reduced, learned_from) @ coefficients
-        return restored.astype(reduced.dtype, copy=False)
 
     def reconstruction_errors(self, X: Any) -> Array:
         """Squared distances of rows from their reconstructions in the feature space.
@@ -427,12 +385,6 @@ class KernelFairPCA(Reduction):
         check_whole_number("n_landmarks", self.n_landmarks, least=least, optional=True)
         if self.n_landmarks is not None and self.kernel == "precomputed":
             raise ValueError("n_landmarks needs rows, not a precomputed kernel: leave it out.")
-        check_flag("fit_inverse_transform", self.fit_inverse_transform)
-        check_number("alpha", self.alpha, least=0.0)
-        if self.fit_inverse_transform and self.kernel == "precomputed":
-            raise ValueError(
-                "fit_inverse_transform needs rows, not a precomputed kernel: leave it out."
-            )
         return checked_choices(self)[0]
 
     def _read(self, X: Any, sensitive_features: Any) -> tuple[Any, Groups]:
@@ -584,21 +536,3 @@ class KernelFairPCA(Reduction):
                 "feature space, and no larger share of any other group's."
             )
             self.group_table_ = replace(self.group_table_, notes=(note,))
-
-    def _learn_preimages(self) -> None:
-        """Learn them, if that is asked for; the components are known."""
-        self._preimages: tuple[Array, Array] | None = None
-        if not self.fit_inverse_transform:
-            return
-        blocks = self._centred_kernels(self.X_fit_)
-        reduced = np.concatenate([self._project(kernel) for _, kernel, _ in blocks])
-        kernel = self._kernel_matrix(reduced, reduced)
-        kernel[np.diag_indices_from(kernel)] += self.alpha
-        try:
-            coefficients = scipy.linalg.solve(kernel, self.X_fit_, assume_a="pos", overwrite_a=True)
-        except np.linalg.LinAlgError as error:
-            raise ValueError(
-                f"inverse_transform cannot be learned with alpha={self.alpha!r}, because the "
-                "kernel matrix of the reduced rows is not positive definite: set a larger alpha."
-            ) from error
-        self._preimages = reduced, coefficients

@@ -286,10 +286,6 @@ class Problem:
         total = float(self.weights @ losses)
         return {"group_losses": losses, "disparities": disparities, "total_loss": total}
 
-    def pairwise_disparities(self, basis: Array) -> Array:
-        """Differences ``E_i - E_j`` (equation 11 of the paper); (k, k)."""
-        return np.subtract.outer(*[self.disparities(basis)] * 2)
-
     @cached_property
     def affine(self) -> AffineMeasure:
         """The measure that fairness is judged on, with the numbers of the groups."""

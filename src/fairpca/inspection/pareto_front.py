@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from fairpca.text import Printed, TextTable, distinct_texts, formatted, number_f
 from fairpca.validation import (
     Progress,
     check_choice,
+    check_components,
     check_flag,
     check_number,
     check_progress,
@@ -583,7 +584,7 @@ def gathered_front(
     The options are those of `pareto_front` that `front_of` takes; all must be given. `folds` are
     those of `prepare_data`.
     """
-    _check_dimension(n_components)
+    check_components(n_components)
     check_sweep(n_points, options["gap"], options["time_limit"])
     options["criterion"] = end_of_front(options["criterion"])
     check_flag("keep_sensitive", keep_sensitive)
@@ -623,10 +624,10 @@ def front_of(
     if not isinstance(n_components, Integral):
         solver = ExactSolver(random_state=random_state, **limits)
         fair = FairPCA(n_components, criterion=criterion, solver=solver)
-        tell: Progress = (lambda *what: None) if progress is None else progress
 
         def listener(done: int, total: int, **found: float) -> None:
-            tell("finding the dimension: search", done, total)
+            if progress is not None:
+                progress("finding the dimension: search", done, total)
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairnessWarning)  # the front warns of the same
@@ -642,16 +643,3 @@ def front_of(
     )
     warn_of_few_rows(problem)
     return front
-
-
-def _check_dimension(n_components: object) -> None:
-    """Raise ValueError unless this is an integer of at least 1, or a share in (0, 1)."""
-    whole = isinstance(n_components, Integral) and not isinstance(n_components, bool)
-    if whole and n_components >= 1:  # type: ignore[operator]
-        return
-    share = isinstance(n_components, Real) and not isinstance(n_components, Integral)
-    if not (share and 0.0 < n_components < 1.0):  # type: ignore[operator]
-        raise ValueError(
-            "n_components must be an integer of at least 1, or a share strictly between 0 and 1, "
-            f"got {n_components!r}."
-        )

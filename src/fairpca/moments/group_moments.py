@@ -309,7 +309,7 @@ class GroupMoments:
     @property
     def n_rows(self) -> int:
         """Number of rows, each counted once."""
-        return int(self.count.sum()) // self.n_partitions
+        return int(self.count.sum()) // n_partitions(self.labels)
 
     @property
     def effective_count(self) -> Array:
@@ -415,7 +415,7 @@ class GroupMoments:
 
     def without_folds(self) -> GroupMoments:
         """Moments of the same rows by group alone."""
-        if not self.has_folds:
+        if not are_parts(self.labels):
             return self
         labels, group_of, _ = groups_of_parts(self.labels)
         names, orders = self.group_names, self.group_orders
