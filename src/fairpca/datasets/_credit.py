@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from fairpca.datasets._bunch import make_bunch
@@ -97,6 +96,11 @@ def _table() -> Table:
     header, *rows = read_rows("UCI_Credit_Card.csv.gz")
     values = np.array(rows, dtype=np.float64)
     target = values[:, -1].astype(np.int64)
+    # Counting rows instead of drawing them keeps the split the same for every version of NumPy.
+    is_test = np.zeros(len(target), dtype=bool)
+    for label in np.unique(target):
+        members = np.flatnonzero(target == label)
+        is_test[members] = np.isin(np.arange(len(members)) % 10, (2, 5, 8))
     # The first column is a row number and the last one the target.
     columns = dict(zip(header[1:-1], values.T[1:-1], strict=True))
     return Table(
@@ -109,16 +113,6 @@ def _table() -> Table:
         target=target,
         target_name="default",
         target_names=("no default", "default"),
-        is_test=_is_test(target),
+        is_test=is_test,
         description=(FOLDER / "credit.txt").read_text(encoding="ascii"),
     )
-
-
-def _is_test(target: NDArray[np.int64]) -> NDArray[np.bool_]:
-    # Counting rows instead of drawing them keeps the split the same for every version of NumPy.
-    # It covers all rows, so dropping rows never moves one from a part to the other.
-    is_test = np.zeros(len(target), dtype=bool)
-    for label in np.unique(target):
-        members = np.flatnonzero(target == label)
-        is_test[members] = np.isin(np.arange(len(members)) % 10, (2, 5, 8))
-    return is_test

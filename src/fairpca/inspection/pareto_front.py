@@ -193,8 +193,11 @@ class ParetoFront(Printed):
     @property
     def worst_share(self) -> Array:
         """The measure of that group as a share of its variance, as it is shown; (n,)."""
-        shares = shares_of_variance(self.problem, self.measures)
-        return np.asarray(shares[np.arange(len(self)), self.worst_group])
+        problem, group = self.problem, self.worst_group
+        shown = shown_measures(problem, self.measures)[np.arange(len(self)), group]
+        traces = problem.traces[group]
+        unit = 1.0 if problem.goal.measured.relative else np.where(traces > 0.0, traces, 1.0)
+        return np.asarray(shown / unit)
 
     @property
     def unfairness(self) -> Array:
@@ -442,14 +445,6 @@ def shown_measures(problem: Problem, measures: Array) -> Array:
     if not problem.goal.measured.is_kept:
         return measures
     return np.asarray(problem.affine.constants - measures)
-
-
-def shares_of_variance(problem: Problem, measures: Array) -> Array:
-    """The same as shares of each group's variance, for all measures."""
-    shown = shown_measures(problem, measures)
-    if problem.goal.measured.relative:
-        return shown
-    return np.asarray(shown / np.where(problem.traces > 0.0, problem.traces, 1.0))
 
 
 def pareto_front(

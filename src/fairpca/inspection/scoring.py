@@ -223,7 +223,11 @@ class WorstGroupScorer(BaseEstimator):
         float
         """
         step = find_reduction(estimator, type(self).__name__)
-        measure = self._measure(step.reduction)
+        measure = MEASURES["share_kept"]
+        if self.measure is not None:
+            measure = check_measure(self.measure)
+        elif isinstance(step.reduction, FairPCA):
+            measure = as_criterion(step.reduction.criterion).measured
         check_is_fitted(step.reduction)
         if sensitive_features is None:
             sensitive_features = _fitted_names(step.reduction, X)
@@ -240,13 +244,6 @@ class WorstGroupScorer(BaseEstimator):
         if measure.is_disparity:
             own = groups.own_lost(step.reduction, check_rows(rows))
         return -float(groups.measures(measure, errors, distances, own).max())
-
-    def _measure(self, reduction: Any) -> Measure:
-        if self.measure is not None:
-            return check_measure(self.measure)
-        if isinstance(reduction, FairPCA):
-            return as_criterion(reduction.criterion).measured
-        return MEASURES["share_kept"]
 
     def __call__(self, estimator: Any, X: Any, y: Any = None, **known: Any) -> float:
         """Score a fitted estimator, as scikit-learn calls scorers."""

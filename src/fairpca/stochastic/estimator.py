@@ -127,12 +127,6 @@ def pair(item: Any) -> tuple[Any, Any]:
     return item[0], item[1]
 
 
-def refuse_unlabelled(labels: Sequence[Hashable]) -> None:
-    """Raise ValueError if no row of a stream has a label."""
-    if not labels:
-        raise ValueError("sensitive_features is missing in all rows: there are no groups.")
-
-
 def _leading(inner: Array, r: int) -> Array:
     """Eigenvectors of the r largest eigenvalues, as columns."""
     vectors: Array = np.linalg.eigh((inner + inner.T) / 2.0)[1][:, ::-1][:, :r]
@@ -336,7 +330,8 @@ class StochasticFairPCA(LinearReduction):
             stream.begin_pass()
             for item in batches:
                 yield from stream.cut(*self._chunk(*pair(item), stream, spaces))
-            refuse_unlabelled(stream.labels)
+            if not stream.labels:
+                raise ValueError("sensitive_features is missing in all rows: there are no groups.")
 
         def blocks() -> Iterator[tuple[int, Any]]:
             for item in batches:
