@@ -20,8 +20,9 @@ from sklearn.preprocessing import StandardScaler
 from fairpca import FairPCA, GroupMoments
 from fairpca.datasets import load_adult
 
-adult = load_adult(keep_sensitive=False, as_frame=False)
-X, sex = StandardScaler().fit_transform(adult.data), adult.sensitive_features
+adult = load_adult(keep_sensitive=False)
+X = StandardScaler().fit_transform(adult.data.drop(columns="fnlwgt"))
+sex = adult.sensitive_features.to_numpy()
 whole = FairPCA(5).fit(X, sensitive_features=sex)
 
 moments, seen, largest, angle = None, [], [], []

@@ -120,8 +120,8 @@ class KernelFairPCA(Reduction):
     """Kernel principal component analysis that is fair to the worst-off group.
 
     This is `FairPCA` in the feature space of a kernel: of all subspaces of `n_components`
-    dimensions there, it finds the one in which the largest disparity of a group is as small as can
-    be, and says how good that provably is. Losses are squared distances in the feature space.
+    dimensions there, it finds the one with the smallest largest disparity of a group, with a
+    certificate of how near to optimal it is. Losses are squared distances in the feature space.
 
     With all rows as landmarks, fitting holds a matrix with a number for each *pair* of training
     rows, several times and twice more for each group, and its time grows with the cube of their

@@ -30,7 +30,7 @@ class Measure:
         What is subtracted: what the group keeps in its own subspace (a disparity), all of its
         variance (a loss), or nothing (minus what it keeps).
     relative : bool
-        Whether it is divided by the variance of the group.
+        If True, it is divided by the group's variance.
     """
 
     name: str

@@ -16,7 +16,7 @@ SEEDS = range(2)
 """Of random starts."""
 
 SHORT = 10
-"""Short runs take one step in so many of the long ones."""
+"""Steps of the long runs for each step of the short ones."""
 
 
 def tasks(small: bool) -> list[Task]:

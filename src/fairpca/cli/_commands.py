@@ -405,8 +405,9 @@ def report(
 ) -> None:
     """Write a page for everyone: who pays for PCA, what fairness costs, and how sure that is.
 
-    The page needs nothing else, neither files nor a network. It has the finding in plain words, a
-    slider from ordinary PCA to the fairest subspace, and the proof.
+    The page needs nothing else, neither files nor a network. It shows what each group loses on
+    held-out rows, whether fair PCA is needed, a slider from ordinary PCA to the fairest subspace of
+    these rows, and the proof.
     """
     from fairpca.cli import _findings as findings
     from fairpca.cli import _fitting as fitting

@@ -195,9 +195,9 @@ def held_out_losses(
     fold's worst group is too large: small groups are worst by chance, a different one each time.)
 
     The intervals come from the spread of the held-out rows' errors, by Student's distribution, and
-    are widened to hold for all groups together (Šidák). They say how surely these rows tell the
-    losses of the subspaces that were fitted, not how much other training rows would change those.
-    Two curves are measured on the same rows, so they can differ surely although intervals overlap.
+    are widened to hold for all groups together (Šidák). They are about the losses of the subspaces
+    that were fitted, and do not allow for other training rows. Two curves are measured on the same
+    rows, so they can differ significantly although intervals overlap.
 
     Parameters
     ----------
@@ -225,8 +225,8 @@ def held_out_losses(
         is too little, and of held-out rows, which is too much. None is the disparity for a
         `FairPCA` whose criterion is judged on disparities, relative or not, and else the loss.
     relative : bool or None, default=None
-        Whether it is divided by the group's variance, measured from the fitted mean. None is
-        whether the measure of a `FairPCA` is a share, and False for other reductions.
+        If True, it is divided by the group's variance, measured from the fitted mean. None takes
+        True if the measure of a `FairPCA` is a share, and False for other reductions.
     random_state : int or None, default=None
         Seed of the folds; None is a fixed seed too.
 

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import html
 import json
+import re
 import tempfile
 import webbrowser
 from collections.abc import Mapping, Sequence
@@ -31,13 +32,14 @@ from fairpca.data import GroupedData
 from fairpca.files.atomic import replacing
 from fairpca.generalization.bootstrap import SEED, Intervals, check_resamples, measure_intervals
 from fairpca.generalization.permutation_test import permutation_test
+from fairpca.group_table import NO_CHANGE
 from fairpca.groups import groups_of_parts
 from fairpca.inspection.compare import Comparison, comparison_of
 from fairpca.inspection.pareto_front import ParetoFront, gathered_front, shown_measures
 from fairpca.problem import Problem
 from fairpca.report._facts import DataFacts, Facts, amount, describe
 from fairpca.report._names import harmless, number, percent, shown_names
-from fairpca.report._words import chance, compared, finding, n_leads, proof, spoken, warnings
+from fairpca.report._words import chance, compared, finding, headline, proof, spoken, warnings
 from fairpca.tables.preparation import ColumnOutcome
 from fairpca.text import MOST_ROWS, distinct_texts, in_rows
 from fairpca.validation import Progress, check_progress, check_whole_number
@@ -143,6 +145,10 @@ def _turned(basis: Array) -> Array:
 _MOST_COMPONENTS, _MOST_LOADINGS = 10, 8
 """How many components are shown, and how many columns of each."""
 
+_MIRRORED = 1e-9
+"""Sum of the weights of two columns, in every component, below which one is shown for both: a 0/1
+column for yes and one for no, say."""
+
 
 def comparison_in(grouped_data: GroupedData, problem: Problem, groups: str) -> Comparison | None:
     """PCA, PCA with more components, balanced and fair PCA of the same rows, held out in folds.
@@ -197,6 +203,9 @@ def summarise(report: Report) -> dict[str, Any]:
         ]
     )
     facts = Facts(front, groups, data, intervals, report.significant)
+    disparate = None
+    if report.comparison is not None:
+        disparate = report.comparison.disparity.low[0] > NO_CHANGE
     measure, shown = facts.measure, partial(shown_measures, problem)
     # Those of too few rows come last, whatever they lose.
     order = np.lexsort((-facts.pca_measures, ~facts.enough))
@@ -237,13 +246,13 @@ def summarise(report: Report) -> dict[str, Any]:
             "repeated": data.repeated and data.repeated._asdict(),
             **data.table(),
         },
+        "headline": headline(facts, report.comparison),
         "finding": finding(facts),
-        "n_leads": n_leads(facts),
         "evidence": facts.evidence,
         "comparison": report.comparison and _compared_methods(report.comparison, groups),
         "least_named": least_named if (moments.count < least_named).any() else None,
         "chance": chance(facts),
-        "warnings": warnings(facts),
+        "warnings": warnings(facts, disparate),
         "equality": facts.equality,
         "fairest": facts.fairest,
         "levels_down": facts.levels_down,
@@ -274,6 +283,7 @@ def summarise(report: Report) -> dict[str, Any]:
             "knee": front.select(knee=True),
             "fairest": len(front) - 1,
         },
+        "start": _start(facts, report.comparison),
         # What no subspace can do better than, where that is not nothing.
         "unfairness_bound": facts.level(bound) if abs(bound) > problem.negligible_spread else None,
         "rounding": problem.negligible_spread * (problem.scale if measure.relative else 1.0),
@@ -289,12 +299,28 @@ def summarise(report: Report) -> dict[str, Any]:
     return plain
 
 
+_NO_CASE = ("no difference", "no gain", "unclear")
+"""Verdicts of a comparison by which fair PCA helps nobody."""
+
+
+def _start(facts: Facts, comparison: Comparison | None) -> int:
+    """The point that the page begins at: ordinary PCA where fair PCA is not known to help."""
+    helps = comparison is None or comparison.verdict.kind not in _NO_CASE
+    return len(facts.front) - 1 if helps and facts.evidence in ("sure", "alike") else 0
+
+
 def _point(facts: Facts, i: int) -> dict[str, Any]:
     front, solution = facts.front, facts.front[i]
     axes = solution_axes(front.problem, solution)
     components = []
     for component in axes.components[:_MOST_COMPONENTS]:
-        largest = np.argsort(-np.abs(component), kind="stable")[:_MOST_LOADINGS]
+        largest: list[int] = []
+        for j in np.argsort(-np.abs(component), kind="stable").tolist():
+            mirrored = np.abs(axes.components[:, largest] + axes.components[:, [j]]).max(axis=0)
+            if not (mirrored <= _MIRRORED).any():
+                largest.append(j)
+            if len(largest) == _MOST_LOADINGS:
+                break
         components.append([[facts.data.features[j], component[j]] for j in largest])
     return {
         "unfairness": facts.level(front.unfairness[i]),
@@ -325,6 +351,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float | np.floating):
         return float(value) if np.isfinite(value) else None
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _breakable(name: str) -> Any:
+    """A name as markup that breaks behind its separators first."""
+    markup = import_jinja2().utils.markupsafe
+    parts = re.split(r"(?<=[_./:=-])(?=.)", name)
+    return markup.Markup("<wbr>").join(markup.escape(part) for part in parts)
 
 
 _TITLE = "Who pays for PCA?"
@@ -407,10 +440,10 @@ class Report:
         return summarise(self)
 
     def sentences(self) -> list[str]:
-        """The finding, and what the comparison on held-out rows says of it."""
+        """What PCA keeps, whether fair PCA is needed, and what was found in these rows."""
         found = self.summary["comparison"]
         needed = [f"Is fair PCA needed? {found['verdict']}"] if found else []
-        return [*self.summary["finding"], *needed]
+        return [self.summary["headline"], *needed, *self.summary["finding"]]
 
     def html(self) -> str:
         """The report as one HTML page that needs nothing else, neither files nor a network."""
@@ -426,6 +459,7 @@ class Report:
         environment.filters["percent"] = percent
         environment.filters["share"] = lambda part: f"{100 * part:.1f} %"
         environment.filters["tied"] = lambda text: text.replace(" %", "\u00a0%")
+        environment.filters["breakable"] = _breakable
         templates = files("fairpca.report") / "templates"
         page, style, *parts = (
             (templates / name).read_text(encoding="utf-8")
@@ -435,7 +469,7 @@ class Report:
         safe = jinja2.utils.markupsafe.Markup
         filled: str = environment.from_string(page).render(
             summary=self.summary,
-            fairest=self.summary["points"][-1],
+            start=self.summary["points"][self.summary["start"]],
             style=safe(style),
             script=safe(script),
             # The browser runs this one script and none that data could smuggle in.
@@ -519,7 +553,7 @@ def report(
     n_points : int, default=50
         How many points the slider has.
     n_resamples : int, default=200
-        How often rows are drawn anew for the intervals; 0 leaves the intervals out. Groups of
+        Number of bootstrap resamples for the intervals; 0 leaves the intervals out. Groups of
         fewer than 30 rows, or 5 for each dimension, have none.
     criterion : {"minmax", "equal"} or Criterion, default="minmax"
         What the slider leads to, as for `pareto_front`.
@@ -564,24 +598,24 @@ def report(
     >>> from fairpca.datasets import load_adult
     >>> from fairpca.report import report
     >>> from sklearn.preprocessing import StandardScaler
-    >>> adult = load_adult()
-    >>> X = StandardScaler().set_output(transform="pandas").fit_transform(adult.data)
+    >>> adult = load_adult(keep_sensitive=False)
+    >>> X = adult.data.drop(columns="fnlwgt")
+    >>> X = StandardScaler().set_output(transform="pandas").fit_transform(X)
     >>> found = report(X, sensitive_features=adult.sensitive_features, n_components=5, n_points=5)
     >>> found
-    The rows of this data, grouped by “sex”, cannot tell who loses more with ordinary PCA, beyond
-    what each must: “Female” could lose up to 1.97 % of its variance more than “Male”, or up to
-    0.12 % less.
-    In the fairest subspace of 5 dimensions the largest disparity is 3.78 % of the variance of
-    “Female”, instead of 4.38 % with ordinary PCA. It costs 0.024 % more loss in total than ordinary
-    PCA, and it is proven that no subspace of this dimension is fairer.
-    Compared with ordinary PCA, 1 of 2 groups is better off and 1 is worse off. The largest gain:
-    Female loses 0.6 % of its variance less. The largest loss: Male loses 0.4 % of its variance
-    more. Ordinary PCA has the least total loss, so any other subspace leaves some group worse off.
+    Ordinary PCA with 5 dimensions keeps 50 % of the variance of “Female” and 57 % of that of
+    “Male”, on rows held out of the fit.
     Is fair PCA needed? PCA with 6 components serves every group at least as well as fair PCA with 5
-    (the largest share that a group loses: 42.9 instead of 52.5 %). If it has to be 5 components:
-    fair PCA helps 'Female' (47.1 → 46.4 % lost) and costs 'Male' (52.1 → 52.5 % lost). The largest
-    disparity goes from 4.57 to 4.55 % of a group's variance, the total loss from 50.24 to 50.22 %
-    of all variance.
+    (the largest share that a group loses: 44.3 instead of 46.9 %). If it has to be 5 components:
+    fair PCA helps 'Female' (50.3 → 45.2 % lost) and costs 'Male' (43.4 → 46.9 % lost). The largest
+    disparity goes from 9.9 to 4.9 % of a group's variance, the total loss from 45.8 to 46.3 % of
+    all variance.
+    With ordinary PCA of this data, grouped by “sex”, the group “Female” loses 9.62 % of its
+    variance more than it must, the group “Male” 0.7 %.
+    In the fairest subspace of 5 dimensions the largest disparity is 4.41 % of the variance of
+    “Female”, instead of 9.62 % with ordinary PCA. It costs 1.86 % more loss in total than ordinary
+    PCA, and it is proven that no subspace of this dimension is fairer.
+    At most 1 % more loss already cuts the largest disparity by 27.1 %.
     (html(), write_html(path), open(), json())
     >>> found.write_html("report.html")  # doctest: +SKIP
     """

@@ -4,25 +4,56 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairpca.generalization.bootstrap import few_rows
 from fairpca.generalization.cautions import dominant_column
 from fairpca.group_table import GroupTable
+from fairpca.inspection.compare import Comparison
 from fairpca.report._facts import Facts
 from fairpca.report._names import in_quotes, number, percent
 from fairpca.text import in_rows, joined
+
+_WHOLE_PER_CENT = 0.005
+"""Reach of an interval, as a share, from which on the headline has whole per cents."""
 
 _CHEAP, _WORTH_IT = 0.01, 0.05
 """Extra loss that is called cheap, and what it must save at the least to be worth a sentence."""
 
 
-def finding(facts: Facts) -> list[str]:
-    """The result in a few sentences for everyone; what the rows cannot tell is not said."""
+def headline(facts: Facts, comparison: Comparison | None) -> str:
+    """What ordinary PCA keeps of the groups that keep least and most, on held-out rows if known."""
     if facts.problem.scale == 0.0:
-        return [
+        return (
             f"The columns of {facts.data.quoted} do not vary: there is nothing to lose, and "
             "nothing to share out."
-        ]
+        )
+    problem, where, unsure = facts.problem, "", 0.0
+    some = np.where(problem.traces > 0.0, problem.traces, np.inf)
+    lost = problem.group_losses(problem.pca_basis) / some
+    if comparison is not None:
+        lost, where = comparison.share_lost.value[0], ", on rows held out of the fit"
+        reach = comparison.share_lost.reach[0]
+        unsure = float(np.nanmax(reach)) if np.isfinite(reach).any() else np.inf
+    shown = np.flatnonzero(facts.enough if facts.enough.sum() > 1 else problem.traces > 0.0)
+    worst, best = shown[lost[shown].argmax()], shown[lost[shown].argmin()]
+    decimals = 0 if unsure > _WHOLE_PER_CENT else 1
+    least, most = (f"{100.0 * (1.0 - lost[i]):.{decimals}f} %" for i in (worst, best))
+    start = f"Ordinary PCA with {_dimensions(facts)} keeps"
+    if least == most:
+        whose = "all rows" if len(facts.groups) == 1 else "every group"
+        return f"{start} {least} of the variance of {whose}{where}."
+    names = [in_quotes(facts.groups[i]) for i in (worst, best)]
+    start, end = f"{start} {least} of the variance of {names[0]}", f"{most} of that of {names[1]}"
+    if len(shown) == 2:
+        return f"{start} and {end}{where}."
+    return f"{start} and {end}, the least and the most of {len(shown)} groups{where}."
+
+
+def finding(facts: Facts) -> list[str]:
+    """What was found in these rows; no case is made for differences that may be chance."""
+    if facts.problem.scale == 0.0:
+        return []
     if len(facts.groups) == 1:
         return ["There is one group only: ordinary PCA is as fair as can be."]
     if facts.pca_is_fair:
@@ -30,23 +61,17 @@ def finding(facts: Facts) -> list[str]:
             f"{_with_pca(facts)} every group already has the same {facts.measure.noun}: nothing "
             "has to be changed."
         ]
-    cost = _what_equality_costs if facts.front.over == "spread" else _what_fairness_costs
-    last = len(facts.front) - 1
+    over_spread = facts.front.over == "spread"
     sure = facts.evidence == "sure"
-    found = [] if sure else chance(facts)
-    changes = compared(facts, last)
-    everyone = f"In the {facts.fairest} subspace {changes[0].lower()}{changes[1:]}"
-    found += [everyone] if facts.levels_down else []
-    found += [_who_pays(facts)] if sure else []
-    found += [cost(facts)]
-    found += [changes] if not facts.levels_down and last > 0 else []
-    return found + _what_is_cheap(facts)
-
-
-def n_leads(facts: Facts) -> int:
-    """How many of these sentences are the headline: none that few rows decide."""
-    few = not facts.enough[int(facts.pca_measures.argmax())]
-    return 1 if few or facts.evidence != "sure" else 2
+    found = [_who_pays(facts)] if sure else chance(facts)
+    if facts.levels_down:
+        changes = compared(facts, len(facts.front) - 1)
+        found.insert(0, f"In the {facts.fairest} subspace {changes[0].lower()}{changes[1:]}")
+    if over_spread:
+        found.append(_what_equality_costs(facts))
+    elif sure:
+        found.append(_what_fairness_costs(facts))
+    return [*found, *(_what_is_cheap(facts) if sure else [])]
 
 
 def _with_pca(facts: Facts) -> str:
@@ -206,7 +231,7 @@ def proof(facts: Facts, point: int) -> list[str]:
 
 
 def chance(facts: Facts) -> list[str]:
-    """Whether the rows at hand can tell who is worst off; nothing where that is not known."""
+    """Whether the difference between groups is significant; nothing where that is not known."""
     if facts.pca_is_fair:
         return []
     worst, best = (in_quotes(facts.groups[i]) for i in (facts.worst, facts.best))
@@ -220,20 +245,20 @@ def chance(facts: Facts) -> list[str]:
             f"With ordinary PCA, {worst} {does} {more} than {best}{must}, by {low} to {high} of "
             f"the variance of {worst}: hardly by chance."
         ]
-    grouped = f", {facts.data.grouped}," if facts.data.grouped else ""
-    cannot = f"The rows of {facts.data.quoted}{grouped} cannot tell who {does} {more} with "
-    cannot += f"ordinary PCA{must}"
+    rows = f"the rows of {facts.data.quoted}"
+    rows += f", {facts.data.grouped}," if facts.data.grouped else ""
     if facts.evidence == "few":
         enough, k = int(facts.enough.sum()), len(facts.groups)
         one = "only one has" if enough else "none has"
         return [
-            f"{cannot}: of {k} groups {one} the {few_rows(facts.problem.n_components)} rows that a "
-            "comparison needs."
+            f"{rows[0].upper()}{rows[1:]} are too few for a comparison of groups: of {k} groups "
+            f"{one} the {few_rows(facts.problem.n_components)} rows that it needs."
         ]
+    start = f"In {rows} no group {does} significantly {more} with ordinary PCA{must}"
     if facts.difference is None or facts.difference[0] > 0.0:
-        return [f"{cannot}: groups of as many rows drawn at random could differ as much."]
+        return [f"{start}: groups of as many rows drawn at random could differ as much."]
     return [
-        f"{cannot}: {worst} could {does.removesuffix('s')} up to {high} of its variance {more} "
+        f"{start}: {worst} could {does.removesuffix('s')} up to {high} of its variance {more} "
         f"than {best}, or up to {low} {less}."
     ]
 
@@ -242,15 +267,18 @@ _NO_GAIN = 1e-4
 """Of the difference between groups with ordinary PCA: a smaller gain is no alternative."""
 
 
-def warnings(facts: Facts) -> list[dict[str, str]]:
-    """What a reader should know before using the result; each with a title and a text."""
+def warnings(facts: Facts, disparate: NDArray[np.bool_] | None = None) -> list[dict[str, str]]:
+    """What a reader should know before using the result; each with a title and a text.
+
+    `disparate` are groups with a clear disparity on held-out rows, which is not chance either.
+    """
     if len(facts.groups) == 1:
         return []
     found: list[tuple[str, str]] = [
         *_small_groups(facts),
         *_repeated(facts),
         *(_about_equality(facts) if facts.front.over == "spread" else []),
-        *_not_significant(facts),
+        *_not_significant(facts, disparate),
         *_one_column(facts),
     ]
     return [{"title": title, "text": text} for title, text in found]
@@ -275,8 +303,11 @@ def _small_groups(facts: Facts) -> Iterator[tuple[str, str]]:
         )
 
 
-def _not_significant(facts: Facts) -> Iterator[tuple[str, str]]:
-    alike = [int(i) for i in np.flatnonzero(~facts.significant)]
+def _not_significant(
+    facts: Facts, disparate: NDArray[np.bool_] | None
+) -> Iterator[tuple[str, str]]:
+    known = facts.significant if disparate is None else facts.significant | disparate
+    alike = [int(i) for i in np.flatnonzero(~known)]
     if not alike or facts.pca_is_fair:
         return
     noun, count = facts.measure.noun, facts.problem.moments.count

@@ -160,9 +160,9 @@ class StochasticFairPCA(LinearReduction):
         as many rows as there are.
     tol : float, default=1e-2
         Norm of the direction, by rows that were held out, that counts as zero; it is in units of a
-        step of the power method. So does one that these rows cannot tell from zero.
+        step of the power method. So does one that is not significantly different from zero on them.
     n_iter_no_change : int, default=5
-        It stops after so many passes in a row with such a norm.
+        Number of successive passes with such a norm after which it stops.
     validation_fraction : float, default=0.1
         Share of each group's rows, though at most 1,000, that are held out to estimate that norm;
         0 uses all rows, and takes `max_passes` passes.

@@ -84,8 +84,9 @@ function xAxis(frame, marks, scale, title) {
     shape(frame.drawing, "line", { x1: x, x2: x, y1: frame.top, y2: frame.bottom, class: "axis" });
     shape(frame.drawing, "text", { x, y: frame.bottom + 17, "text-anchor": "middle", class: "soft" }, texts[i]);
   });
-  const below = { x: (frame.left + frame.right) / 2, y: frame.bottom + 37, "text-anchor": "middle", class: "soft" };
-  return shape(frame.drawing, "text", below, named);
+  const middle = (frame.left + frame.right) / 2;
+  const below = { x: middle, y: frame.bottom + 37, "text-anchor": "middle", class: "soft" };
+  fit(shape(frame.drawing, "text", below, named), 2 * Math.min(middle, (frame.width ?? frame.right) - middle));
 }
 
 function yAxis(frame, marks, scale, title) {

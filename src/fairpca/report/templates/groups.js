@@ -6,6 +6,53 @@ const shownGroups = summary.order.slice(0, summary.most_groups);
 const compared = summary.order.filter((i) => groups[i].enough);
 const atAGlance = (compared.length > 1 ? compared : summary.order).slice(0, 8);
 
+// The first picture: what each group loses, on held-out rows where these were judged.
+function drawGlance(now) {
+  if (!summary.comparison) return drawPairs("glance", atAGlance, now, units.lost, false);
+  const { methods } = summary.comparison;
+  const [before] = methods;
+  const after = methods.find((each) => each.name === "fair PCA");
+  const more = methods.find((each) => each.name === "PCA" && each.dimensions === before.dimensions + 1);
+  const frame = rowsOfGroups("glance", atAGlance, { rightRoom: 104 });
+  const { drawing, holder } = frame;
+  const ends = atAGlance.flatMap((i) => [before.high[i] ?? 0, before.lost[i], after.lost[i]]);
+  const [marks, place] = frame.axis(100 * largest(ends), 100 * measure.rounding);
+  const x = (share) => place(100 * share);
+  xAxis(frame, marks, place, units.lost.axis);
+  if (!frame.narrow) {
+    shape(drawing, "text", { x: frame.width, y: 17, "text-anchor": "end", class: "soft" }, "by fair PCA");
+  }
+  const diamond = (at, y) => shape(drawing, "path", { d: outlines[3](at, y, 4.5), class: "more-mark" });
+  const readings = [];
+  atAGlance.forEach((i, row) => {
+    const y = frame.middle(row);
+    const by = (100 * Math.abs(after.lost[i] - before.lost[i])).toFixed(1);
+    const moved = `${by === "0.0" ? "" : after.lost[i] < before.lost[i] ? "−" : "+"}${by} points`;
+    const apart = frame.many ? 0 : 4;
+    frame.label(row, groups[i].name, frame.narrow ? moved : rows(groups[i].rows));
+    if (before.low[i] !== null) {
+      shape(drawing, "line", { x1: x(before.low[i]), x2: x(before.high[i]), y1: y - apart, y2: y - apart, class: "pca", "stroke-width": 1.5 });
+    }
+    if (more) diamond(x(more.lost[i]), y);
+    ring(drawing, "pca")(x(before.lost[i]), y - apart);
+    dot(drawing, "chosen")(x(after.lost[i]), y + apart);
+    if (!frame.narrow) shape(drawing, "text", { x: frame.width, y: y + 4, "text-anchor": "end" }, moved);
+    const interval = before.low[i] === null ? "" : ` (95 % interval ${share(before.low[i])} to ${share(before.high[i])})`;
+    const text = (method, words) => `${groups[i].name}, ${rows(groups[i].rows)}: loses ${share(method.lost[i])}${words}`;
+    readings.push({ x: x(before.lost[i]), y: y - apart, text: text(before, `${interval} with ordinary PCA`) });
+    readings.push({ x: x(after.lost[i]), y: y + apart, text: text(after, " with fair PCA") });
+    if (more) readings.push({ x: x(more.lost[i]), y, text: text(more, ` with PCA of ${more.dimensions} components`) });
+  });
+  legend(drawing, [
+    [ring(drawing, "pca"), "ordinary PCA"], [dot(drawing, "chosen"), "fair PCA"],
+    ...(more && !frame.narrow ? [[diamond, `PCA with ${more.dimensions} components`]] : []),
+  ]);
+  holder.setAttribute("aria-label",
+    `Share of its variance that each group loses on held-out rows. ${readings.map((each) => each.text).join("; ")}. Arrow keys read the values.`);
+  note(holder, atAGlance);
+  readable(holder, drawing, readings);
+}
+
 // Before and after, with the difference; intervals are those of what fairness is judged by.
 function drawPairs(id, shown, now, kind, ranges) {
   const frame = rowsOfGroups(id, shown, { rightRoom: 104 });

@@ -14,7 +14,7 @@ function fillWords(now) {
 
 function show() {
   const now = points[current];
-  drawPairs("glance", atAGlance, now, units.measure, false);
+  drawGlance(now);
   drawPairs("measures", shownGroups, now, unit, unit === units.measure);
   drawFront(now);
   drawDimensions(now);
