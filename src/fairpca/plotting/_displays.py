@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca.group_table import GroupTable
-from fairpca.inspection.audit import audit
 from fairpca.inspection.compare import Comparison
 from fairpca.inspection.held_out import HeldOutLosses
 from fairpca.inspection.pareto_front import ParetoFront
@@ -90,31 +89,17 @@ class DisparityDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any = None,
-        *,
-        sensitive_features: Any = None,
-        sample_weight: ArrayLike | None = None,
-        ax: Any = None,
-        bar_kw: Style = None,
+        cls, estimator: Any, *, ax: Any = None, bar_kw: Style = None
     ) -> DisparityDisplay:
-        """Draw what each group loses with a fitted reduction, alone or in a pipeline.
-
-        Without rows it is the table of a `FairPCA`; with rows, that of any reduction, as `audit`
-        makes it.
-        """
-        reduction = find_reduction(estimator, "DisparityDisplay").reduction
+        """Draw what each group loses with a fitted `FairPCA`, alone or in a pipeline."""
+        reduction = find_reduction(estimator, "DisparityDisplay", ("transform",)).reduction
         check_is_fitted(reduction)
-        name = type(reduction).__name__
-        if X is not None:
-            known = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-            display = cls(audit(estimator, X, **known, n_resamples=0), name)
-        elif hasattr(reduction, "group_table_"):
-            display = cls(reduction.group_table_, "fair PCA")
-        else:
-            raise TypeError(f"{name} has no table of groups: pass X and sensitive_features, too.")
-        return display.plot(ax=ax, bar_kw=bar_kw)
+        if not hasattr(reduction, "group_table_"):
+            raise TypeError(
+                f"{type(reduction).__name__} has no table of groups: draw what audit returns, "
+                "DisparityDisplay.from_table(audit(…))."
+            )
+        return cls(reduction.group_table_, "fair PCA").plot(ax=ax, bar_kw=bar_kw)
 
     @classmethod
     def from_table(
