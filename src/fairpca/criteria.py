@@ -355,6 +355,10 @@ class Criterion(BaseEstimator, ABC):
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         """Lower bound on the value that multipliers prove: see `Problem.dual_bound`."""
 
+    def violation_bound(self, multipliers: Array) -> float:
+        """Lower bound on the violation of any subspace: see `Problem.violation_bound`."""
+        return 0.0
+
     def multipliers(self, weights: Array) -> Array:
         """What proves the bound, from the weights of the dual."""
         return weights
@@ -847,7 +851,6 @@ class LeastLoss(Criterion):
         return self.nearest().value(measures) - self.tolerance
 
     def violation_bound(self, multipliers: Array) -> float:
-        """Lower bound on the violation of any subspace: see `Problem.violation_bound`."""
         return self.nearest().bound(multipliers, 0.0, None)
 
     def is_impossible(self, nearest: float) -> bool:

@@ -17,7 +17,7 @@ from fairpca._linalg.dense import DenseMatrices, completed
 from fairpca._linalg.device import scatter_matrices
 from fairpca._linalg.graded import GradedLosses
 from fairpca._linalg.types import Array, GroupMatrices
-from fairpca.criteria import Criterion, LeastLoss, as_criterion
+from fairpca.criteria import Criterion, as_criterion
 from fairpca.measures import EPS, SUM_ROUNDING, AffineMeasure
 from fairpca.moments import GroupMoments
 from fairpca.validation import check_choice
@@ -371,8 +371,7 @@ class Problem:
         scaled to positive parts that sum to one. For `AtMost` on the largest excess over a bound:
         the positive parts are scaled to sum to one. 0 for criteria without a condition.
         """
-        goal, values = self.goal, self._checked(multipliers)
-        return goal.violation_bound(values) if isinstance(goal, LeastLoss) else 0.0
+        return self.goal.violation_bound(self._checked(multipliers))
 
     def _checked(self, multipliers: ArrayLike) -> Array:
         values = np.asarray(multipliers, dtype=np.float64)

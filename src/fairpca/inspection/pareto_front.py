@@ -350,7 +350,7 @@ class ParetoFront(Printed):
             if self.spread[chosen] < tolerance - problem.negligible_spread:
                 tolerance = float(self.spread[chosen])  # the subspace of a fairer point
             problem = problem.with_criterion(Equal(tolerance, measured.name))
-        elif solution.certificate.goal == "bounds":
+        elif solution.certificate.goal != problem.goal.name:
             # One number, so that it can be fitted to rows with other groups, too.
             bound = max(measured.sign * float(self.largest[chosen]), 0.0)
             problem = problem.with_criterion(AtMost(bound, measured.name))
