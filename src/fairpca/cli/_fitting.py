@@ -15,7 +15,7 @@ from fairpca import Comparison, FairPCA, GroupTable, ParetoFront
 from fairpca.cli._options import FitOptions, changed
 from fairpca.cli._prepared import STDIN, PreparedTable, row_weights
 from fairpca.cli._terminal import refusing, show_warning, stage
-from fairpca.fair_pca import baselines_of, listening
+from fairpca.fair_pca import baselines_of
 from fairpca.inspection.audit import Auditor, squared_errors
 from fairpca.inspection.compare import comparison_of
 from fairpca.inspection.pareto_front import front_of
@@ -33,7 +33,6 @@ def fit_fair(prepared: PreparedTable, n_components: int | float, options: FitOpt
     doing = f"finding a fair subspace for {prepared.n_rows:,} rows of {d} columns"
     with (
         stage(doing) as progress,
-        listening(partial(_tell_step, progress, doing)),
         refusing(),
         warnings.catch_warnings(record=True, action="always") as caught,
     ):
@@ -48,7 +47,8 @@ def fit_fair(prepared: PreparedTable, n_components: int | float, options: FitOpt
             if limits
             else "exact",
         )
-        fair.fit_data(prepared.grouped_data(reduce_wide=True))
+        listener = partial(_tell_step, progress, doing)
+        fair.fit_data(prepared.grouped_data(reduce_wide=True), listener)
     for warning in caught:
         # The certificate is shown with the result, and need not be said twice.
         if str(warning.message) != str(fair.certificate_):

@@ -30,10 +30,10 @@ from fairpca.choices import MIN_ROWS
 from fairpca.criteria import Criterion, SoftMinMax
 from fairpca.data import GroupedData
 from fairpca.files.atomic import replacing
-from fairpca.folds import groups_of_parts
 from fairpca.generalization.bootstrap import SEED, Intervals, check_resamples, measure_intervals
 from fairpca.generalization.permutation_test import permutation_test
 from fairpca.group_table import NO_CHANGE
+from fairpca.groups import groups_of_parts
 from fairpca.inspection.compare import Comparison, comparison_of
 from fairpca.inspection.pareto_front import ParetoFront, gathered_front, shown_measures
 from fairpca.problem import Problem
