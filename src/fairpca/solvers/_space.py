@@ -20,7 +20,6 @@ from fairpca._linalg.backends import NUMPY, Backend
 from fairpca._linalg.graded import GradedBackend, GradedLosses
 from fairpca._linalg.krylov import (
     EXTRA_VECTORS,
-    FEW_COLUMNS,
     Pairs,
     all_pairs,
     confirmed_pairs,
@@ -131,7 +130,8 @@ class Forms:
             stack = matrices.stack
         else:
             backend = matrices.backend
-            stack = backend.xp.stack(parts)
+            # They are symmetric, and transposed in the order in which sums are taken.
+            stack = backend.xp.stack([part.T for part in parts])
         if (affine.units != 1.0).any():
             stack = stack / backend.put(affine.units)[:, None, None]
         return cls(stack, affine.constants, affine.loss_weights, problem.n_components, backend)
@@ -480,7 +480,7 @@ class LeftOutSpace(WholeSpace):
 
 def _first_groups(problem: Problem) -> int:
     """With how many groups' own subspaces a search begins: all, unless these are many columns."""
-    return min(problem.n_groups, max(FEW_COLUMNS // problem.n_components - 1, 1))
+    return min(problem.n_groups, max(WHOLE_LIMIT // problem.n_components - 1, 1))
 
 
 def search_space(problem: Problem) -> WholeSpace:
