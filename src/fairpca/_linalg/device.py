@@ -159,6 +159,11 @@ class ScatterSum:
         return failed_pivot(rest.T, vectors, drops, level)
 
     @property
+    def is_factored(self) -> bool:
+        """Whether this is known by few rows."""
+        return self._factor is not None
+
+    @property
     def at_once(self) -> bool:
         return self._factor is not None and len(self._factor) <= krylov.FEW_COLUMNS
 
@@ -210,18 +215,19 @@ class ScatterSum:
             flat = groups.scatter[part].reshape(-1, self.d * self.d)
             np.matmul(scaled[part], flat, out=out.reshape(-1))
             return out
-        out[...] = 0.0
+        # Those of few rows all at once.
+        whole = [i for i in some.tolist() if not _is_factor(groups.scatter[i])]
+        if whole:
+            np.multiply(groups.scatter[whole[0]], scaled[whole[0]], out=out)
+        else:
+            out[...] = 0.0
+        for i in whole[1:]:
+            daxpy(groups.scatter[i].reshape(-1), out.reshape(-1), a=scaled[i])
         for sign in (1.0, -1.0):
-            rows = [np.zeros((0, self.d))]
-            for i in some[sign * scaled[some] > 0.0].tolist():
-                part = groups.scatter[i]
-                if _is_factor(part):
-                    rows.append(part * np.sqrt(abs(scaled[i])))
-                else:
-                    daxpy(part.reshape(-1), out.reshape(-1), a=scaled[i])
-            if len(rows) > 1:
-                both = np.vstack(rows)
-                out += sign * (both.T @ both)
+            few = [i for i in some.tolist() if i not in whole and sign * scaled[i] > 0.0]
+            if few:
+                rows = np.vstack([groups.scatter[i] * np.sqrt(abs(scaled[i])) for i in few])
+                out += sign * (rows.T @ rows)
         return out
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from fairpca._linalg.dense import DenseMatrices
 from fairpca._linalg.device import (
     DeviceStack,
     LazyStack,
+    ScatterSum,
     diagonals,
     joined_stacks,
     scatter_matrices,
@@ -217,7 +219,8 @@ class FoldProblems:
 
         With many columns iterations begin at the starts, and what they find is not proven.
         """
-        cells, r = self._cells, self._problem.n_components
+        cells: Any = self._cells
+        r = self._problem.n_components
         inside = [v @ (self._members & self._is_training[j]) for _, v, j, _ in sums]
         if not self._problem.is_large:
             stack = np.tensordot(np.array(inside, dtype=np.float64), cells.scatter, 1)
@@ -225,28 +228,32 @@ class FoldProblems:
                 offsets = self._means - centers
                 matrix += (offsets * (weights * cells.weight)[:, None]).T @ offsets
             return DenseMatrices(stack).own_pairs(r, sums[0][3])
-        # Of several groups it takes less time to subtract what is in the fold.
-        moments, members = self._problem.moments, self._members
-        k = 0 if isinstance(cells.scatter, DeviceStack) else len(members)
-        stack = joined_stacks(moments.scatter, cells.scatter) if k else cells.scatter
+        # Unless the rows are few, it takes less time to subtract those that are in the fold.
+        moments, members, stack = self._problem.moments, self._members, cells.scatter
+        k = 0 if isinstance(stack, DeviceStack) else len(members)
+        stack = joined_stacks(moments.scatter, stack) if k else stack
         means = np.vstack([(moments.mean - moments.total_mean)[:k], self._means])
         sizes = np.concatenate([moments.weight[:k], cells.weight])
+
+        def combined(weights: Array, centers: Array) -> ScatterSum:
+            some = np.flatnonzero(weights)
+            offsets = (means - centers)[some]
+            parts = scatter_matrices(stack, offsets, sizes[some], "sum", some)
+            return parts.weighted_sum(weights[some])
 
         def solved(one: tuple[_Sum, Array]) -> tuple[Array, Array]:
             (centers, groups, _, start), left = one
             if not left.any():  # a group without a row
                 return np.zeros(r), start
-            weights, fold = np.concatenate([np.zeros(k), left]), groups @ members - left
-            if k and np.count_nonzero(groups) > 1 and fold @ self._traces <= left @ self._traces:
-                weights = np.concatenate([groups, -fold])
             if centers.ndim > 1:
                 centers = np.vstack([centers[members.argmax(axis=1)[:k]], centers])
-            some = np.flatnonzero(weights)
-            offsets = (means - centers)[some]
-            parts = scatter_matrices(stack, offsets, sizes[some], "sum", some)
-            matrix, begin = parts.weighted_sum(weights[some]), parts.backend.put(start)
+            matrix = combined(np.concatenate([np.zeros(k), left]), centers)
+            fold = groups @ members - left
+            if k and not matrix.is_factored and fold @ self._traces <= left @ self._traces:
+                matrix = combined(np.concatenate([groups, -fold]), centers)
+            begin, host = matrix.backend.put(start), matrix.backend.host
             pairs = krylov.found_pairs(matrix, r, begin, accuracy=_ACCURACY)
-            return pairs.values, parts.backend.host(pairs.vectors)
+            return pairs.values, host(pairs.vectors)
 
         return in_threads(solved, zip(sums, inside, strict=True), None if k else 1)
 

@@ -273,7 +273,7 @@ def _sparse_sums(X: Any, codes: Codes, weights: Array | None, shift: Array) -> _
         sums.count[group], sums.weight[group] = np.count_nonzero(w), w.sum()
         sums.first[group] = rows.T @ w
         rows.data *= np.repeat(np.sqrt(w), np.diff(rows.indptr))
-        sums.second[group] = (rows.T.tocsr() @ rows).toarray()
+        (rows.T.tocsr() @ rows).toarray(out=sums.second[group])
 
     in_threads(add, range(k))
     return sums
