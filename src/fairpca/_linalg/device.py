@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -72,11 +72,7 @@ class ScatterMatrices:
             found = krylov.proven_pairs(self.weighted_sum(unit), r, start)
             return found.values, host(found.vectors)
 
-        return self.each(own, np.eye(self.k))
-
-    def each(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-        """What a function makes of each item; those of NumPy at the same time."""
-        return in_threads(function, items, None if self.backend is NUMPY else 1)
+        return in_threads(own, np.eye(self.k), None if self.backend is NUMPY else 1)
 
     def leading(self, weights: Array, r: int) -> tuple[Array, Array]:
         found = krylov.found_pairs(self.weighted_sum(weights), r)
@@ -356,10 +352,6 @@ def rescaled(stack: Any, factors: Array) -> Any:
     if isinstance(stack, DeviceStack):
         there = DeviceBackend(stack.array).put(factors)
         return DeviceStack(stack.array * there[:, None] * there)
-    if isinstance(stack, FactorStack):
-        sides = (1.0 if _is_factor(part) else factors[:, None] for part in stack.parts)
-        parts = [part * side * factors for part, side in zip(stack.parts, sides, strict=True)]
-        return FactorStack(parts)
     return stack * factors[:, None] * factors
 
 

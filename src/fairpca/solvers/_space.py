@@ -44,11 +44,6 @@ _MISSING = 1e-13
 _MAX_ROUNDS = 30
 """Rounds after which the last dual solution is taken as it is; a handful is usual."""
 
-_POLISHING_ROUNDS = 1
-"""Rounds that only bring the eigenvectors nearer, not the sum of the eigenvalues: after one, bases
-agree with those of the whole space to 1e-7, of which values have twice the digits."""
-
-
 _POWERS = 4
 """Products with a group's matrix that bring out where it has variance."""
 
@@ -289,13 +284,13 @@ class WholeSpace:
 class SearchSpace(WholeSpace):
     """Forms restricted to a subspace that grows until dual solutions in it are exact.
 
-    It starts with the leading eigenvectors of the total and of groups: of all of them, or, where
-    these are many directions, of those that differ most. A dual solution
-    found in the subspace is checked with one eigenproblem in the whole space; as long as the
-    r largest eigenvalues there sum to more, or the eigenvectors differ, these are added. Values and
-    slopes of the dual function then agree at that point, so few rounds are needed. With many
-    columns the last check is a proof, so that a direction that the eigensolver has missed is found,
-    and added too.
+    It starts with the leading eigenvectors of the total and of the groups: of all of these, or,
+    where they are many, of those whose measures are farthest from the mean, which most likely
+    decide. A dual solution found in the subspace is checked with one eigenproblem in the whole
+    space; as long as the r largest eigenvalues there sum to more, or the eigenvectors differ, these
+    are added. Values and slopes of the dual function then agree at that point, so few rounds are
+    needed. With many columns the last check is a proof, so that a direction that the eigensolver
+    has missed is found, and added too.
     """
 
     is_whole = False
@@ -332,16 +327,18 @@ class SearchSpace(WholeSpace):
         self, solve_in: Callable[[Forms], Dual], suffices: Callable[[Dual], bool] | None = None
     ) -> Dual:
         """Solve a dual problem so that its solution is exact in the whole space, or `suffices`."""
-        polishing = _POLISHING_ROUNDS
+        # One round may only bring the eigenvectors nearer, not the sum of the eigenvalues: after it
+        # bases agree with those of the whole space to 1e-7, of which values have twice the digits.
+        may_polish = True
         for left in reversed(range(_MAX_ROUNDS)):
             with threads_for(self.forms.d):
                 dual = super().solve(solve_in)
             if self.effort.is_over() or (suffices is not None and suffices(dual)):
                 break
-            polished = self._grow(dual, may_polish=polishing > 0) if left else None
+            polished = self._grow(dual, may_polish=may_polish) if left else None
             if polished is None:
                 break
-            polishing -= int(polished)
+            may_polish = may_polish and not polished
             self._restrict()
         return dual
 
