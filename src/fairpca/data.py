@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _get_feature_names
 
 from fairpca._linalg.backends import NUMPY, cluster_library, device_library, to_host
+from fairpca._linalg.device import padded_scatters
 from fairpca._linalg.projection import without_gaps
 from fairpca._linalg.types import NEGLIGIBLE, Array
 from fairpca.exceptions import warn_user
@@ -392,8 +393,8 @@ def padded(moments: GroupMoments, n_columns: int) -> GroupMoments:
     more = n_columns - moments.n_features
     if more == 0:
         return moments
-    scatter = np.pad(moments.scatter, ((0, 0), (0, more), (0, more)))
-    return replace(moments, mean=np.pad(moments.mean, ((0, 0), (0, more))), scatter=scatter)
+    mean = np.pad(moments.mean, ((0, 0), (0, more)))
+    return replace(moments, mean=mean, scatter=padded_scatters(moments.scatter, more))
 
 
 def _most_features(X: Any) -> float:

@@ -131,11 +131,22 @@ def row_numbers(
     step = max(_BLOCK_VALUES // rows.shape[1], 1)
     for begin in range(0, len(bits), step):
         part = slice(begin, begin + step)
-        block = rows[part] if chosen is None else rows[chosen[part]]
-        block = np.asarray(block.toarray() if sparse else block, dtype=np.float64)
-        whole = np.ascontiguousarray(_whole(block, np, rounded=rounded))
-        bits[part] = np.einsum("ij,j->i", whole.view(np.uint64), constants)
+        block, factors = rows[part] if chosen is None else rows[chosen[part]], constants
+        if sparse:  # zeros add nothing
+            block, factors = _packed(block, constants)
+        whole = _whole(np.asarray(block, dtype=np.float64), np, rounded=rounded)
+        whole = np.ascontiguousarray(whole).view(np.uint64)
+        bits[part] = np.einsum("ij,ij->i" if sparse else "ij,j->i", whole, factors)
     return bits
+
+
+def _packed(rows: Any, constants: Bits) -> tuple[NDArray[np.float64], Bits]:
+    """The entries of sparse rows without most zeros, and the constants of their columns."""
+    sizes = np.diff(rows.indptr)
+    there = np.arange(max(sizes.max(initial=0), 1)) < sizes[:, None]
+    values, factors = np.zeros(there.shape), np.zeros(there.shape, dtype=np.uint64)
+    values[there], factors[there] = rows.data, constants[rows.indices]
+    return values, factors
 
 
 def column_numbers(column: Any, j: int) -> Bits:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairpca._linalg.backends import device_library
-from fairpca._linalg.device import DeviceStack, diagonals, rescaled, united_scatters
+from fairpca._linalg.device import LazyStack, diagonals, rescaled, united_scatters
 from fairpca._linalg.types import Array
 from fairpca.files import moments_file as _moments_file
 from fairpca.folds import in_folds
@@ -180,7 +180,8 @@ class GroupMoments:
         Weighted mean of each group.
     scatter : array of shape (k, d, d)
         Weighted sum of ``(x - mean)(x - mean)^T`` over the rows of each group. Of rows on a GPU it
-        stays there: it does what an array does, and NumPy gets a copy when it first asks.
+        stays there, and of few rows in many columns it is kept as these: it does what an array
+        does, and NumPy gets a copy when it first asks.
     weight_squares : array of shape (k,), or None
         Sum of the squared sample weights of each group; None when there were none, or all rows of
         a group have the same.
@@ -329,9 +330,9 @@ class GroupMoments:
         """Whether all sums are finite; a missing or infinite value anywhere makes this False."""
         if not np.isfinite(self.mean).all():
             return False
-        # On a device the diagonals suffice: no entry is larger than the largest there.
-        on_device = isinstance(self.scatter, DeviceStack)
-        return bool(np.isfinite(diagonals(self.scatter) if on_device else self.scatter).all())
+        # Of what is no array yet the diagonals suffice: no entry is larger than the largest there.
+        is_lazy = isinstance(self.scatter, LazyStack)
+        return bool(np.isfinite(diagonals(self.scatter) if is_lazy else self.scatter).all())
 
     @property
     def total_mean(self) -> Array:
