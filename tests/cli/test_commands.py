@@ -574,3 +574,24 @@ def test_what_held_out_rows_show_is_in_json_and_in_words(folder, capsys, stream)
     assert "On held-out rows" in " ".join(capsys.readouterr().out.split())
     for amount in ("0", "inf"):
         assert main([*fit, "--standard-errors", amount]) == 0
+
+
+@pytest.mark.parametrize("stream", [[], ["--stream"]])
+def test_the_cost_of_fairness_is_of_weighted_rows(folder, capsys, stream):
+    """Ordinary PCA has the least total loss, with weights too."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(400, 4)) * [3, 2, 1, 1], columns=[*"abcd"])
+    frame["sex"] = np.resize(["f", "m"], 400)
+    frame.loc[frame["sex"] == "f", [*"abcd"]] = frame.loc[frame["sex"] == "f", [*"dcba"]].values
+    weights = np.where(frame["sex"] == "f", 9.0, 1.0)
+    frame.assign(w=weights).to_csv("w.csv", index=False)
+    fit = ["fit", "w.csv", "--sensitive", "sex", "--n-components", "2", "--standardize", "none"]
+    fit += ["--weights", "w", "--criterion", "minmax", *stream]
+    assert main([*fit, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    X = frame[[*"abcd"]].to_numpy()
+    values = np.linalg.eigvalsh(np.cov(X.T, aweights=weights, ddof=0))
+    assert found["pca_total_loss"] == pytest.approx(values[:2].sum(), rel=1e-4)
+    assert found["pca_total_loss"] < found["total_loss"]
+    assert main(fit) == 0
+    assert "% more than ordinary PCA" in capsys.readouterr().out

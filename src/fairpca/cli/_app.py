@@ -23,6 +23,7 @@ from fairpca.cli._terminal import (
     complain,
     failure,
     show_warning,
+    stage,
     to_stdout,
     warned,
     written,
@@ -163,7 +164,12 @@ class _Group(_WholeWords, TyperGroup):
 
 
 class _Command(_WholeWords, TyperCommand):
-    pass
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; on a terminal, say that the library is being loaded if it takes long."""
+        if sys.stderr.isatty():
+            with stage("starting"):
+                from fairpca.cli import _prepared  # noqa: F401 (loads what commands need)
+        return super().invoke(ctx)
 
 
 def _as_epilog(examples: Sequence[str]) -> str:

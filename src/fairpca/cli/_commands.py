@@ -152,17 +152,17 @@ def audit(table: Table, how: TableOptions, choices: FitOptions, asked: AuditOpti
             fair = _fitting.fit_fair(prepared, loaded.fair_pca.certificate_.n_components, choices)
     of_fair: list[Any] = []
     if fair is not None:
-        of_fair = [*_findings.shown(fair.group_table_)[1:], *_findings.of_subspace(fair)]
+        of_fair = [*_findings.shown(fair.group_table_)[1:], *_findings.of_subspace(prepared, fair)]
     if audited is not None:
         heading = [Heading("\nA fair subspace fitted to this table:\n")] if of_fair else []
-        of_fair = [*_findings.of_model(audited), *heading, *of_fair]
+        of_fair = [*_findings.of_model(prepared, audited), *heading, *of_fair]
     show(
         asked.json,
         lambda: {
             "command": "audit",
             **_findings.table_as_data(prepared),
-            "model": None if audited is None else _findings.model_as_data(audited),
-            **({} if fair is None else _findings.as_data(fair)),
+            "model": None if audited is None else _findings.model_as_data(prepared, audited),
+            **({} if fair is None else _findings.as_data(prepared, fair)),
         },
         lambda: [f"{_findings.columns_sentence(prepared)}\n", *of_fair],
     )
@@ -245,13 +245,13 @@ def fit(
         lambda: {
             "command": "fit",
             **_findings.table_as_data(prepared),
-            **_findings.as_data(fair),
+            **_findings.as_data(prepared, fair),
             **({"nesting": fair.nesting_.to_dict()} if choices.nested else {}),
         },
         lambda: [
             _findings.columns_sentence(prepared),
             *_findings.shown(fair.group_table_),
-            *_findings.of_subspace(fair),
+            *_findings.of_subspace(prepared, fair),
             *(_findings.shown(fair.nesting_) if choices.nested else []),
         ],
         model=files.model,
@@ -330,7 +330,7 @@ def front(
         of_point = [
             Heading(f"\nPoint {point}, {'the fairest' if fairest else f'of {len(found)}'}:"),
             *_findings.shown(fair.group_table_),
-            _findings.cost(fair),
+            _findings.cost(prepared, fair),
             # The certificate of the fairest stands below the front already.
             *([] if fairest else _findings.proof(fair)),
         ]
@@ -340,7 +340,9 @@ def front(
             "command": "front",
             **_findings.table_as_data(prepared),
             **_findings.front_as_data(found),
-            "chosen": None if fair is None else {"point": point, **_findings.as_data(fair)},
+            "chosen": None
+            if fair is None
+            else {"point": point, **_findings.as_data(prepared, fair)},
         },
         lambda: [_findings.columns_sentence(prepared), *_findings.shown(found)[:-1], *of_point],
         model=files.model,
@@ -421,7 +423,7 @@ def report(
         lambda: {
             "command": "report",
             **_findings.table_as_data(prepared),
-            **_findings.as_data(fair),
+            **_findings.as_data(prepared, fair),
             "summary": made.summary,
         },
         lambda: [

@@ -62,15 +62,15 @@ def shown(result: Any) -> list[TextTable | str]:
     return ["", *(in_options(part) if isinstance(part, str) else part for part in parts), ""]
 
 
-def of_subspace(fair: FairPCA) -> list[str]:
+def of_subspace(prepared: PreparedTable, fair: FairPCA) -> list[str]:
     """Who pays for ordinary PCA, what the fair subspace costs, and how good it is.
 
     That every group is worse off than with ordinary PCA, where it is so, comes first.
     """
     first, *rest = fair.certificate_.sentences()
     if fair.certificate_.all_worse_off and rest:
-        return [first, _who_pays(fair), cost(fair), *proof(fair)[1:]]
-    return [_who_pays(fair), cost(fair), *proof(fair)]
+        return [first, _who_pays(fair), cost(prepared, fair), *proof(fair)[1:]]
+    return [_who_pays(fair), cost(prepared, fair), *proof(fair)]
 
 
 def _who_pays(fair: FairPCA) -> str:
@@ -102,15 +102,15 @@ def proof(fair: FairPCA) -> list[str]:
     return [sentence for sentence in said if not sentence.startswith("Compared with ordinary PCA")]
 
 
-def cost(fair: FairPCA) -> str:
+def cost(prepared: PreparedTable, fair: FairPCA) -> str:
     """What the fair subspace costs in total."""
-    compared = _compared(fair.group_table_, fair.solution_.total_loss)
+    compared = _compared(prepared, fair.group_table_, fair.solution_.total_loss)
     return f"The fair subspace, of dimension {fair.n_components_}, has a total loss of {compared}."
 
 
-def of_model(audited: GroupTable) -> list[TextTable | str]:
+def of_model(prepared: PreparedTable, audited: GroupTable) -> list[TextTable | str]:
     """What each group loses with an audited model, and what that costs in total."""
-    compared = _compared(audited, total(audited, audited.loss))
+    compared = _compared(prepared, audited, prepared.total(audited, audited.loss))
     rows = " of the training rows" if audited.baseline == "training" else ""
     return [
         Heading("The model on this table:"),
@@ -119,13 +119,8 @@ def of_model(audited: GroupTable) -> list[TextTable | str]:
     ]
 
 
-def total(table: GroupTable, losses: Array) -> float:
-    """The mean loss of all rows, from the groups' mean losses."""
-    return float(np.average(losses, weights=table.count))
-
-
-def _compared(table: GroupTable, loss: float) -> str:
-    ordinary = total(table, table.pca_loss)
+def _compared(prepared: PreparedTable, table: GroupTable, loss: float) -> str:
+    ordinary = prepared.total(table, table.pca_loss)
     change = 100.0 * (loss / ordinary - 1.0) if ordinary > 0.0 else 0.0
     word = "more" if change >= 0.0 else "less"
     return f"{loss:.6g}, {abs(change):.2f} % {word} than ordinary PCA"
@@ -150,11 +145,11 @@ def table_as_data(prepared: PreparedTable) -> dict[str, Any]:
     }
 
 
-def as_data(fair: FairPCA) -> dict[str, Any]:
+def as_data(prepared: PreparedTable, fair: FairPCA) -> dict[str, Any]:
     """A fitted subspace as plain data, for JSON."""
     return {
         "n_components": fair.n_components_,
-        "pca_total_loss": total(fair.group_table_, fair.group_table_.pca_loss),
+        "pca_total_loss": prepared.total(fair.group_table_, fair.group_table_.pca_loss),
         "total_loss": float(fair.solution_.total_loss),
         "explained_variance_ratio": fair.explained_variance_ratio_,
         "groups": columns_as_data(fair.group_table_.to_dict()),
@@ -177,10 +172,10 @@ def comparison_as_data(found: Comparison) -> dict[str, Any]:
     }
 
 
-def model_as_data(audited: GroupTable) -> dict[str, Any]:
+def model_as_data(prepared: PreparedTable, audited: GroupTable) -> dict[str, Any]:
     """An audited model as plain data, for JSON."""
     return {
-        "total_loss": total(audited, audited.loss),
+        "total_loss": prepared.total(audited, audited.loss),
         "baseline": audited.baseline,
         "groups": columns_as_data(audited.to_dict()),
         "difference_interval": audited.difference_interval,

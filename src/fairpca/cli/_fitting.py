@@ -91,6 +91,7 @@ def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -
     grouped_data = prepared.grouped_data("intersections", reduce_wide=True)
     position = {label: i for i, label in enumerate(grouped_data.moments.labels)}
     space, grouped_data = grouped_data.space, grouped_data.grouped(options.grouping)
+    prepared.weigh(grouped_data.moments)
     known = baselines_of(reduction) if chosen.pop("baseline") == "training" else None
     r = reduction.n_components_
     auditor = Auditor(reduction, grouped_data.moments, r, known=known, **chosen)
@@ -138,7 +139,7 @@ def report_on(
     one = "in a group" if n == 1 else f"in {n:,} groups"
     one = one if prepared.options.grouping == "intersections" else "in groups"
     with stage("making the report") as progress, refusing():
-        return make_report(
+        made = make_report(
             rows,
             sensitive_features=prepared.groups,
             sample_weight=prepared.weights,
@@ -162,6 +163,8 @@ def report_on(
             progress=progress,
             **shown,
         )
+    prepared.weigh(made.front.problem.moments)
+    return made
 
 
 def _tell_step(

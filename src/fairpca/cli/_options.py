@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from inspect import Parameter, Signature, signature
@@ -25,7 +24,7 @@ from fairpca.choices import (
     UNKNOWN,
     WRITABLE,
 )
-from fairpca.cli._terminal import MODEL, BadInputError, check_destination, refusing, stage
+from fairpca.cli._terminal import MODEL, BadInputError, check_destination, refusing
 
 if TYPE_CHECKING:
     from fairpca.criteria import Criterion as FairnessCriterion
@@ -378,9 +377,6 @@ def with_options(
         parameters.sort(key=lambda one: (one.name not in required, one.name in last))
 
         def run(*arguments: Any, **given: Any) -> None:
-            if sys.stderr.isatty():  # that the library is being loaded, if it takes long
-                with stage("starting"):
-                    from fairpca.cli import _prepared  # noqa: F401
             passed = {name: value for name, value in given.items() if name in own}
             for name, kind in kinds.items():
                 known = {one: given[one] for one in taken[name] if given.get(one) is not None}

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 
-from fairpca import FairPCA, GroupMoments
+from fairpca import FairPCA, GroupMoments, GroupTable
 from fairpca._linalg.types import Array
 from fairpca.choices import READABLE
 from fairpca.cli._options import TableOptions
@@ -70,7 +70,8 @@ class PreparedTable:
 
     A table in memory has `rows`, `groups` and `weights`, as `prepare_data` takes them; of one that
     is read in batches there are the `moments`; and of one that has not been read there is nothing
-    yet. `added` are the options that `--auto` has added, and `problems` why.
+    yet. `weight_of` has the weights of the groups that were asked for; `added` are the options that
+    `--auto` has added, and `problems` why.
     """
 
     table: Table
@@ -85,6 +86,7 @@ class PreparedTable:
     regrouping: Regrouping = field(default_factory=lambda: Regrouping(()))
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
+    weight_of: dict[Hashable, float] = field(default_factory=dict)
     added: str = ""
     problems: Sequence[str] = ()
 
@@ -107,16 +109,27 @@ class PreparedTable:
         """The table as it is fitted to; `groups` and `reduce_wide` are as for `prepare_data`."""
         groups = groups or self.options.grouping
         if self.moments is not None:
-            return GroupedData.from_moments(self.moments, groups)
-        return prepare_data(
-            self.rows,
-            self.groups,
-            self.weights,
-            missing_labels=self.options.missing_labels,
-            groups=groups,
-            reduce_wide=reduce_wide,
-            folds=self.folds,
-        )
+            found = GroupedData.from_moments(self.moments, groups)
+        else:
+            found = prepare_data(
+                self.rows,
+                self.groups,
+                self.weights,
+                missing_labels=self.options.missing_labels,
+                groups=groups,
+                reduce_wide=reduce_wide,
+                folds=self.folds,
+            )
+        self.weigh(found.moments)
+        return found
+
+    def weigh(self, moments: GroupMoments) -> None:
+        """Take in the weights of groups."""
+        self.weight_of.update(zip(moments.labels, moments.weight.tolist(), strict=True))
+
+    def total(self, table: GroupTable, losses: Array) -> float:
+        """The mean loss of all rows, from the groups' mean losses."""
+        return float(np.average(losses, weights=[self.weight_of[label] for label in table.labels]))
 
     def batches(self, doing: str, columns: Sequence[str] = ()) -> Iterator[tuple[Any, Array]]:
         """Batches of some columns, each with the prepared rows.

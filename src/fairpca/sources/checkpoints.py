@@ -17,7 +17,7 @@ from fairpca.choices import READABLE
 from fairpca.files import moments_file as _moments_file
 from fairpca.files.checks import checked_texts, quoted, require, taking_for_damage
 from fairpca.moments import GroupMoments, MomentSum
-from fairpca.sources.batches import Batch
+from fairpca.sources.record_batches import Batch
 from fairpca.tables.column_checks import ColumnSummary
 from fairpca.tables.columns import MOST_NAMES, ColumnChoice, Columns, TableError, encoded_text
 from fairpca.tables.reading import CsvFile, CsvRules, TableFile, batch_rows, cut, suffix_of

@@ -241,8 +241,8 @@ def _read_files(
 def _read_stream(
     source: Any, choice: ColumnChoice, options: tuple[str, bool], progress: Progress | None
 ) -> MomentSum:
-    from fairpca.sources.batches import Batch
     from fairpca.sources.checkpoints import stream_batches
+    from fairpca.sources.record_batches import Batch
 
     batches, total = stream_batches(source)
 
@@ -267,8 +267,8 @@ def _summed(items: Iterator[Any], options: tuple[str, bool]) -> Iterator[Any]:
 
     The options are those of `batch_moments`.
     """
-    from fairpca.sources.batches import Batch, batch_moments
     from fairpca.sources.checkpoints import in_order
+    from fairpca.sources.record_batches import Batch, batch_moments
 
     def work(item: Any) -> Any:
         return batch_moments(item, *options) if isinstance(item, Batch) else item

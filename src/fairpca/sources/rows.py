@@ -65,8 +65,8 @@ class RowBatches:
         import pandas
         import pyarrow
 
-        from fairpca.sources.batches import batch_numbers
         from fairpca.sources.checkpoints import file_batches, list_files
+        from fairpca.sources.record_batches import batch_numbers
 
         for batch, _, _ in file_batches(list_files(self.source), self._choice):
             rows = pandas.DataFrame(batch_numbers(batch), columns=list(batch.columns.features))
