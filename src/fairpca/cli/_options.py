@@ -380,7 +380,7 @@ def with_options(
         def run(*arguments: Any, **given: Any) -> None:
             if sys.stderr.isatty():  # that the library is being loaded, if it takes long
                 with stage("starting"):
-                    from fairpca.cli import _prepared  # noqa: F401
+                    from fairpca.tables import preparation  # noqa: F401
             passed = {name: value for name, value in given.items() if name in own}
             for name, kind in kinds.items():
                 known = {one: given[one] for one in taken[name] if given.get(one) is not None}
