@@ -15,7 +15,6 @@ modulo 2^64.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +23,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from fairpca._linalg.backends import device_library, namespace, to_host
-from fairpca.groups import Fold, Groups, Labels
+from fairpca.groups import Fold, Groups
 
 N_FOLDS = 5
 
@@ -105,23 +104,6 @@ def are_large(effective_count: NDArray[np.float64], d: int) -> NDArray[np.bool_]
     return np.asarray(effective_count >= _LARGE * d)
 
 
-def are_parts(labels: Iterable[Any]) -> bool:
-    """Whether these are labels of parts of groups, with the fold behind that of the group."""
-    first = next(iter(labels), None)
-    return isinstance(first, tuple) and isinstance(first[-1], Fold)
-
-
-def groups_of_parts(
-    labels: Iterable[Any],
-) -> tuple[Labels, NDArray[np.intp], NDArray[np.intp]]:
-    """The labels of the groups that parts are of, in order, and each part's group and fold."""
-    parts = list(labels)
-    whole = [label[0] if len(label) == 2 else label[:-1] for label in parts]
-    position = {label: i for i, label in enumerate(dict.fromkeys(whole))}
-    group_of = np.array([position[label] for label in whole], dtype=np.intp)
-    return tuple(position), group_of, np.array([int(part[-1]) for part in parts], dtype=np.intp)
-
-
 def row_folds(rows: Any, chosen: NDArray[np.intp] | None = None) -> NDArray[np.int64]:
     """The fold of each row, or of the chosen ones; (n,)."""
     bits = row_numbers(rows, chosen, rounded=True)
@@ -149,11 +131,22 @@ def row_numbers(
     step = max(_BLOCK_VALUES // rows.shape[1], 1)
     for begin in range(0, len(bits), step):
         part = slice(begin, begin + step)
-        block = rows[part] if chosen is None else rows[chosen[part]]
-        block = np.asarray(block.toarray() if sparse else block, dtype=np.float64)
-        whole = np.ascontiguousarray(_whole(block, np, rounded=rounded))
-        bits[part] = np.einsum("ij,j->i", whole.view(np.uint64), constants)
+        block, factors = rows[part] if chosen is None else rows[chosen[part]], constants
+        if sparse:  # zeros add nothing
+            block, factors = _packed(block, constants)
+        whole = _whole(np.asarray(block, dtype=np.float64), np, rounded=rounded)
+        whole = np.ascontiguousarray(whole).view(np.uint64)
+        bits[part] = np.einsum("ij,ij->i" if sparse else "ij,j->i", whole, factors)
     return bits
+
+
+def _packed(rows: Any, constants: Bits) -> tuple[NDArray[np.float64], Bits]:
+    """The entries of sparse rows without most zeros, and the constants of their columns."""
+    sizes = np.diff(rows.indptr)
+    there = np.arange(max(sizes.max(initial=0), 1)) < sizes[:, None]
+    values, factors = np.zeros(there.shape), np.zeros(there.shape, dtype=np.uint64)
+    values[there], factors[there] = rows.data, constants[rows.indices]
+    return values, factors
 
 
 def column_numbers(column: Any, j: int) -> Bits:

@@ -173,3 +173,49 @@ def test_columns_that_do_not_vary(fill):
     page = found.html()
     assert "one group" not in page
     assert "may be chance" not in page
+
+
+def test_the_headline_has_the_losses_of_held_out_rows():
+    page = made({"a": 3000, "b": 1500, "c": 3000}, turned="b")
+    found, lost = page.summary, page.comparison.share_lost.value[0]
+    disparity = page.comparison.disparity
+    worst, best = int(lost.argmax()), int(lost.argmin())
+    reach = disparity.reach[0, 1]
+    ends = (100 * each[0, 1] for each in (disparity.value, disparity.low, disparity.high))
+    points, low, high = (f"{each:.{0 if reach > 0.005 else 1}f}" for each in ends)
+    names = [group["name"] for group in found["groups"]]
+    text = recorded(found["headline"], "held out", "the most and the least of 3 groups")
+    assert f"loses {100 * lost[worst]:.0f}" in text
+    assert text.index(f"“{names[worst]}”") < text.index(f"“{names[best]}”")
+    assert f"“b” loses {points} points more than with a PCA of its own" in text
+    assert f"interval {low} to {high})" in text
+    assert found["start"] == len(found["points"]) - 1
+    alike = made({"a": 400, "b": 400, "c": 400}).summary
+    assert "of its own" not in alike["headline"]
+
+
+def test_the_difference_of_two_groups_is_within_their_intervals():
+    found = made({"a": 300, "b": 200}, 3).summary
+    low, high = found["resampling"]["difference"]
+    worst, best = (found["resampling"][name] for name in ("worst", "best"))
+    assert -found["pca"]["high"][best] <= low < high <= found["pca"]["high"][worst]
+
+
+def test_of_columns_that_mirror_each_other_one_is_shown():
+    X, groups = people({"a": 200, "b": 200}, turned="b")
+    yes = (X[:, 0] > 0).astype(float)
+    table = np.column_stack([X, 3 * yes, 3 - 3 * yes])
+    table = pd.DataFrame(table, columns=[*"uvwxyz", "yes", "no"])
+    found = report(table, sensitive_features=groups, n_components=3, n_points=2).summary
+    for point in found["points"]:
+        for component in point["components"]:
+            names = [name for name, _ in component]
+            assert ("yes" in names) + ("no" in names) == 1
+            assert len(names) == 7
+
+
+def test_a_majority_without_a_disparity_is_no_warning():
+    """The group that PCA serves has none; that of the other is significant."""
+    found = made({"a": 2000, "b": 300}, turned="b").summary
+    assert found["evidence"] == "sure"
+    assert not [each for each in found["warnings"] if "ignificant" in each["title"]]

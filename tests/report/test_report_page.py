@@ -17,7 +17,7 @@ from texts import warned
 
 pytestmark = [pytest.mark.untraced, pytest.mark.long]
 
-CHARTS = ("#measures", "#front", "#dimensions", "#losses", "#components")
+CHARTS = ("#measures", "#front", "#dimensions", "#components")
 """Those that the slider moves; it does not move the rows and what is about held-out rows."""
 
 
@@ -315,7 +315,7 @@ def test_one_group_and_many_groups(browser, tmp_path):
         made.write_html(path)
         visit = Visit(browser, path)
         visit.assert_quiet()
-        assert visit.page.locator("#losses svg").is_visible()
+        assert visit.page.locator("#measures svg").is_visible()
         assert visit.page.locator("#groups tbody tr").count() == len(made.summary["groups"])
         assert visit.findings() == []
         visit.context.close()

@@ -65,7 +65,7 @@ def test_a_picture_is_above_the_fold_at_every_width(visit):
 def test_values_are_read_with_the_pointer_and_by_keyboard(visit):
     page, summary = visit.page, data_of(visit)
     tip = page.locator(".tip")
-    for chart in ("#glance", "#measures", "#front", "#methods", "#dimensions", "#losses"):
+    for chart in ("#glance", "#measures", "#front", "#methods", "#dimensions"):
         page.locator(chart).focus()
         page.keyboard.press("ArrowRight")
         assert tip.is_visible()
@@ -87,10 +87,10 @@ def test_values_are_read_with_the_pointer_and_by_keyboard(visit):
     assert tip.inner_text() == f"{name}, 60 rows: loses {lost} {interval} with ordinary PCA"
     page.keyboard.press("Tab")
     assert not tip.is_visible()
-    page.locator("#losses").scroll_into_view_if_needed()
-    mark = page.locator("#losses rect.chosen-fill").first.bounding_box()
-    page.mouse.move(mark["x"] + mark["width"], mark["y"] + mark["height"] / 2)
-    assert tip.inner_text().startswith(f"{name}: loses ")
+    page.locator("#measures").scroll_into_view_if_needed()
+    mark = page.locator("#measures circle.chosen-fill").first.bounding_box()
+    page.mouse.move(mark["x"] + mark["width"] / 2, mark["y"] + mark["height"] / 2)
+    assert tip.inner_text().startswith(f"{name}, 60 rows: disparity ")
     page.mouse.move(5, 5)
     assert not tip.is_visible()
 
@@ -175,7 +175,8 @@ def test_links_lead_to_sections_and_presets_say_what_they_are(visit):
     for text, name in zip(texts, names, strict=True):
         point = summary["points"][summary["choices"][name]]
         share = point["unfairness"] / summary["groups"][point["worst_group"]]["variance"]
-        assert f"largest disparity {percent(share)} of its variance, " in text
+        worst = summary["groups"][point["worst_group"]]["name"]
+        assert f"largest disparity {percent(share)} of the variance of “{worst}”, " in text
 
 
 def test_code_and_numbers_can_be_taken_away(visit):

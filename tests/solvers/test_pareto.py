@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 from fairpca import Equal, ExactSolver, FairPCA, GroupMoments, MinMax, ParetoDescent, Problem
 from fairpca._linalg.dense import min_norm_point, polar_factor, qr_factor
+from fairpca.data import prepare_data
 from fairpca.datasets import load_adult, load_credit
-from fairpca.fair_pca import listening
 from fairpca.objectives import MeanDistance, PaperObjectives, TotalLoss
 from fairpca.solvers import pareto_starts
 from fairpca.solvers.pareto import descend, non_dominated
@@ -357,20 +357,22 @@ def test_a_listener_hears_every_step_of_every_run():
     X = np.random.default_rng(7).standard_normal((200, 5))
     groups = np.arange(200) % 2
     X *= np.where(groups == 1, 1, -1)[:, None] * np.arange(-2, 3) + 3
-    heard = []
+    data, heard = prepare_data(X, groups), []
     solver = ParetoDescent(max_iter=6, tol=0.0)
-    with listening(lambda *steps: heard.append(steps)):
-        FairPCA(2, solver=solver, criterion="minmax").fit(X, sensitive_features=groups)
-        run = [(step, 6) for step in range(1, 7)]
-        assert heard == run
-        # A share tries one dimension after the other, and the steps of each are counted from one.
-        heard.clear()
-        share = FairPCA(0.7, solver=solver, criterion="minmax").fit(X, sensitive_features=groups)
-        assert share.n_components_ == 4
-        assert heard == run * 3
-        heard.clear()
-        FairPCA(2, criterion="minmax").fit(X, sensitive_features=groups)
-    FairPCA(2, solver=solver, criterion="minmax").fit(X, sensitive_features=groups)
+
+    def listener(*steps):
+        heard.append(steps)
+
+    FairPCA(2, solver=solver, criterion="minmax").fit_data(data, listener)
+    run = [(step, 6) for step in range(1, 7)]
+    assert heard == run
+    # A share tries one dimension after the other, and the steps of each are counted from one.
+    heard.clear()
+    share = FairPCA(0.7, solver=solver, criterion="minmax").fit_data(data, listener)
+    assert share.n_components_ == 4
+    assert heard == run * 3
+    heard.clear()
+    FairPCA(2, criterion="minmax").fit_data(data, listener)
     assert heard == []
 
 

@@ -1,4 +1,4 @@
-"""Scatters and matrices of many columns on a device, by PyTorch or CuPy."""
+"""Scatters and matrices of many columns: as arrays, of few rows as these, or on a device."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dsyrk
+from scipy.linalg.blas import daxpy, dsyrk
 
 from fairpca._linalg import krylov
 from fairpca._linalg.backends import NUMPY, Backend, is_cpu, namespace, to_host
 from fairpca._linalg.dense import failed_pivot, some_eigenpairs
+from fairpca._linalg.threads import in_threads
 from fairpca._linalg.types import Array, Tall
 
 # The matrices of groups with many columns, known by what they do.
@@ -27,10 +28,21 @@ _MOST_KEPT = 3
 solution are asked for several times each."""
 
 
+_FEW_ROWS = 8
+"""A group with at most one row for so many columns is kept as its rows: then its eigenvectors are
+those of a small matrix, and it still takes little to add its scatter to others."""
+
+
+def few_rows(count: Any, d: int) -> Any:
+    """Whether a group has so few rows that these are kept in place of its scatter."""
+    return (d > krylov.FEW_COLUMNS) & (_FEW_ROWS * count <= d)
+
+
 class ScatterMatrices:
     """The groups' matrices as their scatters and rank-one corrections; nothing is copied.
 
-    Group i has ``A_i = scatter_i * scale_i + offset_i offset_i^T * share_i``.
+    Group i has ``A_i = scatter_i * scale_i + offset_i offset_i^T * share_i``. A part of `scatter`
+    with fewer rows than columns is a factor F of ``scatter_i = F^T F``.
     """
 
     def __init__(
@@ -44,7 +56,7 @@ class ScatterMatrices:
 
     @cached_property
     def traces(self) -> Array:
-        sums = np.array([float(part.trace()) for part in self.scatter])
+        sums = np.array([_trace(part) for part in self.scatter])
         traces: Array = sums * self.scales + self._squares * self.shares
         return traces
 
@@ -55,9 +67,12 @@ class ScatterMatrices:
     def own_pairs(self, r: int, near: Array) -> list[tuple[Array, Array]]:
         # Disparities are measured from these, so that they are the best has to be certain.
         start, host = self.backend.put(near), self.backend.host
-        groups = (self.weighted_sum(unit) for unit in np.eye(self.k))
-        pairs = (krylov.proven_pairs(group, r, start) for group in groups)
-        return [(found.values, host(found.vectors)) for found in pairs]
+
+        def own(unit: Array) -> tuple[Array, Array]:
+            found = krylov.proven_pairs(self.weighted_sum(unit), r, start)
+            return found.values, host(found.vectors)
+
+        return in_threads(own, np.eye(self.k), None if self.backend is NUMPY else 1)
 
     def leading(self, weights: Array, r: int) -> tuple[Array, Array]:
         found = krylov.found_pairs(self.weighted_sum(weights), r)
@@ -82,13 +97,19 @@ class ScatterMatrices:
                 return found.copy()
         backend, xp = self.backend, self.backend.xp
         block, other = backend.put(basis), backend.put(weighted)
-        images = (backend.image(part, block) for part in self.scatter)
+        images = (self.image(part, block) for part in self.scatter)
         sums = backend.host(xp.stack([xp.sum(image * other) for image in images]))
         sides = [backend.host(self.offsets @ side) for side in (block, other)]
         kept: Array = sums * self.scales + np.einsum("ka,ka->k", *sides) * self.shares
         if weighted is basis:
             self._kept = [(basis.copy(), kept.copy()), *self._kept[:_MOST_KEPT]]
         return kept
+
+    def image(self, part: Any, block: Tall) -> Tall:
+        """What a scatter, or its factor, makes of a block of columns."""
+        if _is_factor(part):
+            return part.T @ (part @ block)
+        return self.backend.image(part, block)
 
     def kept_by_each(self, bases: Sequence[Array]) -> Array:
         groups = zip(np.eye(self.k), map(self.backend.put, bases), strict=True)
@@ -103,8 +124,6 @@ class ScatterSum:
     products.
     """
 
-    at_once = False
-
     def __init__(self, groups: ScatterMatrices, weights: Array) -> None:
         self._groups, self._weights = groups, weights
         self.d, self.backend = groups.d, groups.backend
@@ -115,8 +134,10 @@ class ScatterSum:
         groups, some = self._groups, np.flatnonzero(self._weights)
         if len(some) == 1:
             only = int(some[0])
-            image = self.backend.image(groups.scatter[only], block)
+            image = groups.image(groups.scatter[only], block)
             image *= float(self._weights[only] * groups.scales[only])
+        elif self._sum is None and self._factor is not None:
+            return self._factor.T @ (self._factor @ block)
         else:
             if self._sum is None:
                 self._sum = self._combined(self._weights)
@@ -133,15 +154,47 @@ class ScatterSum:
             dsyrk(-sign, factor, beta=1.0, c=rest.T, lower=1, overwrite_c=1)
         return failed_pivot(rest.T, vectors, drops, level)
 
-    def leading(self, r: int) -> tuple[Array, Tall]:
-        return some_eigenpairs(self.whole(), r)
+    @property
+    def is_factored(self) -> bool:
+        """Whether this is known by few rows."""
+        return self._factor is not None
 
-    def whole(self) -> Tall:
-        """The matrix as an array of its own."""
+    @property
+    def at_once(self) -> bool:
+        return self._factor is not None and len(self._factor) <= krylov.FEW_COLUMNS
+
+    @cached_property
+    def _factor(self) -> Array | None:
+        """A factor G of ``G^T G``, where that is this matrix and has few rows."""
+        groups, some = self._groups, np.flatnonzero(self._weights)
+        parts = [groups.scatter[i] for i in some.tolist()]
+        n = sum(map(len, parts)) + len(parts)
+        if 2 * n > self.d or (self._weights < 0.0).any():
+            return None
+        roots = np.sqrt(self._weights * np.stack([groups.scales, groups.shares]))[:, some]
+        rows = [part * root for part, root in zip(parts, roots[0], strict=True)]
+        return np.vstack([*rows, groups.offsets[some] * roots[1][:, None]])
+
+    def leading(self, r: int) -> tuple[Array, Tall]:
+        if self._factor is None:
+            return some_eigenpairs(self.whole(), r)
+        # From the products of few rows; vectors without variance are any that are orthogonal.
+        values, turn = self.backend.eigh(self._factor @ self._factor.T)
+        few = min(r, len(values))
+        vectors = np.pad(self._factor.T @ turn[:, :few], ((0, 0), (0, r - few)))
+        return np.pad(np.maximum(values[:few], 0.0), (0, r - few)), self.backend.qr(vectors)[0]
+
+    def whole(self, out: Any = None) -> Tall:
+        """The matrix as an array of its own, in the memory that is given or in new one."""
         offsets = self._groups.offsets
-        total = self._combined(self._weights)
+        total = self._combined(self._weights, out)
         total += offsets.T @ (self._shares * offsets)
         return total
+
+    def factor_or(self, out: Array) -> Array:
+        """A factor, where that has few rows, or else the matrix in the memory that is given."""
+        factor = self._factor
+        return self.whole(out) if factor is None or not few_rows(len(factor), self.d) else factor
 
     @cached_property
     def _shares(self) -> Any:
@@ -151,10 +204,26 @@ class ScatterSum:
         """A weighted sum of the scatters, in the memory that is given or in new one."""
         groups = self._groups
         out = np.empty((self.d, self.d)) if out is None else out
-        some = np.flatnonzero(weights)  # those before and after are not read
-        part = slice(some[0], some[-1] + 1) if len(some) else slice(0, 1)
-        flat = groups.scatter[part].reshape(-1, self.d * self.d)
-        np.matmul((weights * groups.scales)[part], flat, out=out.reshape(-1))
+        some, scaled = np.flatnonzero(weights), weights * groups.scales
+        if isinstance(groups.scatter, np.ndarray):
+            # Those before and after are not read.
+            part = slice(some[0], some[-1] + 1) if len(some) else slice(0, 1)
+            flat = groups.scatter[part].reshape(-1, self.d * self.d)
+            np.matmul(scaled[part], flat, out=out.reshape(-1))
+            return out
+        # Those of few rows all at once.
+        whole = [i for i in some.tolist() if not _is_factor(groups.scatter[i])]
+        if whole:
+            np.multiply(groups.scatter[whole[0]], scaled[whole[0]], out=out)
+        else:
+            out[...] = 0.0
+        for i in whole[1:]:
+            daxpy(groups.scatter[i].reshape(-1), out.reshape(-1), a=scaled[i])
+        for sign in (1.0, -1.0):
+            few = [i for i in some.tolist() if i not in whole and sign * scaled[i] > 0.0]
+            if few:
+                rows = np.vstack([groups.scatter[i] * np.sqrt(abs(scaled[i])) for i in few])
+                out += sign * (rows.T @ rows)
         return out
 
 
@@ -165,11 +234,37 @@ _QUICK_AT_ONCE = 1536
 """Up to so many columns a GPU has all eigenvalues sooner than an iteration and a proof."""
 
 
-class DeviceStack(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array that stays on a device, and of which NumPy gets a copy when it first asks.
+class LazyStack(np.lib.mixins.NDArrayOperatorsMixin):
+    """Matrices that are kept in another form until NumPy first asks for them.
 
-    Whatever is done with it that NumPy knows is done with the copy; `array` is what the device has.
+    Whatever is done with them that NumPy knows is done with a copy.
     """
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self._host, dtype=dtype) if copy else np.asarray(self._host, dtype=dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        inputs = tuple(x._host if isinstance(x, LazyStack) else x for x in inputs)
+        return getattr(ufunc, method)(*inputs, **options)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._host[key]
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # protocols that are looked for, not numbers
+            raise AttributeError(name)
+        return getattr(self._host, name)
+
+    @cached_property
+    def _host(self) -> NDArray[Any]:
+        raise NotImplementedError
+
+
+class DeviceStack(LazyStack):
+    """An array that stays on a device; `array` is what the device has."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -187,33 +282,67 @@ class DeviceStack(np.lib.mixins.NDArrayOperatorsMixin):
     def __reduce__(self) -> tuple[Any, ...]:
         return DeviceStack, (self.array,)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.array(self._host, dtype=dtype) if copy else np.asarray(self._host, dtype=dtype)
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        inputs = tuple(x._host if isinstance(x, DeviceStack) else x for x in inputs)
-        return getattr(ufunc, method)(*inputs, **options)
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._host[key]
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # protocols that are looked for, not numbers
-            raise AttributeError(name)
-        return getattr(self._host, name)
-
     @cached_property
     def _host(self) -> NDArray[Any]:
         return to_host(self.array)
+
+
+class FactorStack(LazyStack):
+    """Scatters, of which those of few rows are kept as the centred rows F of ``F^T F``.
+
+    A part with fewer rows than columns is such a factor; the others are scatters.
+    """
+
+    def __init__(self, parts: Sequence[Array]) -> None:
+        d = parts[0].shape[1]
+        self.parts, self.shape = list(parts), (len(parts), d, d)
+
+    @property
+    def nbytes(self) -> int:
+        """What is kept."""
+        return sum(part.nbytes for part in self.parts)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return np.asarray, (self._host,)  # a file shall not have the rows
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, np.ndarray) and key.ndim == 1:
+            chosen = np.arange(len(self))[key].tolist()
+            return FactorStack([self.parts[i] for i in chosen])
+        if isinstance(key, int | np.integer):
+            return _scatter(self.parts[key])
+        return self._host[key]
+
+    @cached_property
+    def _host(self) -> NDArray[Any]:
+        return np.array([_scatter(part) for part in self.parts])
+
+
+def _is_factor(part: Any) -> bool:
+    """Whether this is not a scatter but a factor."""
+    return bool(part.shape[0] < part.shape[1])
+
+
+def _scatter(part: Array) -> Array:
+    """A scatter, of it or its factor."""
+    return part.T @ part if _is_factor(part) else part
+
+
+def _trace(part: Any) -> float:
+    """The trace of a scatter, of it or its factor."""
+    return float(np.vdot(part, part) if _is_factor(part) else part.trace())
 
 
 def diagonals(stack: Any) -> Array:
     """The diagonals of matrices, (k, d), from wherever they are."""
     if isinstance(stack, DeviceStack):
         return np.array([to_host(part.diagonal()) for part in stack.array])
+    if isinstance(stack, FactorStack):
+        each = (
+            np.einsum("ij,ij->j", part, part) if _is_factor(part) else np.diagonal(part)
+            for part in stack.parts
+        )
+        return np.array(list(each))
     on_host: Array = np.einsum("kii->ki", stack)
     return on_host
 
@@ -226,20 +355,39 @@ def rescaled(stack: Any, factors: Array) -> Any:
     return stack * factors[:, None] * factors
 
 
+def joined_stacks(first: Any, second: Any) -> Any:
+    """The scatters of both, which are not on a device; nothing is copied."""
+    parts = [getattr(stack, "parts", stack) for stack in (first, second)]
+    return FactorStack([*parts[0], *parts[1]])
+
+
+def padded_scatters(stack: Any, more: int) -> Any:
+    """The scatters with so many columns of zeros added."""
+    if isinstance(stack, FactorStack):
+        below = (0 if _is_factor(part) else more for part in stack.parts)
+        parts = zip(stack.parts, below, strict=True)
+        return FactorStack([np.pad(part, ((0, rows), (0, more))) for part, rows in parts])
+    return np.pad(stack, ((0, 0), (0, more), (0, more)))
+
+
 def united_scatters(stack: Any, parts: NDArray[Any], weight: Array, mean: Array) -> Any:
     """Scatters of groups that are made of others, and their means, wherever the scatters are.
 
     `parts` has, for each new group, which of the old ones are in it, or which share; (new, old).
     """
-    on_device = isinstance(stack, DeviceStack)
+    on_device, factored = isinstance(stack, DeviceStack), isinstance(stack, FactorStack)
     scatters: Any = [] if on_device else np.empty((len(parts), *stack.shape[1:]))
-    means = []
+    means, kept = [], []
     for i, chosen in enumerate(map(np.flatnonzero, parts)):
         shares = parts[i, chosen].tolist()
         w, first = weight[chosen] * shares, mean[chosen[0]]
         # From one of the means, so that no digits are lost where all of them are large.
         means.append(first + w @ (mean[chosen] - first) / w.sum())
         offsets = mean[chosen] - means[-1]
+        if factored:
+            one = ScatterMatrices([stack.parts[j] for j in chosen], offsets, np.array(shares), w)
+            kept.append(ScatterSum(one, np.ones(len(w))).factor_or(scatters[i]))
+            continue
         between = (offsets * w[:, None]).T @ offsets
         if on_device:
             between = DeviceBackend(stack.array).put(between)
@@ -253,6 +401,8 @@ def united_scatters(stack: Any, parts: NDArray[Any], weight: Array, mean: Array)
                 scatters[i] += stack[j] if share == 1.0 else share * stack[j]
     if on_device:
         scatters = DeviceStack(namespace(stack.array).stack(scatters))
+    if any(map(_is_factor, kept)):
+        scatters = FactorStack(kept)
     return scatters, np.array(means)
 
 
@@ -272,7 +422,10 @@ def scatter_matrices(
     shares = scales * weight
     on_device = isinstance(scatter, DeviceStack)
     on_device = on_device and not (is_cpu(scatter.array) and _NUMPY_SOLVES_ON_CPU)
-    stack = scatter.array if on_device else np.ascontiguousarray(scatter)
+    if isinstance(scatter, FactorStack):
+        stack: Any = scatter.parts
+    else:
+        stack = scatter.array if on_device else np.ascontiguousarray(scatter)
     parts = stack if which is None else [stack[i] for i in which.tolist()]
     if not on_device:
         return ScatterMatrices(parts, offsets, scales, shares)
@@ -313,7 +466,7 @@ class DeviceSum(ScatterSum):
     """A weighted sum on the device."""
 
     @property
-    def at_once(self) -> bool:  # type: ignore[override]
+    def at_once(self) -> bool:
         return self.d <= _QUICK_AT_ONCE and not is_cpu(self._groups.scatter)
 
     def disproof(self, vectors: Any, drops: Array, level: float) -> Any:

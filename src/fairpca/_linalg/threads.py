@@ -7,17 +7,21 @@ that one run, and a fit a hundred times as long as with one thread.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from threading import Lock
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from threadpoolctl import ThreadpoolController  # comes with scikit-learn
 
 _FEW_COLUMNS = 1024
 """Matrices of at most so many rows and columns are small: their eigenproblems take two thirds of
 the time with two threads on two idle cores, and many times as long beside a busy process."""
+
+
+Result = TypeVar("Result")
 
 
 def blas_threads() -> int:
@@ -28,6 +32,17 @@ def blas_threads() -> int:
 def threads_for(n_columns: int) -> AbstractContextManager[None]:
     """Let matrices of so many rows and columns be computed with by one thread if they are small."""
     return one_blas_thread() if n_columns <= _FEW_COLUMNS else nullcontext()
+
+
+def in_threads(
+    function: Callable[[Any], Result], items: Iterable[Any], n_threads: int | None = None
+) -> list[Result]:
+    """What a function makes of each item, on all cores, each with one thread of BLAS."""
+    n_threads = blas_threads() if n_threads is None else n_threads
+    if n_threads == 1:
+        return list(map(function, items))
+    with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(function, items))
 
 
 class _Limit:

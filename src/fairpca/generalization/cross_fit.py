@@ -9,17 +9,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairpca._linalg import krylov
 from fairpca._linalg.dense import DenseMatrices
-from fairpca._linalg.device import DeviceStack, diagonals, scatter_matrices
+from fairpca._linalg.device import (
+    DeviceStack,
+    LazyStack,
+    ScatterSum,
+    diagonals,
+    joined_stacks,
+    scatter_matrices,
+)
+from fairpca._linalg.threads import in_threads
 from fairpca._linalg.types import Array, GroupMatrices
 from fairpca.data import padded
-from fairpca.folds import are_large, groups_of_parts
-from fairpca.groups import overlapping
+from fairpca.folds import are_large
+from fairpca.groups import groups_of_parts, overlapping
 from fairpca.moments import GroupMoments
 from fairpca.problem import NO_VARIANCE, Problem, filled, group_matrices
 
@@ -27,9 +36,9 @@ _ACCURACY = 1e-10
 """Part of the variance by which sums of eigenvalues may be off, with many columns. Held-out
 losses then have five digits or more, while sampling leaves them two."""
 
-_Sum = tuple[Array, Array, Array]
-"""A sum of parts: what their means are measured from, how often each is there, and where an
-iteration for its eigenvectors begins."""
+_Sum = tuple[Array, Array, int, Array]
+"""A sum of groups without a fold: what the parts' means are measured from, how often each group is
+there, the fold, and where an iteration for its eigenvectors begins."""
 
 
 class FoldProblems:
@@ -96,7 +105,7 @@ class FoldProblems:
         counted = np.where(self._is_training, weights.sum(axis=0), 0.0)
         self._centers: Array = counted @ self._means / counted.sum(axis=1, keepdims=True)
         """Means of the training rows; (J, d)."""
-        if not problem.is_large and isinstance(cells.scatter, DeviceStack):
+        if not problem.is_large and isinstance(cells.scatter, LazyStack):
             self._cells = replace(cells, scatter=np.asarray(cells.scatter))
         self._traces: Array = diagonals(self._cells.scatter).sum(axis=1)
 
@@ -154,47 +163,48 @@ class FoldProblems:
     def weighted_bases(self, weights: Array) -> list[Array]:
         """The leading eigenvectors of the groups' weighted matrices, of training rows."""
         sums = []
-        for fold, found in zip(self._is_training, self._found, strict=True):
-            inside = self._members & fold
-            sizes = inside @ self._cells.weight
+        for j, found in enumerate(self._found):
+            sizes = (self._members & self._is_training[j]) @ self._cells.weight
             per = 1.0 if self._problem.aggregation == "sum" else np.where(sizes > 0.0, sizes, 1.0)
-            sums.append((found.centers, weights / per @ inside, found.pca))
+            sums.append((found.centers, weights / per, j, found.pca))
         return [basis for _, basis in self._leading(sums)]
 
     @cached_property
     def _found(self) -> list[_Training]:
         """What is found without each fold."""
         sums, problem = [], self._problem
-        for center, fold in zip(self._centers, self._is_training, strict=True):
-            inside, centers = self._members & fold, center
+        everyone, groups = np.ones(problem.n_groups), np.eye(problem.n_groups)
+        for j, center in enumerate(self._centers):
+            inside, centers = self._members & self._is_training[j], center
             if self._own_centers is not None:
                 weights = inside * self._cells.weight
                 sizes = weights.sum(axis=1, keepdims=True)
                 means = weights @ self._means / np.where(sizes > 0.0, sizes, 1.0)
                 centers = means[self._members.argmax(axis=0)]
-            everyone = inside.sum(axis=0)
-            sums += [(centers, everyone, problem.least_loss_basis)]
-            sums += [(centers, *of) for of in zip(inside, problem.own_subspaces, strict=True)]
+            sums += [(centers, everyone, j, problem.least_loss_basis)]
+            each = zip(groups, problem.own_subspaces, strict=True)
+            sums += [(centers, group, j, own) for group, own in each]
             if self._own_centers is not None:
-                sums += [(center, everyone, problem.pca_basis)]
-        pairs, each = self._leading(sums), len(sums) // len(self.numbers)
-        begins = range(0, len(sums), each)
-        return [self._solved(sums[i : i + each], pairs[i : i + each]) for i in begins]
+                sums += [(center, everyone, j, problem.pca_basis)]
+        pairs, n = self._leading(sums), len(sums) // len(self.numbers)
+        begins = range(0, len(sums), n)
+        return [self._solved(sums[i : i + n], pairs[i : i + n]) for i in begins]
 
     def _solved(self, sums: Sequence[_Sum], pairs: Sequence[tuple[Array, Array]]) -> _Training:
         """What is found without a fold, by the sums over all parts, and over those of each group.
 
         Last, where groups have centers of their own, over all parts about the center of all.
         """
-        (centers, everyone, _), cells, r = sums[0], self._cells, self._problem.n_components
+        (centers, _, j, _), cells, r = sums[0], self._cells, self._problem.n_components
         (values, basis), k = pairs[0], self._problem.n_groups
+        inside = self._members & self._is_training[j]
         traces = self._traces + cells.weight * np.square(self._means - centers).sum(axis=1)
-        known = values > NO_VARIANCE * float(everyone @ traces)
+        known = values > NO_VARIANCE * float(inside.sum(axis=0) @ traces)
         if not known.all():  # directions beyond these would be arbitrary
             space = basis * known
             return _Training(centers, space, [space] * k, spans=True)
         pca, lows = pairs[-1][1] if len(pairs) > k + 1 else basis, self._members @ traces
-        counts = [int(inside @ cells.count) for _, inside, _ in sums[1 : k + 1]]
+        counts = (inside @ cells.count).tolist()
         ranks = [
             min(count, int((found > NO_VARIANCE * low).sum()))
             for count, low, (found, _) in zip(counts, lows, pairs[1:], strict=False)
@@ -209,23 +219,43 @@ class FoldProblems:
 
         With many columns iterations begin at the starts, and what they find is not proven.
         """
-        cells, r = self._cells, self._problem.n_components
+        cells: Any = self._cells
+        r = self._problem.n_components
+        inside = [v @ (self._members & self._is_training[j]) for _, v, j, _ in sums]
         if not self._problem.is_large:
-            stack = np.tensordot(np.array([weights for _, weights, _ in sums]), cells.scatter, 1)
-            for matrix, (centers, weights, _) in zip(stack, sums, strict=True):
+            stack = np.tensordot(np.array(inside, dtype=np.float64), cells.scatter, 1)
+            for matrix, weights, (centers, *_) in zip(stack, inside, sums, strict=True):
                 offsets = self._means - centers
                 matrix += (offsets * (weights * cells.weight)[:, None]).T @ offsets
-            return DenseMatrices(stack).own_pairs(r, sums[0][2])
-        found = []
-        for centers, weights, start in sums:
-            if not weights.any():  # a group without a row
-                found.append((np.zeros(r), start))
-                continue
-            parts = scatter_matrices(cells.scatter, self._means - centers, cells.weight, "sum")
-            each = parts.weighted_sum(weights.astype(np.float64))
-            pairs = krylov.found_pairs(each, r, parts.backend.put(start), accuracy=_ACCURACY)
-            found.append((pairs.values, parts.backend.host(pairs.vectors)))
-        return found
+            return DenseMatrices(stack).own_pairs(r, sums[0][3])
+        # Unless the rows are few, it takes less time to subtract those that are in the fold.
+        moments, members, stack = self._problem.moments, self._members, cells.scatter
+        k = 0 if isinstance(stack, DeviceStack) else len(members)
+        stack = joined_stacks(moments.scatter, stack) if k else stack
+        means = np.vstack([(moments.mean - moments.total_mean)[:k], self._means])
+        sizes = np.concatenate([moments.weight[:k], cells.weight])
+
+        def combined(weights: Array, centers: Array) -> ScatterSum:
+            some = np.flatnonzero(weights)
+            offsets = (means - centers)[some]
+            parts = scatter_matrices(stack, offsets, sizes[some], "sum", some)
+            return parts.weighted_sum(weights[some])
+
+        def solved(one: tuple[_Sum, Array]) -> tuple[Array, Array]:
+            (centers, groups, _, start), left = one
+            if not left.any():  # a group without a row
+                return np.zeros(r), start
+            if centers.ndim > 1:
+                centers = np.vstack([centers[members.argmax(axis=1)[:k]], centers])
+            matrix = combined(np.concatenate([np.zeros(k), left]), centers)
+            fold = groups @ members - left
+            if k and not matrix.is_factored and fold @ self._traces <= left @ self._traces:
+                matrix = combined(np.concatenate([groups, -fold]), centers)
+            begin, host = matrix.backend.put(start), matrix.backend.host
+            pairs = krylov.found_pairs(matrix, r, begin, accuracy=_ACCURACY)
+            return pairs.values, host(pairs.vectors)
+
+        return in_threads(solved, zip(sums, inside, strict=True), None if k else 1)
 
     @cached_property
     def _judged(self) -> GroupMatrices:

@@ -252,7 +252,7 @@ def audit(
         d = grouped_data.rows.shape[1]
         if training.n_features != d:
             raise ValueError(f"X_train has {training.n_features} columns, and X has {d}.")
-        known = Baselines.of_data(training, r)
+        known = Baselines.of_problem(training.problem(r), training.space)
     chosen: dict[str, Any] = {"known": known, "n_resamples": n_resamples}
     auditor = Auditor(estimator, grouped_data.moments, r, **chosen, random_state=random_state)
     grouped_data = replace(grouped_data, rows=rows)

@@ -11,14 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairpca._linalg.backends import device_library
-from fairpca._linalg.device import DeviceStack, diagonals, rescaled, united_scatters
+from fairpca._linalg.device import LazyStack, diagonals, rescaled, united_scatters
 from fairpca._linalg.types import Array
 from fairpca.files import moments_file as _moments_file
-from fairpca.folds import are_parts, groups_of_parts, in_folds
+from fairpca.folds import in_folds
 from fairpca.groups import (
     Groups,
     Orders,
+    are_parts,
     encode_groups,
+    groups_of_parts,
     merged_orders,
     n_partitions,
     overlapping,
@@ -178,7 +180,8 @@ class GroupMoments:
         Weighted mean of each group.
     scatter : array of shape (k, d, d)
         Weighted sum of ``(x - mean)(x - mean)^T`` over the rows of each group. Of rows on a GPU it
-        stays there: it does what an array does, and NumPy gets a copy when it first asks.
+        stays there, and of few rows in many columns it is kept as these: it does what an array
+        does, and NumPy gets a copy when it first asks.
     weight_squares : array of shape (k,), or None
         Sum of the squared sample weights of each group; None when there were none, or all rows of
         a group have the same.
@@ -307,7 +310,7 @@ class GroupMoments:
     @property
     def n_rows(self) -> int:
         """Number of rows, each counted once."""
-        return int(self.count.sum()) // self.n_partitions
+        return int(self.count.sum()) // n_partitions(self.labels)
 
     @property
     def effective_count(self) -> Array:
@@ -327,9 +330,9 @@ class GroupMoments:
         """Whether all sums are finite; a missing or infinite value anywhere makes this False."""
         if not np.isfinite(self.mean).all():
             return False
-        # On a device the diagonals suffice: no entry is larger than the largest there.
-        on_device = isinstance(self.scatter, DeviceStack)
-        return bool(np.isfinite(diagonals(self.scatter) if on_device else self.scatter).all())
+        # Of what is no array yet the diagonals suffice: no entry is larger than the largest there.
+        is_lazy = isinstance(self.scatter, LazyStack)
+        return bool(np.isfinite(diagonals(self.scatter) if is_lazy else self.scatter).all())
 
     @property
     def total_mean(self) -> Array:
@@ -413,7 +416,7 @@ class GroupMoments:
 
     def without_folds(self) -> GroupMoments:
         """Moments of the same rows by group alone."""
-        if not self.has_folds:
+        if not are_parts(self.labels):
             return self
         labels, group_of, _ = groups_of_parts(self.labels)
         names, orders = self.group_names, self.group_orders

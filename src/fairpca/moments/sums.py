@@ -10,7 +10,6 @@ that has most rows are not gathered: its sums are those of all rows minus those 
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,8 +20,9 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from fairpca._linalg.backends import device_library, namespace, to_host
-from fairpca._linalg.device import DeviceStack, diagonals
-from fairpca._linalg.threads import blas_threads, one_blas_thread
+from fairpca._linalg.device import DeviceStack, FactorStack, diagonals, few_rows
+from fairpca._linalg.krylov import FEW_COLUMNS
+from fairpca._linalg.threads import blas_threads, in_threads, one_blas_thread
 from fairpca._linalg.types import Array
 from fairpca.folds import in_folds
 from fairpca.groups import Codes, Groups, Labels, encode_groups
@@ -47,10 +47,6 @@ few columns; with more the products take longer than gathering rows."""
 _FEW_GROUPS = 8
 """So many groups are counted one by one, a tenth of the time of counting all at once for each."""
 
-_BY_COLUMNS = 2**17
-"""Values of a table from which it pays to sum its columns as they lie in memory. A copy of a small
-one by rows costs next to nothing, and gives the same digits as any other order."""
-
 _FEW_COLUMNS_BYTES = 2**22
 """Their size where there are few columns: with less in a block the calls of NumPy take as long as
 what they do, and threads wait for each other between them."""
@@ -58,6 +54,9 @@ what they do, and threads wait for each other between them."""
 
 QUICK_COLUMNS = 32
 """Up to this number of columns a product of different matrices is quicker than one with itself."""
+
+_SPARSE_PRODUCT = 150
+"""Products of entries of dense rows that take as long as one of sparse rows."""
 
 _LANES = 8
 """Numbers that a processor computes with at once: blocks of a multiple take the least time."""
@@ -69,11 +68,53 @@ which takes as long as the product itself where there are few columns."""
 
 def group_sums(
     X: Any, codes: Codes, k: int, weights: Array | None
-) -> tuple[NDArray[np.int64], Array, Array, Array]:
+) -> tuple[NDArray[np.int64], Array, Array, Any]:
     """Return count, weight, mean and scatter about the mean of each of k groups.
 
-    Groups without weight have a mean and a scatter of zero.
+    Groups without weight have a mean and a scatter of zero. Those of few rows in many columns are
+    kept as these.
     """
+    d, few = X.shape[1], np.zeros(k, dtype=bool)
+    if d > FEW_COLUMNS:
+        few = few_rows(np.bincount(codes[codes >= 0], minlength=k), d)
+    if not few.any():
+        return _summed(X, codes, k, weights)
+    others = np.flatnonzero(~few)
+    position = np.full(k + 1, -1)  # the last is that of rows in no group
+    position[others] = np.arange(len(others))
+    count, weight, mean = np.zeros(k, np.int64), np.zeros(k), np.zeros((k, d))
+    scatter: dict[int, Array] = {}
+    if len(others):
+        # With one group all rows would be taken for its own: an empty one beside it prevents that.
+        sums = _summed(X, position[codes], max(len(others), 2), weights)
+        count[others], weight[others], mean[others] = (part[: len(others)] for part in sums[:3])
+        scatter = dict(zip(others.tolist(), sums[3], strict=False))
+    order = np.argsort(codes, kind="stable")
+    ends = np.searchsorted(codes[order], np.arange(k + 1))
+    for group in np.flatnonzero(few).tolist():
+        members = order[ends[group] : ends[group + 1]]
+        w = np.ones(len(members)) if weights is None else weights[members]
+        count[group], weight[group] = np.count_nonzero(w), w.sum()
+        mean[group], scatter[group] = _centred(X[members], w)
+    return count, weight, mean, FactorStack([scatter[group] for group in range(k)])
+
+
+def _centred(rows: Any, weights: Array) -> tuple[Array, Array]:
+    """The mean of rows, and these minus it, times the roots of their weights."""
+    rows = np.array(rows.toarray() if scipy.sparse.issparse(rows) else rows, dtype=np.float64)
+    first, total = rows[:1].copy(), float(weights.sum())
+    with np.errstate(invalid="ignore", over="ignore"):
+        rows -= first  # so that columns that are constant keep nothing of rounding
+        mean = weights @ rows / total if total > 0.0 else 0.0 * weights @ rows
+        rows -= mean
+        rows *= np.sqrt(weights)[:, None]
+    return first[0] + mean if total > 0.0 else mean, rows
+
+
+def _summed(
+    X: Any, codes: Codes, k: int, weights: Array | None
+) -> tuple[NDArray[np.int64], Array, Array, Array]:
+    """The same, always as arrays."""
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         shift = np.repeat(_sample_shift(X)[None], k, axis=0)
         sums = _pass(X, codes, weights, shift, _largest(X, codes, k))
@@ -184,6 +225,8 @@ def _pass(
 ) -> _Sums:
     """Sum all rows; the largest group by subtraction, which needs the same shift for all."""
     n, d = X.shape
+    if _pays_sparse(X) and not shift.any():
+        return _sparse_sums(X, codes, weights, shift)
     n_threads = worker_threads(d) if n * d >= _THREADED_VALUES else 1
     summed = partial(_sum_rows, X, codes, weights, shift, largest)
     if n_threads == 1:
@@ -191,8 +234,7 @@ def _pass(
             sums = summed(slice(0, n))
     else:
         ends = np.linspace(0, n, n_threads + 1).astype(int).tolist()
-        with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
-            sums, *others = pool.map(summed, map(slice, ends[:-1], ends[1:]))
+        sums, *others = in_threads(summed, map(slice, ends[:-1], ends[1:]), n_threads)
         for other in others:
             for total, part in zip(sums.parts, other.parts, strict=True):
                 total += part
@@ -202,6 +244,35 @@ def _pass(
             if group != largest:
                 for total in sums.parts:
                     total[largest] -= total[group]
+    return sums
+
+
+def _pays_sparse(X: Any) -> bool:
+    """Whether products of the entries of sparse rows take less time than those of dense rows."""
+    if not scipy.sparse.issparse(X) or X.shape[1] <= QUICK_COLUMNS:
+        return False
+    squares = float(np.square(np.diff(X.indptr).astype(np.float64)).sum())
+    return bool(_SPARSE_PRODUCT * squares < float(X.shape[0]) * X.shape[1] ** 2)
+
+
+def _sparse_sums(X: Any, codes: Codes, weights: Array | None, shift: Array) -> _Sums:
+    """Sum sparse rows that are not shifted, by products of sparse matrices."""
+    k, d = shift.shape
+    sums = _Sums(
+        shift, np.zeros(k, np.int64), np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d)), shift
+    )
+
+    def add(group: int) -> None:
+        members = np.flatnonzero(codes == group)
+        rows, w = X[members].astype(np.float64), np.ones(len(members))
+        if weights is not None:
+            w = weights[members]
+        sums.count[group], sums.weight[group] = np.count_nonzero(w), w.sum()
+        sums.first[group] = rows.T @ w
+        rows.data *= np.repeat(np.sqrt(w), np.diff(rows.indptr))
+        (rows.T.tocsr() @ rows).toarray(out=sums.second[group])
+
+    in_threads(add, range(k))
     return sums
 
 
@@ -229,8 +300,7 @@ def _sum_rows(
     shifted, sparse = bool(shift.any()), scipy.sparse.issparse(X)
     product, started = np.empty((d, d)), np.zeros(k, dtype=bool)
     # Columns that lie together are summed as they are.
-    by_columns = not sparse and d <= QUICK_COLUMNS and X.size >= _BY_COLUMNS
-    by_columns = by_columns and X.flags.fnc and X.dtype == np.float64
+    by_columns = not sparse and d <= QUICK_COLUMNS and X.flags.fnc and X.dtype == np.float64
     buffer = np.empty((min(step, stop - start), d), order="F" if by_columns else "C")
     ordered, ones = buffer if k == 1 or by_columns else np.empty_like(buffer), np.ones(len(buffer))
     for begin in range(start, stop, step):

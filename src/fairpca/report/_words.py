@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fairpca.generalization.bootstrap import few_rows
 from fairpca.generalization.cautions import dominant_column
-from fairpca.group_table import GroupTable
+from fairpca.group_table import NO_CHANGE, GroupTable
 from fairpca.inspection.compare import Comparison
 from fairpca.report._facts import Facts
 from fairpca.report._names import in_quotes, number, percent
@@ -17,12 +17,18 @@ from fairpca.text import in_rows, joined
 _WHOLE_PER_CENT = 0.005
 """Reach of an interval, as a share, from which on the headline has whole per cents."""
 
+_MANY_FILLED = 0.2
+"""Share of filled-in values of a column from which on a reader should know of them."""
+
+_MOST_ROWS = 0.5
+"""Share of the rows from which on a group is most of them."""
+
 _CHEAP, _WORTH_IT = 0.01, 0.05
 """Extra loss that is called cheap, and what it must save at the least to be worth a sentence."""
 
 
 def headline(facts: Facts, comparison: Comparison | None) -> str:
-    """What ordinary PCA keeps of the groups that keep least and most, on held-out rows if known."""
+    """What the groups lose that lose most and least with PCA, on held-out rows if known."""
     if facts.problem.scale == 0.0:
         return (
             f"The columns of {facts.data.quoted} do not vary: there is nothing to lose, and "
@@ -37,17 +43,36 @@ def headline(facts: Facts, comparison: Comparison | None) -> str:
         unsure = float(np.nanmax(reach)) if np.isfinite(reach).any() else np.inf
     shown = np.flatnonzero(facts.enough if facts.enough.sum() > 1 else problem.traces > 0.0)
     worst, best = shown[lost[shown].argmax()], shown[lost[shown].argmin()]
-    decimals = 0 if unsure > _WHOLE_PER_CENT else 1
-    least, most = (f"{100.0 * (1.0 - lost[i]):.{decimals}f} %" for i in (worst, best))
-    start = f"Ordinary PCA with {_dimensions(facts)} keeps"
+    most, least = (_in_per_cent(lost[i], unsure) for i in (worst, best))
+    start = f"Ordinary PCA with {facts.dimensions} loses {most} %"
+    beyond = "" if comparison is None else _beyond_own(facts, comparison)
     if least == most:
         whose = "all rows" if len(facts.groups) == 1 else "every group"
-        return f"{start} {least} of the variance of {whose}{where}."
+        return f"{start} of the variance of {whose}{where}.{beyond}"
     names = [in_quotes(facts.groups[i]) for i in (worst, best)]
-    start, end = f"{start} {least} of the variance of {names[0]}", f"{most} of that of {names[1]}"
-    if len(shown) == 2:
-        return f"{start} and {end}{where}."
-    return f"{start} and {end}, the least and the most of {len(shown)} groups{where}."
+    start, end = f"{start} of the variance of {names[0]}", f"{least} % of that of {names[1]}"
+    which = "" if len(shown) == 2 else f", the most and the least of {len(shown)} groups"
+    return f"{start} and {end}{which}{where}.{beyond}"
+
+
+def _in_per_cent(share: float, reach: float) -> str:
+    """A share in per cent, with a decimal if its interval does not reach far."""
+    return f"{100.0 * share:.{0 if reach > _WHOLE_PER_CENT else 1}f}"
+
+
+def _beyond_own(facts: Facts, comparison: Comparison) -> str:
+    """The largest clear disparity on held-out rows, as the verdict has it; empty without one."""
+    found = comparison.disparity
+    clear = np.where(found.low[0] > NO_CHANGE, found.value[0], -np.inf)
+    group = int(clear.argmax())
+    if not (facts.measure.is_disparity and np.isfinite(clear[group])):
+        return ""
+    ends, reach = (found.value, found.low, found.high), float(found.reach[0, group])
+    points, low, high = (_in_per_cent(float(end[0, group]), reach) for end in ends)
+    return (
+        f" {in_quotes(facts.groups[group])} loses {points} points more than with a PCA of its own "
+        f"(95 % interval {low} to {high})."
+    )
 
 
 def finding(facts: Facts) -> list[str]:
@@ -117,7 +142,7 @@ def _what_fairness_costs(facts: Facts) -> str:
         side = "at most" if kept else "at least"
         return (
             f"It is proven that ordinary PCA is as fair as can be: in every subspace of "
-            f"{_dimensions(facts)} some group {facts.verb} {side} {least}{of}{facts.beyond}."
+            f"{facts.dimensions} some group {facts.verb} {side} {least}{of}{facts.beyond}."
         )
     with_pca = facts.amount(float(facts.pca_measures[first]), first)
     after = facts.amount(front.largest[-1], last, up=not kept)
@@ -132,8 +157,8 @@ def _what_fairness_costs(facts: Facts) -> str:
         bound = facts.amount(certificate.lower_bound, last, up=kept)
         proof = f"; it is proven that none can bring this {'above' if kept else 'below'} {bound}."
     return (
-        f"In the fairest subspace of {_dimensions(facts)} the {front.worst_name} is {after} "
-        f"{of_last}, {instead}. It costs {_cost(facts)}{proof}"
+        f"In the fairest subspace of {facts.dimensions} the {front.worst_name} is {after} "
+        f"{of_last}, {instead}. It costs {facts.cost}{proof}"
     )
 
 
@@ -156,20 +181,10 @@ def _what_is_cheap(facts: Facts) -> list[str]:
     return [f"At most {percent(_CHEAP)} more loss already {word}."] if cut >= _WORTH_IT else []
 
 
-def _dimensions(facts: Facts) -> str:
-    r = facts.problem.n_components
-    return f"{r} dimension{'s' if r > 1 else ''}"
-
-
-def _cost(facts: Facts) -> str:
-    extra = percent(float(facts.front.extra_loss[-1]))
-    return f"{extra} more loss in total than ordinary PCA"
-
-
 def _what_equality_costs(facts: Facts) -> str:
     """Of the fairest point over the spread."""
     front, certificate = facts.front, facts.front[-1].certificate
-    same, dimensions = f"has the same {facts.measure.noun}", _dimensions(facts)
+    same, dimensions = f"has the same {facts.measure.noun}", facts.dimensions
     if facts.equality == "found":
         proof = ", and it is proven that none is cheaper."
         if certificate.status != "optimal":
@@ -177,7 +192,7 @@ def _what_equality_costs(facts: Facts) -> str:
             proof = f"; it is proven that none is cheaper by more than {gap}."
         return (
             f"A subspace of {dimensions} exists in which every group {same}. It costs "
-            f"{_cost(facts)}{proof}"
+            f"{facts.cost}{proof}"
         )
     where = f"subspace of {dimensions} in which every group {same}"
     none = f"No {where} was found."
@@ -188,7 +203,7 @@ def _what_equality_costs(facts: Facts) -> str:
         return f"{none} None in which groups differ less than with ordinary PCA was found."
     return (
         f"{none} The most equal one found cuts the difference between groups by "
-        f"{percent(cut, up=False)} and costs {_cost(facts)}."
+        f"{percent(cut, up=False)} and costs {facts.cost}."
     )
 
 
@@ -254,13 +269,21 @@ def chance(facts: Facts) -> list[str]:
             f"{rows[0].upper()}{rows[1:]} are too few for a comparison of groups: of {k} groups "
             f"{one} the {few_rows(facts.problem.n_components)} rows that it needs."
         ]
-    start = f"In {rows} no group {does} significantly {more} with ordinary PCA{must}"
+    start = f"In {rows} no group {does} significantly {more} than another with ordinary PCA{must}"
     if facts.difference is None or facts.difference[0] > 0.0:
         return [f"{start}: groups of as many rows drawn at random could differ as much."]
-    return [
+    said = [
         f"{start}: {worst} could {does.removesuffix('s')} up to {high} of its variance {more} "
         f"than {best}, or up to {low} {less}."
     ]
+    others = [in_quotes(facts.groups[i]) for i in np.flatnonzero(facts.significant)]
+    if others and facts.beyond:
+        verb, they = ("has", "it has") if len(others) == 1 else ("have", "they have")
+        said.append(
+            f"{joined(others)} {verb} a larger disparity than random groups of as many rows "
+            f"(permutation test, 5 % level): {they} axes of their own."
+        )
+    return said
 
 
 _NO_GAIN = 1e-4
@@ -274,13 +297,21 @@ def warnings(facts: Facts, disparate: NDArray[np.bool_] | None = None) -> list[d
     """
     if len(facts.groups) == 1:
         return []
-    found: list[tuple[str, str]] = [
-        *_small_groups(facts),
-        *_repeated(facts),
-        *(_about_equality(facts) if facts.front.over == "spread" else []),
-        *_not_significant(facts, disparate),
-        *_one_column(facts),
-    ]
+    found = [*_small_groups(facts)]
+    again = facts.data.repeated
+    if again is not None:
+        text = (
+            f"{again.rows:,} of {in_rows(again.of)} have the same values as another one: only "
+            f"{again.different:,} are different. If several rows are of one person, or copies, the "
+            "intervals are too narrow, and differences between groups may be chance: keep one row "
+            "for each person."
+        )
+        found.append(("Rows are repeated", text))
+    found += _about_equality(facts) if facts.front.over == "spread" else ()
+    found += _not_significant(facts, disparate)
+    found += _filled_in(facts)
+    dominant = dominant_column(facts.problem.moments, facts.data.features, in_quotes)
+    found += [("One column decides", dominant)] if dominant is not None else []
     return [{"title": title, "text": text} for title, text in found]
 
 
@@ -298,8 +329,20 @@ def _small_groups(facts: Facts) -> Iterator[tuple[str, str]]:
         yield (
             "Small groups",
             f"{joined(names)}: fewer than {few} rows say little about what a group "
-            f"{facts.verb}. No interval is given for them, and the finding does not "
+            f"{facts.verb}. No bootstrap interval is given for them, and the finding does not "
             f"compare them.{decides}",
+        )
+
+
+def _filled_in(facts: Facts) -> Iterator[tuple[str, str]]:
+    n = facts.problem.moments.n_rows
+    outcomes = [each for each in facts.data.outcomes if each.n_missing > _MANY_FILLED * n]
+    if outcomes:
+        names = [f"{in_quotes(each.name)} ({percent(each.n_missing / n)})" for each in outcomes]
+        yield (
+            "Many values are filled in",
+            f"Many values are missing in {joined(names)}, and a column that is largely filled in "
+            "hardly varies: leave such columns out.",
         )
 
 
@@ -307,6 +350,9 @@ def _not_significant(
     facts: Facts, disparate: NDArray[np.bool_] | None
 ) -> Iterator[tuple[str, str]]:
     known = facts.significant if disparate is None else facts.significant | disparate
+    if known.any():  # that the best-off group, or most of the rows, have none misleads nobody
+        known = known | (facts.problem.weights > _MOST_ROWS)
+        known[facts.best] = True
     alike = [int(i) for i in np.flatnonzero(~known)]
     if not alike or facts.pca_is_fair:
         return
@@ -319,29 +365,11 @@ def _not_significant(
         names = [f"{in_quotes(facts.groups[i])} ({in_rows(int(count[i]))})" for i in alike]
         start = f"Of {joined(names)} the {noun} is not significant: with"
     yield (
-        "No significant difference",
+        "No significant difference" if not known.any() else "Not significant",
         f"{start} ordinary PCA, random groups of the same sizes have one {by_chance} (permutation "
         "test, 5 % level, adjusted for the number of groups). What is fair to such a group here "
         "may not be on new data: merge small groups, or use ordinary PCA.",
     )
-
-
-def _one_column(facts: Facts) -> Iterator[tuple[str, str]]:
-    text = dominant_column(facts.problem.moments, facts.data.features, in_quotes)
-    if text is not None:
-        yield "One column decides", text
-
-
-def _repeated(facts: Facts) -> Iterator[tuple[str, str]]:
-    found = facts.data.repeated
-    if found is not None:
-        yield (
-            "Rows are repeated",
-            f"{found.rows:,} of {in_rows(found.of)} have the same values as another one: only "
-            f"{found.different:,} are different. If several rows are of one person, or copies, the "
-            "intervals are too narrow, and differences between groups may be chance: keep one row "
-            "for each person.",
-        )
 
 
 def _about_equality(facts: Facts) -> Iterator[tuple[str, str]]:

@@ -377,8 +377,8 @@ class MultiStart:
         starts = self._all_starts(space, dual, most, first, then)
         patience = _LITTLE_PATIENCE if self.problem.is_large else _PATIENCE
         best = self._best_of(starts, space, goal, dual, patience)
-        left = goal.value(best.measures) > goal.enough(dual.value, _LITTLE_LEFT * space.effort.gap)
-        if left and not space.effort.is_over() and space.widen():
+        enough = goal.enough(dual.value, _LITTLE_LEFT * space.effort.gap)
+        while goal.value(best.measures) > enough and not space.effort.is_over() and space.widen():
             starts = self._all_starts(space, dual, most, [best.basis], ())
             wide = self._best_of(starts, space, goal, dual, _LITTLE_PATIENCE)
             best = min(best, wide, key=lambda local: goal.value(local.measures))

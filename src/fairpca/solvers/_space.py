@@ -8,7 +8,7 @@ left out: docs/exact_solver.md, sections 14 and 18.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -43,11 +43,6 @@ _MISSING = 1e-13
 
 _MAX_ROUNDS = 30
 """Rounds after which the last dual solution is taken as it is; a handful is usual."""
-
-_POLISHING_ROUNDS = 1
-"""Rounds that only bring the eigenvectors nearer, not the sum of the eigenvalues: after one, bases
-agree with those of the whole space to 1e-7, of which values have twice the digits."""
-
 
 _POWERS = 4
 """Products with a group's matrix that bring out where it has variance."""
@@ -130,7 +125,8 @@ class Forms:
             stack = matrices.stack
         else:
             backend = matrices.backend
-            stack = backend.xp.stack(parts)
+            # They are symmetric, and transposed in the order in which sums are taken.
+            stack = backend.xp.stack([part.T for part in parts])
         if (affine.units != 1.0).any():
             stack = stack / backend.put(affine.units)[:, None, None]
         return cls(stack, affine.constants, affine.loss_weights, problem.n_components, backend)
@@ -288,12 +284,13 @@ class WholeSpace:
 class SearchSpace(WholeSpace):
     """Forms restricted to a subspace that grows until dual solutions in it are exact.
 
-    It starts with the leading eigenvectors of the groups and of the total. A dual solution
-    found in the subspace is checked with one eigenproblem in the whole space; as long as the
-    r largest eigenvalues there sum to more, or the eigenvectors differ, these are added. Values and
-    slopes of the dual function then agree at that point, so few rounds are needed. With many
-    columns the last check is a proof, so that a direction that the eigensolver has missed is found,
-    and added too.
+    It starts with the leading eigenvectors of the total and of the groups: of all of these, or,
+    where they are many, of those whose measures are farthest from the mean, which most likely
+    decide. A dual solution found in the subspace is checked with one eigenproblem in the whole
+    space; as long as the r largest eigenvalues there sum to more, or the eigenvectors differ, these
+    are added. Values and slopes of the dual function then agree at that point, so few rounds are
+    needed. With many columns the last check is a proof, so that a direction that the eigensolver
+    has missed is found, and added too.
     """
 
     is_whole = False
@@ -304,10 +301,14 @@ class SearchSpace(WholeSpace):
         self.n_eigen, self.effort = problem.n_groups + 1, Effort()
         self._backend = self._matrices.backend
         self._basis = self._backend.put(problem.least_loss_basis)
-        self._images = list(self._matrices.images(self._basis))
-        self._products = [self._backend.empty(0, 0) for _ in self._images]  # with the basis
+        self._products = [self._backend.empty(0, 0)] * problem.n_groups  # with the basis
+        measures, weights = problem.measures(problem.least_loss_basis), problem.affine.weights
+        far = np.argsort(-np.abs(measures - weights @ measures / weights.sum()), kind="stable")
+        first, own = _first_groups(problem), problem.own_subspaces
+        self._others = [own[i] for i in sorted(far[first:])]
         # Where all groups agree there is no room to search.
-        self.has_room = self._add(self._backend.put(np.hstack(problem.own_subspaces)))
+        self.has_room = self._add_own([own[i] for i in sorted(far[:first])])
+        self.has_room = self.has_room or self._add_others()
         self._restrict()
 
     def lift(self, basis: Array) -> Array:
@@ -326,28 +327,34 @@ class SearchSpace(WholeSpace):
         self, solve_in: Callable[[Forms], Dual], suffices: Callable[[Dual], bool] | None = None
     ) -> Dual:
         """Solve a dual problem so that its solution is exact in the whole space, or `suffices`."""
-        polishing = _POLISHING_ROUNDS
+        # One round may only bring the eigenvectors nearer, not the sum of the eigenvalues: after it
+        # bases agree with those of the whole space to 1e-7, of which values have twice the digits.
+        may_polish = True
         for left in reversed(range(_MAX_ROUNDS)):
             with threads_for(self.forms.d):
                 dual = super().solve(solve_in)
             if self.effort.is_over() or (suffices is not None and suffices(dual)):
                 break
-            polished = self._grow(dual, may_polish=polishing > 0) if left else None
+            polished = self._grow(dual, may_polish=may_polish) if left else None
             if polished is None:
                 break
-            polishing -= int(polished)
+            may_polish = may_polish and not polished
             self._restrict()
         return dual
 
     def widen(self) -> bool:
-        """Let in what the dual does without: of each group r directions with much variance outside.
+        """Let in what the dual does without; returns whether there was anything.
 
-        Returns whether there were any; only the first time, so that it ends.
+        First the groups' own subspaces that are still left out, then, once, of each group r
+        directions with much variance outside.
         """
-        if self.is_wide:
+        k, r = self._problem.n_groups, self._problem.n_components
+        if self._add_others():
+            self._restrict()
+            return True
+        if self.is_wide or 2 * (k + 1) * r >= self._problem.n_features:
             return False
         self.is_wide = True
-        k, r = self._problem.n_groups, self._problem.n_components
         rng = np.random.default_rng(0)
         block = self._backend.put(rng.standard_normal((self._basis.shape[0], k * r)))
         for _ in range(_POWERS):
@@ -357,6 +364,14 @@ class SearchSpace(WholeSpace):
         grown = self._add(block)
         self._restrict()
         return grown
+
+    def _add_others(self) -> bool:
+        """Let in the own subspaces that are not in yet; returns whether they bring anything."""
+        others, self._others = self._others, []
+        return self._add_own(others) if others else False
+
+    def _add_own(self, subspaces: Sequence[Array]) -> bool:
+        return self._add(self._backend.put(np.hstack(subspaces)))
 
     def _grow(self, dual: Weighted, *, may_polish: bool) -> bool | None:
         """Add what a dual solution lacks: whether only for its digits, or None if nothing is."""
@@ -405,17 +420,17 @@ class SearchSpace(WholeSpace):
         if columns.shape[1] == 0:
             return False
         new = self._backend.qr(columns - self._basis @ (self._basis.T @ columns))[0]
-        self._basis = self._joined(self._basis, new)
-        images = zip(self._images, self._matrices.images(new), strict=True)
-        self._images = [self._joined(image, more) for image, more in images]
+        before = self._basis
+        self._basis = self._backend.empty(len(before), before.shape[1] + new.shape[1])
+        self._basis[:, : before.shape[1]], self._basis[:, before.shape[1] :] = before, new
         return True
 
     def _restrict(self) -> None:
         """Express the forms in the coordinates of the basis."""
         problem, basis, backend = self._problem, self._basis, self._backend
         n, before = basis.shape[1], self._products[0].shape[0]
-        for i, image in enumerate(self._images):
-            new = basis.T @ image[:, before:]
+        for i, image in enumerate(self._matrices.images(basis[:, before:])):
+            new = basis.T @ image
             products = backend.empty(n, n)
             products[:before, :before] = self._products[i]
             products[:before, before:], products[before:, :before] = new[:before], new[:before].T
@@ -423,13 +438,6 @@ class SearchSpace(WholeSpace):
             self._products[i] = products
         self.forms = Forms.from_problem(problem, self._products)
         self._scale = float(problem.affine.traces.max())
-
-    def _joined(self, first: Any, second: Any) -> Any:
-        """Two blocks of columns beside each other."""
-        width = first.shape[1]
-        whole = self._backend.empty(len(first), width + second.shape[1])
-        whole[:, :width], whole[:, width:] = first, second
-        return whole
 
 
 class LeftOutSpace(WholeSpace):
@@ -467,12 +475,17 @@ class LeftOutSpace(WholeSpace):
         return NUMPY.complement(self._turn.T @ basis)[1]
 
 
+def _first_groups(problem: Problem) -> int:
+    """With how many groups' own subspaces a search begins: all, unless these are many columns."""
+    return min(problem.n_groups, max(WHOLE_LIMIT // problem.n_components - 1, 1))
+
+
 def search_space(problem: Problem) -> WholeSpace:
     """Where the search takes place: the whole space, or for many columns one that suffices."""
     if (parts := problem.graded_losses) is not None:
         return LeftOutSpace(problem, parts)
-    n, r = problem.n_features, problem.n_components
-    if n > max(WHOLE_LIMIT, 2 * (problem.n_groups + 1) * r):
+    first = (_first_groups(problem) + 1) * problem.n_components
+    if problem.n_features > max(WHOLE_LIMIT, 2 * first):
         space = SearchSpace(problem)
         if space.has_room:
             return space

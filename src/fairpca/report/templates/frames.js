@@ -112,8 +112,6 @@ const ring = (drawing, kind) => (x, y) =>
   shape(drawing, "circle", { cx: x, cy: y, r: 5, class: `${kind} hollow`, "stroke-width": 2.5 });
 const dot = (drawing, kind) => (x, y) =>
   shape(drawing, "circle", { cx: x, cy: y, r: 5.5, class: `${kind}-fill` });
-const square = (drawing, kind) => (x, y) =>
-  shape(drawing, "rect", { x: x - 6, y: y - 6, width: 12, height: 12, class: `${kind}-fill` });
 
 // ---- groups by colour and by shape: the first few have their own, others share one
 

@@ -20,7 +20,6 @@ function show() {
   drawDimensions(now);
   drawMethods();
   drawRows();
-  drawLosses(now);
   drawComponents(now);
   fillTable(now);
   fillWords(now);
