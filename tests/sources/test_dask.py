@@ -4,6 +4,7 @@ import os
 import pickle
 import re
 import signal
+import warnings
 from pathlib import Path
 
 import dask
@@ -26,6 +27,8 @@ from texts import refused, warned
 
 # Dask's own word on tests that use threads though the cluster of others is still there.
 pytestmark = [
+    # The rows have a name and another sensitive column, which are no features.
+    pytest.mark.filterwarnings("ignore:Columns without numbers are left out"),
     pytest.mark.filterwarnings("ignore:Running on a single-machine scheduler:UserWarning"),
 ]
 
@@ -532,3 +535,25 @@ def test_the_page_prints_what_it_shows(threads, capsys):
     (_, example), (_, shown), _ = re.findall(r"```(\w+)\n(.*?)```", page, re.DOTALL)
     exec(example, {})
     assert capsys.readouterr().out == shown
+
+
+@pytest.mark.filterwarnings("default:Columns without numbers are left out")
+def test_columns_that_are_no_features_are_named(threads):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=list("abc"))
+    frame["group"] = ["x", "y"] * 20
+    frame["number"], frame["day"] = frame["a"].astype(str), pd.Timestamp("2020-01-01")
+    rows = dd.from_pandas(frame, npartitions=2)
+    with warned(FairnessWarning, "left out", "'number', 'day'"):
+        fair = FairPCA(1).fit(rows, sensitive_features="group")
+    assert list(fair.feature_names_in_) == ["a", "b", "c"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        FairPCA(1).fit(rows.drop(columns=["number", "day"]), sensitive_features="group")
+
+
+def test_columns_with_missing_values_are_named(threads):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=list("abc"))
+    frame.loc[30, "b"] = np.nan
+    rows = dd.from_pandas(frame.assign(group=1), npartitions=2)
+    with refused(ValueError, "one of the partitions", "'b'", "NaN"):
+        FairPCA(1).fit(rows, sensitive_features="group")

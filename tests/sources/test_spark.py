@@ -21,6 +21,8 @@ from texts import refused, warned
 # Of Spark itself: what it says of pandas 3 and of settings that a running server does not take, and
 # the sockets to its Java side that version 4.0 leaves open after each collect().
 pytestmark = [
+    # The rows have a name and another sensitive column, which are no features.
+    pytest.mark.filterwarnings("ignore:Columns without numbers are left out"),
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
     pytest.mark.filterwarnings("ignore:Failed to set spark:UserWarning"),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
@@ -83,6 +85,8 @@ def test_the_fit_is_that_on_all_rows(frame):
         FRAME[NAMES], sensitive_features=AGE, sample_weight=FRAME["w"]
     )
     few = frame.repartition(3)
+    with warned(FairnessWarning, "left out", "'sex', 'id'"):
+        read_moments(few, sensitive_features="age", sample_weight="w")
     fair = FairPCA(2, criterion="minmax").fit(few, sensitive_features="age", sample_weight="w")
     assert_same_fit(fair, reference)
     assert fair.feature_names_in_.tolist() == NAMES

@@ -17,7 +17,8 @@ from fairpca._linalg.types import Array
 from fairpca.folds import in_folds
 from fairpca.groups import check_number_of_groups, encode_groups
 from fairpca.moments import GroupMoments
-from fairpca.tables.columns import require_columns
+from fairpca.tables.columns import require_columns, warn_of_left_out
+from fairpca.text import listed
 from fairpca.validation import (
     check_rows,
     check_same_index,
@@ -107,6 +108,9 @@ def partition_moments(
         groups = in_folds(groups, rows) if folds and groups.labels else groups
         moments = GroupMoments.from_groups(rows, groups, weights)
         if not moments.is_finite:
+            bad = np.flatnonzero(~np.isfinite(rows).all(axis=0)) if names else ()
+            if len(bad):
+                raise ValueError(f"Columns have NaN or infinity: {listed([names[j] for j in bad])}.")
             explain_not_finite(rows)
     except (ValueError, TypeError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
@@ -145,6 +149,8 @@ def _chosen(
         elif named:
             others = _names(weights) if keep_sensitive else named
             chosen = [name for name in numeric_columns(X._meta) if name not in others]
+            read = {*chosen, *named}
+            warn_of_left_out([str(name) for name in X.columns if name not in read])
         else:
             chosen = list(X.columns)
         if not chosen:

@@ -55,7 +55,8 @@ def read_moments(
         The columns to reduce, numeric and without missing values. None takes all numeric ones of
         the first table that are not named otherwise, and refuses further tables with more, and
         columns of CSV files that nearly are, because of a slip; of a
-        Dask data frame all columns, where groups and weights are not given by name.
+        Dask data frame all columns, where groups and weights are not given by name. A warning names
+        the columns of Dask and Spark that are left out because they hold no numbers.
     sample_weight : str, default=None
         The column with non-negative weights of the rows. With Dask also an array or series.
     keep_sensitive : bool, default=False

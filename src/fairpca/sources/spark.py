@@ -12,7 +12,13 @@ from typing import Any
 from fairpca._linalg.threads import one_blas_thread
 from fairpca.groups import check_number_of_groups
 from fairpca.moments import GroupMoments, MomentSum
-from fairpca.tables.columns import ColumnChoice, Columns, check_column_names, require_columns
+from fairpca.tables.columns import (
+    ColumnChoice,
+    Columns,
+    check_column_names,
+    require_columns,
+    warn_of_left_out,
+)
 
 _SENT = "task long, moments binary"
 """What a task sends: its number, or the first of those that it merged, and moments."""
@@ -41,6 +47,8 @@ def moments(
         )
     choice = ColumnChoice.of(features, sensitive_features, sample_weight, keep_sensitive)
     columns = choice.columns(_schema(frame))
+    if columns.all_numeric:
+        warn_of_left_out([name for name in frame.columns if name not in columns.names])
 
     def sum_partition(batches: Iterable[Any]) -> Iterator[Any]:
         """One row with the moments of all batches of a partition, or none if it has no rows."""

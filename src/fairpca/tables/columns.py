@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from fairpca._linalg.types import Array
+from fairpca.exceptions import warn_user
 from fairpca.groups import (
     Codes,
     Groups,
@@ -185,6 +186,16 @@ class ColumnChoice:
         found = Columns(features, self.sensitive, self.weight, self.features is None)
         found.check(schema)
         return found
+
+
+def warn_of_left_out(names: Sequence[str]) -> None:
+    """Name the columns that are no features because they hold no numbers."""
+    if names:
+        warn_user(
+            f"Columns without numbers are left out: {listed(names, MOST_NAMES)}. Convert numbers "
+            "that are text or dates, and encode categories; or drop the columns, or name the "
+            "features, to leave them out without this warning."
+        )
 
 
 @dataclass(frozen=True)
