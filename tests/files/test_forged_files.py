@@ -20,7 +20,7 @@ from texts import refused, warned
 
 def test_a_load_takes_little_more_than_the_arrays(tmp_path):
     rng = np.random.default_rng(0)
-    moments = GroupMoments.from_rows(rng.normal(size=(20, 600)), ["a", "b"] * 10)
+    moments = GroupMoments.from_rows(rng.normal(size=(1300, 600)), ["a", "b"] * 650)
     moments.save(tmp_path / "a.moments")
     sizes = moments.scatter.nbytes
     tracemalloc.start()
