@@ -110,7 +110,9 @@ def partition_moments(
         if not moments.is_finite:
             bad = np.flatnonzero(~np.isfinite(rows).all(axis=0)) if names else ()
             if len(bad):
-                raise ValueError(f"Columns have NaN or infinity: {listed([names[j] for j in bad])}.")
+                raise ValueError(
+                    f"Columns have NaN or infinity: {listed([names[j] for j in bad])}."
+                )
             explain_not_finite(rows)
     except (ValueError, TypeError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
