@@ -108,11 +108,10 @@ def partition_moments(
         groups = in_folds(groups, rows) if folds and groups.labels else groups
         moments = GroupMoments.from_groups(rows, groups, weights)
         if not moments.is_finite:
-            bad = np.flatnonzero(~np.isfinite(rows).all(axis=0)) if names else ()
-            if len(bad):
-                raise ValueError(
-                    f"Columns have NaN or infinity: {listed([names[j] for j in bad])}."
-                )
+            bad = np.flatnonzero(~np.isfinite(rows).all(axis=0))
+            if names and len(bad):
+                columns = [names[j] for j in bad]
+                raise ValueError(f"Columns have NaN or infinity: {listed(columns)}.")
             explain_not_finite(rows)
     except (ValueError, TypeError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
