@@ -29,12 +29,13 @@ from fairpca import FairPCA, GroupMoments
 from fairpca._linalg.threads import one_blas_thread
 from fairpca._linalg.types import Array
 from fairpca.moments.sums import worker_threads
-from fairpca.sources import blocks, read_moments
+from fairpca.sources import read_moments
 from fairpca.sources.checkpoints import in_order
 from fairpca.tables.reading import TableFile
 
 N_COLUMNS, ROW_GROUP, N_COMPONENTS = 60, 250_000, 10
 NAMES = [f"x{j}" for j in range(N_COLUMNS)]
+BLOCK_VALUES = 2**20
 
 
 def main() -> None:
@@ -125,7 +126,7 @@ def product_of_rows(path: Path) -> Array:
 def product_of_batch(batch: Any) -> Array:
     """The product of the rows of one batch."""
     values = [batch.column(name).to_numpy() for name in NAMES]
-    step = blocks._BLOCK_VALUES // N_COLUMNS
+    step = BLOCK_VALUES // N_COLUMNS
     block = np.empty((N_COLUMNS, step))
     total = np.zeros((N_COLUMNS, N_COLUMNS))
     for start in range(0, len(batch), step):

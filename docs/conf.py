@@ -87,7 +87,7 @@ html_theme_options = {
     "navigation_with_keys": False,
 }
 # Pages without pages below them need no column that lists these.
-html_sidebars = {name: [] for name in ("index", "contributing", "changelog")}
+html_sidebars = {"index": []}
 copybutton_exclude = ".linenos, .gp, .go"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

@@ -142,7 +142,7 @@ def content(data: bytes, words: str | None = None) -> dict[str, Any]:
         said.setdefault("n_dropped", 0)
         said.setdefault("group_names", None)
         said.setdefault("group_orders", None)
-        said |= {"columns": reading.get("columns"), "files": reading.get("files")}
+        said |= {"files": reading.get("files")}
         return said
     if words is not None:
         said["certificate_text"] = words

@@ -116,7 +116,6 @@ def variants() -> list[tuple[str, dict[str, Any]]]:
     longer = printed | {"max_iter": 10_000}
     return [
         ("default", {}),
-        ("projection by QR", {"projection": "qr"}),
         ("steps 1/√t", {"step": "sqrt"}),
         ("constant step 0.1", {"step": "constant", "step_size": 0.1}),
         ("backtracking", {"step": "backtracking"}),

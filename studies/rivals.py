@@ -26,10 +26,12 @@ from fairpca import (
     Problem,
 )
 from fairpca._linalg.types import Array
-from fairpca.comparators import VRPCA, ConvexParityPCA, ParityPCA
+from fairpca.comparators import ParityPCA
 from fairpca.comparators.parity import parity_gaps
 from fairpca.solvers import MultiplicativeWeights, PelegrinaFPCA, SDPRelaxation
+from studies.olfat_aswani import OlfatAswani
 from studies.real_data import real_rows
+from studies.vrpca import VRPCA, measured_from
 
 TARGET = Path(__file__).with_name("rivals.md")
 
@@ -56,8 +58,7 @@ standardised, all rows, losses as means, global centring. Made by `python -m stu
 - *mean gap*: largest distance between the projected means of two groups, what the methods for
   parity make zero.
 
-The kernel form of null-space fair PCA is not here: it has no reconstruction, and its kernel matrix
-would have 10⁹ entries. u-FPCA and c-FPCA are for two groups; as published they equalise losses,
+u-FPCA and c-FPCA are for two groups; as published they equalise losses,
 not disparities.
 """
 
@@ -83,8 +84,8 @@ class OwnByVRPCA:
         moments = GroupMoments.from_rows(X, sensitive_features)
         codes = np.searchsorted(np.array(moments.labels), sensitive_features)
         centers = np.tile(moments.total_mean, (len(moments.labels), 1))
-        own_bases = VRPCA().subspaces(X, codes, centers, self.r)
-        problem = Problem(moments, self.r, criterion="equal", own_bases=own_bases)
+        own = VRPCA().subspaces(X, codes, centers, self.r)
+        problem = measured_from(Problem(moments, self.r, criterion="equal"), own)
         return FairPCA.from_solution(problem, ExactSolver().solve(problem))
 
 
@@ -144,7 +145,7 @@ METHODS = (
     Method(
         "Olfat-Aswani, penalty 1",
         "parity",
-        lambda r: ConvexParityPCA(r, covariance_penalty=1.0),
+        lambda r: OlfatAswani(r, penalty=1.0),
     ),
 )
 

@@ -18,10 +18,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fairpca import Equal, ExactSolver, GroupMoments, ParetoDescent, Problem, StochasticFairPCA
 from fairpca._linalg.types import Array
-from fairpca.comparators import VRPCA
 from fairpca.stochastic.batches import ArrayBatches
 from fairpca.stochastic.tracked import CentredRows, MovingBasis, TrackedSubspaces
 from studies.real_data import real_rows
+from studies.vrpca import VRPCA
 
 TARGET = Path(__file__).with_name("stochastic.md")
 CASES = ("Adult by sex", "Adult by race", "Credit by marriage")

@@ -72,7 +72,7 @@ def main(folder: Path) -> None:
             scipy.sparse.save_npz(folder / f"part-{part:02d}.npz", rows, compressed=False)
             np.save(folder / f"part-{part:02d}.groups.npy", groups)
     files, began = Files(folder), time.perf_counter()
-    fair = StochasticFairPCA(R, batch_size=8192, max_passes=PASSES, verbose=True, tol=1e-4)
+    fair = StochasticFairPCA(R, batch_size=8192, max_passes=PASSES, tol=1e-4)
     fair.fit_batches(files)
     seconds = time.perf_counter() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6

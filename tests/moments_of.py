@@ -9,7 +9,6 @@ import pyarrow.parquet
 import pytest
 
 from fairpca import GroupMoments
-from fairpca.sources import blocks
 from fairpca.tables import reading
 
 FEATURES = ["u", "v", "w"]
@@ -88,10 +87,9 @@ READ = {"features": FEATURES, "missing_labels": "group"}
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    """Many batches and blocks from few rows."""
+    """Many batches from few rows."""
     monkeypatch.setattr(reading, "_MOST_ROWS", 64)
     monkeypatch.setattr(reading, "BLOCK", 4096)
-    monkeypatch.setattr(blocks, "_BLOCK_VALUES", 60)
 
 
 def five_files(folder):

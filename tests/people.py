@@ -51,5 +51,5 @@ def nameless_groups():
 def read_table(path, text=(), **options):
     """The table of a file as the program reads it, as a data frame."""
     table = Table(Path(path), text=text, **options)
-    batches = table.settled(lambda: [*table.batches(table.names)])
+    batches = table.batches(table.names)
     return pyarrow.Table.from_batches(batches).to_pandas(ignore_metadata=True)

@@ -233,7 +233,7 @@ def test_tensors_have_the_direction_of_arrays(m, p, dtype):
 
 
 def test_tensors_of_low_precision_keep_their_digits():
-    # Products in float32 are all 1 or -1 here: they cannot tell the first row from the third.
+    # Products in float32 are all 1 or -1 here: they do not tell the first row from the third.
     torch = import_torch()
     rows = [[1.0, 2e-4], [-1.0, 1e-4], [1.0, 1e-4]]
     gradients = torch.tensor(rows, dtype=torch.float32)

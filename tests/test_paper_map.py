@@ -59,3 +59,26 @@ def test_every_equation_theorem_figure_and_table_is_on_the_map():
         assert not missing, f"{kind} {missing}"
     assert "table 1" in rows
     assert "lemma 1" in rows
+    assert "corollary 1" in rows
+    for appendix in "ABCD":
+        assert f"appendix {appendix}" in rows
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "exactly r dimensions",
+        "slightly compromising the reconstruction loss",
+        "optimal trade-off",
+        "provable convergence",
+        "superior performance",
+        "multiple group sensitive features",
+        "downstream tasks",
+    ],
+)
+def test_every_claim_of_the_abstract_has_a_row_with_a_test_and_a_finding(said):
+    (row,) = [line for line in PAGE.splitlines() if line.startswith("| abstract") and said in line]
+    _, _, here, test, found, _ = row.split("|")
+    assert "`" in here
+    assert "::" in test
+    assert re.search(r"claims? \d|points? \d", found)

@@ -77,13 +77,7 @@ def test_losses_and_disparities_match_raw_rows(r, loss, centering, weighted):
         np.testing.assert_allclose(problem.group_losses(basis), losses, atol=scale)
         np.testing.assert_allclose(problem.disparities(basis), losses - own, atol=scale)
         assert (problem.disparities(basis) >= -scale).all()
-        pairs = problem.pairwise_disparities(basis)
-        np.testing.assert_array_equal(pairs, -pairs.T)
-        for i in range(3):
-            for j in range(3):
-                gap = (losses - own)[i] - (losses - own)[j]
-                assert pairs[i, j] == pytest.approx(gap, abs=2 * scale)
-        assert problem.spread(basis) == pytest.approx(np.abs(pairs).max(), abs=scale)
+        assert problem.spread(basis) == pytest.approx(np.ptp(losses - own), abs=scale)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -139,18 +133,6 @@ def test_problems_that_differ_in_tolerance_share_what_was_computed():
     centred = replace(other, centering="group")
     assert centred.goal.tolerance == 0.5
     assert np.abs(centred.own_gains - gains).max() > 1e-3 * problem.scale
-
-
-def test_own_bases_are_kept_with_another_tolerance():
-    data = Rows(weighted=True)
-    bases = tuple(random_bases(3, 5, 2))
-    problem = data.problem(own_bases=bases)
-    other = problem.with_criterion(Equal(0.5))
-    assert all(one is same for one, same in zip(problem.own_bases, other.own_bases, strict=True))
-    kept = [problem.kept(basis)[i] for i, basis in enumerate(bases)]
-    np.testing.assert_allclose(other.own_gains, kept, rtol=1e-12)
-    exact = data.problem().own_gains
-    np.testing.assert_allclose(other.own_gains + other.own_errors, exact, rtol=1e-12)
 
 
 def test_pca_basis_is_that_of_scikit_learn():

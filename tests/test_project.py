@@ -1,5 +1,6 @@
 """What the repository promises: public names, examples, README, committed tables, extras."""
 
+import json
 import re
 import subprocess
 import sys
@@ -14,8 +15,10 @@ from sklearn.compose import make_column_transformer
 from sklearn.preprocessing import StandardScaler
 
 import fairpca
+from docs import held_out_pictures
 from fairpca.datasets import load_adult
 from said import piped
+from studies import genomes
 from tools.pages import PAGES, rewritten
 
 from texts import warned
@@ -23,6 +26,9 @@ from texts import warned
 pytestmark = pytest.mark.untraced
 
 ROOT = Path(__file__).parents[1]
+
+ON_THE_HOME_PAGE = {"index", "development", "contributing", "changelog", "studies"}
+"""Pages that do not belong to the guide."""
 
 
 def test_public_names_exist_and_have_docstrings():
@@ -109,8 +115,12 @@ def adult_without_weights(sensitive, subset="train"):
     return adult.data.drop(columns="fnlwgt"), adult.sensitive_features
 
 
+def words_of(*path):
+    return " ".join(ROOT.joinpath(*path).read_text(encoding="utf-8").split())
+
+
 def test_the_readme_numbers_are_those_of_adult():
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    readme, home = words_of("README.md"), words_of("docs", "index.md")
     (train, sex), (test, test_sex) = (
         adult_without_weights("sex", subset) for subset in ("train", "test")
     )
@@ -123,8 +133,8 @@ def test_the_readme_numbers_are_those_of_adult():
         f"{100 * table.share_of(loss)[0]:.1f} %"
         for loss in (table.own_loss, table.pca_loss, table.loss)
     )
-    assert f"Women lose {pca} of their variance with PCA, and would lose {own} with" in readme
-    assert f"brings that down to {fair}, and men pay" in readme
+    assert f"Women lose {pca} of their variance with PCA, and would lose {own} with" in home
+    assert f"brings that down to {fair}, and men pay" in home
 
     new = fairpca.audit(
         fitted,
@@ -133,14 +143,15 @@ def test_the_readme_numbers_are_those_of_adult():
         baseline="training",
         n_resamples=0,
     )
-    assert f"{new.count.sum():,} people whom the fit has not seen" in readme
     before, after = (100 * new.share_of(loss) for loss in (new.pca_loss, new.loss))
-    assert f"women lose {after[0]:.1f} % instead of {before[0]:.1f} %" in readme
-    assert f"men {after[1]:.1f} % instead of {before[1]:.1f} %" in readme
-    fell = f"falls from {new.pca_disparity.max():.2f} to {new.disparity.max():.2f}"
-    assert f"the largest disparity {fell}" in readme
     extra = 100 * (new.loss @ new.count / (new.pca_loss @ new.count) - 1)
-    assert f"The total loss there is {extra:.1f} % higher" in readme
+    for page in (readme, home):
+        assert f"{new.count.sum():,} people whom the fit has not seen" in page
+        assert f"women lose {after[0]:.1f} % instead of {before[0]:.1f} %" in page
+        assert f"men {after[1]:.1f} % instead of {before[1]:.1f} %" in page
+        fell = f"falls from {new.pca_disparity.max():.2f} to {new.disparity.max():.2f}"
+        assert f"the largest disparity {fell}" in page
+        assert f"The total loss there is {extra:.1f} % higher" in page
 
     equal = fairpca.FairPCA(5, criterion="equal").fit(X, sensitive_features=sex).group_table_
     assert np.ptp(equal.disparity) < 1e-6
@@ -152,17 +163,74 @@ def test_the_readme_numbers_are_those_of_adult():
     assert "PCA with 6 components serves both groups above better than fair PCA with 5" in readme
 
 
-def test_the_readme_numbers_are_those_of_its_picture():
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+def test_the_readme_numbers_are_those_of_its_pictures():
+    data = json.loads(held_out_pictures.DATA.read_text(encoding="utf-8"))["regions"]
+
+    def figure(method, what, r):
+        return f"{100 * np.mean(data[method][str(r)][what]):.0f}"
+
+    ours, lda, shuffled = "minmax, share", "LDA of 50 components", "minmax, share, shuffled labels"
+    four = [figure(method, "accuracy", 4) for method in (ours, lda, shuffled, "PCA")]
+    worst = [figure(method, "worst", 4) for method in (ours, lda, shuffled, "PCA")]
+    for page in (words_of("README.md"), words_of("docs", "index.md")):
+        assert f"fair PCA has a balanced accuracy of {four[0]} %, PCA of {four[3]} %" in page
+        assert f"recall in the worst region is {worst[0]} and {worst[3]} %" in page
+        assert (
+            f"reaches {four[1]} % with four and {figure(lda, 'accuracy', 6)} % from six on" in page
+        )
+        shown = "fair PCA by share lost is at {} %, LDA at {}, fair PCA with shuffled labels at {}"
+        assert shown.format(*four) + f" and PCA at {four[3]}." in page
+        assert "recall of the worst region: {}, {}, {} and {} %".format(*worst) in page
+    # Which dimensions of the default are clearly better than PCA: two alone.
+    better = [r for r in data["PCA"] if np.subtract(*interval_of(data, "soft", r)) > 0.0]
+    assert better == ["2"]
+
+    table = held_out_pictures.adult_by_race()
+    pca, own = (100 * table.share_of(loss) for loss in (table.pca_loss, table.own_loss))
+    worst, large = (list(table.labels).index(name) for name in ("Asian-Pac-Islander", "White"))
+    assert worst == np.argmax(table.pca_disparity)
+    assert pca[large] - own[large] < 0.5
+    lost = f"{table.count[worst]} Asian-Pac-Islanders lose {pca[worst] - own[worst]:.0f} percentage"
+    assert lost in words_of("README.md")
+    assert f"gives {table.count[large]:,} White people" in words_of("README.md")
+    assert [len(table.better_off), len(table.worse_off)] == [3, 2]
+    assert "fair PCA lowers three losses and raises two" in words_of("README.md")
+
+
+def interval_of(data, method, r):
+    """The difference in accuracy from PCA, and half of its interval."""
+    return genomes.against(data, method, r, "accuracy")
+
+
+def test_the_pictures_of_held_out_rows_show_their_figures():
+    data = json.loads(held_out_pictures.DATA.read_text(encoding="utf-8"))
+    figure = held_out_pictures.genomes(data)
+    for ax, what in zip(figure.axes, held_out_pictures.PANELS, strict=True):
+        for bars, method in zip(ax.containers, held_out_pictures.METHODS, strict=True):
+            found = data["regions"][method]
+            means = [100 * np.mean(found[r][what]) for r in sorted(found, key=int)]
+            np.testing.assert_allclose(np.asarray(bars[0].get_ydata(), float), means)
+    table = held_out_pictures.adult_by_race()
+    (ax,) = held_out_pictures.adult(table).axes
+    shown = {line.get_label(): np.sort(line.get_xdata()) for line in ax.lines}
+    np.testing.assert_allclose(shown["PCA"], np.sort(100 * table.share_of(table.pca_loss)))
+    np.testing.assert_allclose(shown["fair PCA"], np.sort(100 * table.share_of(table.loss)))
+    plt.close("all")
+    for name in ("genomes.png", "adult.png", "guide/dimensions.png"):
+        assert (ROOT / "docs" / name).stat().st_size > 20_000
+
+
+def test_the_numbers_of_the_guides_first_picture():
+    page = words_of("docs", "guide", "unfair.md")
     guide = (ROOT / "docs" / "guide" / "unfair.md").read_text(encoding="utf-8")
     scope = {}
     exec(re.findall(r"```python\n(.*?)```", guide, re.DOTALL)[0].replace("print", "repr"), scope)
     table = scope["fair"].group_table_
     small = table.labels.index("small")
     pca, own = (100 * table.share_of(loss)[small] for loss in (table.pca_loss, table.own_loss))
-    assert f"loses {pca:.0f} % of its variance, and would lose {own:.0f} % with" in readme
+    assert f"loses {pca:.0f} % of its variance, and would lose {own:.0f} % with" in page
     large, few = sorted(table.count, reverse=True)
-    assert f"{large} rows stretch to the right, {few} upwards" in readme
+    assert f"{large} rows stretch to the right, {few} upwards" in page
 
 
 @pytest.mark.parametrize("name", ["../README.md", *PAGES])
@@ -175,10 +243,12 @@ def test_pages_print_what_they_show(name):
 def test_the_guide_links_to_what_is_there():
     guide = ROOT / "docs" / "guide"
     pages = {page.name: page.read_text(encoding="utf-8") for page in guide.glob("*.md")}
-    contents = pages["index.md"].rpartition("```{toctree}")[2]
-    assert {f"{line}.md" for line in contents.split() if line.isidentifier()} == {*pages} - {
-        "index.md"
-    }
+    contents = " ".join(re.findall(r"```{toctree}\n(.*?)```", pages["index.md"], re.DOTALL))
+    listed = re.findall(r"(?<=\s)(?:\.\./)?\w+(?=\s)", contents.partition(":hidden:")[2])
+    here = {name for name in listed if (guide / f"{name}.md").exists()}
+    assert {f"{name}.md" for name in here if "/" not in name} == {*pages} - {"index.md"}
+    others = {page.stem for page in (ROOT / "docs").glob("*.md")} - ON_THE_HOME_PAGE
+    assert {name.removeprefix("../") for name in here if "/" in name} == others
 
 
 def test_links_between_pages_of_the_repository_lead_somewhere():
@@ -260,7 +330,7 @@ def test_the_claims_are_counted():
         "| 3a | the mean \\|difference\\| is at most half of PCA's | **mostly holds** (98 of 99)"
         in page
     )
-    assert "What it says of the mean disparity does not" in guide
+    assert "Its claim about the mean disparity does not" in guide
     assert (
         "| 3b | the mean disparity is at most half of PCA's | **does not hold** (0 of 99)" in page
     )

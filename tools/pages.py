@@ -22,14 +22,11 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 PAGES = (
     "index.md",
-    "beyond_the_sample.md",
-    "choosing.md",
     "custom_objective.md",
     "downstream.md",
     "fairlearn.md",
     "federated.md",
     "genomes.md",
-    "groups.md",
     "large_data.md",
     "which_method.md",
     *(f"guide/{page.name}" for page in sorted((DOCS / "guide").glob("*.md"))),

@@ -50,8 +50,8 @@ plt.show()
 # People whom the fit has not seen
 # --------------------------------
 # Nothing is fitted to the test part: the groups' own PCA is that of the training rows. Women gain
-# and men lose nearly what they did above, but 16,281 rows cannot tell the two disparities that
-# are left apart.
+# and men lose nearly what they did above. With 16,281 rows the difference that is left between
+# their disparities is not significant.
 new = audit(fair, X_test, sensitive_features=test.sensitive_features, baseline="training")
 print(new)
 DisparityDisplay.from_table(new)

@@ -2,7 +2,7 @@
 Credit, judged by held-out rows
 ===============================
 
-A proof about the rows of a fit says nothing about others. 30,000 credit card clients by
+A proof about the rows of a fit does not extend to others. 30,000 credit card clients by
 education, three tenths of whom are kept aside, show how much of it can be lost.
 """
 
@@ -13,8 +13,8 @@ education, three tenths of whom are kept aside, show how much of it can be lost.
 # mapped to a normal distribution, tame them. The clients whose education UCI does not say (468,
 # "other") are left out.
 #
-# Fits to these rows warn that what they find for some groups may be chance. That is the point here,
-# so the warning is silenced.
+# Fits to these rows warn that the disparities of some groups may be chance. The warning is
+# silenced.
 from functools import partial
 
 import numpy as np
@@ -70,6 +70,5 @@ plt.show()
 
 # %%
 # On the rows of the fit the largest disparity falls by two fifths with standardised columns, and
-# by a quarter with ranks. On held-out rows less than a tenth of it goes away: most of what was
-# found was peculiar to the rows. Trust what held-out rows say, and see :doc:`the guide
-# </guide/small_groups>` for what can be done.
+# by a quarter with ranks. On held-out rows it falls by less than a tenth: most of the gain was
+# overfitted. Judge by held-out rows; :doc:`the guide </guide/new_data>` has what can be done.

@@ -78,8 +78,8 @@ for name, table in found.items():
 
 # %%
 # Ordinary PCA serves the large population alone. Balancing and subsampling serve the two others
-# much better, and now the large population has the largest disparity: neither looks at who is worst
-# off, and what equal weights lead to depends on the spectra. Subsampling also discards most of what
+# much better, and now the large population has the largest disparity: both ignore who is worst off,
+# and the result of equal weights depends on the spectra. Subsampling also discards most of what
 # is known of the large population. Min-max minimises the largest disparity of the fitted
 # rows; on unseen rows the three are nearly equal, and the mean loss over the populations is
 # not larger than with the two others.

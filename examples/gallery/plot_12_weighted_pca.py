@@ -61,8 +61,8 @@ plt.show()
 # %%
 # Equal weights are not equal losses
 # ----------------------------------
-# Both kinds count the same with ``criterion="balanced"``, which needs no weights. It does not look
-# at who is worst off: what it leads to depends on the spectra, and here it favours the kind that
+# Both kinds count the same with ``criterion="balanced"``, which needs no weights. It ignores
+# who is worst off: the result depends on the spectra, and here it favours the kind that
 # varies more. Min-max minimises the largest disparity.
 labels = np.where(second, "second", "first")
 fair = FairPCA(1, criterion="minmax").fit(sample, sensitive_features=labels)

@@ -46,10 +46,11 @@ class ShareForAll:
 
 
 # %%
-# Adult by race (13 columns, categories as codes, race left out), reduced to five
-# --------------------------------------------------------------------------------
-adult = load_adult(sensitive="race", keep_sensitive=False, as_frame=False)
-X, race = StandardScaler().fit_transform(adult.data), adult.sensitive_features
+# Adult by race (12 columns, categories as codes), reduced to five
+# ----------------------------------------------------------------
+adult = load_adult(sensitive="race", keep_sensitive=False)
+X = StandardScaler().fit_transform(adult.data.drop(columns="fnlwgt"))
+race = adult.sensitive_features
 solver = ParetoDescent([TotalLoss(), ShareForAll()], n_restarts=5)
 fair = FairPCA(5, solver=solver).fit(X, sensitive_features=race)
 table = fair.group_table_

@@ -47,8 +47,8 @@ counts = rng.poisson(2000.0 * rates / rates.sum(axis=1, keepdims=True)).astype(n
 # %%
 # From counts to clusters
 # -----------------------
-# The ordinary and the fair representation lie in slots beside each other, and whatever follows is
-# told which to use. The groups are the types here; in practice they are a first annotation, the
+# The ordinary and the fair representation lie in slots beside each other, and later steps choose
+# one by ``use_rep``. The groups are the types here; in practice they are a first annotation, the
 # batch or the donor.
 
 
@@ -77,9 +77,8 @@ def analysed(counts: np.ndarray, labels: np.ndarray) -> Any:
 # What each type loses, and whether its cells find each other
 # ------------------------------------------------------------
 # ``pp.audit`` judges the loadings that scanpy has stored. The recall of a type is the share of its
-# cells most of whose ten nearest neighbours are of that type. These are the cells of the fit; what
-# is left of it on others is in the `study of cells
-# <../studies/cells.html>`_, and is less.
+# cells most of whose ten nearest neighbours are of that type. These are the cells of the fit. On
+# other cells less is left: :doc:`/studies/cells` has the figures.
 
 
 def recalls(Z: np.ndarray, labels: np.ndarray) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """
-A map of genomes that does not lie
-==================================
+Genomes: a map of held-out people
+=================================
 
 Two components of genomes make a map of where people come from. Ordinary PCA draws it for the
 populations with most people. A fair map of the people it was fitted to looks better than it is,
@@ -115,7 +115,7 @@ for name, model in maps.items():
 
 # %%
 # Show the map of held-out people, and say that it is theirs: a fair map of the people of the fit
-# looks better than it is, because the fit knows their labels. Which criterion is right is seen on
-# held-out people too. In two dimensions one region's gain is another's loss, and balanced PCA of
+# looks better than it is, because the fit has their labels. Choose the criterion by held-out people
+# too. In two dimensions one region's gain is another's loss, and balanced PCA of
 # HGDP is best there over ten such halves. With four to eight dimensions it is far behind, and the
 # share lost is ahead: :doc:`/studies/genomes` has the figures.

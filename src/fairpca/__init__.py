@@ -2,10 +2,9 @@
 
 `FairPCA` is the estimator, `KernelFairPCA` does the same in the feature space of a kernel, and
 `StochasticFairPCA` takes mini-batches where covariances do not fit into memory. `audit`
-judges a reduction that is already in use, `compare` says whether fair PCA is needed at all, and
-`pareto_front` gives every trade-off between total
-loss and equality. Underneath,
-`GroupMoments` is what is kept of the data, `Problem` poses the question by a criterion
+judges a reduction that is already in use, `compare` judges on held-out rows whether fair PCA is
+needed at all, and `pareto_front` has every trade-off between total loss and the largest disparity.
+Underneath, `GroupMoments` is what is kept of the data, `Problem` poses the question by a criterion
 (`SoftMinMax`, `MinMax`, `Equal`, `AtMost`, `Balanced`), `ExactSolver` answers it
 with a `Solution`, and its `Certificate` has the proven distance to the optimum. `ParetoDescent` is
 the gradient method of Kamani et al.; `fairpca.objectives` has what it can minimise. Methods to

@@ -111,13 +111,6 @@ class Reduction(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         retention: Array = 1.0 - (1.0 - factors) ** 2
         return retention
 
-    def _check_reduced(self, reduced: Any) -> None:
-        if reduced.shape[1] != self.n_components_:
-            raise ValueError(
-                f"X has {reduced.shape[1]} columns, but this {type(self).__name__} reduces to "
-                f"{self.n_components_}."
-            )
-
     def _check_new(self, X: Any) -> Any:
         """Rows that were not fitted to: finite, and with the columns of the fit."""
         check_is_fitted(self)
@@ -192,7 +185,11 @@ class LinearReduction(Reduction):
             components, mean = (to_device(part, reduced) for part in (components, mean))
         else:
             reduced = check_array(X, dtype=[np.float64, np.float32])
-        self._check_reduced(reduced)
+        if reduced.shape[1] != self.n_components_:
+            raise ValueError(
+                f"X has {reduced.shape[1]} columns, but this {type(self).__name__} reduces to "
+                f"{self.n_components_}."
+            )
         restored: Array = reduced @ components + mean
         # What PyTorch makes is in this precision already.
         return (

@@ -117,8 +117,6 @@ _TEMPLATES = {
     "unmet": "{asked} were not reached: this solver has a criterion of its own.",
     "levels down": f"Equality levels down here: {_LEVELS}",
     "alternative": f"There is an alternative: {_LEVELS}",
-    "doubt": "The groups' own subspaces are only known nearly: their disparities can be larger "
-    "than measured by {error}, for which all this allows.",
     "rounded": "Rounding can move these numbers by about {rounding}, which leaves the rest open: "
     "where one column varies far more than others, standardise the columns.",
     "stopped by gap": "The search ended there: the gap is as small as was asked for.",
@@ -206,9 +204,6 @@ class Certificate(Spoken):
         The dimension that was asked for, of which the bounds speak.
     n_dimensions : int
         The dimension that is used.
-    own_error : float
-        By how much disparities can be larger than stated, because the groups' own subspaces are
-        only known nearly (`Problem(own_bases=...)`). `value`, `gap` and `spread` allow for it.
     requested_tolerance : float or None
         The spread that was asked for, where `tolerance` is that which was reached.
     violation_multipliers : array of shape (k,) or None
@@ -278,7 +273,6 @@ class Certificate(Spoken):
     n_components: int
     n_dimensions: int
     measure: str = "disparity"
-    own_error: float = 0.0
     covers_mixtures: bool = False
     pca_is_least: bool = True
     is_nested: bool = False
@@ -306,7 +300,7 @@ class Certificate(Spoken):
         """The same where measures, values and multipliers are multiplied by powers of two."""
         of_measures = (
             *("stated_spread", "spread", "violation", "violation_bound", "tolerance", "measures"),
-            *("change_from_pca", "own_error", "requested_tolerance", "minmax_measures"),
+            *("change_from_pca", "requested_tolerance", "minmax_measures"),
         )
         factors = dict.fromkeys(("value", "lower_bound", "gap", "rounding", "variance"), values)
         factors |= dict.fromkeys((*of_measures, "temperature"), measures)
@@ -346,7 +340,6 @@ class Certificate(Spoken):
             "unmet": equal and asked is not None and self.tolerance > asked,
             "levels down": levels_down and met,
             "alternative": levels_down and not met,
-            "doubt": self.own_error > 0.0,
             "rounded": met and (unequal or (self.status == "bounded" and self.gap <= rounding)),
             "nested": self.is_nested,
             "compared with PCA": changed and not self.all_worse_off,
@@ -359,7 +352,7 @@ class Certificate(Spoken):
         """What the sentences are filled with."""
         measure, change = BY_NOUN[self.measure], self.change_from_pca
         apart, met = self.tolerance, self.status in ("optimal", "bounded")
-        if met and (self.own_error > 0.0 or self.stated_spread > 0.0):
+        if met and self.stated_spread > 0.0:
             apart = max(apart, self.spread)
         asked = f"{self.requested_tolerance or 0:g}"
         subspace = "subspace of this dimension"
@@ -404,7 +397,6 @@ class Certificate(Spoken):
             "compared": self._compared(),
             "subspace": subspace,
             "rounding": rounded(_ROUNDINGS * self.rounding, 1, up=True),
-            "error": rounded(self.own_error, 2, up=True),
             "r": self.n_components,
             "used": self.n_dimensions,
             "more": self.n_dimensions - self.n_components,
@@ -439,10 +431,8 @@ def certify(
     `retention` says what is kept along each column of the basis (see `Solution`).
     """
     goal, affine, measures = problem.goal, problem.affine, problem.measures(basis, retention)
-    # The largest that they can be, where the groups' own subspaces are only known nearly.
-    at_most = measures + affine.errors
-    spread = float(at_most.max() - measures.min())
-    judged = goal.judge(measures, at_most, problem.total_loss(basis, retention))
+    spread = float(np.ptp(measures))
+    judged = goal.judge(measures, problem.total_loss(basis, retention))
     # The bound speaks of subspaces that violate the condition as much as this one, or less.
     bound = goal.bound(np.asarray(multipliers, dtype=np.float64), judged.slack, basis)
     if goal.minimises_loss and bound < problem.total_loss(problem.least_loss_basis):
@@ -504,8 +494,7 @@ def certify(
         n_components=problem.n_components,
         n_dimensions=basis.shape[1],
         measure=goal.measured.noun,
-        own_error=float(problem.own_errors.max()) if plain else 0.0,
-        covers_mixtures=plain and means and goal.covers_mixtures and problem.own_bases is None,
+        covers_mixtures=plain and means and goal.covers_mixtures,
         pca_is_least=problem.centering == "global",
         extra_loss=goal.max_extra_loss,
         temperature=goal.heat,

@@ -308,10 +308,10 @@ class Criterion(BaseEstimator, ABC):
         """No subspace has a smaller value, as no measure is below its floor."""
         return self.value(self.affine.floor)
 
-    def judge(self, measures: Array, at_most: Array, total_loss: float) -> Judgement:
-        """How a subspace does with these measures; `at_most` allows for errors of baselines."""
+    def judge(self, measures: Array, total_loss: float) -> Judgement:
+        """How a subspace does with these measures."""
         # Smaller than the least possible only by rounding.
-        return Judgement(max(self.value(at_most), self.least))
+        return Judgement(max(self.value(measures), self.least))
 
     @property
     def scale(self) -> float:
@@ -354,6 +354,10 @@ class Criterion(BaseEstimator, ABC):
     @abstractmethod
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         """Lower bound on the value that multipliers prove: see `Problem.dual_bound`."""
+
+    def violation_bound(self, multipliers: Array) -> float:
+        """Lower bound on the violation of any subspace: see `Problem.violation_bound`."""
+        return 0.0
 
     def multipliers(self, weights: Array) -> Array:
         """What proves the bound, from the weights of the dual."""
@@ -563,8 +567,8 @@ class _WithinBudget(Criterion):
     def least(self) -> float:
         return self.without_budget(self.affine.floor)
 
-    def judge(self, measures: Array, at_most: Array, total_loss: float) -> Judgement:
-        value = max(self.without_budget(at_most), self.least)
+    def judge(self, measures: Array, total_loss: float) -> Judgement:
+        value = max(self.without_budget(measures), self.least)
         return Judgement(value, slack=max(total_loss - self.loss_budget, 0.0))
 
     def shortfall(self, measures: Array) -> float:
@@ -847,7 +851,6 @@ class LeastLoss(Criterion):
         return self.nearest().value(measures) - self.tolerance
 
     def violation_bound(self, multipliers: Array) -> float:
-        """Lower bound on the violation of any subspace: see `Problem.violation_bound`."""
         return self.nearest().bound(multipliers, 0.0, None)
 
     def is_impossible(self, nearest: float) -> bool:
@@ -963,11 +966,11 @@ class Equal(LeastLoss):
     def is_approached(self) -> bool:
         return self.measure == "disparity"
 
-    def judge(self, measures: Array, at_most: Array, total_loss: float) -> Judgement:
-        spread = float(at_most.max() - measures.min())
+    def judge(self, measures: Array, total_loss: float) -> Judgement:
+        spread = float(np.ptp(measures))
         allowed = self.tolerance + self.negligible(measures)
         slack = max(spread - self.tolerance, 0.0)
-        return Judgement(total_loss, spread, float(np.ptp(measures)) <= allowed, slack, allowed)
+        return Judgement(total_loss, spread, spread <= allowed, slack, allowed)
 
     def cost(self, weights: Array) -> float:
         over = np.maximum(weights - self.affine.loss_weights, 0.0)
@@ -1002,7 +1005,7 @@ class Equal(LeastLoss):
         values = multipliers - multipliers.mean()
         cost = (self.tolerance + slack) * float(np.maximum(values, 0.0).sum())
         least = self.problem.least_weighted(self.affine.weights + values, start)
-        return self._base + least - cost - self.affine.doubt(values)
+        return self._base + least - cost
 
     def missed(self, measures: Array) -> Array:
         """From the band as wide as the tolerance around which they lie."""
@@ -1108,8 +1111,8 @@ class AtMost(LeastLoss):
     upper_bounds: Array
     """What no measure may exceed; (k,)."""
 
-    def judge(self, measures: Array, at_most: Array, total_loss: float) -> Judgement:
-        violation = max(self.violation(at_most), 0.0)
+    def judge(self, measures: Array, total_loss: float) -> Judgement:
+        violation = max(self.violation(measures), 0.0)
         allowed = self.negligible(measures)
         return Judgement(total_loss, violation, violation <= allowed, violation, allowed)
 
@@ -1137,7 +1140,6 @@ class AtMost(LeastLoss):
     def bound(self, multipliers: Array, slack: float, start: Array | None) -> float:
         positive = np.maximum(multipliers, 0.0)
         least = self.problem.least_weighted(self.affine.weights + positive, start)
-        # Constants may be larger than stated; the bounds are on what was measured.
         return self._base + least - float(positive @ (self.upper_bounds + slack))
 
     def missed(self, measures: Array) -> Array:
@@ -1199,8 +1201,8 @@ class Balanced(Criterion):
     def value(self, measures: Array) -> float:
         return float(measures.mean())
 
-    def judge(self, measures: Array, at_most: Array, total_loss: float) -> Judgement:
-        return Judgement(self.value(at_most))
+    def judge(self, measures: Array, total_loss: float) -> Judgement:
+        return Judgement(self.value(measures))
 
     def direct_basis(self) -> Array | None:
         return self.problem.weighted_basis(self._shares)
@@ -1287,7 +1289,7 @@ class _Spread(MinMax):
         size = float(np.maximum(values, 0.0).sum())
         if size == 0.0:
             return 0.0
-        return (self.problem.least_weighted(values, start) - self.affine.doubt(values)) / size
+        return self.problem.least_weighted(values, start) / size
 
     def weights_at(self, measures: Array, weights: Array) -> Array:
         """1 for the group with the largest measure, -1 for that with the smallest."""

@@ -157,7 +157,6 @@ def prepare_data(
     keep_sensitive: bool = False,
     n_components: object = None,
     estimator: Any = None,
-    reset: bool = True,
     least_rows: int = 2,
     reduce_wide: bool = False,
     in_place: bool = False,
@@ -172,8 +171,7 @@ def prepare_data(
     n_components : object, default=None
         If an integer, no more than the number of columns; checked before the rows are read.
     estimator : object, default=None
-        Whose `n_features_in_`, `feature_names_in_` and `sensitive_names_` are set, or with
-        ``reset=False`` compared.
+        Whose `n_features_in_`, `feature_names_in_` and `sensitive_names_` are set.
     least_rows : int, default=2
         The fewest rows.
     reduce_wide : bool, default=False
@@ -197,8 +195,7 @@ def prepare_data(
             f"{type(X).__name__}: fill missing values in before, or bring the rows here."
         )
     if not on_cluster:
-        known = None if reset else estimator
-        X, sensitive_features = _parted(X, sensitive_features, keep_sensitive, known)
+        X, sensitive_features = _parted(X, sensitive_features, keep_sensitive)
         check_same_index(X, sample_weight=sample_weight)
     if in_place and (on_device or on_cluster):
         choices: dict[str, Any] = {"sample_weight": sample_weight, "missing_labels": missing_labels}
@@ -220,7 +217,7 @@ def prepare_data(
             record_columns(estimator, grouped_data)
         return grouped_data
     X = to_host(X) if on_device else X
-    rows = check_rows(X, estimator, reset=reset, ensure_min_samples=least_rows)
+    rows = check_rows(X, estimator, ensure_min_samples=least_rows)
     check_dimension(n_components, rows.shape[1])
     found = encode_groups(sensitive_features, rows.shape[0], missing_labels)
     weights = check_weights(sample_weight, rows.shape[0])
@@ -252,7 +249,7 @@ def prepare_data(
         warn_of_weightless(found.labels, moments.labels, found.names)
         position = {label: i for i, label in enumerate(moments.labels)}
         codes = np.array([position.get(label, -1) for label in found.labels])[codes]
-    if estimator is not None and reset:
+    if estimator is not None:
         estimator.sensitive_names_ = moments.group_names or ()
     recorded = getattr(estimator, "feature_names_in_", None)
     features = _get_feature_names(X) if estimator is None else recorded
@@ -280,8 +277,10 @@ def prepare_rows(
         As for the `fit` of `FairPCA`.
     estimator : Reduction
         Which says what becomes of sensitive columns and missing labels.
-    n_components, reset, in_place
+    n_components, in_place
         As for `prepare_data`.
+    reset : bool, default=True
+        Whether the names and the number of columns are set; else they are compared.
     is_part : bool, default=False
         Whether these are some of the rows only, so that there may be a single one, or none with a
         label.

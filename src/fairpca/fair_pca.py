@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import count
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +26,6 @@ from fairpca.data import (
     record_columns,
     warn_of_no_groups,
 )
-from fairpca.exceptions import warn_user
 from fairpca.generalization.cautions import (
     chance_notes,
     filled_notes,
@@ -47,12 +45,13 @@ from fairpca.text import Printed, TextTable, formatted, label_text, number_forma
 from fairpca.validation import (
     MISSING_VALUES,
     check_choice,
+    check_components,
     check_flag,
     check_seed,
     import_pandas,
 )
 
-# Who is told of a solver's steps: scikit-learn's callbacks (from 1.9 on), and a listener.
+# Who is told of a solver's steps: scikit-learn's callbacks (from 1.9 on), and a function.
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -67,29 +66,19 @@ except ImportError:
 
 
 Listener = Callable[..., None]
-"""Told how many steps of how many are done, and by name what a solver says of them."""
-
-_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+"""Told how many steps of how many are done, and by name what a solver reports of them."""
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
-    """Tell the listener of the steps of each fit in the body, with any version of scikit-learn."""
-    before = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(before)
-
-
-@contextmanager
-def _fit_task(estimator: Any, n_steps: int) -> Iterator[Callable[[], Progress | None]]:
+def _fit_task(
+    estimator: Any, n_steps: int, listener: Listener | None
+) -> Iterator[Callable[[], Progress | None]]:
     """Fitting as a task with a solver's steps as its parts.
 
     Gives what makes the function that a solver calls after each step of one run, which returns
     whether to stop; None where nobody listens.
     """
-    listener, context = _listener.get(), None
+    context = None
     if n_steps and hasattr(estimator, "_skl_callbacks"):
         context = estimator._init_callback_context(max_subtasks=n_steps)
         context.call_on_fit_task_begin(estimator=estimator)
@@ -142,27 +131,14 @@ class Baselines:
     mean: Array
 
     @classmethod
-    def of_problem(cls, problem: Problem) -> Baselines | None:
-        """Those of a problem that has been solved, which costs nothing; None if they are large.
+    def of_problem(cls, problem: Problem, space: RowSpace | None = None) -> Baselines:
+        """Those of a problem, which costs nothing if it has been solved.
 
-        Losses of new rows are measured from the mean of all rows: with other centres the subspaces
-        are found anew.
+        `space` is where it is posed, if not in all columns. Losses of new rows are measured from
+        the mean of all rows: with other centres the subspaces are found again.
         """
-        size = problem.n_groups * problem.moments.n_features * problem.n_components
-        if size * 8 > _MOST_BYTES:
-            return None
         if problem.centering != "global":
-            problem = replace(problem, centering="global", own_bases=None)
-        return cls._in_space(problem, None)
-
-    @classmethod
-    def of_data(cls, grouped_data: GroupedData, n_components: int) -> Baselines:
-        """Those of rows, however large."""
-        return cls._in_space(grouped_data.problem(n_components), grouped_data.space)
-
-    @classmethod
-    def _in_space(cls, problem: Problem, space: RowSpace | None) -> Baselines:
-        """Those of a problem, which may be that of the space that the rows span."""
+            problem = replace(problem, centering="global")
         moments = problem.moments
         own, pca, mean = list(problem.own_subspaces), problem.pca_basis, moments.total_mean
         if space is not None:
@@ -293,22 +269,6 @@ class NestingTable(Printed):
             for j in range(len(self))
         ]
         return [TextTable([*head, "given the ones before"], rows)]
-
-
-@dataclass(frozen=True, eq=False)
-class PartialFitState:
-    """What `partial_fit` keeps between calls.
-
-    Attributes
-    ----------
-    moments : GroupMoments
-        Of all rows so far.
-    grouped : bool
-        Whether they are by sensitive features.
-    """
-
-    moments: GroupMoments
-    grouped: bool
 
 
 class ClusterTransform:
@@ -483,9 +443,6 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
     baselines_: Baselines | None
     filled_share_: Array | None
 
-    # Without this, metadata routing would ask every user to request it, as for fit.
-    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-
     def __init__(
         self,
         n_components: int | float | None = None,
@@ -545,12 +502,11 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         self : FairPCA
         """
         choices = checked_choices(self)
-        grouped = sensitive_features is not None
-        held_out = grouped and self.groups is not None and choices[1].estimates_noise
+        given = sensitive_features is not None and self.groups is not None
         options: dict[str, Any] = {"reduce_wide": True, "in_place": True}
-        options["folds"] = "needed" if held_out else None
+        options["folds"] = "needed" if given and choices[1].estimates_noise else None
         grouped_data = self._prepare(X, sensitive_features, sample_weight, **options)
-        self._finish(grouped_data, choices, grouped=grouped, y=y)
+        self._finish(grouped_data, choices, y=y)
         return self
 
     def fit_moments(self, moments: GroupMoments) -> FairPCA:
@@ -585,110 +541,27 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
             )
         return self.fit_data(GroupedData.from_moments(moments))
 
-    def fit_data(self, grouped_data: GroupedData) -> FairPCA:
+    def fit_data(self, grouped_data: GroupedData, listener: Listener | None = None) -> FairPCA:
         """Find the fair subspace of rows that `prepare_data` has checked and summed up already.
-
-        For those who gather once and fit several times; `fit` and `fit_moments` are for the rest.
 
         Parameters
         ----------
         grouped_data : GroupedData
             What it returned.
+        listener : callable, default=None
+            Told after each step of a solver how many of how many are done, and by name what the
+            solver reports of them.
 
         Returns
         -------
         self : FairPCA
         """
-        grouped = grouped_data.moments.labels != UNGROUPED
         grouped_data = grouped_data.grouped(self.groups)
         choices = checked_choices(self)
         check_moments(grouped_data.moments, None)
         check_dimension(self.n_components, grouped_data.n_features)
         record_columns(self, grouped_data)
-        self._finish(grouped_data, choices, grouped=grouped)
-        return self
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        sensitive_features: Any = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> FairPCA:
-        """Take in some more rows and find the fair subspace of all rows so far.
-
-        After any batches the subspace is that of `fit` on all of their rows: what is kept between
-        calls are their moments, which add exactly. New groups may turn up at any time. Each call
-        finds the subspace again; where only the last one matters, add `GroupMoments` and call
-        `fit_moments` once. `fit` and `fit_moments` start over and keep no moments (they would
-        make every pickle larger), so `partial_fit` after one of them starts over too, and warns.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Numeric and without missing values. Of a first row alone there is no subspace yet: the
-            estimator is fitted from the second one on.
-        y : ignored
-        sensitive_features : str, list of str or array-like of shape (n_samples,) or (n_samples, m)
-            As for `fit`. All calls give them, or none.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights of the rows.
-
-        Returns
-        -------
-        self : FairPCA
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from fairpca import FairPCA
-        >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
-        >>> groups = np.repeat(["a", "b", "c"], 100)
-        >>> fair = FairPCA(2)
-        >>> for batch in np.split(np.random.default_rng(1).permutation(300), 3):
-        ...     fair = fair.partial_fit(X[batch], sensitive_features=groups[batch])
-        >>> fair.group_table_.count.tolist()
-        [100, 100, 100]
-        """
-        choices = checked_choices(self)
-        before: PartialFitState | None = getattr(self, "_partial_fit_state", None)
-        if before is None and hasattr(self, "components_"):
-            warn_user(
-                "partial_fit starts over: fit and fit_moments keep no moments that it could add "
-                "to. To go on from other rows, add their GroupMoments and call fit_moments."
-            )
-        grouped = sensitive_features is not None
-        if before is not None and before.grouped != grouped:
-            raise ValueError(
-                "sensitive_features must be given in all calls of partial_fit or in none, and "
-                f"earlier calls had {'none' if grouped else 'them'}."
-            )
-        # Intersections, of which any groups can be made, also after other batches.
-        options = {"groups": None if self.groups is None else "intersections"}
-        # Moments without folds cannot be added to others that have them, nor they to these.
-        folds = grouped and self.groups is not None and choices[1].estimates_noise
-        if before is not None:
-            folds = before.moments.has_folds
-        options["folds"] = "all" if folds else None
-        grouped_data = self._prepare(
-            X, sensitive_features, sample_weight, reset=before is None, least_rows=1, **options
-        )
-        if grouped_data.n_missing is not None and grouped_data.n_missing.any():
-            raise ValueError(
-                "partial_fit cannot fill missing values, as the next batch would change the means: "
-                "call fit with all rows, or fill them in before."
-            )
-        moments = grouped_data.moments if grouped_data.cells is None else grouped_data.cells
-        if before is not None:
-            moments = before.moments + moments
-        state = PartialFitState(moments, grouped)
-        if moments.n_rows >= 2:
-            grouped_data = GroupedData.from_moments(moments, self.groups)
-            first = before is None or before.moments.n_rows < 2
-            self._finish(grouped_data, choices, grouped=grouped, y=y, state=state, first=first)
-        else:
-            self._partial_fit_state = state
+        self._finish(grouped_data, choices, listener=listener)
         return self
 
     @classmethod
@@ -740,36 +613,33 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         grouped_data: GroupedData,
         choices: tuple[Solver, Criterion],
         *,
-        grouped: bool,
         y: Any = None,
-        state: PartialFitState | None = None,
-        first: bool = True,
+        listener: Listener | None = None,
     ) -> None:
-        """Solve and set what is fitted; where groups are not given, the first batch warns."""
+        """Solve and set what is fitted."""
         if self.groups is not None:
-            if grouped:
+            if grouped_data.moments.labels != UNGROUPED:
                 warn_of_one_group(grouped_data.moments)
-            elif first:
+            else:
                 warn_of_no_groups(y, "set groups=None if ordinary PCA is wanted")
         with threads_for(grouped_data.moments.n_features):
-            problem, solution, held_out = self._run(grouped_data, *choices)
+            problem, solution, held_out = self._run(grouped_data, *choices, listener)
             filled = grouped_data.missing_shares()
             self._set_fitted(problem, solution, grouped_data.space, held_out, filled)
-            # Together with the rest, so that a call that is interrupted can be made again. Only
-            # partial_fit keeps moments: others would make their pickles larger for nothing.
-            self.__dict__.pop("_partial_fit_state", None)
-            if state is not None:
-                self._partial_fit_state = state
             warn_of_certificate(solution.certificate)
             warn_of_few_rows(problem)
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def _run(
-        self, grouped_data: GroupedData, solver: Solver, criterion: Criterion
+        self,
+        grouped_data: GroupedData,
+        solver: Solver,
+        criterion: Criterion,
+        listener: Listener | None,
     ) -> tuple[Problem, Solution, HeldOut | None]:
         n, noise = self.n_components, None
         share = None if n is None or isinstance(n, Integral) else float(n)
-        with _fit_task(self, getattr(solver, "n_steps", 0)) as new_run:
+        with _fit_task(self, getattr(solver, "n_steps", 0), listener) as new_run:
             for r in grouped_data.dimensions(n):
                 problem = solved = grouped_data.problem(r, criterion=criterion)
                 if criterion.estimates_noise:
@@ -801,7 +671,8 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
         self.certificate_ = solution.certificate
         self.filled_share_ = filled_share
         # To take subspaces back to far more columns would cost a tenth of the fit.
-        self.baselines_ = Baselines.of_problem(problem) if space is None else None
+        small = 8 * problem.n_groups * problem.n_features * problem.n_components <= _MOST_BYTES
+        self.baselines_ = Baselines.of_problem(problem) if small and space is None else None
         self.__dict__.pop("nesting_", None)
         if solution.is_ordered:
             steps: Sequence[NestedStep] = solution.history["steps"]
@@ -822,13 +693,7 @@ def checked_choices(fair: Any) -> tuple[Solver, Criterion]:
 
     The criterion is that of certificates, where a solver has one of its own.
     """
-    n = fair.n_components
-    whole, number = isinstance(n, Integral) and not isinstance(n, bool), isinstance(n, Real)
-    if not (n is None or (n >= 1 if whole else number and 0.0 < float(n) < 1.0)):
-        raise ValueError(
-            "n_components must be None, an integer of at least 1, or a share strictly "
-            f"between 0 and 1, got {n!r}."
-        )
+    check_components(fair.n_components, optional=True)
     criterion = as_criterion(fair.criterion)
     for name in ("nested", "whiten", "keep_sensitive"):
         check_flag(name, getattr(fair, name))

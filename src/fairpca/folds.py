@@ -15,7 +15,6 @@ modulo 2^64.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +23,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from fairpca._linalg.backends import device_library, namespace, to_host
-from fairpca.groups import Fold, Groups, Labels
+from fairpca.groups import Fold, Groups
 
 N_FOLDS = 5
 
@@ -103,23 +102,6 @@ def in_folds(groups: Groups, rows: Any, weights: Any = None, *, needed: bool = F
 def are_large(effective_count: NDArray[np.float64], d: int) -> NDArray[np.bool_]:
     """Which groups are so large that their rows need not be held out; (k,)."""
     return np.asarray(effective_count >= _LARGE * d)
-
-
-def are_parts(labels: Iterable[Any]) -> bool:
-    """Whether these are labels of parts of groups, with the fold behind that of the group."""
-    first = next(iter(labels), None)
-    return isinstance(first, tuple) and isinstance(first[-1], Fold)
-
-
-def groups_of_parts(
-    labels: Iterable[Any],
-) -> tuple[Labels, NDArray[np.intp], NDArray[np.intp]]:
-    """The labels of the groups that parts are of, in order, and each part's group and fold."""
-    parts = list(labels)
-    whole = [label[0] if len(label) == 2 else label[:-1] for label in parts]
-    position = {label: i for i, label in enumerate(dict.fromkeys(whole))}
-    group_of = np.array([position[label] for label in whole], dtype=np.intp)
-    return tuple(position), group_of, np.array([int(part[-1]) for part in parts], dtype=np.intp)
 
 
 def row_folds(rows: Any, chosen: NDArray[np.intp] | None = None) -> NDArray[np.int64]:

@@ -467,7 +467,9 @@ class GroupTable(Printed):
 
     def _full_table(self, groups: Sequence[int]) -> TextTable:
         """A row for each of these groups, and a last one with the largest differences."""
-        form, least = self._rounding()
+        numbers = np.array([self.variance, self.own_loss, self.pca_loss, self.loss])
+        least = NO_CHANGE * float(np.nan_to_num(numbers).max())  # from which on none is zero
+        form = number_format([numbers[np.isfinite(numbers)]])
         own, pca = (name.replace(_TRAINING, "training\n") for name in self.baseline_names)
         disparities = {
             f"{pca}\ndisparity": self.pca_disparity,
@@ -504,12 +506,6 @@ class GroupTable(Printed):
                 interval = f"{formatted(low, form, least)} to {formatted(high, form, least)}"
                 cells.append(interval if np.isfinite(low) else _UNKNOWN)
         return TextTable(head, rows, foot, units, worst)
-
-    def _rounding(self) -> tuple[str, float]:
-        """The format of losses, and the size from which on none is shown as zero."""
-        numbers = np.array([self.variance, self.own_loss, self.pca_loss, self.loss])
-        least = NO_CHANGE * float(np.nan_to_num(numbers).max())
-        return number_format([numbers[np.isfinite(numbers)]]), least
 
 
 def _worst(

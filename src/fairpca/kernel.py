@@ -21,12 +21,9 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-import scipy.linalg
-from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import NotFittedError
+from numpy.typing import NDArray
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import gen_batches
-from sklearn.utils.validation import check_array, check_is_fitted
 
 from fairpca._linalg.backends import NUMPY
 from fairpca._linalg.dense import BLOCK_VALUES
@@ -46,7 +43,6 @@ from fairpca.solvers import Solver
 from fairpca.text import short_text
 from fairpca.validation import (
     check_choice,
-    check_flag,
     check_number,
     check_whole_number,
     explain_not_finite,
@@ -77,24 +73,250 @@ _DIAGONAL_ROWS = 32
 """The kernel of rows with themselves is the diagonal of a matrix of so many: next to nothing beside
 the kernel with the landmarks, and no formula is needed for each kernel."""
 
-KERNEL_MATRICES = 4
+_KERNEL_MATRICES = 4
 """Kernel matrices that are in memory at once: the kernel, centred, its eigenvectors, workspace."""
 
 
-class KernelReduction(Reduction):
-    """A reduction in the feature space of a kernel, in the span of its landmarks.
+def check_memory(n: int, n_matrices: int) -> None:
+    """Raise MemoryError where so many matrices of n rows and columns do not fit."""
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not known on this system
+        return
+    needed = 8 * n_matrices * n * n
+    if needed > free:
+        raise MemoryError(
+            f"The kernel matrix of {n:,} rows needs about {needed / 1e9:.0f} GB in all, and "
+            f"{free / 1e9:.0f} GB are free: set n_landmarks to a part of the rows."
+        )
 
-    A subclass reads rows, asks for `_span` and sets `dual_coef_`.
+
+def draw_landmarks(codes: Codes, n: int, least: int, seed: int) -> NDArray[np.intp]:
+    """Positions of n rows, drawn at random within each group, in the order of the rows.
+
+    Half of them are shared equally, the others go by the number of rows; each group has at least
+    `least`, or all of its rows. A small group with few landmarks would be judged by what other
+    groups' rows span, and what it could keep by itself would not be seen.
+    """
+    count = np.bincount(codes)
+    needed = np.minimum(count, least).sum()
+    if needed > n:
+        raise ValueError(
+            f"n_landmarks={n} is too few: {len(count)} groups need {needed} of them, "
+            f"n_components={least} each or all of their rows."
+        )
+    given = np.minimum(count, max(least, n // (2 * len(count))))
+    while given.sum() < n:  # the next one goes where a landmark stands for the most rows
+        given[np.argmax(count / (given + 1))] += 1
+    rng = np.random.default_rng(seed)
+    drawn = [
+        rng.choice(np.flatnonzero(codes == group), size, replace=False)
+        for group, size in enumerate(given)
+    ]
+    return np.sort(np.concatenate(drawn))
+
+
+class KernelFairPCA(Reduction):
+    """Kernel principal component analysis that is fair to the worst-off group.
+
+    This is `FairPCA` in the feature space of a kernel: of all subspaces of `n_components`
+    dimensions there, it finds the one with the smallest largest disparity of a group, with a
+    certificate of how near to optimal it is. Losses are squared distances in the feature space.
+
+    With all rows as landmarks, fitting holds a matrix with a number for each *pair* of training
+    rows, several times and twice more for each group, and its time grows with the cube of their
+    number: set `n_landmarks` for more than some thousand rows. Rows have no weights, and there is
+    no way back to the columns.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of components, at most the rank of the landmarks' centred kernel matrix.
+    kernel : {"linear", "poly", "rbf", "sigmoid", "cosine", "precomputed"} or callable, \
+            default="rbf"
+        As for scikit-learn's `KernelPCA`. With "precomputed", `fit` takes the kernel matrix of the
+        training rows and `transform` that between new rows and training rows. A callable takes two
+        rows and returns a number.
+    gamma : float or None, default=None
+        Coefficient of "rbf", "poly" and "sigmoid"; None is one over the number of columns.
+    degree : float, default=3
+        Degree of "poly".
+    coef0 : float, default=1
+        Independent term of "poly" and "sigmoid".
+    kernel_params : dict or None, default=None
+        Further arguments of a callable.
+    n_landmarks : int or None, default=None
+        How many training rows span the space in which components are looked for; None takes all.
+        They are drawn at random within each group. Half of them are shared equally among the
+        groups, so that small ones are spanned too, and the others go by their numbers of rows;
+        each group has at least `n_components`, or all of its rows.
+    criterion, solver : as for `FairPCA`
+        What is asked for and who finds it.
+    groups, keep_sensitive, missing_labels : as for `FairPCA`
+        What sensitive columns make groups of, whether they are features too, and what becomes of
+        rows without labels.
+    random_state : int or None, default=None
+        Seed for the landmarks, and for what is random in a solver that is given by name; None is a
+        fixed seed too.
+
+    Attributes
+    ----------
+    group_table_ : GroupTable
+        For each group its count, its loss with its own kernel PCA, with ordinary kernel PCA and
+        with this subspace, in the landmarks' span. Print it.
+    certificate_ : Certificate
+        How good the subspace provably is, among those of the landmarks' span. Print it.
+    solution_ : Solution
+        What the solver returned; its basis is in coordinates of that span.
+    dual_coef_ : array of shape (n_landmarks, n_components_)
+        What the centred kernel between rows and landmarks is multiplied by; each column is a
+        direction of unit length in the feature space, by falling explained variance.
+    explained_variance_ : array of shape (n_components_,)
+        Variance of the training rows along each component, with ``n - 1`` in the denominator.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        The same, as a share of the total variance in the feature space.
+    n_components_ : int
+        Number of components.
+    projection_factors_ : array of shape (n_components_,) or None
+        What the projections on the components are multiplied with, where a solver uses more
+        dimensions than asked for; else None.
+    landmark_share_ : array of shape (k,)
+        Share of each group's variance in the feature space that lies in the landmarks' span, in
+        the order of ``group_table_.labels``; 1 where all rows are landmarks.
+    X_fit_ : array or sparse matrix of shape (n_landmarks, n_features_in_), or None
+        The landmarks; None with a precomputed kernel.
+    gamma_ : float
+        The coefficient that was used.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, when they are strings.
+    sensitive_names_ : tuple of str
+        Names of the sensitive columns, as far as they are known.
+
+    See Also
+    --------
+    fairpca.FairPCA : The same for the rows themselves, with weights.
+
+    Notes
+    -----
+    The certificate is about subspaces of the landmarks' span. If all rows are landmarks, none
+    outside it has a smaller largest measure: directions outside keep nothing of any training row.
+    For ``criterion="equal"`` one that is partly outside could waste what a group would keep, but
+    new rows could not be projected on it.
+
+    Examples
+    --------
+    A large group on a ring, and a small one on a smaller ring inside it:
+
+    >>> import numpy as np
+    >>> from fairpca import KernelFairPCA
+    >>> rng = np.random.default_rng(0)
+    >>> angles, groups = rng.uniform(0, 2 * np.pi, 250), np.repeat(["a", "b"], [200, 50])
+    >>> X = np.column_stack([np.cos(angles), np.sin(angles)])
+    >>> X = X * np.where(groups == "a", 1.0, 0.3)[:, None] + 0.1 * rng.normal(size=X.shape)
+    >>> fair = KernelFairPCA(2, gamma=2.0).fit(X, sensitive_features=groups)
+    >>> fair.group_table_.pca_disparity.round(3)
+    array([0.004, 0.418])
+    >>> fair.group_table_.disparity.round(3)
+    array([0.119, 0.119])
+    >>> fair.certificate_.status
+    'optimal'
+    >>> bool(np.isclose(fair.reconstruction_errors(X).mean(), fair.solution_.total_loss))
+    True
     """
 
-    kernel: str | Callable[..., float]
-    gamma: float | None
-    degree: float
-    coef0: float
-    kernel_params: dict[str, Any] | None
+    group_table_: GroupTable
+    certificate_: Certificate
+    solution_: Solution
+    landmark_share_: Array
     dual_coef_: Array
     X_fit_: Any
     gamma_: float
+
+    # Choices of FairPCA that there are not here, for the checks that both share.
+    nested, whiten = False, False
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        kernel: str | Callable[..., float] = "rbf",
+        gamma: float | None = None,
+        degree: float = 3,
+        coef0: float = 1,
+        kernel_params: dict[str, Any] | None = None,
+        n_landmarks: int | None = None,
+        criterion: str | Criterion = "minmax",
+        solver: str | Solver = "exact",
+        groups: str | None = "intersections",
+        keep_sensitive: bool = False,
+        missing_labels: str = "error",
+        random_state: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.n_landmarks = n_landmarks
+        self.criterion = criterion
+        self.solver = solver
+        self.groups = groups
+        self.keep_sensitive = keep_sensitive
+        self.missing_labels = missing_labels
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:
+        """Find the fair subspace.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Numeric and without missing values; with a precomputed kernel its matrix.
+        y : ignored
+            Do not pass the groups here: without `sensitive_features` the result is that of
+            ordinary kernel PCA, with a warning unless ``groups=None`` asks for it.
+        sensitive_features : str, list of str or array-like of shape (n_samples,) or (n_samples, m)
+            The group of each row, or names of columns of a table; several columns make groups as
+            `groups` says.
+
+        Returns
+        -------
+        self : object
+        """
+        solver = self._check_parameters()
+        rows, groups = self._read(X, sensitive_features)
+        chosen = self._chosen_landmarks(rows, groups)
+        values, vectors = self._span(rows if chosen is None else rows[chosen])
+        if self.n_components > len(values):
+            raise ValueError(
+                f"n_components={self.n_components!r} is more than the rank of the centred kernel "
+                f"matrix of {len(vectors):,} rows, {len(values)}: ask for fewer."
+            )
+        roots = np.sqrt(values)
+        to_span = vectors / roots
+        if chosen is None:
+            outside = np.zeros(len(vectors))
+            moments = GroupMoments.from_groups(vectors * roots, groups)
+        else:
+            moments, outside = self._mapped(rows, groups, to_span)
+        if not moments.is_finite:
+            explain_not_finite(rows, self)
+        grouped_data = GroupedData(moments, codes=groups.codes).grouped(self.groups)
+        if self.groups is not None:
+            if sensitive_features is None:
+                warn_of_no_groups(y, "set groups=None if ordinary kernel PCA is wanted")
+            else:
+                warn_of_one_group(grouped_data.moments)
+        problem = grouped_data.problem(int(self.n_components), criterion=self.criterion)
+        solution = solver.solve(problem)
+        self._set_fitted(problem, solution, to_span)
+        self._set_shares(problem, grouped_data.group_sums(outside) / grouped_data.moments.count)
+        warn_of_certificate(solution.certificate)
+        warn_of_few_rows(problem)
+        return self
 
     def transform(self, X: Any) -> Array:
         """Project rows on the components.
@@ -114,12 +336,42 @@ class KernelReduction(Reduction):
             projected[part] = self._project(kernel)
         return projected
 
-    def _project(self, kernel: Array) -> Array:
-        """The components of rows whose centred kernel with the landmarks is given."""
-        return np.asarray(kernel @ self.dual_coef_)
+    def reconstruction_errors(self, X: Any) -> Array:
+        """Squared distances of rows from their reconstructions in the feature space.
 
-    def _check_kernel(self) -> None:
-        """Raise ValueError for parameters that make no kernel."""
+        On the training rows of a group their mean is its loss, plus what lies outside the
+        landmarks' span.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
+            Rows as they enter `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        rows = self._check_new(X)
+        if self.kernel == "precomputed":
+            raise ValueError(
+                "reconstruction_errors needs the kernel of each row with itself, which is not in a "
+                "precomputed kernel with the training rows: fit with the name of a kernel."
+            )
+        errors = np.empty(rows.shape[0])
+        for part, kernel, mean in self._centred_kernels(rows):
+            from_center = self._squares(rows[part], mean) + self._center_square
+            from_center -= 2.0 * kernel @ self._center_coef
+            kept = (kernel @ self.dual_coef_ - self._offset) ** 2 @ self._retention
+            errors[part] = np.maximum(from_center - kept, 0.0)
+        return errors
+
+    def _project(self, kernel: Array) -> Array:
+        projected: Array = kernel @ self.dual_coef_ - self._offset
+        factors = self.projection_factors_
+        return projected if factors is None else projected * factors
+
+    def _check_parameters(self) -> Solver:
+        check_whole_number("n_components", self.n_components)
         if not callable(self.kernel):
             check_choice("kernel", self.kernel, _KERNELS)
         if self.gamma is not None:
@@ -129,6 +381,11 @@ class KernelReduction(Reduction):
             raise ValueError(f"coef0 must be a finite number, got {self.coef0!r}.")
         if not (self.kernel_params is None or isinstance(self.kernel_params, dict)):
             raise ValueError(f"kernel_params must be None or a dict, got {self.kernel_params!r}.")
+        least = int(self.n_components)
+        check_whole_number("n_landmarks", self.n_landmarks, least=least, optional=True)
+        if self.n_landmarks is not None and self.kernel == "precomputed":
+            raise ValueError("n_landmarks needs rows, not a precomputed kernel: leave it out.")
+        return checked_choices(self)[0]
 
     def _read(self, X: Any, sensitive_features: Any) -> tuple[Any, Groups]:
         """Checked rows and their groups, without the rows that are left out."""
@@ -226,340 +483,13 @@ class KernelReduction(Reduction):
         # The landmarks are known before there are components.
         return hasattr(self, "dual_coef_")
 
-
-def check_memory(n: int, n_matrices: int = KERNEL_MATRICES, way_out: str = "fit a sample") -> None:
-    """Raise MemoryError where so many matrices of n rows and columns do not fit."""
-    try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not known on this system
-        return
-    needed = 8 * n_matrices * n * n
-    if needed > free:
-        raise MemoryError(
-            f"The kernel matrix of {n:,} rows needs about {needed / 1e9:.0f} GB in all, and "
-            f"{free / 1e9:.0f} GB are free: {way_out} of the rows."
-        )
-
-
-def draw_landmarks(codes: Codes, n: int, least: int, seed: int) -> NDArray[np.intp]:
-    """Positions of n rows, drawn at random within each group, in the order of the rows.
-
-    Half of them are shared equally, the others go by the number of rows; each group has at least
-    `least`, or all of its rows. A small group with few landmarks would be judged by what other
-    groups' rows span, and what it could keep by itself would not be seen.
-    """
-    count = np.bincount(codes)
-    needed = np.minimum(count, least).sum()
-    if needed > n:
-        raise ValueError(
-            f"n_landmarks={n} is too few: {len(count)} groups need {needed} of them, "
-            f"n_components={least} each or all of their rows."
-        )
-    given = np.minimum(count, max(least, n // (2 * len(count))))
-    while given.sum() < n:  # the next one goes where a landmark stands for the most rows
-        given[np.argmax(count / (given + 1))] += 1
-    rng = np.random.default_rng(seed)
-    drawn = [
-        rng.choice(np.flatnonzero(codes == group), size, replace=False)
-        for group, size in enumerate(given)
-    ]
-    return np.sort(np.concatenate(drawn))
-
-
-class KernelFairPCA(KernelReduction):
-    """Kernel principal component analysis that is fair to the worst-off group.
-
-    This is `FairPCA` in the feature space of a kernel: of all subspaces of `n_components`
-    dimensions there, it finds the one in which the largest disparity of a group is as small as can
-    be, and says how good that provably is. Losses are squared distances in the feature space.
-
-    With all rows as landmarks, fitting holds a matrix with a number for each *pair* of training
-    rows, several times and twice more for each group, and its time grows with the cube of their
-    number: set `n_landmarks` for more than some thousand rows. Rows have no weights.
-
-    Parameters
-    ----------
-    n_components : int, default=2
-        Number of components, at most the rank of the landmarks' centred kernel matrix.
-    kernel : {"linear", "poly", "rbf", "sigmoid", "cosine", "precomputed"} or callable, \
-            default="rbf"
-        As for scikit-learn's `KernelPCA`. With "precomputed", `fit` takes the kernel matrix of the
-        training rows and `transform` that between new rows and training rows. A callable takes two
-        rows and returns a number.
-    gamma : float or None, default=None
-        Coefficient of "rbf", "poly" and "sigmoid"; None is one over the number of columns.
-    degree : float, default=3
-        Degree of "poly".
-    coef0 : float, default=1
-        Independent term of "poly" and "sigmoid".
-    kernel_params : dict or None, default=None
-        Further arguments of a callable.
-    n_landmarks : int or None, default=None
-        How many training rows span the space in which components are looked for; None takes all.
-        They are drawn at random within each group. Half of them are shared equally among the
-        groups, so that small ones are spanned too, and the others go by their numbers of rows;
-        each group has at least `n_components`, or all of its rows.
-    criterion, solver : as for `FairPCA`
-        What is asked for and who finds it.
-    fit_inverse_transform : bool, default=False
-        Whether `inverse_transform` is learned.
-    alpha : float, default=1.0
-        Ridge penalty of that regression.
-    groups, keep_sensitive, missing_labels : as for `FairPCA`
-        What sensitive columns make groups of, whether they are features too, and what becomes of
-        rows without labels.
-    random_state : int or None, default=None
-        Seed for the landmarks, and for what is random in a solver that is given by name; None is a
-        fixed seed too.
-
-    Attributes
-    ----------
-    group_table_ : GroupTable
-        For each group its count, its loss with its own kernel PCA, with ordinary kernel PCA and
-        with this subspace, in the landmarks' span. Print it.
-    certificate_ : Certificate
-        How good the subspace provably is, among those of the landmarks' span. Print it.
-    solution_ : Solution
-        What the solver returned; its basis is in coordinates of that span.
-    dual_coef_ : array of shape (n_landmarks, n_components_)
-        What the centred kernel between rows and landmarks is multiplied by; each column is a
-        direction of unit length in the feature space, by falling explained variance.
-    explained_variance_ : array of shape (n_components_,)
-        Variance of the training rows along each component, with ``n - 1`` in the denominator.
-    explained_variance_ratio_ : array of shape (n_components_,)
-        The same, as a share of the total variance in the feature space.
-    n_components_ : int
-        Number of components.
-    projection_factors_ : array of shape (n_components_,) or None
-        What the projections on the components are multiplied with, where a solver uses more
-        dimensions than asked for; else None.
-    landmark_share_ : array of shape (k,)
-        Share of each group's variance in the feature space that lies in the landmarks' span, in
-        the order of ``group_table_.labels``; 1 where all rows are landmarks.
-    X_fit_ : array or sparse matrix of shape (n_landmarks, n_features_in_), or None
-        The landmarks; None with a precomputed kernel.
-    gamma_ : float
-        The coefficient that was used.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : array of shape (n_features_in_,)
-        Names of the columns, when they are strings.
-    sensitive_names_ : tuple of str
-        Names of the sensitive columns, as far as they are known.
-
-    See Also
-    --------
-    fairpca.FairPCA : The same for the rows themselves, with weights.
-    fairpca.comparators.KernelParityPCA : All groups have the same mean in the feature space.
-
-    Notes
-    -----
-    The certificate is about subspaces of the landmarks' span. If all rows are landmarks, none
-    outside it has a smaller largest measure: directions outside keep nothing of any training row.
-    For ``criterion="equal"`` one that is partly outside could waste what a group would keep, but
-    new rows could not be projected on it.
-
-    Examples
-    --------
-    A large group on a ring, and a small one on a smaller ring inside it:
-
-    >>> import numpy as np
-    >>> from fairpca import KernelFairPCA
-    >>> rng = np.random.default_rng(0)
-    >>> angles, groups = rng.uniform(0, 2 * np.pi, 250), np.repeat(["a", "b"], [200, 50])
-    >>> X = np.column_stack([np.cos(angles), np.sin(angles)])
-    >>> X = X * np.where(groups == "a", 1.0, 0.3)[:, None] + 0.1 * rng.normal(size=X.shape)
-    >>> fair = KernelFairPCA(2, gamma=2.0).fit(X, sensitive_features=groups)
-    >>> fair.group_table_.pca_disparity.round(3)
-    array([0.004, 0.418])
-    >>> fair.group_table_.disparity.round(3)
-    array([0.119, 0.119])
-    >>> fair.certificate_.status
-    'optimal'
-    >>> bool(np.isclose(fair.reconstruction_errors(X).mean(), fair.solution_.total_loss))
-    True
-    """
-
-    group_table_: GroupTable
-    certificate_: Certificate
-    solution_: Solution
-    landmark_share_: Array
-
-    # Choices of FairPCA that there are not here, for the checks that both share.
-    nested, whiten = False, False
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        kernel: str | Callable[..., float] = "rbf",
-        gamma: float | None = None,
-        degree: float = 3,
-        coef0: float = 1,
-        kernel_params: dict[str, Any] | None = None,
-        n_landmarks: int | None = None,
-        criterion: str | Criterion = "minmax",
-        solver: str | Solver = "exact",
-        fit_inverse_transform: bool = False,
-        alpha: float = 1.0,
-        groups: str | None = "intersections",
-        keep_sensitive: bool = False,
-        missing_labels: str = "error",
-        random_state: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.n_landmarks = n_landmarks
-        self.criterion = criterion
-        self.solver = solver
-        self.fit_inverse_transform = fit_inverse_transform
-        self.alpha = alpha
-        self.groups = groups
-        self.keep_sensitive = keep_sensitive
-        self.missing_labels = missing_labels
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> Self:
-        """Find the fair subspace.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Numeric and without missing values; with a precomputed kernel its matrix.
-        y : ignored
-            Do not pass the groups here: without `sensitive_features` the result is that of
-            ordinary kernel PCA, with a warning unless ``groups=None`` asks for it.
-        sensitive_features : str, list of str or array-like of shape (n_samples,) or (n_samples, m)
-            The group of each row, or names of columns of a table; several columns make groups as
-            `groups` says.
-
-        Returns
-        -------
-        self : object
-        """
-        solver = self._check_parameters()
-        rows, groups = self._read(X, sensitive_features)
-        if self.fit_inverse_transform and hasattr(rows, "toarray"):
-            raise ValueError("fit_inverse_transform needs dense rows: leave it out, or densify X.")
-        chosen = self._chosen_landmarks(rows, groups)
-        values, vectors = self._span(rows if chosen is None else rows[chosen])
-        if self.n_components > len(values):
-            raise ValueError(
-                f"n_components={self.n_components!r} is more than the rank of the centred kernel "
-                f"matrix of {len(vectors):,} rows, {len(values)}: ask for fewer."
-            )
-        roots = np.sqrt(values)
-        to_span = vectors / roots
-        if chosen is None:
-            outside = np.zeros(len(vectors))
-            moments = GroupMoments.from_groups(vectors * roots, groups)
-        else:
-            moments, outside = self._mapped(rows, groups, to_span)
-        if not moments.is_finite:
-            explain_not_finite(rows, self)
-        grouped_data = GroupedData(moments, codes=groups.codes).grouped(self.groups)
-        if self.groups is not None:
-            if sensitive_features is None:
-                warn_of_no_groups(y, "set groups=None if ordinary kernel PCA is wanted")
-            else:
-                warn_of_one_group(grouped_data.moments)
-        problem = grouped_data.problem(int(self.n_components), criterion=self.criterion)
-        solution = solver.solve(problem)
-        self._set_fitted(problem, solution, to_span)
-        self._set_shares(problem, grouped_data.group_sums(outside) / grouped_data.moments.count)
-        self._learn_preimages()
-        warn_of_certificate(solution.certificate)
-        warn_of_few_rows(problem)
-        return self
-
-    def inverse_transform(self, X: ArrayLike) -> Array:
-        """Rows whose reduction is near to these: pre-images, of which there need not be any.
-
-        They are learned as scikit-learn's `KernelPCA` learns them, by kernel ridge regression from
-        the reduced landmarks to the landmarks. As there, the regression has no intercept, so centre
-        the columns first. How far they are from the rows is not what the certificate is about: see
-        `reconstruction_errors`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_components_)
-            Reduced rows.
-
-        Returns
-        -------
-        array of shape (n_samples, n_features_in_)
-        """
-        check_is_fitted(self)
-        if self._preimages is None:
-            raise NotFittedError(
-                "inverse_transform has not been learned: set fit_inverse_transform=True and fit."
-            )
-        reduced = check_array(X, dtype=[np.float64, np.float32])
-        self._check_reduced(reduced)
-        learned_from, coefficients = self._preimages
-        restored: Array = self._kernel_matrix(reduced, learned_from) @ coefficients
-        return restored.astype(reduced.dtype, copy=False)
-
-    def reconstruction_errors(self, X: Any) -> Array:
-        """Squared distances of rows from their reconstructions in the feature space.
-
-        On the training rows of a group their mean is its loss, plus what lies outside the
-        landmarks' span.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Rows as they enter `fit`.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        rows = self._check_new(X)
-        if self.kernel == "precomputed":
-            raise ValueError(
-                "reconstruction_errors needs the kernel of each row with itself, which is not in a "
-                "precomputed kernel with the training rows: fit with the name of a kernel."
-            )
-        errors = np.empty(rows.shape[0])
-        for part, kernel, mean in self._centred_kernels(rows):
-            from_center = self._squares(rows[part], mean) + self._center_square
-            from_center -= 2.0 * kernel @ self._center_coef
-            kept = (kernel @ self.dual_coef_ - self._offset) ** 2 @ self._retention
-            errors[part] = np.maximum(from_center - kept, 0.0)
-        return errors
-
-    def _project(self, kernel: Array) -> Array:
-        projected: Array = kernel @ self.dual_coef_ - self._offset
-        factors = self.projection_factors_
-        return projected if factors is None else projected * factors
-
-    def _check_parameters(self) -> Solver:
-        check_whole_number("n_components", self.n_components)
-        self._check_kernel()
-        least = int(self.n_components)
-        check_whole_number("n_landmarks", self.n_landmarks, least=least, optional=True)
-        if self.n_landmarks is not None and self.kernel == "precomputed":
-            raise ValueError("n_landmarks needs rows, not a precomputed kernel: leave it out.")
-        check_flag("fit_inverse_transform", self.fit_inverse_transform)
-        check_number("alpha", self.alpha, least=0.0)
-        if self.fit_inverse_transform and self.kernel == "precomputed":
-            raise ValueError(
-                "fit_inverse_transform needs rows, not a precomputed kernel: leave it out."
-            )
-        return checked_choices(self)[0]
-
     def _chosen_landmarks(self, rows: Any, groups: Groups) -> NDArray[np.intp] | None:
         """Positions of the landmarks; None for all rows."""
         n, m, k = rows.shape[0], self.n_landmarks, len(groups.labels)
         if m is not None and m > n:
             raise ValueError(f"n_landmarks={m} is more than the {n:,} rows: leave it out for all.")
         # Two for each group: its moments, and its matrix in the problem.
-        check_memory(m or n, KERNEL_MATRICES + 2 * k, "set n_landmarks to a part")
+        check_memory(m or n, _KERNEL_MATRICES + 2 * k)
         if m is None or m == n:
             return None
         codes = np.zeros_like(groups.codes) if self.groups is None else groups.codes
@@ -606,21 +536,3 @@ class KernelFairPCA(KernelReduction):
                 "feature space, and no larger share of any other group's."
             )
             self.group_table_ = replace(self.group_table_, notes=(note,))
-
-    def _learn_preimages(self) -> None:
-        """Learn them, if that is asked for; the components are known."""
-        self._preimages: tuple[Array, Array] | None = None
-        if not self.fit_inverse_transform:
-            return
-        blocks = self._centred_kernels(self.X_fit_)
-        reduced = np.concatenate([self._project(kernel) for _, kernel, _ in blocks])
-        kernel = self._kernel_matrix(reduced, reduced)
-        kernel[np.diag_indices_from(kernel)] += self.alpha
-        try:
-            coefficients = scipy.linalg.solve(kernel, self.X_fit_, assume_a="pos", overwrite_a=True)
-        except np.linalg.LinAlgError as error:
-            raise ValueError(
-                f"inverse_transform cannot be learned with alpha={self.alpha!r}, because the "
-                "kernel matrix of the reduced rows is not positive definite: set a larger alpha."
-            ) from error
-        self._preimages = reduced, coefficients

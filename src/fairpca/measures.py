@@ -30,7 +30,7 @@ class Measure:
         What is subtracted: what the group keeps in its own subspace (a disparity), all of its
         variance (a loss), or nothing (minus what it keeps).
     relative : bool
-        Whether it is divided by the variance of the group.
+        If True, it is divided by the group's variance.
     """
 
     name: str
@@ -99,8 +99,6 @@ class AffineMeasure:
         What is subtracted from losses over units to get the measures.
     scale : float
         What tolerances are relative to: tr(A) where the units are 1.
-    errors : array of shape (k,)
-        How much larger the constants can be.
     floor : array of shape (k,)
         No subspace has a smaller measure of each group.
     """
@@ -114,7 +112,6 @@ class AffineMeasure:
     sizes: Array
     base: float
     scale: float
-    errors: Array
     floor: Array
     offsets: Array
 
@@ -123,18 +120,18 @@ class AffineMeasure:
         cls,
         measure: Measure,
         traces: Array,
-        own: tuple[Array, Array],
+        own_gains: Array,
         weights: Array,
         given: tuple[Array, Array] | None = None,
         lost: tuple[Array, Array] | None = None,
     ) -> "AffineMeasure":
-        """A measure of groups with these traces, own gains and their errors, and weights.
+        """A measure of groups with these traces, own gains and weights.
 
         `given` are constants c_i and units s_i in place of those of the measure. `lost` is given
         where losses are far smaller than traces: those in the groups' own subspaces, more exact
         than the difference of traces and gains, and those with ordinary PCA.
         """
-        k, (own_gains, own_errors) = len(traces), own
+        k = len(traces)
         largest = float(traces.max(initial=0.0)) or 1.0
         some = traces > NO_VARIANCE * largest
         units = np.where(some, traces, largest) if measure.relative else np.ones(k)
@@ -151,7 +148,7 @@ class AffineMeasure:
             if not measure.is_kept:  # what is kept is large, however little is lost
                 # Where nobody loses anything, what rounding makes of the variance is left.
                 scale = max(float((lost[1] / units).max()), EPS * scale)
-        floor = (constants - own_gains - own_errors - SUM_ROUNDING * traces) / units
+        floor = (constants - own_gains - SUM_ROUNDING * traces) / units
         loss_unit = float((weights * units).sum() / weights.sum())
         floor = np.zeros(k) if plain else floor
         return cls(
@@ -164,7 +161,6 @@ class AffineMeasure:
             sizes=np.maximum(traces, np.abs(constants)) / units,
             base=float(weights @ offsets),
             scale=scale,
-            errors=own_errors / units if plain else np.zeros(k),
             floor=floor,
             offsets=offsets / units,
         )
@@ -172,10 +168,6 @@ class AffineMeasure:
     def values(self, kept: Array) -> Array:
         """The measures of groups that keep this much."""
         return self.constants - kept / self.units
-
-    def doubt(self, coefficients: Array) -> float:
-        """How far ``coefficients . e`` can be below its value with these constants."""
-        return float(np.maximum(-coefficients, 0.0) @ self.errors)
 
 
 def check_measure(measure: Any) -> Measure:

@@ -12,8 +12,6 @@ from fairpca.inspection.held_out import HeldOutLosses, LossCurve, held_out_losse
 from fairpca.inspection.scoring import (
     WorstGroupScorer,
     disparity_error,
-    mean_disparity,
-    mean_pairwise_disparity,
     reconstruction_error,
 )
 
@@ -23,7 +21,5 @@ __all__ = [
     "WorstGroupScorer",
     "disparity_error",
     "held_out_losses",
-    "mean_disparity",
-    "mean_pairwise_disparity",
     "reconstruction_error",
 ]

@@ -375,7 +375,7 @@ DISPARITIES = ("pairwise", "adjacent", "pooled", "single")
 """What the paper's objectives can be of beside the total loss."""
 
 FEW_GROUPS = 5
-"""Up to so many groups differences are objectives of their own by default. With more, descent
+"""Up to this many groups differences are objectives of their own by default. With more, descent
 mostly ends far from the front: studies/many_groups.md."""
 
 

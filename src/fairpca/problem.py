@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 
 from fairpca._linalg import krylov
 from fairpca._linalg.backends import NUMPY
-from fairpca._linalg.dense import DenseMatrices, checked_bases, completed
+from fairpca._linalg.dense import DenseMatrices, completed
 from fairpca._linalg.device import scatter_matrices
 from fairpca._linalg.graded import GradedLosses
 from fairpca._linalg.types import Array, GroupMatrices
-from fairpca.criteria import Criterion, LeastLoss, as_criterion
+from fairpca.criteria import Criterion, as_criterion
 from fairpca.measures import EPS, SUM_ROUNDING, AffineMeasure
 from fairpca.moments import GroupMoments
 from fairpca.validation import check_choice
@@ -64,9 +64,6 @@ class Problem:
         which lets a small group bear a large loss per row.
     centering : {"global", "group"}, default="global"
         Whether losses are measured from the mean of all rows or of each group.
-    own_bases : tuple of k arrays of shape (d, r), default=None
-        Each group's own subspace, found in another way than by eigenvalues, to measure disparities
-        from. `own_errors` bounds what they miss, and the bounds of certificates allow for it.
     measured_by : pair of arrays of shape (k,), default=None
         The constants c_i and the units s_i > 0 themselves, in place of those of the measure.
 
@@ -89,7 +86,6 @@ class Problem:
     criterion: Any = "minmax"
     aggregation: str = "mean"
     centering: str = "global"
-    own_bases: tuple[Array, ...] | None = None
     measured_by: tuple[Array, Array] | None = None
 
     n_groups: int = field(init=False, repr=False)
@@ -104,7 +100,6 @@ class Problem:
     pca_basis: Array = field(init=False, repr=False)
     own_subspaces: tuple[Array, ...] = field(init=False, repr=False)
     own_gains: Array = field(init=False, repr=False)
-    own_errors: Array = field(init=False, repr=False)
     own_losses: Array = field(init=False, repr=False)
     group_matrices: GroupMatrices = field(init=False, repr=False)
     graded_losses: GradedLosses | None = field(init=False, repr=False)
@@ -128,7 +123,7 @@ class Problem:
         if self.aggregation == "sum":
             # Of rows that are in several groups each loss is there as often.
             weights = np.full(n_groups, 1.0 / moments.n_partitions)
-        own, is_large = self.own_bases, d > krylov.FEW_COLUMNS and krylov.is_large(d, r)
+        is_large = d > krylov.FEW_COLUMNS and krylov.is_large(d, r)
         offsets = moments.offsets * (self.centering == "global")
         sums = moments.scatter, offsets, moments.weight
         matrices = group_matrices(*sums, self.aggregation, is_large=is_large)
@@ -136,7 +131,6 @@ class Problem:
         self.__dict__.update(
             moments=moments,
             criterion=criterion,
-            own_bases=None if own is None else checked_bases(own, (n_groups, d, r)),
             n_groups=n_groups,
             n_features=d,
             is_expensive=d > EXPENSIVE,
@@ -169,41 +163,32 @@ class Problem:
         graded = None
         lost, all_of_it = float(values[r:].sum()), float(values.sum())
         is_graded = r < len(vectors) <= EXPENSIVE and lost < _GRADED * all_of_it
-        if is_graded and self.own_bases is None and self.measured_by is None:
+        if is_graded and self.measured_by is None:
             sums = np.asarray(moments.scatter), moments.offsets, moments.weight
             graded = GradedLosses.of_scatters(*sums, r, self.aggregation, self.centering)
             values, vectors = graded.eigenpairs(self.weights, vectors)
         basis = pca = vectors[:, :r]
         if self.centering != "global":
-            pca = replace(self, centering="global", own_bases=None).least_loss_basis
+            pca = replace(self, centering="global").least_loss_basis
         found.update(total_eigenpairs=(values, vectors), least_loss_basis=basis, pca_basis=pca)
         found["graded_losses"] = graded
 
     def _solve_groups(self) -> None:
-        """Set what each group keeps and loses in its own subspace, given or found."""
-        moments, r, k, found = self.moments, self.n_components, self.n_groups, self.__dict__
-        matrices, traces, graded = self.group_matrices, self.traces, self.graded_losses
-        if (own := self.own_bases) is not None:
-            gains = np.array([self.kept(one)[i] for i, one in enumerate(own)])
-            pairs = zip(np.eye(k), own, strict=True)
-            bounds = [matrices.leading_sum_bound(unit, r, one) for unit, one in pairs]
-            found.update(own_subspaces=own, own_errors=np.maximum(bounds - gains, 0.0))
+        """Set what each group keeps and loses in its own subspace."""
+        r, traces, graded = self.n_components, self.traces, self.graded_losses
+        basis, values = self.least_loss_basis, self.total_eigenpairs[0]
+        leading = self.group_matrices.own_pairs(r, basis)
+        gains = np.array([sums.sum() for sums, _ in leading])
+        losses, own = np.maximum(traces - gains, 0.0), tuple(vectors for _, vectors in leading)
+        ranks = np.minimum(self.moments.count, r)
+        if graded is None:
+            some = zip(leading, NO_VARIANCE * traces, strict=True)
+            ranks = np.minimum(ranks, [int((sums > low).sum()) for (sums, _), low in some])
         else:
-            basis, values = self.least_loss_basis, self.total_eigenpairs[0]
-            leading = matrices.own_pairs(r, basis)
-            gains = np.array([sums.sum() for sums, _ in leading])
-            ranks = np.minimum(moments.count, r)
-            if graded is None:
-                own = tuple(vectors for _, vectors in leading)
-                some = zip(leading, NO_VARIANCE * traces, strict=True)
-                ranks = np.minimum(ranks, [int((sums > low).sum()) for (sums, _), low in some])
-            else:
-                own = graded.own[1]
-            if ranks.min() < r:
-                own = filled(own, ranks, basis, values[:r])
-            found.update(own_subspaces=own, own_errors=np.zeros(k))
-        found["own_gains"] = gains
-        found["own_losses"] = np.maximum(traces - gains, 0.0) if graded is None else graded.own[0]
+            losses, own = graded.own
+        if ranks.min() < r:
+            own = filled(own, ranks, basis, values[:r])
+        self.__dict__.update(own_subspaces=own, own_gains=gains, own_losses=losses)
 
     @cached_property
     def goal(self) -> Criterion:
@@ -301,18 +286,14 @@ class Problem:
         total = float(self.weights @ losses)
         return {"group_losses": losses, "disparities": disparities, "total_loss": total}
 
-    def pairwise_disparities(self, basis: Array) -> Array:
-        """Differences ``E_i - E_j`` (equation 11 of the paper); (k, k)."""
-        return np.subtract.outer(*[self.disparities(basis)] * 2)
-
     @cached_property
     def affine(self) -> AffineMeasure:
         """The measure that fairness is judged on, with the numbers of the groups."""
         lost = None
         if self.graded_losses is not None:
             lost = (self.own_losses, self.group_losses(self.least_loss_basis))
-        measure, own = self.criterion.measured, (self.own_gains, self.own_errors)
-        return AffineMeasure.of(measure, self.traces, own, self.weights, self.measured_by, lost)
+        measure, given = self.criterion.measured, self.measured_by
+        return AffineMeasure.of(measure, self.traces, self.own_gains, self.weights, given, lost)
 
     def measures(self, basis: Array, retention: Array | None = None) -> Array:
         """The measure of each group, e_i; (k,)."""
@@ -390,8 +371,7 @@ class Problem:
         scaled to positive parts that sum to one. For `AtMost` on the largest excess over a bound:
         the positive parts are scaled to sum to one. 0 for criteria without a condition.
         """
-        goal, values = self.goal, self._checked(multipliers)
-        return goal.violation_bound(values) if isinstance(goal, LeastLoss) else 0.0
+        return self.goal.violation_bound(self._checked(multipliers))
 
     def _checked(self, multipliers: ArrayLike) -> Array:
         values = np.asarray(multipliers, dtype=np.float64)

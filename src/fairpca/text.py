@@ -337,24 +337,17 @@ def formatted(value: float, form: str, least: float = math.inf) -> str:
     return f"{value:.2g}" if value != 0.0 and abs(value) >= least else text.lstrip("-")
 
 
-def html_table(head: Cells, body: Sequence[Cells], foot: Cells | None = None) -> str:
-    """The table as HTML, escaped; the first cell of each row is a head."""
-    last = "" if foot is None else f"<tfoot>{_html_row(foot, 'td')}</tfoot>"
-    return (
-        f"<table><thead>{_html_row(head, 'th')}</thead>"
-        f"<tbody>{''.join(_html_row(row, 'td') for row in body)}</tbody>{last}</table>"
-    )
-
-
 def html_parts(parts: Sequence[TextTable | str]) -> str:
-    """Tables and sentences as HTML, escaped."""
-    shown = (
-        html_table(part.head, part.body, part.foot)
-        if isinstance(part, TextTable)
-        else f"<p>{html.escape(part)}</p>"
-        for part in parts
-        if part
-    )
+    """Tables and sentences as HTML, escaped; the first cell of each row of a table is a head."""
+    shown = []
+    for part in parts:
+        if isinstance(part, str):
+            shown += [f"<p>{html.escape(part)}</p>"] * bool(part)
+            continue
+        body = "".join(_html_row(row, "td") for row in part.body)
+        foot = "" if part.foot is None else f"<tfoot>{_html_row(part.foot, 'td')}</tfoot>"
+        head = f"<thead>{_html_row(part.head, 'th')}</thead>"
+        shown.append(f"<table>{head}<tbody>{body}</tbody>{foot}</table>")
     return "".join(shown)
 
 

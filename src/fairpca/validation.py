@@ -53,6 +53,17 @@ def check_whole_number(name: str, value: object, *, least: int = 1, optional: bo
         raise ValueError(f"{name} must be {kind} of at least {least}, got {value!r}.")
 
 
+def check_components(n: object, *, optional: bool = False) -> None:
+    """Raise ValueError unless this is an integer of at least 1 or a share, or an optional None."""
+    whole, number = isinstance(n, Integral) and not isinstance(n, bool), isinstance(n, Real)
+    known = n >= 1 if whole else number and 0.0 < n < 1.0  # type: ignore[operator]
+    if not ((optional and n is None) or known):
+        kinds = "None, an integer of at least 1, or" if optional else "an integer of at least 1, or"
+        raise ValueError(
+            f"n_components must be {kinds} a share strictly between 0 and 1, got {n!r}."
+        )
+
+
 def check_number(name: str, value: object, *, least: float) -> None:
     """Raise ValueError unless this is a finite number of at least so much."""
     if not (isinstance(value, Real) and least <= float(value) < np.inf):

@@ -115,3 +115,9 @@ def moments_of(
     subset = subset or ("train" if data == "Adult" else "all")
     rows = prepared(data, sensitive, preprocessing, subset, n_rows)
     return GroupMoments.from_rows(rows.X, rows.groups)
+
+
+def mean_pairwise(disparities: Array) -> float:
+    """Mean absolute difference between two groups' disparities, over all pairs."""
+    first, second = np.triu_indices(len(disparities), 1)
+    return float(np.abs(disparities[first] - disparities[second]).mean()) if len(first) else 0.0

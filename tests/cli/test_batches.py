@@ -191,9 +191,9 @@ def test_words_are_the_same(folder, capsys, small_batches):
 
 def test_large_files_are_read_in_batches_unless_a_report_needs_them(folder, capsys, monkeypatch):
     kept = []
-    settled = Table.settled
+    need = Table.need
     monkeypatch.setattr(
-        Table, "settled", lambda self, work: kept.append(self.in_memory) or settled(self, work)
+        Table, "need", lambda self, *asked: kept.append(self.in_memory) or need(self, *asked)
     )
     assert main(["audit", "people.csv", *FIT]) == 0
     monkeypatch.setattr(reading, "IN_MEMORY", Path("people.csv").stat().st_size - 1)

@@ -81,9 +81,10 @@ def test_a_report_is_what_python_gives(folder, capsys):
     again, model = [line for line in code.splitlines() if line.startswith("fairpca ")]
     assert shlex.split(again) == ["fairpca", *arguments]
     # What the page shows for its slider makes the model of that point.
-    assert model.endswith(" --index 49 --model model.fairpca")
+    at = made.summary["start"]
+    assert model.endswith(f" --index {at} --model model.fairpca")
     assert main(shlex.split(model)[1:]) == 0
-    fair = made.front.estimator(49)
+    fair = made.front.estimator(at)
     np.testing.assert_allclose(
         load_model("model.fairpca").transform(people()), fair.transform(columns), atol=1e-12
     )
@@ -331,7 +332,8 @@ def test_other_fronts_and_reports(folder, capsys, typed, criterion):
     assert shlex.split(again) == ["fairpca", *arguments]
     assert main(shlex.split(command)[1:]) == 0
     restored = load_model("model.fairpca").transform(people())
-    np.testing.assert_allclose(restored, made.front.estimator(-1).transform(rows), atol=1e-9)
+    shown = made.front.estimator(made.summary["start"])
+    np.testing.assert_allclose(restored, shown.transform(rows), atol=1e-9)
 
 
 def test_that_everyone_is_worse_off_comes_first(folder, capsys):
@@ -572,3 +574,24 @@ def test_what_held_out_rows_show_is_in_json_and_in_words(folder, capsys, stream)
     assert "On held-out rows" in " ".join(capsys.readouterr().out.split())
     for amount in ("0", "inf"):
         assert main([*fit, "--standard-errors", amount]) == 0
+
+
+@pytest.mark.parametrize("stream", [[], ["--stream"]])
+def test_the_cost_of_fairness_is_of_weighted_rows(folder, capsys, stream):
+    """Ordinary PCA has the least total loss, with weights too."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(400, 4)) * [3, 2, 1, 1], columns=[*"abcd"])
+    frame["sex"] = np.resize(["f", "m"], 400)
+    frame.loc[frame["sex"] == "f", [*"abcd"]] = frame.loc[frame["sex"] == "f", [*"dcba"]].values
+    weights = np.where(frame["sex"] == "f", 9.0, 1.0)
+    frame.assign(w=weights).to_csv("w.csv", index=False)
+    fit = ["fit", "w.csv", "--sensitive", "sex", "--n-components", "2", "--standardize", "none"]
+    fit += ["--weights", "w", "--criterion", "minmax", *stream]
+    assert main([*fit, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    X = frame[[*"abcd"]].to_numpy()
+    values = np.linalg.eigvalsh(np.cov(X.T, aweights=weights, ddof=0))
+    assert found["pca_total_loss"] == pytest.approx(values[:2].sum(), rel=1e-4)
+    assert found["pca_total_loss"] < found["total_loss"]
+    assert main(fit) == 0
+    assert "% more than ordinary PCA" in capsys.readouterr().out

@@ -6,8 +6,8 @@ import pytest
 import scipy.sparse
 
 from fairpca import GroupMoments
-from fairpca.folds import N_FOLDS, groups_of_parts, in_folds, row_folds
-from fairpca.groups import Fold, encode_groups
+from fairpca.folds import N_FOLDS, in_folds, row_folds
+from fairpca.groups import Fold, encode_groups, groups_of_parts
 
 from devices import import_torch
 from texts import refused

@@ -2,7 +2,6 @@
 
 import tracemalloc
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ import scipy.sparse
 from sklearn.decomposition import PCA
 
 from fairpca import Equal, ExactSolver, FairPCA, GroupMoments, MinMax, Problem, audit
-from fairpca.comparators import VRPCA
 from fairpca.data import prepare_data
 from fairpca.exceptions import FairnessWarning
 from fairpca.moments import row_space
@@ -157,28 +155,6 @@ def test_other_kinds_of_rows(monkeypatch, kind):
         np.abs(reduced.transform(given)), np.abs(direct.transform(given)), rtol=1e-3, atol=1e-4
     )
     assert reduced.certificate_.status == direct.certificate_.status == "optimal"
-
-
-def test_stochastic_own_subspaces(monkeypatch):
-    rng = np.random.default_rng(8)
-    X, codes = wide_rows(rng, 40, 90)
-    exact = FairPCA(2, criterion="minmax").fit(X, sensitive_features=codes)
-    monkeypatch.setattr(row_space, "FEW_COLUMNS", 1)
-    for wide in (True, False):
-        grouped_data = prepare_data(X, codes, reduce_wide=wide)
-        problem = grouped_data.problem(2)
-        rows = X if grouped_data.space is None else grouped_data.space.rows
-        rows = np.pad(rows, ((0, 0), (0, problem.moments.n_features - rows.shape[1])))
-        centers = np.tile(problem.moments.total_mean, (2, 1))
-        own_bases = VRPCA(max_epochs=30).subspaces(rows, codes, centers, 2)
-        problem = replace(problem, own_bases=own_bases)
-        certificate = ExactSolver().solve(problem).certificate
-        rounding = 1e-12 * problem.traces.max()
-        missed = problem.own_losses - exact.group_table_.own_loss
-        assert (missed >= -rounding).all()
-        assert (missed <= problem.own_errors + rounding).all()
-        assert 0 < certificate.own_error <= problem.own_errors.max() + rounding
-        assert certificate.lower_bound <= exact.certificate_.value + rounding
 
 
 def test_the_best_subspace_may_lean_out_of_the_span_of_the_rows(monkeypatch):

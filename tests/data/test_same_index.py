@@ -40,7 +40,6 @@ LABELLED = {
     "fit_transform": lambda g: FairPCA(2, criterion="minmax").fit_transform(
         X, sensitive_features=g
     ),
-    "partial_fit": lambda g: FairPCA(2, criterion="minmax").partial_fit(X, sensitive_features=g),
     "kernel": lambda g: KernelFairPCA(2).fit(X, sensitive_features=g),
     "stochastic": lambda g: StochasticFairPCA(2).fit(X, sensitive_features=g),
     "parity": lambda g: ParityPCA(2).fit(X, sensitive_features=g),

@@ -225,13 +225,11 @@ def test_credit_numeric():
 @pytest.mark.parametrize("loader", LOADERS)
 def test_columns_do_not_depend_on_the_rows(loader, encoding):
     train, test, both = (loader(subset=subset, encoding=encoding) for subset in SUBSETS)
-    drop = {load_adult: {"missing": "drop"}, load_credit: {"unknown_marriage": "drop"}}[loader]
     assert train.feature_names == test.feature_names == both.feature_names
-    assert loader(encoding=encoding, **drop).feature_names == train.feature_names
     assert (both.data.dtypes == np.float64).all()
 
 
-# --- Rows: subsets and dropped rows -------------------------------------------
+# --- Rows: subsets -------------------------------------------------------------
 
 
 def test_adult_all_is_train_then_test():
@@ -239,22 +237,6 @@ def test_adult_all_is_train_then_test():
     for part in ("data", "target", "sensitive_features"):
         joined = pd.concat([train[part], test[part]], ignore_index=True)
         assert joined.equals(both[part])
-
-
-@pytest.mark.parametrize(
-    ("subset", "name", "dropped"),
-    [("train", "adult.data.gz", 2399), ("test", "adult.test.gz", 1221)],
-)
-def test_adult_missing(subset, name, dropped):
-    rows = adult_rows(name)
-    complete = [row for row in rows if "?" not in row]
-    assert len(rows) - len(complete) == dropped
-    adult = load_adult(subset=subset, missing="drop", encoding="onehot", sensitive="race")
-    assert adult.data["fnlwgt"].tolist() == [float(row[2]) for row in complete]
-    assert adult.sensitive_features.tolist() == [row[8] for row in complete]
-    assert adult.target.tolist() == [int(row[-1].startswith(">")) for row in complete]
-    assert not adult.data.filter(like="=?").to_numpy().any()
-    assert adult.data.index.equals(pd.RangeIndex(len(complete)))
 
 
 def test_credit_split():
@@ -273,24 +255,6 @@ def test_credit_split():
     for part, rows in zip(parts, [~np.array(is_test), np.array(is_test)], strict=True):
         for key in ("data", "target", "sensitive_features"):
             np.testing.assert_array_equal(part[key], everything[key][rows])
-
-
-@pytest.mark.parametrize("sensitive", ["sex", "marriage", ("sex", "education")])
-def test_credit_unknown_marriage(sensitive):
-    kept = load_credit(sensitive=sensitive)
-    dropped = load_credit(sensitive=sensitive, unknown_marriage="drop")
-    known = kept.data["MARRIAGE"] != 0
-    assert (~known).sum() == 54
-    for key in ("data", "target", "sensitive_features"):
-        assert len(dropped[key]) == 30000 - 54
-        assert kept[key][known].reset_index(drop=True).equals(dropped[key])
-
-
-def test_credit_dropping_rows_leaves_the_split_alone():
-    for subset in ("train", "test"):
-        kept = load_credit(subset=subset).data
-        dropped = load_credit(subset=subset, unknown_marriage="drop").data
-        assert kept[kept["MARRIAGE"] != 0].reset_index(drop=True).equals(dropped)
 
 
 # --- Sensitive features -------------------------------------------------------
@@ -410,10 +374,6 @@ def test_unknown_options(loader, option, value, known):
 
 
 def test_unknown_options_of_one_data_set():
-    with refused(ValueError, "missing", "'keep'", "'drop'", "'fill'"):
-        load_adult(missing="fill")
-    with refused(ValueError, "unknown_marriage", "'other'", "'drop'"):
-        load_credit(unknown_marriage="keep")
     with refused(ValueError, "sensitive", "'sex'", "'race'"):
         load_adult(sensitive="marriage")
     with refused(ValueError, "sensitive", "'marriage'", "'education'"):

@@ -155,7 +155,7 @@ def test_pages_are_quiet_fit_and_are_accessible(browser, site, address, width, s
 
 @pytest.mark.parametrize(
     ("words", "page"),
-    [("soft maximum temperature", "beyond_the_sample.html"), ("audit", "fairpca.audit.html")],
+    [("soft maximum temperature", "new_data.html"), ("audit", "fairpca.audit.html")],
 )
 def test_search_finds_pages(browser, address, words, page):
     visit = Visit(browser, f"{address}index.html")

@@ -187,8 +187,6 @@ def test_what_cannot_be_done_is_refused():
     empty[:, 4] = np.nan
     with refused(ValueError, "no value", "4", "Leave"):
         fitted(empty)
-    with refused(ValueError, "partial_fit", "call fit"):
-        FairPCA(R, missing_values="mean").partial_fit(gappy, sensitive_features=GROUPS)
     with refused(ValueError, "infinity"):
         FairPCA(R, missing_values="mean", groups=None).fit(np.where(np.isnan(gappy), np.inf, X))
     with refused(ValueError, "infinity"):

@@ -140,18 +140,6 @@ def test_the_table_stays_as_it_is():
     pd.testing.assert_frame_equal(frame, before)
 
 
-@every_kind
-def test_batches_by_name(convert):
-    frame = people()
-    whole = minmax(2, groups="both").fit(convert(frame), sensitive_features=["sex", "race"])
-    fair = minmax(2, groups="both")
-    for i in range(0, 160, 40):
-        fair.partial_fit(convert(frame[i : i + 40]), sensitive_features=["sex", "race"])
-    assert fair.group_table_.to_dict()["group"] == whole.group_table_.to_dict()["group"]
-    np.testing.assert_allclose(fair.group_table_.disparity, whole.group_table_.disparity, atol=1e-8)
-    assert fair.transform(convert(frame)).shape == (160, 2)
-
-
 @pytest.fixture
 def metadata_routing():
     with sklearn.config_context(enable_metadata_routing=True):
@@ -425,17 +413,7 @@ def test_ordinary_pca_can_be_asked_for():
         minmax(2, groups=None).fit(X, groups),
         minmax(2, groups=None).fit(X, sensitive_features=groups),
         minmax(2, groups=None).fit(frame, sensitive_features=["sex", "race"]),
-        minmax(2, groups=None).partial_fit(X, sensitive_features=groups),
     ):
         np.testing.assert_allclose(fair.components_, pca.components_, atol=1e-9)
         assert fair.group_table_.labels == ("all",)
     minmax(2).fit(X, groups, sensitive_features=groups)  # y is silently ignored beside groups
-
-
-def test_the_first_of_several_batches_warns():
-    X = people()[FEATURES]
-    fair = minmax(1)
-    fair.partial_fit(X[:1])
-    with warned(FairnessWarning, "no groups"):
-        fair.partial_fit(X[1:80])
-    fair.partial_fit(X[80:])

@@ -308,13 +308,7 @@ CHECKPOINTS = [
     (lambda p: p["files"][0].pop(), "name size date file was read"),
     (lambda p: p["files"][0].__setitem__(1, -1), "name size date file"),
     (lambda p: p["files"].append(p["files"][0]), "'a.parquet' twice"),
-    (lambda p: p["columns"].update(weight=3), "columns.weight 3 text"),
-    (lambda p: p["columns"]["features"].pop(), "columns.features 4 5"),
-    (
-        lambda p: p["columns"].update(all_numeric="x"),
-        "all_numeric 'x' true or false",
-    ),
-    (lambda p: p.pop("columns"), "parts fit together"),
+    (lambda p: p.pop("files"), "parts fit together"),
     (lambda p: p.pop("asked"), "pass other columns or options"),
 ]
 

@@ -92,7 +92,6 @@ def test_all_estimators_and_functions_warn_alike():
     given = {"sensitive_features": groups, "n_components": 2, "n_points": 2}
     for run in (
         lambda: FairPCA(2, criterion="minmax").fit_moments(GroupMoments.from_rows(X, groups)),
-        lambda: FairPCA(2, criterion="minmax").partial_fit(X, sensitive_features=groups),
         lambda: pareto_front(X, **given),
         lambda: report(X, **given, n_resamples=0),
         lambda: KernelFairPCA(2).fit(X, sensitive_features=groups),

@@ -47,8 +47,7 @@ def test_losses_are_pooled_over_the_folds_by_the_formula(relative, weighted):
         dimensions=[3, 1],
         sample_weight=weights if weighted else None,
         cv=FOLDS,
-        measure="loss",
-        relative=relative,
+        measure="share_lost" if relative else "loss",
     )
     assert losses.dimensions == (3, 1)
     assert losses.groups == ("a", "b")
@@ -137,9 +136,7 @@ def test_disparities_are_nearly_unbiased_where_the_population_is_known():
 
 def test_ordinary_pca_is_that_of_scikit_learn():
     X, groups = data()
-    losses = held_out_losses(
-        PCA(), X, sensitive_features=groups, dimensions=[1, 2, 5], relative=False
-    )
+    losses = held_out_losses(PCA(), X, sensitive_features=groups, dimensions=[1, 2, 5])
     np.testing.assert_allclose(losses.reduction.loss, losses.pca.loss, atol=1e-10)
     np.testing.assert_allclose(losses.reduction.high, losses.pca.high, atol=1e-8)
     assert losses.name == "PCA"
@@ -171,7 +168,7 @@ def test_the_interval_of_a_mean_is_students_and_holds_for_all_groups_together():
 def test_the_interval_of_a_share_is_that_of_the_jackknife():
     X, groups = data((200, 300))
     known = {"sensitive_features": groups, "dimensions": [2], "cv": FOLDS}
-    losses = held_out_losses(FairPCA(criterion="minmax"), X, **known, measure="loss", relative=True)
+    losses = held_out_losses(FairPCA(criterion="minmax"), X, **known, measure="share_lost")
     errors, units = np.empty((2, len(X)))
     for train, test in FOLDS.split(X):
         fair = FairPCA(2, criterion="minmax").fit(X[train], sensitive_features=groups[train])
@@ -192,9 +189,7 @@ def test_the_interval_of_the_worst_group_holds_although_it_was_picked():
         rng = np.random.default_rng(seed)
         rows = rng.normal(size=(320, 3)) * [3, 1, 1]
         labels = np.repeat([*"abcdefgh"], 40)
-        losses = held_out_losses(
-            PCA(), rows, sensitive_features=labels, dimensions=[1], cv=2, relative=False
-        )
+        losses = held_out_losses(PCA(), rows, sensitive_features=labels, dimensions=[1], cv=2)
         truth = 2.0  # beside the first direction, which is found up to a small tilt
         low, high = (end[0] for end in losses.reduction.worst_interval)
         held += low <= truth <= high
@@ -291,7 +286,7 @@ def test_rows_without_labels_count_for_nothing(measure):
 
 def test_small_groups_are_one_and_a_single_row_is_left_out():
     X, groups = data((100, 60, 4, 5))
-    known = {"dimensions": [2], "relative": False, "cv": FOLDS}
+    known = {"dimensions": [2], "measure": "disparity", "cv": FOLDS}
     with warned(FairnessWarning, "'c', 'd'", "as one"):
         losses = held_out_losses(FairPCA(groups=None), X, sensitive_features=groups, **known)
     assert losses.groups == ("a", "b", "2 small groups together")
@@ -349,10 +344,9 @@ def test_refusals():
     for options, message in (
         ({"cv": 1}, "cv integer 2 1"),
         ({"cv": 1000}, "cv=1000 180"),
-        ({"relative": 1}, "relative True False"),
         ({"random_state": -1}, "random_state"),
         ({"cv": []}, "cv no rows"),
-        ({"measure": "variance"}, "measure 'loss' 'disparity'"),
+        ({"measure": "variance"}, "measure 'loss' 'disparity' 'variance'"),
         ({"cv": [(np.arange(70, 180), np.arange(70))]}, "'a' training rows fold"),
         ({"cv": [(np.arange(180), np.array([0]))]}, "no group two"),
     ):

@@ -1,7 +1,6 @@
 """The metrics against raw numpy, and in fairlearn's MetricFrame."""
 
 from functools import partial
-from itertools import combinations
 
 import fairlearn.metrics as fairlearn_metrics
 import numpy as np
@@ -11,8 +10,6 @@ from sklearn.decomposition import PCA
 from fairpca import FairPCA
 from fairpca.metrics import (
     disparity_error,
-    mean_disparity,
-    mean_pairwise_disparity,
     reconstruction_error,
 )
 
@@ -111,22 +108,6 @@ def test_metric_frame_with_weights():
     np.testing.assert_allclose(
         frame.by_group["disparity"].astype(float), fair.group_table_.disparity, rtol=1e-8
     )
-
-
-@pytest.mark.parametrize("disparities", [[1.0, 2.0, 6.0], [0.0, 0.0], [3.0], [4.0, -1.0, 0.5, 2]])
-def test_means_over_groups_and_pairs(disparities):
-    assert mean_disparity(disparities) == pytest.approx(sum(disparities) / len(disparities))
-    pairs = [abs(a - b) for a, b in combinations(disparities, 2)]
-    expected = sum(pairs) / len(pairs) if pairs else 0.0
-    assert mean_pairwise_disparity(disparities) == pytest.approx(expected)
-    assert mean_pairwise_disparity(disparities[::-1]) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("metric", [mean_disparity, mean_pairwise_disparity])
-@pytest.mark.parametrize("disparities", [[], 1.0, [[1.0, 2.0]]])
-def test_disparities_must_be_one_number_per_group(metric, disparities):
-    with refused(ValueError, "each group"):
-        metric(disparities)
 
 
 def test_rows_that_do_not_fit():

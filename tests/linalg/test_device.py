@@ -268,10 +268,6 @@ def test_batches_merge_with_those_of_numpy(put):
     assert_same_fit(
         FairPCA(3, criterion="minmax").fit_moments(GroupMoments.merge(parts)), reference
     )
-    fair = FairPCA(3, criterion="minmax")
-    for part in (slice(0, 250), slice(250, 600)):
-        fair.partial_fit(put(X[part]), sensitive_features=groups[part])
-    assert_same_fit(fair, reference)
 
 
 def test_moments_do_on_a_device_what_they_do_elsewhere(put, tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairpca import ExactSolver, FairPCA, Problem
-from fairpca.fair_pca import listening
+from fairpca.data import prepare_data
 
 from problems import problem_of, random_matrices
 from texts import recorded, refused
@@ -98,8 +98,11 @@ def test_a_fit_tells_its_listener():
     rng, told = np.random.default_rng(0), []
     X = rng.standard_normal((400, 8)) @ rng.standard_normal((8, 8))
     codes = np.arange(400) % 12
-    with listening(lambda done, total, **found: told.append((done, total, *sorted(found)))):
-        FairPCA(3, criterion="minmax").fit(X, sensitive_features=codes)
+
+    def listener(done, total, **found):
+        told.append((done, total, *sorted(found)))
+
+    FairPCA(3, criterion="minmax").fit_data(prepare_data(X, codes), listener)
     assert told[0] == (1, 80, "bound", "value")
 
 

@@ -493,7 +493,6 @@ def fitted(rows):
             "Array Dask",
         ),
         (lambda: fitted(X).score(lazy_rows()), "Array of Dask"),
-        (lambda: FairPCA(2, criterion="minmax").partial_fit(lazy_rows()), "Array of Dask"),
         (lambda: GroupMoments.from_rows(spread()), "DataFrame"),
     ],
 )

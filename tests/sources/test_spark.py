@@ -189,7 +189,6 @@ def test_refusals_before_any_work(frame, monkeypatch):
             "names reduced 'fairpca1'",
         ),
         (lambda: nameless.transform(frame), "without names"),
-        (lambda: FairPCA(2, criterion="minmax").partial_fit(frame), "DataFrame of Spark"),
         (lambda: fair.score(frame), "DataFrame of Spark"),
     ):
         with refused((ValueError, TypeError), *words.split()):

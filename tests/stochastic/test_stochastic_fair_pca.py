@@ -460,45 +460,6 @@ def test_rows_that_a_stream_holds_out_are_never_learnt_from():
     assert stream.counts.sum() == 600
 
 
-def test_partial_fit_learns_from_each_row_once_and_of_new_groups():
-    X, groups = grouped_rows(n=3000, k=3)
-    order = np.argsort(groups == "c", kind="stable")  # "c" comes last
-    X, groups = X[order], groups[order]
-    fair = StochasticFairPCA(2, batch_size=50)
-    for chunk, labels in chunks_of(X, groups, 500):
-        fair.partial_fit(chunk, sensitive_features=labels)
-    assert fair.group_table_.labels[-1] == "c"
-    assert "estimates by the rows so far" in str(fair.group_table_).replace("\n", " ")
-    assert fair.certificate_.status == "not certified"
-    problem = problem_of(X, groups, 2)
-    random = np.linalg.qr(np.random.default_rng(0).normal(size=(8, 2)))[0]
-    least = problem.total_loss(problem.pca_basis)
-    assert problem.total_loss(fair.components_.T) - least < 0.3 * (
-        problem.total_loss(random) - least
-    )
-    np.testing.assert_allclose(fair.mean_, X.mean(axis=0), atol=1e-10)
-    np.testing.assert_allclose(fair.group_table_.variance, problem.traces, rtol=0.1)
-    np.testing.assert_allclose(fair.explained_variance_, fair.transform(X).var(axis=0), rtol=0.1)
-    assert set(fair.own_components_) == {"a", "b", "c"}
-    again = pickle.loads(pickle.dumps(fair)).partial_fit(X[:100], sensitive_features=groups[:100])
-    fair.partial_fit(X[:100], sensitive_features=groups[:100])
-    np.testing.assert_array_equal(again.components_, fair.components_)
-    fair.set_params(max_passes=1, validation_fraction=0).fit(X, sensitive_features=groups)
-    assert not hasattr(fair, "_streaming")
-    with warned(FairnessWarning, "partial_fit", "anew"):
-        fair.partial_fit(X[:100], sensitive_features=groups[:100])
-
-
-def test_a_last_chunk_of_one_row_does_not_change_what_is_known_of_the_others():
-    X, groups = grouped_rows(n=1001)
-    fair = StochasticFairPCA(2, batch_size=100, whiten=True)
-    fair.partial_fit(X[:1000], sensitive_features=groups[:1000])
-    fair.partial_fit(X[1000:], sensitive_features=groups[1000:])
-    np.testing.assert_allclose(fair.mean_, X.mean(axis=0), atol=1e-10)
-    np.testing.assert_allclose(fair.transform(X).std(axis=0), 1.0, atol=0.2)
-    assert fair.group_table_.labels == ("a", "b", "c")
-
-
 def test_a_group_of_one_row_in_a_stream_is_learnt_from_wherever_it_comes():
     X, groups = grouped_rows(n=600)
     for place in range(0, 600, 13):
@@ -640,11 +601,9 @@ def test_forgotten_groups_are_said():
     with warned(FairnessWarning, "no groups"):
         fair.fit_batches([(X, None)])
     with warned(FairnessWarning, "y is ignored"):
-        clone(fair).partial_fit(X, groups)
+        fair.fit(X, groups)
     with refused(ValueError, "all rows", "none", "had them"):
         fair.fit_batches([(X, groups), (X, None)])
-    with refused(ValueError, "all rows", "none"):
-        clone(fair).partial_fit(X, sensitive_features=groups).partial_fit(X)
 
 
 def test_streams_that_change_are_refused():
@@ -660,16 +619,12 @@ def test_streams_that_change_are_refused():
 
     with refused(ValueError, "chunks", "first"):
         StochasticFairPCA(2, max_passes=3).fit_batches(Shuffled())
-    fair = StochasticFairPCA(2).partial_fit(X, sensitive_features=groups)
-    with refused(ValueError, "earlier calls, 2"):
-        fair.set_params(n_components=3).partial_fit(X, sensitive_features=groups)
     torch = import_torch()
-    steps = fair.set_params(n_components=2).n_steps_
+    fair = StochasticFairPCA(2)
     with refused(ValueError, "library", "NumPy"):
-        fair.partial_fit(torch.tensor(X), sensitive_features=groups)
+        fair.fit_batches([(X, groups), (torch.tensor(X), groups)])
     with refused(ValueError, "sparse tensor"):
         fair.fit(torch.tensor(X).to_sparse(), sensitive_features=groups)
-    assert fair.partial_fit(X[:50], sensitive_features=groups[:50]).n_steps_ == steps + 1
 
 
 def test_rows_without_labels_are_counted_once():
@@ -715,10 +670,3 @@ def test_where_the_worst_off_group_is_worse_off_that_is_said():
     fair = StochasticFairPCA(3, max_passes=2, validation_fraction=0, certify=False)
     with warned(ConvergenceWarning, "worst-off", "worse off"):
         fair.fit(X, sensitive_features=groups.astype(str))
-
-
-def test_each_pass_is_shown_where_that_is_asked_for(capsys):
-    X, groups = grouped_rows()
-    fair = StochasticFairPCA(2, max_passes=2, verbose=True, validation_fraction=0)
-    fair.fit(X, sensitive_features=groups)
-    assert capsys.readouterr().out.splitlines() == ["pass 1 of at most 2", "pass 2 of at most 2"]

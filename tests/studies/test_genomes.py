@@ -23,6 +23,41 @@ def test_page_and_data_follow_from_each_other():
     assert genomes.PICTURE.stat().st_size > 20_000
 
 
+def test_the_guide_and_the_paper_have_the_figures_of_the_study():
+    root = genomes.TARGET.parents[1]
+    page, paper = (
+        " ".join((root / name).read_text(encoding="utf-8").split())
+        for name in ("docs/guide/criterion.md", "paper/paper.md")
+    )
+
+    def accuracy(method, r):
+        return f"{100 * np.mean(DATA['regions'][method][str(r)]['accuracy']):.0f} %"
+
+    def auc(history, method):
+        return f"{np.mean(DATA['small'][history]['20'][method]['auc']):.2f}"
+
+    def inflation(method):
+        values = [
+            found[method]["inflation"] for part in DATA["small"].values() for found in part.values()
+        ]
+        return f"{max(np.mean(each) for each in values):.2f}"
+
+    ours, lda = "minmax, share", "LDA of 50 components"
+    four = accuracy(ours, 4), accuracy("PCA", 4), accuracy(lda, 4)
+    assert f"recognised: {accuracy('balanced PCA', 2)}, PCA {accuracy('PCA', 2)}" in page
+    assert "with four: {}, PCA {}, LDA {}".format(*four) in page
+    assert (
+        f"{auc('out of Africa', 'minmax')} out of Africa (PCA {auc('out of Africa', 'PCA')})"
+        in page
+    )
+    assert f"{auc('stepping stones', 'minmax')} among stepping stones" in page
+    assert f"inflation up to {inflation('minmax')} with" in page
+    assert f"and {inflation(ours)} with" in page
+    assert f"PCA at most {inflation('PCA')}" in page
+    assert "balanced accuracy of {}, those of PCA with {}".format(*four) in paper
+    assert f"reaches {four[2]} there and {accuracy(lda, 6)} with six" in paper
+
+
 def test_an_interval_is_a_t_interval_that_allows_for_shared_rows():
     values = [1.0, 2.0, 3.0, 4.0]
     mean, half = genomes.interval(values, halves=False)

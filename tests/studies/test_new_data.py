@@ -104,7 +104,10 @@ def numbers_after(text, start, count):
 
 
 def test_the_page_for_users_has_the_figures_of_the_study():
-    page = (Path(__file__).parents[2] / "docs" / "beyond_the_sample.md").read_text("utf-8")
+    guide = Path(__file__).parents[2] / "docs" / "guide"
+    page, criterion, people = (
+        (guide / f"{name}.md").read_text("utf-8") for name in ("new_data", "criterion", "people")
+    )
     cells = [cell for found in DATA["real"].values() for cell in found["cells"].values()]
 
     def counts(method, figure="mid"):
@@ -121,6 +124,16 @@ def test_the_page_for_users_has_the_figures_of_the_study():
     assert numbers_after(page, "the largest share lost may", 2) == shares[0]
     assert numbers_after(page, "max_extra_loss=0.01)` lowered it in", 2) == shares[1]
     one_more = counts("PCA, one more component")[0]
+    lowers = numbers_after(criterion, "largest disparity clearly lower in", 4)
+    assert lowers == [soft[0], len(cells), soft[1], price("soft", 2)]
+    found = numbers_after(criterion, "on other rows lower in", 3)
+    assert found == [*plain, price("minmax", 1)]
+    found = numbers_after(criterion, "largest share lost clearly lower in", 3)
+    assert found == [shares[1][0], len(cells), shares[1][1]]
+    assert numbers_after(criterion, "lowers the largest disparity in", 1) == [one_more]
+    assert numbers_after(people, "the default |", 2) == soft
+    assert numbers_after(people, "one more component |", 2) == counts("PCA, one more component")
+    assert numbers_after(people, "max_extra_loss=0.01)` |", 2) == shares[1]
     assert numbers_after(page, "if you can afford it: clearly better in", 1) == [one_more]
     assert numbers_after(page, "in the study it clearly lowered the", 1) == counts("balanced")[:1]
     ratios = [

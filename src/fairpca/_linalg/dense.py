@@ -296,15 +296,3 @@ def completed(basis: Array, others: Array) -> Array:
     rest -= basis @ (basis.T @ rest)
     more = np.linalg.svd(rest, full_matrices=False)[0][:, : others.shape[1] - basis.shape[1]]
     return np.asarray(np.linalg.qr(np.hstack([basis, more]))[0])
-
-
-def checked_bases(given: Sequence[Array], shape: tuple[int, int, int]) -> tuple[Array, ...]:
-    """Each group's own basis, orthonormal to rounding; ValueError unless they nearly are."""
-    k, d, r = shape
-    bases = [np.asarray(basis, dtype=np.float64) for basis in given]
-    if len(bases) != k or any(basis.shape != (d, r) for basis in bases):
-        raise ValueError(f"own_bases must be {k} arrays of shape {(d, r)}, one for each group.")
-    if any(np.abs(basis.T @ basis - np.eye(r)).max() > NEARLY_ORTHONORMAL for basis in bases):
-        raise ValueError("own_bases must have orthonormal columns.")
-    # Columns a little too long would make groups keep more than they can, and bounds false.
-    return tuple(polar_factor(basis) for basis in bases)

@@ -104,7 +104,10 @@ def _interrupt_again(unraisable: Any) -> None:
 
 def _conclude(error: BaseException) -> int:
     """Say in one line what went wrong; the exit code."""
-    if _is_interrupt(error):
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__cause__ or cause.__context__  # an import that failed by Ctrl-C, say
+    if cause is not None:
         complain("interrupted; nothing was left half-written.")
         return INTERRUPTED
     if isinstance(error, SystemExit) and not error.code:  # completion is done with
@@ -112,44 +115,31 @@ def _conclude(error: BaseException) -> int:
     if isinstance(error, BrokenPipeError | SystemExit):  # typer makes the second of the first
         _give_up_on_stdout()
         return FAILED
-    code, said = _described(error)
-    complain(said, "refusal")
-    return code
-
-
-def _described(error: BaseException) -> tuple[int, str]:
-    """The exit code for an error, and what is said of it."""
+    code = FAILED
     if isinstance(error, BadInputError):
-        return BAD_INPUT, str(error)
-    # typer's errors of usage have no public base class.
-    if hasattr(error, "format_message"):
+        code, said = BAD_INPUT, str(error)
+    elif hasattr(error, "format_message"):  # typer's errors of usage have no public base class
         usage: Any = error
         near = getattr(usage, "possibilities", None)
         said = f"{usage.message}; did you mean {near[0]}?" if near else usage.format_message()
-        return BAD_INPUT, f"{said.replace('Value error, ', '')} Try --help."
-    if isinstance(error, MemoryError):
-        return FAILED, "there is not enough memory for this table."
-    if isinstance(error, NotWrittenError):
-        said = failure(error, "write").removesuffix(".")
+        code, said = BAD_INPUT, f"{said.replace('Value error, ', '')} Try --help."
+    elif isinstance(error, MemoryError):
+        said = "there is not enough memory for this table."
+    elif isinstance(error, NotWrittenError):
         before = ", ".join(repr(str(path)) for path in written) or "nothing"
-        return FAILED, (
-            f"{said} after {error.written:,} bytes, which are removed again; before that, "
-            f"{before} was written."
+        said = (
+            f"{failure(error, 'write').removesuffix('.')} after {error.written:,} bytes, which are "
+            f"removed again; before that, {before} was written."
         )
-    if isinstance(error, OSError):
+    elif isinstance(error, OSError):
+        said = failure(error, "write" if error.filename == STDOUT else "use")
         if error.filename == STDOUT:
             _give_up_on_stdout()
-            return FAILED, failure(error, "write")
-        return FAILED, failure(error)
-    said = f": {error}" if str(error) else ""
-    return FAILED, f"internal error, {type(error).__name__}{said} (--debug shows where)"
-
-
-def _is_interrupt(error: BaseException | None) -> bool:
-    """Whether this is Ctrl-C, or what others have made of it: an import that failed, say."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
+    else:
+        said = f"{type(error).__name__}{f': {error}' if str(error) else ''}"
+        said = f"internal error, {said} (--debug shows where)"
+    complain(said, "refusal")
+    return code
 
 
 def _give_up_on_stdout() -> None:

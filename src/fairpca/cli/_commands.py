@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 EXAMPLES = {
     "audit": (
         "fairpca audit people.csv --sensitive sex --n-components 5",
-        "fairpca audit people.csv --sensitive sex --sensitive race --n-components 5 --json",
-        "fairpca audit people.csv --sensitive race --n-components 5 --measure share_lost",
         "fairpca audit new.parquet --model people.fairpca",
         "fairpca audit new.parquet --model people.fairpca --baseline training",
     ),
@@ -58,13 +56,11 @@ EXAMPLES = {
         "fairpca fit people.csv --sensitive race --n-components 5 --max-extra-loss 0.01 --json",
         "fairpca fit people.csv --sensitive sex --n-components 5 --measure share_lost --bound 0.5",
         "fairpca fit people.csv --sensitive race --n-components 5 --criterion equal",
-        "fairpca fit people.csv --sensitive hospital --n-components 5 --standard-errors 1",
     ),
     "front": (
         "fairpca front people.csv --sensitive sex --n-components 5",
         "fairpca front people.csv --sensitive race --n-components 5 --max-extra-loss 0.01"
         " --model people.fairpca --output reduced.csv",
-        "fairpca front people.parquet --sensitive sex --n-components 0.9 --points 20 --json",
         "fairpca front people.csv --sensitive race --n-components 5 --criterion equal --index 30",
     ),
     "report": (
@@ -126,9 +122,7 @@ def audit(table: Table, how: TableOptions, choices: FitOptions, asked: AuditOpti
     A group's loss is the squared distance between a row and its reconstruction, averaged over its
     rows; its disparity is what it loses beyond a PCA of its own. Nothing is written.
     """
-    from fairpca.cli import _findings as findings
-    from fairpca.cli import _fitting as fitting
-    from fairpca.cli import _prepared as tables
+    from fairpca.cli import _findings, _fitting, _prepared
     from fairpca.fair_pca import baselines_of
 
     audited: GroupTable | None = None
@@ -137,10 +131,10 @@ def audit(table: Table, how: TableOptions, choices: FitOptions, asked: AuditOpti
         if not how.sensitive or asked.n_components is None:
             raise BadInputError("an audit needs --sensitive and --n-components, or a --model.")
         dimension = parse_dimension(asked.n_components)
-        prepared = tables.prepare_table(table, how, dimension, folds=choices.folds)
-        fair = fitting.fit_fair(prepared, dimension, choices)
+        prepared = _prepared.prepare_table(table, how, dimension, folds=choices.folds)
+        fair = _fitting.fit_fair(prepared, dimension, choices)
     else:
-        loaded, preparation = tables.read_model(asked.model)
+        loaded, preparation = _prepared.read_model(asked.model)
         sensitive = how.sensitive or preparation.sensitive
         how = replace(how, sensitive=sensitive, groups=how.groups or loaded.fair_pca.groups or "")
         if not sensitive:
@@ -150,27 +144,27 @@ def audit(table: Table, how: TableOptions, choices: FitOptions, asked: AuditOpti
         if asked.baseline == "training":
             with refusing():
                 baselines_of(loaded.fair_pca)
-        prepared = tables.prepare_with_model(table, preparation, how, choices.folds)
+        prepared = _prepared.prepare_with_model(table, preparation, how, choices.folds)
         chosen = {"baseline": asked.baseline, "n_resamples": asked.resamples}
-        audited = fitting.audit_prepared(prepared, loaded.reduction, **chosen)
+        audited = _fitting.audit_prepared(prepared, loaded.reduction, **chosen)
         # Nothing is fitted to rows that are compared with those of the training.
         if asked.baseline == "rows":
-            fair = fitting.fit_fair(prepared, loaded.fair_pca.certificate_.n_components, choices)
+            fair = _fitting.fit_fair(prepared, loaded.fair_pca.certificate_.n_components, choices)
     of_fair: list[Any] = []
     if fair is not None:
-        of_fair = [*findings.shown(fair.group_table_)[1:], *findings.of_subspace(fair)]
+        of_fair = [*_findings.shown(fair.group_table_)[1:], *_findings.of_subspace(prepared, fair)]
     if audited is not None:
         heading = [Heading("\nA fair subspace fitted to this table:\n")] if of_fair else []
-        of_fair = [*findings.of_model(audited), *heading, *of_fair]
+        of_fair = [*_findings.of_model(prepared, audited), *heading, *of_fair]
     show(
         asked.json,
         lambda: {
             "command": "audit",
-            **findings.table_as_data(prepared),
-            "model": None if audited is None else findings.model_as_data(audited),
-            **({} if fair is None else findings.as_data(fair)),
+            **_findings.table_as_data(prepared),
+            "model": None if audited is None else _findings.model_as_data(prepared, audited),
+            **({} if fair is None else _findings.as_data(prepared, fair)),
         },
-        lambda: [f"{findings.columns_sentence(prepared)}\n", *of_fair],
+        lambda: [f"{_findings.columns_sentence(prepared)}\n", *of_fair],
     )
 
 
@@ -196,20 +190,18 @@ def compare(
     PCA is compared with PCA of one and two more components, with balanced PCA, with fair PCA, and
     with the largest disparity as small as can be. Nothing is written.
     """
-    from fairpca.cli import _findings as findings
-    from fairpca.cli import _fitting as fitting
-    from fairpca.cli import _prepared as tables
+    from fairpca.cli import _findings, _fitting, _prepared
 
-    prepared = tables.prepare_table(table, how, n_components, folds="all")
-    found = fitting.compare_methods(prepared, n_components, choices)
+    prepared = _prepared.prepare_table(table, how, n_components, folds="all")
+    found = _fitting.compare_methods(prepared, n_components, choices)
     show(
         printed.json,
         lambda: {
             "command": "compare",
-            **findings.table_as_data(prepared),
-            **findings.comparison_as_data(found),
+            **_findings.table_as_data(prepared),
+            **_findings.comparison_as_data(found),
         },
-        lambda: [*findings.shown(found)[1:], findings.columns_sentence(prepared)],
+        lambda: [*_findings.shown(found)[1:], _findings.columns_sentence(prepared)],
     )
 
 
@@ -234,13 +226,11 @@ def fit(
     something else. Prints what each group loses and how good the subspace provably is, and writes
     the model, the reduced table, or both.
     """
-    from fairpca.cli import _findings as findings
-    from fairpca.cli import _fitting as fitting
-    from fairpca.cli import _prepared as tables
+    from fairpca.cli import _findings, _fitting, _prepared
 
     dimension = parse_dimension(n_components)
     files.check(table)
-    prepared = tables.prepare_table(
+    prepared = _prepared.prepare_table(
         table,
         how,
         dimension,
@@ -248,21 +238,21 @@ def fit(
         folds=choices.folds,
         keeps="" if files.model is None else "model",
     )
-    fair = fitting.fit_fair(prepared, dimension, choices).set_params(whiten=files.whiten)
-    findings.write(prepared, fair, files)
+    fair = _fitting.fit_fair(prepared, dimension, choices).set_params(whiten=files.whiten)
+    _findings.write(prepared, fair, files)
     show(
         files.json,
         lambda: {
             "command": "fit",
-            **findings.table_as_data(prepared),
-            **findings.as_data(fair),
+            **_findings.table_as_data(prepared),
+            **_findings.as_data(prepared, fair),
             **({"nesting": fair.nesting_.to_dict()} if choices.nested else {}),
         },
         lambda: [
-            findings.columns_sentence(prepared),
-            *findings.shown(fair.group_table_),
-            *findings.of_subspace(fair),
-            *(findings.shown(fair.nesting_) if choices.nested else []),
+            _findings.columns_sentence(prepared),
+            *_findings.shown(fair.group_table_),
+            *_findings.of_subspace(prepared, fair),
+            *(_findings.shown(fair.nesting_) if choices.nested else []),
         ],
         model=files.model,
         output=files.output,
@@ -324,37 +314,37 @@ def front(
     --criterion equal, its largest difference between the disparities of two groups. A model or a
     reduced table is that of the chosen point: the fairest, unless another one is chosen.
     """
-    from fairpca.cli import _findings as findings
-    from fairpca.cli import _fitting as fitting
-    from fairpca.cli import _prepared as tables
+    from fairpca.cli import _findings, _fitting, _prepared
 
     dimension, keeps = parse_dimension(n_components), "" if files.model is None else "model"
     files.check(table)
-    prepared = tables.prepare_table(table, how, dimension, carry=files.carry, keeps=keeps)
-    found = fitting.find_front(prepared, dimension, wanted.points, choices)
+    prepared = _prepared.prepare_table(table, how, dimension, carry=files.carry, keeps=keeps)
+    found = _fitting.find_front(prepared, dimension, wanted.points, choices)
     point, fair = _chosen(found, wanted, needed=bool(keeps) or files.output is not None), None
     if point is not None:
         fair = found.estimator(point).set_params(whiten=files.whiten)
-        findings.write(prepared, fair, files)
+        _findings.write(prepared, fair, files)
     of_point: list[Any] = []
     if point is not None and fair is not None:
         fairest = point == len(found) - 1
         of_point = [
             Heading(f"\nPoint {point}, {'the fairest' if fairest else f'of {len(found)}'}:"),
-            *findings.shown(fair.group_table_),
-            findings.cost(fair),
+            *_findings.shown(fair.group_table_),
+            _findings.cost(prepared, fair),
             # The certificate of the fairest stands below the front already.
-            *([] if fairest else findings.proof(fair)),
+            *([] if fairest else _findings.proof(fair)),
         ]
     show(
         files.json,
         lambda: {
             "command": "front",
-            **findings.table_as_data(prepared),
-            **findings.front_as_data(found),
-            "chosen": None if fair is None else {"point": point, **findings.as_data(fair)},
+            **_findings.table_as_data(prepared),
+            **_findings.front_as_data(found),
+            "chosen": None
+            if fair is None
+            else {"point": point, **_findings.as_data(prepared, fair)},
         },
-        lambda: [findings.columns_sentence(prepared), *findings.shown(found)[:-1], *of_point],
+        lambda: [_findings.columns_sentence(prepared), *_findings.shown(found)[:-1], *of_point],
         model=files.model,
         output=files.output,
     )
@@ -405,40 +395,42 @@ def report(
 ) -> None:
     """Write a page for everyone: who pays for PCA, what fairness costs, and how sure that is.
 
-    The page needs nothing else, neither files nor a network. It has the finding in plain words, a
-    slider from ordinary PCA to the fairest subspace, and the proof.
+    The page needs nothing else, neither files nor a network. It shows what each group loses on
+    held-out rows, whether fair PCA is needed, a slider from ordinary PCA to the fairest subspace of
+    these rows, and the proof.
     """
-    from fairpca.cli import _findings as findings
-    from fairpca.cli import _fitting as fitting
-    from fairpca.cli import _prepared as tables
+    from fairpca.cli import _findings, _fitting, _prepared
     from fairpca.report import import_jinja2
 
     dimension = parse_dimension(n_components)
     check_destination(page.report, REPORT, table, force=page.force)
     with refusing():
         import_jinja2()
-    prepared = tables.prepare_table(table, how, dimension, keeps="report")
+    prepared = _prepared.prepare_table(table, how, dimension, keeps="report")
     shown = {"rows_shown": page.rows_shown} | ({} if page.title is None else {"title": page.title})
-    made = fitting.report_on(prepared, dimension, choices, table, context.obj, **shown)
+    made = _fitting.report_on(prepared, dimension, choices, table, context.obj, **shown)
     with stage(f"writing {page.report.name}"):
         made.write_html(page.report)
     fair = made.front.estimator(-1)
-    shown_table = findings.shown(fair.group_table_)
-    # What the table has said already, the finding need not say below it.
-    sentences = [each for each in findings.of_report(made.sentences()) if each not in shown_table]
+    shown_table = _findings.shown(fair.group_table_)
+    # Unicode's marks of a name's direction are for the page; what the table has said is not
+    # repeated below it.
+    marks = dict.fromkeys(map(ord, "\u2068\u2069"))
+    sentences = [each.translate(marks) for each in made.sentences()]
+    sentences = [each for each in sentences if each not in shown_table]
     show(
         page.json,
         lambda: {
             "command": "report",
-            **findings.table_as_data(prepared),
-            **findings.as_data(fair),
+            **_findings.table_as_data(prepared),
+            **_findings.as_data(prepared, fair),
             "summary": made.summary,
         },
         lambda: [
-            findings.columns_sentence(prepared),
+            _findings.columns_sentence(prepared),
             *shown_table,
             *sentences,
-            *findings.proof(fair),
+            *_findings.proof(fair),
         ],
         report=page.report,
     )
@@ -464,26 +456,25 @@ def transform(
     The table needs the columns of the fit, in any order. Those that were sensitive, targets or
     dropped then may be there; others are refused unless they are dropped or carried here.
     """
-    from fairpca.cli import _findings as findings
-    from fairpca.cli import _prepared as tables
+    from fairpca.cli import _findings, _prepared
 
     assert files.output is not None  # which is required
     files.check(table, model)
-    fitted, preparation = tables.read_model(model)
-    opened = tables.open_with_model(table, preparation, how, files.carry)
-    n_rows = tables.reduce_table(opened, fitted.reduction, files.carry, files.output)
+    fitted, preparation = _prepared.read_model(model)
+    opened = _prepared.open_with_model(table, preparation, how, files.carry)
+    n_rows = _prepared.reduce_table(opened, fitted.reduction, files.carry, files.output)
     r = fitted.fair_pca.n_components_
     show(
         files.json,
         lambda: {
             "command": "transform",
-            **findings.table_as_data(opened),
+            **_findings.table_as_data(opened),
             "rows": n_rows,
             "n_components": r,
             "model": str(model),
         },
         lambda: [
-            findings.columns_sentence(opened),
+            _findings.columns_sentence(opened),
             f"Reduced {n_rows:,} row{'s' * (n_rows != 1)} to {r} column{'s' * (r != 1)}.",
         ],
         output=files.output,

@@ -1,6 +1,5 @@
 """What was found, in words and as data, and the files in which it is written."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -19,9 +18,6 @@ from fairpca.text import WHERE_ALL_ARE, TextTable, short_texts
 
 _MOST_SHOWN = 5
 """How many columns of a kind are named."""
-
-_ISOLATES = dict.fromkeys(map(ord, "\u2068\u2069"))
-"""Unicode's marks of the first strong direction."""
 
 
 def write(prepared: PreparedTable, fair: FairPCA, files: OutputOptions) -> None:
@@ -66,24 +62,15 @@ def shown(result: Any) -> list[TextTable | str]:
     return ["", *(in_options(part) if isinstance(part, str) else part for part in parts), ""]
 
 
-def of_report(sentences: Sequence[str]) -> list[str]:
-    """The finding of a report as it is printed.
-
-    The marks that keep the direction of a name apart on a page would be shown as escapes: the
-    terminal has its own way.
-    """
-    return [sentence.translate(_ISOLATES) for sentence in sentences]
-
-
-def of_subspace(fair: FairPCA) -> list[str]:
+def of_subspace(prepared: PreparedTable, fair: FairPCA) -> list[str]:
     """Who pays for ordinary PCA, what the fair subspace costs, and how good it is.
 
     That every group is worse off than with ordinary PCA, where it is so, comes first.
     """
     first, *rest = fair.certificate_.sentences()
     if fair.certificate_.all_worse_off and rest:
-        return [first, _who_pays(fair), cost(fair), *proof(fair)[1:]]
-    return [_who_pays(fair), cost(fair), *proof(fair)]
+        return [first, _who_pays(fair), cost(prepared, fair), *proof(fair)[1:]]
+    return [_who_pays(fair), cost(prepared, fair), *proof(fair)]
 
 
 def _who_pays(fair: FairPCA) -> str:
@@ -100,53 +87,40 @@ def _who_pays(fair: FairPCA) -> str:
         measures = np.divide(measures, table.variance, out=np.zeros(len(table)), where=some)
     worst, best = int(measures.argmax()), int(measures.argmin())
     name = short_texts(table.to_dict()["group"])
+    high, low = f"{abs(measures[worst]):.4g}", f"{abs(measures[best]):.4g}"
     if fair.certificate_.measure == "disparity":
-        return (
-            f"With ordinary PCA, {name[worst]} loses {measures[worst]:.4g} more than with a PCA of "
-            f"its own, {name[best]} {measures[best]:.4g}."
-        )
-    return (
-        f"With ordinary PCA, {name[worst]} has a {fair.certificate_.measure} of "
-        f"{abs(measures[worst]):.4g}, {name[best]} one of {abs(measures[best]):.4g}."
-    )
+        than = "more than with a PCA of its own"
+        return f"With ordinary PCA, {name[worst]} loses {high} {than}, {name[best]} {low}."
+    has = f"has a {fair.certificate_.measure} of"
+    return f"With ordinary PCA, {name[worst]} {has} {high}, {name[best]} one of {low}."
 
 
 def proof(fair: FairPCA) -> list[str]:
     """How good the subspace is, sentence by sentence, to stand below the table of groups."""
-    # The table has just said it, with names.
-    said = "Compared with ordinary PCA"
-    sentences = fair.certificate_.sentences()
-    return [in_options(sentence) for sentence in sentences if not sentence.startswith(said)]
+    # The table has just compared it with PCA, with names.
+    said = (in_options(sentence) for sentence in fair.certificate_.sentences())
+    return [sentence for sentence in said if not sentence.startswith("Compared with ordinary PCA")]
 
 
-def cost(fair: FairPCA) -> str:
+def cost(prepared: PreparedTable, fair: FairPCA) -> str:
     """What the fair subspace costs in total."""
-    table = fair.group_table_
-    return (
-        f"The fair subspace, of dimension {fair.n_components_}, has a total loss of "
-        f"{_compared(fair.solution_.total_loss, total(table, table.pca_loss))}."
-    )
+    compared = _compared(prepared, fair.group_table_, fair.solution_.total_loss)
+    return f"The fair subspace, of dimension {fair.n_components_}, has a total loss of {compared}."
 
 
-def of_model(audited: GroupTable) -> list[TextTable | str]:
+def of_model(prepared: PreparedTable, audited: GroupTable) -> list[TextTable | str]:
     """What each group loses with an audited model, and what that costs in total."""
-    ordinary = total(audited, audited.pca_loss)
-    compared = _compared(total(audited, audited.loss), ordinary)
-    if audited.baseline == "training":
-        compared += " of the training rows"
+    compared = _compared(prepared, audited, prepared.total(audited, audited.loss))
+    rows = " of the training rows" if audited.baseline == "training" else ""
     return [
         Heading("The model on this table:"),
         *shown(audited),
-        f"The model has a total loss of {compared}.",
+        f"The model has a total loss of {compared}{rows}.",
     ]
 
 
-def total(table: GroupTable, losses: Array) -> float:
-    """The mean loss of all rows, from the groups' mean losses."""
-    return float(np.average(losses, weights=table.count))
-
-
-def _compared(loss: float, ordinary: float) -> str:
+def _compared(prepared: PreparedTable, table: GroupTable, loss: float) -> str:
+    ordinary = prepared.total(table, table.pca_loss)
     change = 100.0 * (loss / ordinary - 1.0) if ordinary > 0.0 else 0.0
     word = "more" if change >= 0.0 else "less"
     return f"{loss:.6g}, {abs(change):.2f} % {word} than ordinary PCA"
@@ -171,11 +145,11 @@ def table_as_data(prepared: PreparedTable) -> dict[str, Any]:
     }
 
 
-def as_data(fair: FairPCA) -> dict[str, Any]:
+def as_data(prepared: PreparedTable, fair: FairPCA) -> dict[str, Any]:
     """A fitted subspace as plain data, for JSON."""
     return {
         "n_components": fair.n_components_,
-        "pca_total_loss": total(fair.group_table_, fair.group_table_.pca_loss),
+        "pca_total_loss": prepared.total(fair.group_table_, fair.group_table_.pca_loss),
         "total_loss": float(fair.solution_.total_loss),
         "explained_variance_ratio": fair.explained_variance_ratio_,
         "groups": columns_as_data(fair.group_table_.to_dict()),
@@ -198,10 +172,10 @@ def comparison_as_data(found: Comparison) -> dict[str, Any]:
     }
 
 
-def model_as_data(audited: GroupTable) -> dict[str, Any]:
+def model_as_data(prepared: PreparedTable, audited: GroupTable) -> dict[str, Any]:
     """An audited model as plain data, for JSON."""
     return {
-        "total_loss": total(audited, audited.loss),
+        "total_loss": prepared.total(audited, audited.loss),
         "baseline": audited.baseline,
         "groups": columns_as_data(audited.to_dict()),
         "difference_interval": audited.difference_interval,

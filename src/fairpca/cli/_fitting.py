@@ -15,7 +15,7 @@ from fairpca import Comparison, FairPCA, GroupTable, ParetoFront
 from fairpca.cli._options import FitOptions, changed
 from fairpca.cli._prepared import STDIN, PreparedTable, row_weights
 from fairpca.cli._terminal import refusing, show_warning, stage
-from fairpca.fair_pca import baselines_of, listening
+from fairpca.fair_pca import baselines_of
 from fairpca.inspection.audit import Auditor, squared_errors
 from fairpca.inspection.compare import comparison_of
 from fairpca.inspection.pareto_front import front_of
@@ -33,7 +33,6 @@ def fit_fair(prepared: PreparedTable, n_components: int | float, options: FitOpt
     doing = f"finding a fair subspace for {prepared.n_rows:,} rows of {d} columns"
     with (
         stage(doing) as progress,
-        listening(partial(_tell_step, progress, doing)),
         refusing(),
         warnings.catch_warnings(record=True, action="always") as caught,
     ):
@@ -48,7 +47,8 @@ def fit_fair(prepared: PreparedTable, n_components: int | float, options: FitOpt
             if limits
             else "exact",
         )
-        fair.fit_data(prepared.grouped_data(reduce_wide=True))
+        listener = partial(_tell_step, progress, doing)
+        fair.fit_data(prepared.grouped_data(reduce_wide=True), listener)
     for warning in caught:
         # The certificate is shown with the result, and need not be said twice.
         if str(warning.message) != str(fair.certificate_):
@@ -67,7 +67,7 @@ def find_front(
             dimension,
             points,
             progress,
-            criterion=options.front_criterion,
+            criterion=options.make_criterion(),
             missing_labels=prepared.options.missing_labels,
             gap=options.gap,
             time_limit=options.time_limit,
@@ -91,6 +91,7 @@ def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -
     grouped_data = prepared.grouped_data("intersections", reduce_wide=True)
     position = {label: i for i, label in enumerate(grouped_data.moments.labels)}
     space, grouped_data = grouped_data.space, grouped_data.grouped(options.grouping)
+    prepared.weigh(grouped_data.moments)
     known = baselines_of(reduction) if chosen.pop("baseline") == "training" else None
     r = reduction.n_components_
     auditor = Auditor(reduction, grouped_data.moments, r, known=known, **chosen)
@@ -138,12 +139,12 @@ def report_on(
     one = "in a group" if n == 1 else f"in {n:,} groups"
     one = one if prepared.options.grouping == "intersections" else "in groups"
     with stage("making the report") as progress, refusing():
-        return make_report(
+        made = make_report(
             rows,
             sensitive_features=prepared.groups,
             sample_weight=prepared.weights,
             n_components=n_components,
-            criterion=choices.front_criterion,
+            criterion=choices.make_criterion(),
             groups=prepared.options.grouping,
             missing_labels=prepared.options.missing_labels,
             gap=choices.gap,
@@ -162,6 +163,8 @@ def report_on(
             progress=progress,
             **shown,
         )
+    prepared.weigh(made.front.problem.moments)
+    return made
 
 
 def _tell_step(

@@ -148,49 +148,33 @@ class FitOptions:
         for name in ("bound", "max_extra_loss", "gap", "time_limit"):
             if getattr(self, name) is not None:
                 check_number(f"--{name.replace('_', '-')}", getattr(self, name), least=0.0)
-        from fairpca.criteria import CRITERIA
-
-        known = {name for kind in CRITERIA for name in self._taken(kind)}
-        odd = sorted(({*changed(self)} & known) - {*self._taken(self._kind)})
-        named = "--bound" if self.bound is not None else f"--criterion {self.criterion}"
         if self.bound is not None and self.criterion != type(self).criterion:
             raise BadInputError("--bound is a criterion of its own: leave out --criterion.")
-        if odd:
-            typed = " and ".join(f"--{name.replace('_', '-')}" for name in odd)
-            raise BadInputError(f"{typed} cannot be had with {named}: leave out one of them.")
         self.make_criterion().validate()
-
-    @property
-    def _kind(self) -> str:
-        return self.criterion if self.bound is None else "bound"
 
     @property
     def folds(self) -> str | None:
         """Whether rows are to be held out: as for `prepare_data`."""
-        return "needed" if self._kind == "soft" else None
-
-    def _taken(self, kind: str) -> list[str]:
-        """The options that a criterion takes."""
-        from fairpca.criteria import CRITERIA, AtMost
-
-        parameters = signature(AtMost if kind == "bound" else CRITERIA[kind]).parameters
-        return [name for name in parameters if hasattr(self, name)]
+        return "needed" if self.criterion == "soft" and self.bound is None else None
 
     def make_criterion(self) -> FairnessCriterion:
-        """The criterion that is asked for."""
+        """The criterion that is asked for; its parameters are options of the same names."""
         from fairpca.criteria import CRITERIA, AtMost, Criterion
 
-        taken = {name: getattr(self, name) for name in self._taken(self._kind)}
-        if self.bound is not None:
-            return AtMost(self.bound, **taken)
-        made: Criterion = CRITERIA[self.criterion](**taken)
+        kinds: dict[str, Any] = {**CRITERIA, "bound": AtMost}
+        own, chosen = {one.name for one in fields(self)}, "bound"
+        taken = {name: own & {*signature(kind).parameters} for name, kind in kinds.items()}
+        named = "--bound"
+        if self.bound is None:
+            chosen, named = self.criterion, f"--criterion {self.criterion}"
+        odd = sorted(({*changed(self)} & set().union(*taken.values())) - taken[chosen])
+        if odd:
+            typed = " and ".join(f"--{name.replace('_', '-')}" for name in odd)
+            raise BadInputError(f"{typed} cannot be had with {named}: leave out one of them.")
+        given = () if self.bound is None else (self.bound,)
+        parameters = {name: getattr(self, name) for name in taken[chosen]}
+        made: Criterion = kinds[chosen](*given, **parameters)
         return made
-
-    @property
-    def front_criterion(self) -> FairnessCriterion:
-        """What a front is over: the largest measure in these rows, unless equality is asked for."""
-        made = replace(self, criterion="minmax") if self.criterion == "soft" else self
-        return made.make_criterion()
 
 
 @dataclass(frozen=True)

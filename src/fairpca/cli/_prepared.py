@@ -7,7 +7,7 @@ import sys
 import tempfile
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 
-from fairpca import FairPCA, GroupMoments
+from fairpca import FairPCA, GroupMoments, GroupTable
 from fairpca._linalg.types import Array
 from fairpca.choices import READABLE
 from fairpca.cli._options import TableOptions
@@ -54,7 +54,7 @@ from fairpca.tables.preparation import (
     notes_on,
 )
 from fairpca.tables.reading import CsvRules, Table
-from fairpca.tables.small_groups import GroupChoice, Regrouping, regroup
+from fairpca.tables.small_groups import Regrouping, regroup
 from fairpca.tables.writing import write_batches
 
 STDIN = Path("-")
@@ -70,7 +70,8 @@ class PreparedTable:
 
     A table in memory has `rows`, `groups` and `weights`, as `prepare_data` takes them; of one that
     is read in batches there are the `moments`; and of one that has not been read there is nothing
-    yet. `added` are the options that `--auto` has added, and `problems` why.
+    yet. `weight_of` has the weights of the groups that were asked for; `added` are the options that
+    `--auto` has added, and `problems` why.
     """
 
     table: Table
@@ -85,6 +86,7 @@ class PreparedTable:
     regrouping: Regrouping = field(default_factory=lambda: Regrouping(()))
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
+    weight_of: dict[Hashable, float] = field(default_factory=dict)
     added: str = ""
     problems: Sequence[str] = ()
 
@@ -107,16 +109,27 @@ class PreparedTable:
         """The table as it is fitted to; `groups` and `reduce_wide` are as for `prepare_data`."""
         groups = groups or self.options.grouping
         if self.moments is not None:
-            return GroupedData.from_moments(self.moments, groups)
-        return prepare_data(
-            self.rows,
-            self.groups,
-            self.weights,
-            missing_labels=self.options.missing_labels,
-            groups=groups,
-            reduce_wide=reduce_wide,
-            folds=self.folds,
-        )
+            found = GroupedData.from_moments(self.moments, groups)
+        else:
+            found = prepare_data(
+                self.rows,
+                self.groups,
+                self.weights,
+                missing_labels=self.options.missing_labels,
+                groups=groups,
+                reduce_wide=reduce_wide,
+                folds=self.folds,
+            )
+        self.weigh(found.moments)
+        return found
+
+    def weigh(self, moments: GroupMoments) -> None:
+        """Take in the weights of groups."""
+        self.weight_of.update(zip(moments.labels, moments.weight.tolist(), strict=True))
+
+    def total(self, table: GroupTable, losses: Array) -> float:
+        """The mean loss of all rows, from the groups' mean losses."""
+        return float(np.average(losses, weights=[self.weight_of[label] for label in table.labels]))
 
     def batches(self, doing: str, columns: Sequence[str] = ()) -> Iterator[tuple[Any, Array]]:
         """Batches of some columns, each with the prepared rows.
@@ -162,12 +175,9 @@ def prepare_table(
         require_columns(table.names, carry)
         how = {name: getattr(tried, name) for name in _LEARNED}
         how |= {"drop": tried.unused, "places": table.places, "codes": table.codes}
-        used = PreparationLearner(table.names, **how).used
-        copies = [
-            name
-            for name, first in table.repeated.items()
-            if name in used and first not in tried.drop
-        ]
+        learner = PreparationLearner(table.names, **how)
+        entering = ((name, first) for name, first in table.repeated.items() if name in learner.used)
+        copies = [name for name, first in entering if first not in tried.drop]
         if copies:
             raise TableError(
                 f"Columns have the name of another: {quoted(copies)}, as they are called here",
@@ -175,29 +185,32 @@ def prepare_table(
                 drop=tuple(copies),
             )
         weights = [tried.weights] if tried.weights else []
-        complete = [*used, *weights] if tried.drop_missing else ()
-        table.need(list(dict.fromkeys([*used, *tried.sensitive, *weights, *carry])), complete)
+        complete = [*learner.used, *weights] if tried.drop_missing else ()
+        needed = [*learner.used, *tried.sensitive, *weights, *carry]
+        table.need(list(dict.fromkeys(needed)), complete)
 
-        def prepare() -> PreparedTable:
-            learner = PreparationLearner(table.names, **how)
-            errors: list[TableError] = []
-            regrouping = Regrouping(())
-            try:
-                regrouping = _regrouped(table, tried, "error" if keeps else "keep")
-            except TableError as error:
-                errors = [error, *error.also]
-            try:
-                for batch in _batches(table, "learning the columns", used):
-                    learner.see(batch)
-                found = learner.preparation()
-            except TableError as error:
-                errors = [error, *error.also, *errors]
-            refuse(errors)
-            prepared = PreparedTable(table, found, tried, folds=folds, regrouping=regrouping)
-            return _gathered(replace(prepared, notes=learner.notes(found)))
-
-        prepared = table.settled(prepare)
-        check_shape(prepared, n_components)
+        errors: list[TableError] = []
+        regrouping = Regrouping(())
+        try:
+            regrouping = _regrouped(table, tried, "error" if keeps else "keep")
+        except TableError as error:
+            errors = [error, *error.also]
+        try:
+            for batch in _batches(table, "learning the columns", learner.used):
+                learner.see(batch)
+            found = learner.preparation()
+        except TableError as error:
+            errors = [error, *error.also, *errors]
+        refuse(errors)
+        prepared = PreparedTable(table, found, tried, folds=folds, regrouping=regrouping)
+        prepared = _gathered(replace(prepared, notes=learner.notes(found)))
+        if prepared.n_rows < 2:
+            raise BadInputError("the table has one row: a fair subspace needs at least two.")
+        if n_components > len(prepared.preparation.means):
+            raise BadInputError(
+                f"--n-components {n_components} is more than the {len(prepared.preparation.means)} "
+                "columns that there are."
+            )
         return prepared
 
     return _settled(path, options, learned)
@@ -219,11 +232,8 @@ def prepare_with_model(
         weights = [tried.weights] if tried.weights else []
         opened = _open_for(file, preparation, tried, [*tried.sensitive, *weights])
 
-        def prepare() -> PreparedTable:
-            regrouping = _regrouped(opened.table, tried, "keep")
-            return _gathered(replace(opened, regrouping=regrouping, folds=folds))
-
-        return opened.table.settled(prepare)
+        regrouping = _regrouped(opened.table, tried, "keep")
+        return _gathered(replace(opened, regrouping=regrouping, folds=folds))
 
     return _settled(path, options, prepared)
 
@@ -268,9 +278,8 @@ def _settled(
                     prepared = attempt(file, tried)
                 break
             except (ValueError, ImportError, BadInputError) as error:
-                errors.append(error)
-                also = getattr(error, "also", ())
-                more = tried.adding(merged(getattr(each, "fix", {}) for each in (error, *also)))
+                errors += [error, *getattr(error, "also", ())]
+                more = tried.adding(merged(getattr(each, "fix", {}) for each in errors))
                 if more == tried:
                     raise refusal(errors, sure=False) from error
                 tried = more
@@ -286,12 +295,9 @@ def _settled(
         show_warning(warning.message, warning.category)
     if not errors:
         return prepared
-    every = [each for error in errors for each in (error, *getattr(error, "also", ()))]
-    return replace(
-        prepared,
-        added=typed_options(merged(getattr(each, "fix", {}) for each in every)),
-        problems=[getattr(each, "problem", str(each)) for each in every],
-    )
+    added = typed_options(merged(getattr(each, "fix", {}) for each in errors))
+    problems = [getattr(each, "problem", str(each)) for each in errors]
+    return replace(prepared, added=added, problems=problems)
 
 
 def _open(
@@ -338,9 +344,14 @@ def _spooled() -> Path:
 
 
 def _regrouped(table: Table, options: TableOptions, default: str) -> Regrouping:
-    small = options.small_groups or default
-    choice = GroupChoice(options.missing_labels, small, options.min_rows, options.grouping)
-    return regroup(table, options.sensitive, choice)
+    return regroup(
+        table,
+        options.sensitive,
+        missing_labels=options.missing_labels,
+        small_groups=options.small_groups or default,
+        min_rows=options.min_rows,
+        groups=options.grouping,
+    )
 
 
 def _gathered(prepared: PreparedTable) -> PreparedTable:
@@ -384,17 +395,6 @@ def row_weights(batch: Any, name: str) -> Array:
     return weights
 
 
-def check_shape(prepared: PreparedTable, n_components: int | float) -> None:
-    """Refuse more dimensions than there are columns, and a single row."""
-    d = len(prepared.preparation.means)
-    if prepared.n_rows < 2:
-        raise BadInputError("the table has one row: a fair subspace needs at least two.")
-    if n_components > d:
-        raise BadInputError(
-            f"--n-components {n_components} is more than the {d} columns that there are."
-        )
-
-
 def read_model(path: Path) -> tuple[FairModel, Preparation]:
     """Read a model file; also its preparation, which tables cannot do without."""
     try:
@@ -426,7 +426,7 @@ def reduce_table(prepared: PreparedTable, fair: FairPCA, carry: Sequence[str], p
             yield pyarrow.RecordBatch.from_arrays(columns, names=[*carried, *names])
 
     carried = list(dict.fromkeys(carry))
-    n_rows = prepared.table.settled(lambda: write_batches(reduced(), path))
+    n_rows = write_batches(reduced(), path)
     written.append(path)
     return n_rows
 

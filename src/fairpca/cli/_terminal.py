@@ -278,26 +278,21 @@ def check_destination(
         return
     check_suffix(path, suffixes)
     target = Path(os.path.realpath(path))
-    same = [
-        other for other in others if other is not None and os.path.realpath(other) == str(target)
-    ]
+    folder, given = target.parent, [other for other in others if other is not None]
     try:
         there = os.path.lexists(path) and bool(os.lstat(path))
-        wrong = (
-            (not target.parent.is_dir(), "lies in no folder that exists"),
-            (path.is_dir(), "is a folder, not a file"),
-            (same, "is named twice: it would be overwritten"),
-            (there and not force, "is there already: name another file, or use --force instead"),
-            (path.exists() and not path.is_file(), "is not a regular file: name another one"),
-            (
-                not os.access(target if path.exists() else target.parent, os.W_OK)
-                or not os.access(target.parent, os.W_OK),
-                "may not be written to: name another file",
-            ),
-        )
+        writable = os.access(folder, os.W_OK) and (not path.exists() or os.access(target, os.W_OK))
+        wrong = {
+            "lies in no folder that exists": not folder.is_dir(),
+            "is a folder, not a file": path.is_dir(),
+            "is named twice: it would be overwritten": str(target) in map(os.path.realpath, given),
+            "is there already: name another file, or use --force instead": there and not force,
+            "is not a regular file: name another one": path.exists() and not path.is_file(),
+            "may not be written to: name another file": not writable,
+        }
     except OSError as error:
         raise BadInputError(failure(error, "write", path)) from error
-    for is_wrong, what in wrong:
+    for what, is_wrong in wrong.items():
         if is_wrong:
             raise BadInputError(f"{str(path)!r} {what}.")
 

@@ -1,19 +1,11 @@
-"""Estimators to compare with: demographic parity, equal opportunity, and VR-PCA.
+"""Estimators to compare with: demographic parity and equal opportunity.
 
-`ParityPCA`, `KernelParityPCA` and `ConvexParityPCA` make the projected groups look alike, which is
-another notion of fairness than that of `FairPCA`. `EqualOpportunityProjection` does so for the
-positives alone, and any reduction can follow. `VRPCA` is ordinary PCA by stochastic gradients.
-Published solvers of fair PCA itself are in `fairpca.solvers`.
+`ParityPCA` makes the projected groups look alike, which is another notion of fairness than that of
+`FairPCA`. `EqualOpportunityProjection` does so for the positives alone, and any reduction can
+follow. Published solvers of fair PCA itself are in `fairpca.solvers`.
 """
 
 from fairpca.comparators.opportunity import EqualOpportunityProjection
-from fairpca.comparators.parity import ConvexParityPCA, KernelParityPCA, ParityPCA
-from fairpca.comparators.vrpca import VRPCA
+from fairpca.comparators.parity import ParityPCA
 
-__all__ = [
-    "VRPCA",
-    "ConvexParityPCA",
-    "EqualOpportunityProjection",
-    "KernelParityPCA",
-    "ParityPCA",
-]
+__all__ = ["EqualOpportunityProjection", "ParityPCA"]

@@ -8,7 +8,6 @@ from sklearn.utils import Bunch
 
 from fairpca.datasets._bunch import make_bunch
 from fairpca.datasets._table import FOLDER, Table, read_rows
-from fairpca.validation import check_choice
 
 
 def load_adult(
@@ -17,7 +16,6 @@ def load_adult(
     sensitive: str | Sequence[str] = "sex",
     encoding: str = "codes",
     keep_sensitive: bool = True,
-    missing: str = "keep",
     as_frame: bool = True,
 ) -> Bunch:
     """Load UCI Adult: census records with income as target and sex and race as groups.
@@ -31,13 +29,11 @@ def load_adult(
     encoding : {"codes", "onehot", "numeric"}, default="codes"
         How the categorical columns enter `data`. "codes" makes each one column of integer codes
         (the alphabetical order of its levels, "?" being a level), "onehot" a 0/1 column for each
-        level, and "numeric" leaves them out. The columns are the same for every subset and for
-        both values of `missing`, so a one-hot column may be constant.
+        level, and "numeric" leaves them out. The columns are the same for every subset, so a
+        one-hot column may be constant.
     keep_sensitive : bool, default=True
         Whether the columns named in `sensitive` stay in `data`. Other columns can still reveal
         them: `relationship`, for one, has the levels Husband and Wife.
-    missing : {"keep", "drop"}, default="keep"
-        "drop" removes the rows that have "?" in any column.
     as_frame : bool, default=True
         Return pandas objects instead of NumPy arrays.
 
@@ -79,10 +75,7 @@ def load_adult(
     >>> adult.sensitive_features.value_counts().to_dict()
     {'Male': 21790, 'Female': 10771}
     """
-    check_choice("missing", missing, ("keep", "drop"))
-    return make_bunch(
-        _table(), subset, sensitive, encoding, keep_sensitive, as_frame, missing == "drop"
-    )
+    return make_bunch(_table(), subset, sensitive, encoding, keep_sensitive, as_frame)
 
 
 # The files have no header.
@@ -115,6 +108,5 @@ def _table() -> Table:
         target_name="income",
         target_names=("<=50K", ">50K"),
         is_test=np.arange(len(rows)) >= len(train),
-        is_unclear=np.array(["?" in row for row in rows]),
         description=(FOLDER / "adult.txt").read_text(encoding="ascii"),
     )

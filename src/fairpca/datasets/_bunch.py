@@ -22,7 +22,6 @@ def make_bunch(
     encoding: str,
     keep_sensitive: bool,
     as_frame: bool,
-    drop_unclear: bool,
 ) -> Bunch:
     """Check the options that all data sets share, then select, encode and wrap the data."""
     check_choice("subset", subset, SUBSETS)
@@ -32,12 +31,9 @@ def make_bunch(
     names = _sensitive_names(sensitive, tuple(table.attributes))
     pandas = import_pandas() if as_frame else None
 
-    wanted = np.ones(len(table.target), dtype=bool)
+    rows = np.arange(len(table.target))
     if subset != "all":
-        wanted &= table.is_test == (subset == "test")
-    if drop_unclear:
-        wanted &= ~table.is_unclear
-    rows = np.flatnonzero(wanted)
+        rows = np.flatnonzero(table.is_test == (subset == "test"))
     chosen = [table.attributes[name] for name in names]
     hidden = set() if keep_sensitive else {column for column, _ in chosen}
     data, feature_names = _encode(table, hidden, rows, encoding)

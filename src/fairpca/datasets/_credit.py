@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from fairpca.datasets._bunch import make_bunch
 from fairpca.datasets._table import FOLDER, Table, read_rows
-from fairpca.validation import check_choice
 
 
 def load_credit(
@@ -18,7 +16,6 @@ def load_credit(
     sensitive: str | Sequence[str] = "sex",
     encoding: str = "codes",
     keep_sensitive: bool = True,
-    unknown_marriage: str = "other",
     as_frame: bool = True,
 ) -> Bunch:
     """Load UCI Default of Credit Card Clients, with sex, marriage and education as groups.
@@ -32,20 +29,17 @@ def load_credit(
         rows are test rows.
     sensitive : {"sex", "marriage", "education"} or a sequence of them, default="sex"
         The attributes that define the groups: the columns of `sensitive_features`.
-        Sex is "female" or "male", marriage "married", "single" or "other", and education
+        Sex is "female" or "male", marriage "married", "single" or "other" (UCI's code 3 and the
+        undocumented code 0, which 54 rows have), and education
         "graduate school", "university", "high school" or "other" (UCI's code 4 and the
         undocumented codes 0, 5 and 6).
     encoding : {"codes", "onehot", "numeric"}, default="codes"
         How the categorical columns SEX, EDUCATION and MARRIAGE enter `data`. "codes" leaves each
         as one column of UCI's integer codes, "onehot" makes a 0/1 column for each code, and
-        "numeric" leaves them out. The columns are the same for every subset and for both values
-        of `unknown_marriage`, so a one-hot column may be constant.
+        "numeric" leaves them out. The columns are the same for every subset, so a one-hot column
+        may be constant.
     keep_sensitive : bool, default=True
         Whether the columns named in `sensitive` stay in `data`.
-    unknown_marriage : {"other", "drop"}, default="other"
-        What becomes of the 54 rows with the marriage code 0, which UCI does not document. "other"
-        counts them to the group "other" and leaves the code in `data` as it is; "drop" removes
-        the rows, whatever `sensitive` is.
     as_frame : bool, default=True
         Return pandas objects instead of NumPy arrays.
 
@@ -86,10 +80,7 @@ def load_credit(
     >>> credit.sensitive_features.value_counts().to_dict()
     {'single': 15964, 'married': 13659, 'other': 377}
     """
-    check_choice("unknown_marriage", unknown_marriage, ("other", "drop"))
-    return make_bunch(
-        _table(), subset, sensitive, encoding, keep_sensitive, as_frame, unknown_marriage == "drop"
-    )
+    return make_bunch(_table(), subset, sensitive, encoding, keep_sensitive, as_frame)
 
 
 _EDUCATION = ("other", "graduate school", "university", "high school", "other", "other", "other")
@@ -105,6 +96,11 @@ def _table() -> Table:
     header, *rows = read_rows("UCI_Credit_Card.csv.gz")
     values = np.array(rows, dtype=np.float64)
     target = values[:, -1].astype(np.int64)
+    # Counting rows instead of drawing them keeps the split the same for every version of NumPy.
+    is_test = np.zeros(len(target), dtype=bool)
+    for label in np.unique(target):
+        members = np.flatnonzero(target == label)
+        is_test[members] = np.isin(np.arange(len(members)) % 10, (2, 5, 8))
     # The first column is a row number and the last one the target.
     columns = dict(zip(header[1:-1], values.T[1:-1], strict=True))
     return Table(
@@ -117,17 +113,6 @@ def _table() -> Table:
         target=target,
         target_name="default",
         target_names=("no default", "default"),
-        is_test=_is_test(target),
-        is_unclear=columns["MARRIAGE"] == 0,
+        is_test=is_test,
         description=(FOLDER / "credit.txt").read_text(encoding="ascii"),
     )
-
-
-def _is_test(target: NDArray[np.int64]) -> NDArray[np.bool_]:
-    # Counting rows instead of drawing them keeps the split the same for every version of NumPy.
-    # It covers all rows, so dropping rows never moves one from a part to the other.
-    is_test = np.zeros(len(target), dtype=bool)
-    for label in np.unique(target):
-        members = np.flatnonzero(target == label)
-        is_test[members] = np.isin(np.arange(len(members)) % 10, (2, 5, 8))
-    return is_test

@@ -31,8 +31,8 @@ class Table:
         Of the sensitive attributes: the column that holds it, and its group labels.
     target : integer array of shape (n,)
     target_name, target_names : str, sequence of str
-    is_test, is_unclear : boolean arrays of shape (n,)
-        Rows of the test part; rows with a missing or undocumented value.
+    is_test : boolean array of shape (n,)
+        Rows of the test part.
     description : str
     """
 
@@ -43,7 +43,6 @@ class Table:
     target_name: str
     target_names: Sequence[str]
     is_test: NDArray[np.bool_]
-    is_unclear: NDArray[np.bool_]
     description: str
 
 

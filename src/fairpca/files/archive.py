@@ -56,12 +56,11 @@ _MOST_TIMES, _FREE = 8, 2**26
 """What the parsed JSON may take: this many times the file, and 64 MB."""
 
 _ARRAY_HEAD = re.compile(
-    rb"\{'descr': '(<f8|<i8)', 'fortran_order': (False|True), "
-    rb"'shape': \((|[0-9]{1,15},|[0-9]{1,15}(?:, [0-9]{1,15}){1,7})\), \} *\n"
+    rb"\x93NUMPY\x01\x00(..)\{'descr': '(<f8|<i8)', 'fortran_order': (False|True), "
+    rb"'shape': \((|[0-9]{1,15},|[0-9]{1,15}(?:, [0-9]{1,15}){1,7})\), \} *\n",
+    re.DOTALL,
 )
 """The head of a ``.npy`` file as NumPy writes it; nothing else is evaluated."""
-
-_LONGEST_ARRAY_HEAD = 1024
 
 
 class _ForeignError(Exception):
@@ -193,37 +192,30 @@ class _Member:
     archive: zipfile.ZipFile
     info: zipfile.ZipInfo
 
-    def read(self) -> bytes:
-        with self.archive.open(self.info) as member:
-            return b"".join(iter(lambda: member.read(_PIECE), b""))
+    def read(self) -> bytearray:
+        data = bytearray(self.info.file_size)
+        room, place = memoryview(data), 0
+        with self.archive.open(self.info) as opened:
+            member: Any = opened
+            while n := member.readinto(room[place : place + _PIECE]):
+                place += n
+        require(place == len(data), f"its part {quoted(self.info.filename)} is cut short")
+        return data
 
     def array(self, name: str, type_: str, n_axes: int, checksum: object) -> NDArray[Any]:
         """The array, once its head agrees with what is known of it and with its size."""
-        with self.archive.open(self.info) as member:
-            head = member.read(10)
-            length = int.from_bytes(head[8:], "little")
-            require(
-                head[:8] == b"\x93NUMPY\x01\x00" and length <= _LONGEST_ARRAY_HEAD,
-                f"the head of its array {name} is not the one that is written there",
-            )
-            described = member.read(length)
-            found = _ARRAY_HEAD.fullmatch(described)
-            if found is None or found[1] != type_.encode():
-                raise UnfitError(f"its array {name} is of another type than is written there")
-            shape = tuple(int(n) for n in found[3].split(b",") if n.strip())
-            fits = 10 + length + 8 * math.prod(shape) == self.info.file_size
-            require(len(shape) == n_axes and fits, f"the shape of its array {name} is not its size")
-            values = np.empty(math.prod(shape), dtype=type_)
-            room, place = values.view(np.uint8), 0
-            digest = hashlib.sha256(head + described)
-            while place < len(room):
-                piece = member.read(min(_PIECE, len(room) - place))
-                require(len(piece) > 0, f"its array {name} is cut short")
-                room[place : place + len(piece)] = np.frombuffer(piece, dtype=np.uint8)
-                digest.update(piece)
-                place += len(piece)
-        require(digest.hexdigest() == checksum, f"its array {name} is not the one that was written")
-        return values.reshape(shape, order="F" if found[2] == b"True" else "C")
+        data = self.read()
+        good = hashlib.sha256(data).hexdigest() == checksum
+        require(good, f"its array {name} is not the one that was written")
+        found = _ARRAY_HEAD.match(data)
+        if found is None or found[2] != type_.encode():
+            raise UnfitError(f"its array {name} is of another type than is written there")
+        shape = tuple(int(n) for n in found[4].split(b",") if n.strip())
+        fits = len(shape) == n_axes and found.end() + 8 * math.prod(shape) == len(data)
+        fits &= int.from_bytes(found[1], "little") == found.end() - 10
+        require(fits, f"the shape of its array {name} is not its size")
+        values = np.frombuffer(data, type_, offset=found.end())
+        return values.reshape(shape, order="F" if found[3] == b"True" else "C")
 
 
 def _check_places(infos: list[zipfile.ZipInfo], end: int) -> None:
@@ -240,7 +232,7 @@ def _check_places(infos: list[zipfile.ZipInfo], end: int) -> None:
         require(start + info.file_size <= limit, "its parts lie over one another")
 
 
-def _json_cost(text: bytes) -> int:
+def _json_cost(text: bytes | bytearray) -> int:
     """Bytes that JSON in ASCII takes when it is parsed, at the most.
 
     The bytes and their text, 240 for each object with its table, 64 for each key in it, 72 for each

@@ -211,7 +211,7 @@ def _measures(problem: Problem, group: int, bases: Sequence[Array], sums: Resamp
         kept = kept - [np.square(sums.mean @ basis).sum(axis=1) for basis in bases]
     scale = problem.moments.weight[group] if problem.aggregation == "sum" else 1.0
     some = scale * trace > NO_VARIANCE * float(problem.traces.max())
-    own = scale * sums.own_gains, np.zeros_like(trace)
+    own = scale * sums.own_gains
     measure = problem.goal.measured
     affine = AffineMeasure.of(measure, np.where(some, scale * trace, 0.0), own, np.ones_like(trace))
     return affine.values(scale * kept)

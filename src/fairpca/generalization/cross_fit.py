@@ -27,8 +27,8 @@ from fairpca._linalg.device import (
 from fairpca._linalg.threads import in_threads
 from fairpca._linalg.types import Array, GroupMatrices
 from fairpca.data import padded
-from fairpca.folds import are_large, groups_of_parts
-from fairpca.groups import overlapping
+from fairpca.folds import are_large
+from fairpca.groups import groups_of_parts, overlapping
 from fairpca.moments import GroupMoments
 from fairpca.problem import NO_VARIANCE, Problem, filled, group_matrices
 

@@ -111,7 +111,7 @@ class RowSample:
         weight = np.where(weight > 0.0, weight, 1.0)  # groups without rows in the sample
         second = np.tensordot(self.members, second, axes=1) / weight[:, None, None]
         own = leading_sums(second, problem.n_components)
-        given = trace / weight, (own, np.zeros_like(own)), weight / weight.sum()
+        given = trace / weight, own, weight / weight.sum()
         affine = AffineMeasure.of(problem.criterion.measured, *given)
         return affine.values(kept / weight)
 

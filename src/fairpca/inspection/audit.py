@@ -162,7 +162,7 @@ def audit(
         Sensitive columns that were features at the fit, by name, stay so.
     baseline : {"rows", "training"}, default="rows"
         What the losses are compared with, in as many dimensions as the reduction has: "rows" fits
-        each group's own PCA and ordinary PCA to X. "training" takes those of the rows that a
+        each group's own PCA and ordinary PCA to X. "training" reuses those of the rows that a
         `FairPCA` was fitted to, about their mean, so that nothing is fitted to X. Groups that were
         not among them then have no disparity.
     X_train, sensitive_train : as X and sensitive_features, default=None
@@ -252,7 +252,7 @@ def audit(
         d = grouped_data.rows.shape[1]
         if training.n_features != d:
             raise ValueError(f"X_train has {training.n_features} columns, and X has {d}.")
-        known = Baselines.of_data(training, r)
+        known = Baselines.of_problem(training.problem(r), training.space)
     chosen: dict[str, Any] = {"known": known, "n_resamples": n_resamples}
     auditor = Auditor(estimator, grouped_data.moments, r, **chosen, random_state=random_state)
     grouped_data = replace(grouped_data, rows=rows)

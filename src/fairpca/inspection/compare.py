@@ -558,11 +558,11 @@ def compare(
     keep_sensitive: bool = False,
     missing_labels: str = "error",
 ) -> Comparison:
-    """Say whether fair PCA is needed: what groups lose on held-out rows with it, and without.
+    """Compare what groups lose on held-out rows with PCA and with fair PCA: whether it is needed.
 
     PCA is compared with PCA of one and two more components, with balanced PCA (`Balanced`), with
-    fair PCA, and with the largest measure as small as can be (`MinMax`). The rows are divided into
-    five folds, and a method that is fitted to four of them is judged on the fifth.
+    fair PCA, and with plain min-max (`MinMax`). The rows are divided into five folds, and a method
+    that is fitted to four of them is judged on the fifth.
 
     Parameters
     ----------

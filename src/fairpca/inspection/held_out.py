@@ -26,7 +26,7 @@ from fairpca.generalization.bootstrap import CONFIDENCE
 from fairpca.groups import chosen_columns, named_columns, without_columns
 from fairpca.inspection.pipelines import Step, find_reduction
 from fairpca.inspection.scoring import ScoredGroups, row_errors
-from fairpca.measures import MEASURES
+from fairpca.measures import MEASURES, check_measure
 from fairpca.text import (
     MOST_NAMES,
     Printed,
@@ -37,8 +37,6 @@ from fairpca.text import (
     short_text,
 )
 from fairpca.validation import (
-    check_choice,
-    check_flag,
     check_rows,
     check_same_index,
     check_seed,
@@ -185,7 +183,6 @@ def held_out_losses(
     sample_weight: ArrayLike | None = None,
     cv: Any = 5,
     measure: str | None = None,
-    relative: bool | None = None,
     random_state: int | None = None,
 ) -> HeldOutLosses:
     """What each group loses on rows that a reduction was not fitted to, for several dimensions.
@@ -195,9 +192,9 @@ def held_out_losses(
     fold's worst group is too large: small groups are worst by chance, a different one each time.)
 
     The intervals come from the spread of the held-out rows' errors, by Student's distribution, and
-    are widened to hold for all groups together (Šidák). They say how surely these rows tell the
-    losses of the subspaces that were fitted, not how much other training rows would change those.
-    Two curves are measured on the same rows, so they can differ surely although intervals overlap.
+    are widened to hold for all groups together (Šidák). They are about the losses of the subspaces
+    that were fitted, and do not allow for other training rows. Two curves are measured on the same
+    rows, so they can differ significantly although intervals overlap.
 
     Parameters
     ----------
@@ -219,14 +216,12 @@ def held_out_losses(
     cv : int, splitter or iterable of (train, test), default=5
         A number makes folds of random rows with as many of every group as can be. Rows of one
         household, say, belong in one fold: pass ``GroupKFold().split(X, groups=households)``.
-    measure : {"loss", "disparity"} or None, default=None
-        What is measured. A disparity is the held-out loss minus an estimate of what the group's own
-        PCA would lose: the mean of what it loses of the training rows that it is fitted to, which
-        is too little, and of held-out rows, which is too much. None is the disparity for a
-        `FairPCA` whose criterion is judged on disparities, relative or not, and else the loss.
-    relative : bool or None, default=None
-        Whether it is divided by the group's variance, measured from the fitted mean. None is
-        whether the measure of a `FairPCA` is a share, and False for other reductions.
+    measure : str or None, default=None
+        One of the measures of `MinMax`; of what is kept, what is lost instead. None is that of the
+        criterion of a `FairPCA`, and "loss" for other reductions. A disparity is the held-out loss
+        minus an estimate of what the group's own PCA would lose: the mean of what it loses of the
+        training rows that it is fitted to, which is too little, and of held-out rows, which is too
+        much. Variances are measured from the fitted mean.
     random_state : int or None, default=None
         Seed of the folds; None is a fixed seed too.
 
@@ -266,14 +261,11 @@ def held_out_losses(
         raise ValueError("dimensions must be one number of components or more, got none.")
     for r in dimensions:
         check_whole_number("dimensions", r)
-    criterion = getattr(reduction, "criterion", None)
-    judged = MEASURES["loss"] if criterion is None else as_criterion(criterion).measured
-    if measure is None:
-        measure = "disparity" if judged.baseline == "own" else "loss"
-    check_choice("measure", measure, ("loss", "disparity"))
-    if relative is None:
-        relative = judged.relative
-    check_flag("relative", relative)
+    judged = MEASURES["loss"]
+    if measure is not None:
+        judged = check_measure(measure)
+    elif (criterion := getattr(reduction, "criterion", None)) is not None:
+        judged = as_criterion(criterion).measured
     check_seed(random_state)
     check_same_index(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
     n = _num_samples(X)
@@ -290,7 +282,7 @@ def held_out_losses(
     if not times.any():
         raise ValueError("cv holds out no rows.")
     groups, held_out = _with_spread(groups, groups.held_out(times > 0))
-    sums = _HeldOutSums(groups, held_out, dimensions, own=measure == "disparity")
+    sums = _HeldOutSums(groups, held_out, dimensions, own=judged.is_disparity)
     for train, test in splits:
         parts = _prepared(step, X, y, train, test, left_out)
         known = {"sensitive_features": _safe_indexing(given, train)}
@@ -301,7 +293,9 @@ def held_out_losses(
             warnings.simplefilter("ignore", FairnessWarning)
             sums.add(reduction, parts, (train, test), known)
     errors, distances, own = sums.means(np.maximum(times, 1))  # for rows held out several times
-    ours, pca = (_curve(held_out, part, distances, own, relative=bool(relative)) for part in errors)
+    ours, pca = (
+        _curve(held_out, part, distances, own, relative=judged.relative) for part in errors
+    )
     name = "fair" if isinstance(reduction, FairPCA) else type(reduction).__name__
     return HeldOutLosses(
         dimensions=tuple(int(r) for r in dimensions),
@@ -309,8 +303,8 @@ def held_out_losses(
         count=held_out.count,
         reduction=ours,
         pca=pca,
-        measure=measure,
-        relative=bool(relative),
+        measure="disparity" if judged.is_disparity else "loss",
+        relative=judged.relative,
         name=name,
     )
 

@@ -6,8 +6,8 @@ import operator
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
-from numbers import Integral, Real
+from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from fairpca._linalg.types import Array
 from fairpca.criteria import AtMost, Criterion, Equal
 from fairpca.data import GroupedData, prepare_data
 from fairpca.exceptions import FairnessWarning
-from fairpca.fair_pca import FairPCA, listening
+from fairpca.fair_pca import FairPCA
 from fairpca.generalization.cautions import warn_of_few_rows, warn_of_one_group
 from fairpca.group_table import NO_CHANGE, TIED
 from fairpca.groups import GROUPINGS
@@ -28,6 +28,7 @@ from fairpca.text import Printed, TextTable, distinct_texts, formatted, number_f
 from fairpca.validation import (
     Progress,
     check_choice,
+    check_components,
     check_flag,
     check_number,
     check_progress,
@@ -192,8 +193,11 @@ class ParetoFront(Printed):
     @property
     def worst_share(self) -> Array:
         """The measure of that group as a share of its variance, as it is shown; (n,)."""
-        shares = shares_of_variance(self.problem, self.measures)
-        return np.asarray(shares[np.arange(len(self)), self.worst_group])
+        problem, group = self.problem, self.worst_group
+        shown = shown_measures(problem, self.measures)[np.arange(len(self)), group]
+        traces = problem.traces[group]
+        unit = 1.0 if problem.goal.measured.relative else np.where(traces > 0.0, traces, 1.0)
+        return np.asarray(shown / unit)
 
     @property
     def unfairness(self) -> Array:
@@ -346,7 +350,7 @@ class ParetoFront(Printed):
             if self.spread[chosen] < tolerance - problem.negligible_spread:
                 tolerance = float(self.spread[chosen])  # the subspace of a fairer point
             problem = problem.with_criterion(Equal(tolerance, measured.name))
-        elif solution.certificate.goal == "bounds":
+        elif solution.certificate.goal != problem.goal.name:
             # One number, so that it can be fitted to rows with other groups, too.
             bound = max(measured.sign * float(self.largest[chosen]), 0.0)
             problem = problem.with_criterion(AtMost(bound, measured.name))
@@ -441,14 +445,6 @@ def shown_measures(problem: Problem, measures: Array) -> Array:
     if not problem.goal.measured.is_kept:
         return measures
     return np.asarray(problem.affine.constants - measures)
-
-
-def shares_of_variance(problem: Problem, measures: Array) -> Array:
-    """The same as shares of each group's variance, for all measures."""
-    shown = shown_measures(problem, measures)
-    if problem.goal.measured.relative:
-        return shown
-    return np.asarray(shown / np.where(problem.traces > 0.0, problem.traces, 1.0))
 
 
 def pareto_front(
@@ -583,7 +579,7 @@ def gathered_front(
     The options are those of `pareto_front` that `front_of` takes; all must be given. `folds` are
     those of `prepare_data`.
     """
-    _check_dimension(n_components)
+    check_components(n_components)
     check_sweep(n_points, options["gap"], options["time_limit"])
     options["criterion"] = end_of_front(options["criterion"])
     check_flag("keep_sensitive", keep_sensitive)
@@ -623,14 +619,14 @@ def front_of(
     if not isinstance(n_components, Integral):
         solver = ExactSolver(random_state=random_state, **limits)
         fair = FairPCA(n_components, criterion=criterion, solver=solver)
-        tell: Progress = (lambda *what: None) if progress is None else progress
-        step = partial(tell, "finding the dimension: search")
-        with (
-            listening(lambda done, total, **found: step(done, total)),
-            warnings.catch_warnings(),
-        ):
+
+        def listener(done: int, total: int, **found: float) -> None:
+            if progress is not None:
+                progress("finding the dimension: search", done, total)
+
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairnessWarning)  # the front warns of the same
-            n_components = fair.fit_data(grouped_data).n_components_
+            n_components = fair.fit_data(grouped_data, listener).n_components_
     problem = grouped_data.problem(int(n_components), criterion=criterion)
     front = ParetoFront.from_problem(
         problem,
@@ -642,16 +638,3 @@ def front_of(
     )
     warn_of_few_rows(problem)
     return front
-
-
-def _check_dimension(n_components: object) -> None:
-    """Raise ValueError unless this is an integer of at least 1, or a share in (0, 1)."""
-    whole = isinstance(n_components, Integral) and not isinstance(n_components, bool)
-    if whole and n_components >= 1:  # type: ignore[operator]
-        return
-    share = isinstance(n_components, Real) and not isinstance(n_components, Integral)
-    if not (share and 0.0 < n_components < 1.0):  # type: ignore[operator]
-        raise ValueError(
-            "n_components must be an integer of at least 1, or a share strictly between 0 and 1, "
-            f"got {n_components!r}."
-        )

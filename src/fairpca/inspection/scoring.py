@@ -1,4 +1,4 @@
-"""Errors of reconstruction, averages of disparities, and a scorer by the worst-off group."""
+"""Errors of reconstruction, and a scorer by the worst-off group."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.metadata_routing import UNUSED
@@ -124,60 +123,6 @@ def disparity_error(
     return reconstruction_error(y_true, y_pred, sample_weight=sample_weight) - own
 
 
-def mean_disparity(disparities: ArrayLike) -> float:
-    """Unweighted mean of the groups' disparities.
-
-    The mean weighted by group size is smallest for ordinary PCA, whatever the groups, so it says
-    nothing about fairness.
-
-    Parameters
-    ----------
-    disparities : array-like of shape (k,)
-        One number for each group.
-
-    Returns
-    -------
-    float
-
-    See Also
-    --------
-    fairpca.metrics.mean_pairwise_disparity : How far apart the groups are.
-
-    Examples
-    --------
-    >>> from fairpca.metrics import mean_disparity
-    >>> mean_disparity([1.0, 2.0, 6.0])
-    3.0
-    """
-    return float(np.mean(_groups(disparities)))
-
-
-def mean_pairwise_disparity(disparities: ArrayLike) -> float:
-    """Mean absolute difference between the disparities of two groups, over all pairs.
-
-    Parameters
-    ----------
-    disparities : array-like of shape (k,)
-        One number for each group.
-
-    Returns
-    -------
-    float
-
-    See Also
-    --------
-    fairpca.metrics.mean_disparity : How much they lose on average.
-
-    Examples
-    --------
-    >>> from fairpca.metrics import mean_pairwise_disparity
-    >>> round(mean_pairwise_disparity([1.0, 2.0, 6.0]), 6)
-    3.333333
-    """
-    values = _groups(disparities)
-    return float(pdist(values[:, None]).mean()) if len(values) > 1 else 0.0
-
-
 def _checked(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, Array]:
     true = check_array(y_true, dtype=np.float64, input_name="y_true")
     pred = check_array(y_pred, dtype=np.float64, input_name="y_pred")
@@ -188,13 +133,6 @@ def _checked(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, Array]:
             "with inverse_transform first."
         )
     return true, pred
-
-
-def _groups(disparities: ArrayLike) -> Array:
-    values = np.asarray(disparities, dtype=np.float64)
-    if values.ndim != 1 or len(values) == 0:
-        raise ValueError(f"disparities must be one number for each group, got {disparities!r}.")
-    return values
 
 
 class WorstGroupScorer(BaseEstimator):
@@ -285,7 +223,11 @@ class WorstGroupScorer(BaseEstimator):
         float
         """
         step = find_reduction(estimator, type(self).__name__)
-        measure = self._measure(step.reduction)
+        measure = MEASURES["share_kept"]
+        if self.measure is not None:
+            measure = check_measure(self.measure)
+        elif isinstance(step.reduction, FairPCA):
+            measure = as_criterion(step.reduction.criterion).measured
         check_is_fitted(step.reduction)
         if sensitive_features is None:
             sensitive_features = _fitted_names(step.reduction, X)
@@ -302,13 +244,6 @@ class WorstGroupScorer(BaseEstimator):
         if measure.is_disparity:
             own = groups.own_lost(step.reduction, check_rows(rows))
         return -float(groups.measures(measure, errors, distances, own).max())
-
-    def _measure(self, reduction: Any) -> Measure:
-        if self.measure is not None:
-            return check_measure(self.measure)
-        if isinstance(reduction, FairPCA):
-            return as_criterion(reduction.criterion).measured
-        return MEASURES["share_kept"]
 
     def __call__(self, estimator: Any, X: Any, y: Any = None, **known: Any) -> float:
         """Score a fitted estimator, as scikit-learn calls scorers."""

@@ -14,11 +14,13 @@ from fairpca._linalg.backends import device_library
 from fairpca._linalg.device import LazyStack, diagonals, rescaled, united_scatters
 from fairpca._linalg.types import Array
 from fairpca.files import moments_file as _moments_file
-from fairpca.folds import are_parts, groups_of_parts, in_folds
+from fairpca.folds import in_folds
 from fairpca.groups import (
     Groups,
     Orders,
+    are_parts,
     encode_groups,
+    groups_of_parts,
     merged_orders,
     n_partitions,
     overlapping,
@@ -308,7 +310,7 @@ class GroupMoments:
     @property
     def n_rows(self) -> int:
         """Number of rows, each counted once."""
-        return int(self.count.sum()) // self.n_partitions
+        return int(self.count.sum()) // n_partitions(self.labels)
 
     @property
     def effective_count(self) -> Array:
@@ -414,7 +416,7 @@ class GroupMoments:
 
     def without_folds(self) -> GroupMoments:
         """Moments of the same rows by group alone."""
-        if not self.has_folds:
+        if not are_parts(self.labels):
             return self
         labels, group_of, _ = groups_of_parts(self.labels)
         names, orders = self.group_names, self.group_orders

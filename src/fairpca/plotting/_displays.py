@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca.group_table import GroupTable
-from fairpca.inspection.audit import audit
 from fairpca.inspection.compare import Comparison
-from fairpca.inspection.held_out import HeldOutLosses, held_out_losses
+from fairpca.inspection.held_out import HeldOutLosses
 from fairpca.inspection.pareto_front import ParetoFront
 from fairpca.inspection.pipelines import find_reduction
 from fairpca.plotting._style import (
@@ -91,31 +89,17 @@ class DisparityDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any = None,
-        *,
-        sensitive_features: Any = None,
-        sample_weight: ArrayLike | None = None,
-        ax: Any = None,
-        bar_kw: Style = None,
+        cls, estimator: Any, *, ax: Any = None, bar_kw: Style = None
     ) -> DisparityDisplay:
-        """Draw what each group loses with a fitted reduction, alone or in a pipeline.
-
-        Without rows it is the table of a `FairPCA`; with rows, that of any reduction, as `audit`
-        makes it.
-        """
-        reduction = find_reduction(estimator, "DisparityDisplay").reduction
+        """Draw what each group loses with a fitted `FairPCA`, alone or in a pipeline."""
+        reduction = find_reduction(estimator, "DisparityDisplay", ("transform",)).reduction
         check_is_fitted(reduction)
-        name = type(reduction).__name__
-        if X is not None:
-            known = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-            display = cls(audit(estimator, X, **known, n_resamples=0), name)
-        elif hasattr(reduction, "group_table_"):
-            display = cls(reduction.group_table_, "fair PCA")
-        else:
-            raise TypeError(f"{name} has no table of groups: pass X and sensitive_features, too.")
-        return display.plot(ax=ax, bar_kw=bar_kw)
+        if not hasattr(reduction, "group_table_"):
+            raise TypeError(
+                f"{type(reduction).__name__} has no table of groups: draw what audit returns, "
+                "DisparityDisplay.from_table(audit(…))."
+            )
+        return cls(reduction.group_table_, "fair PCA").plot(ax=ax, bar_kw=bar_kw)
 
     @classmethod
     def from_table(
@@ -257,49 +241,24 @@ class HeldOutLossDisplay(Display):
     --------
     >>> import numpy as np
     >>> from fairpca import FairPCA
+    >>> from fairpca.metrics import held_out_losses
     >>> from fairpca.plotting import HeldOutLossDisplay
     >>> X = np.random.default_rng(0).normal(size=(300, 4)) * [3, 2, 1, 1]
     >>> X[:100] = X[:100, ::-1]
     >>> groups = ["a"] * 100 + ["b"] * 200
-    >>> display = HeldOutLossDisplay.from_estimator(
-    ...     FairPCA(criterion="minmax"), X, sensitive_features=groups, dimensions=range(1, 4)
-    ... )
-    >>> display.losses.reduction.worst.round(2)
-    array([4.11, 2.52, 1.55])
+    >>> losses = held_out_losses(FairPCA(), X, sensitive_features=groups, dimensions=range(1, 4))
+    >>> display = HeldOutLossDisplay.from_losses(losses)
+    >>> display.ax_.get_xlabel()
+    'dimensions'
     """
 
     losses: HeldOutLosses
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any = None,
-        *,
-        sensitive_features: Any,
-        dimensions: Iterable[int],
-        sample_weight: ArrayLike | None = None,
-        cv: Any = 5,
-        measure: str | None = None,
-        relative: bool | None = None,
-        random_state: int | None = None,
-        ax: Any = None,
-        line_kw: Style = None,
+    def from_losses(
+        cls, losses: HeldOutLosses, *, ax: Any = None, line_kw: Style = None
     ) -> HeldOutLossDisplay:
-        """Cross-validate as `fairpca.metrics.held_out_losses` does, and draw."""
-        losses = held_out_losses(
-            estimator,
-            X,
-            y,
-            sensitive_features=sensitive_features,
-            dimensions=dimensions,
-            sample_weight=sample_weight,
-            cv=cv,
-            measure=measure,
-            relative=relative,
-            random_state=random_state,
-        )
+        """Draw what `fairpca.metrics.held_out_losses` returns."""
         return cls(losses).plot(ax=ax, line_kw=line_kw)
 
     def plot(self, *, ax: Any = None, line_kw: Style = None) -> HeldOutLossDisplay:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -71,8 +71,11 @@ def repeats(grouped_data: GroupedData) -> Repeats | None:
         return None
     # Copies that a row would have if columns had nothing to do with each other. Columns of two
     # values do not count, as several of them may stand for one column of text.
-    copies = float(n - 1)
-    for j, column in enumerate(_values_by_column(rows, chosen)):
+    copies, sparse = float(n - 1), scipy.sparse.issparse(rows)
+    rows = rows.tocsc() if sparse else rows
+    for j in range(rows.shape[1]):
+        column = rows[:, [j]].toarray()[:, 0] if sparse else rows[:, j]
+        column = column if chosen is None else column[chosen]
         _, alike = np.unique(column, return_counts=True)
         if len(alike) > 2:
             copies *= float((alike * (alike - 1.0)).sum()) / (n * (n - 1.0))
@@ -82,20 +85,12 @@ def repeats(grouped_data: GroupedData) -> Repeats | None:
     return Repeats(repeated, len(counts), n) if copies <= _BY_CHANCE else None
 
 
-def _values_by_column(rows: Any, chosen: NDArray[np.intp] | None) -> Iterator[Array]:
-    sparse = scipy.sparse.issparse(rows)
-    rows = rows.tocsc() if sparse else rows
-    for j in range(rows.shape[1]):
-        column = rows[:, [j]].toarray()[:, 0] if sparse else rows[:, j]
-        yield column if chosen is None else column[chosen]
-
-
 _NO_VARIANCE = 1e-20
 """Of the variance of all columns: a column with less does not vary but for rounding."""
 
 _BECAME = {
     "number": "a number",
-    "codes": "text, as the position of each value in sorted order",
+    "onehot": "text, as {} of 0 and 1",
     "sensitive": "makes the groups, is not reduced",
     "left out": "left out",
 }
@@ -151,7 +146,35 @@ class DataFacts:
 
     def about(self) -> list[str]:
         """Which columns there are, how text was encoded, whether the attribute is one, and rows."""
-        return [self._what_enters(), *self._attribute(), *self._rows_left_out()]
+        n, parts = len(self.features), []
+        if self.from_table:
+            numbers = sum(column.kind == "number" for column in self.outcomes)
+            texts = [column.n_columns for column in self.outcomes if column.kind == "onehot"]
+            parts = [f"{_columns(numbers)} of numbers"] if numbers else []
+            if texts:
+                new = f"{_columns(sum(texts))} of 0 and 1, one for each value"
+                parts.append(f"{_columns(len(texts))} of text (as {new})")
+            n = numbers + len(texts)
+        entering = " and ".join(parts) or f"{_columns(n)} of numbers"
+        said = [f"{entering} {'is' if n == 1 else 'are'} reduced."]
+        if self.attributes:
+            several = len(self.attributes) > 1
+            names = " and ".join(map(in_quotes, self.attributes))
+            are, itself = ("are", "are themselves") if several else ("is", "is itself")
+            among = f"{itself} among the columns that are reduced."
+            if not self.among:
+                though = "though others may tell the groups apart."
+                among = f"{are} not among the columns that are reduced, {though}"
+            makes = "make" if several else "makes"
+            said.append(f"{names}, which {makes} the groups, {among}")
+        total = sum(self.left_out.values())
+        verb = "is" if total == 1 else "are"
+        if len(self.left_out) == 1:
+            said.append(f"{in_rows(total)} {next(iter(self.left_out))} {verb} left out.")
+        elif self.left_out:
+            *others, last = [f"{count:,} {which}" for which, count in self.left_out.items()]
+            said.append(f"{in_rows(total)} {verb} left out: {', '.join(others)} and {last}.")
+        return said
 
     def sentences(self) -> list[str]:
         """The same, and what is missing, left out or constant."""
@@ -198,7 +221,7 @@ class DataFacts:
             rows.append(
                 {
                     "name": column.name,
-                    "became": _became(column),
+                    "became": _BECAME[column.kind].format(_columns(column.n_columns)),
                     # Of columns that do not enter nobody has counted.
                     "missing": column.n_missing if self.from_table and column.n_columns else None,
                     "share": float(self.shares[j]) if column.n_columns else None,
@@ -206,45 +229,6 @@ class DataFacts:
                 }
             )
         return {"columns": rows, "n_columns": len(order), "n_shown": len(rows)}
-
-    def _what_enters(self) -> str:
-        n = len(self.features)
-        if not self.from_table:
-            return f"{_columns(n)} of numbers {'is' if n == 1 else 'are'} reduced."
-        numbers = sum(column.kind == "number" for column in self.outcomes)
-        parts = [f"{_columns(numbers)} of numbers"] if numbers else []
-        for kind, made in (("onehot", "of 0 and 1, one for each value"), ("codes", "of codes")):
-            texts = [column for column in self.outcomes if column.kind == kind]
-            if texts:
-                new = _columns(sum(column.n_columns for column in texts))
-                parts.append(f"{_columns(len(texts))} of text (as {new} {made})")
-        *others, last = parts
-        said = f"{', '.join(others)} and {last}" if others else last
-        return f"{said} {'are' if others or not said.startswith('1 column ') else 'is'} reduced."
-
-    def _rows_left_out(self) -> list[str]:
-        if not self.left_out:
-            return []
-        total = sum(self.left_out.values())
-        verb = "is" if total == 1 else "are"
-        *others, last = [f"{count:,} {which}" for which, count in self.left_out.items()]
-        if not others:
-            return [f"{in_rows(total)} {next(iter(self.left_out))} {verb} left out."]
-        return [f"{in_rows(total)} {verb} left out: {', '.join(others)} and {last}."]
-
-    def _attribute(self) -> list[str]:
-        if not self.attributes:
-            return []
-        several = len(self.attributes) > 1
-        names = " and ".join(map(in_quotes, self.attributes))
-        start = f"{names}, which {'make' if several else 'makes'} the groups, "
-        if self.among:
-            itself = "are themselves" if several else "is itself"
-            return [f"{start}{itself} among the columns that are reduced."]
-        return [
-            f"{start}{'are' if several else 'is'} not among the columns that are reduced, though "
-            "others may tell the groups apart."
-        ]
 
 
 def describe(
@@ -283,17 +267,22 @@ def describe(
     rare = _rare(grouped_data.rows, least_named)
     attributes = list(moments.group_names or ())
     enters = [column.name for column in found if column.n_columns]
-    among = any(_stems_from(each, attribute) for attribute in attributes for each in enters)
+    among = any(  # itself, or what one of the usual encoders has made of it
+        each == attribute or each.startswith((f"{attribute}=", f"{attribute}_"))
+        for attribute in attributes
+        for each in enters
+    )
     source = np.repeat(np.arange(len(found)), [column.n_columns for column in found])
     heads = [
         found[j].name if from_table else named[i].partition("=")[0] for i, j in enumerate(source)
     ]
     # What a column of a table is called is no value of it.
     values = [not from_table or found[j].kind == "onehot" for j in source]
-    hidden = [
-        _without_value(j, heads[j], named[j]) if rare[j] and values[j] else named[j]
-        for j in range(d)
-    ]
+    hidden = [*named]
+    for j in range(d):
+        if rare[j] and values[j]:  # called by the column of the table, if that is another name
+            alone = heads[j] == named[j]
+            hidden[j] = f"(column {j}, a rare value)" if alone else f"{heads[j]}=(a rare value)"
     features = shown_names(hidden)
     shown = shown_names([column.name for column in found]) if from_table else features
     variances = diagonals(moments.scatter).sum(axis=0) + moments.weight @ moments.offsets**2
@@ -331,22 +320,6 @@ def _rare(rows: Any, least_named: int) -> NDArray[np.bool_]:
         at_high += (block == high).sum(axis=0)
     two = (low < high) & (at_low + at_high == n)
     return np.asarray(two & (np.minimum(at_low, at_high) < least_named))
-
-
-def _without_value(j: int, head: str, name: str) -> str:
-    """What a rare column is called: by the column of the table, if that is not the name itself."""
-    return f"(column {j}, a rare value)" if head == name else f"{head}=(a rare value)"
-
-
-def _stems_from(feature: str, attribute: str) -> bool:
-    """Whether a column is the attribute, or was made of it by one of the usual encoders."""
-    return feature == attribute or feature.startswith((f"{attribute}=", f"{attribute}_"))
-
-
-def _became(column: ColumnOutcome) -> str:
-    if column.kind == "onehot":
-        return f"text, as {_columns(column.n_columns)} of 0 and 1"
-    return _BECAME.get(column.kind, column.kind)
 
 
 def _columns(count: int) -> str:
@@ -421,6 +394,8 @@ class Facts:
         Whether equal measures were found, or are proven impossible: of a front over the spread.
     fairest : str
         What the last point is: "fairest", or over the spread "most equal".
+    dimensions, cost : str
+        How many dimensions there are, and what the last point costs.
     levels_down : bool
         Whether every group is worse off at the fairest point than with ordinary PCA.
     """
@@ -458,6 +433,9 @@ class Facts:
         self.difference = None
         if intervals is not None and self.worst != self.best:
             found = intervals.of_difference(self.pca_measures, 0, self.worst, self.best)
+            if measure.is_disparity:  # which neither group has below 0
+                ends = intervals.high[0, [self.worst, self.best]]
+                found = max(found[0], -float(ends[1])), min(found[1], float(ends[0]))
             self.difference = found if np.isfinite(found).all() else None
         self.evidence = "sure"
         if self.pca_is_fair:
@@ -476,6 +454,9 @@ class Facts:
         elif front.over == "spread" and front.unfairness_bound > problem.negligible_spread:
             self.equality = "impossible"
         self.fairest = "fairest" if front.over == "largest" else "most equal"
+        r, extra = problem.n_components, percent(float(front.extra_loss[-1]))
+        self.dimensions = f"{r} dimension{'s' if r > 1 else ''}"
+        self.cost = f"{extra} more loss in total than ordinary PCA"
         self.levels_down = len(groups) > 1 and front[-1].certificate.all_worse_off
 
     def shares(self, amounts: Array) -> Array:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import html
 import json
+import re
 import tempfile
 import webbrowser
 from collections.abc import Mapping, Sequence
@@ -22,22 +23,23 @@ import scipy.linalg
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
-from fairpca._linalg.types import Array
+from fairpca._linalg.dense import fix_signs
 from fairpca._version import __version__
 from fairpca.base import solution_axes
 from fairpca.choices import MIN_ROWS
 from fairpca.criteria import Criterion, SoftMinMax
 from fairpca.data import GroupedData
 from fairpca.files.atomic import replacing
-from fairpca.folds import groups_of_parts
 from fairpca.generalization.bootstrap import SEED, Intervals, check_resamples, measure_intervals
 from fairpca.generalization.permutation_test import permutation_test
+from fairpca.group_table import NO_CHANGE
+from fairpca.groups import groups_of_parts
 from fairpca.inspection.compare import Comparison, comparison_of
 from fairpca.inspection.pareto_front import ParetoFront, gathered_front, shown_measures
 from fairpca.problem import Problem
 from fairpca.report._facts import DataFacts, Facts, amount, describe
 from fairpca.report._names import harmless, number, percent, shown_names
-from fairpca.report._words import chance, compared, finding, n_leads, proof, spoken, warnings
+from fairpca.report._words import chance, compared, finding, headline, proof, spoken, warnings
 from fairpca.tables.preparation import ColumnOutcome
 from fairpca.text import MOST_ROWS, distinct_texts, in_rows
 from fairpca.validation import Progress, check_progress, check_whole_number
@@ -113,7 +115,7 @@ def places_of_rows(
     block = grouped_data.rows[np.concatenate(members)[chosen]]
     dense = block.toarray() if scipy.sparse.issparse(block) else np.asarray(block, np.float64)
     rows = dense - problem.moments.total_mean
-    places = [rows @ _turned(problem.pca_basis[:, :2])]
+    places = [rows @ fix_signs(problem.pca_basis[:, :2])]
     if len(front) > 1:
         places.append(rows @ solution_axes(problem, front[-1]).components[:2].T)
     ends = np.quantile(np.concatenate(places), [_TAIL, 1.0 - _TAIL], axis=0)
@@ -133,15 +135,12 @@ def places_of_rows(
     }
 
 
-def _turned(basis: Array) -> Array:
-    """The basis with the signs that PCA's components have: the largest entry is positive."""
-    largest = np.abs(basis).argmax(axis=0)
-    signs: Array = np.where(basis[largest, np.arange(basis.shape[1])] < 0.0, -1.0, 1.0)
-    return basis * signs
-
-
 _MOST_COMPONENTS, _MOST_LOADINGS = 10, 8
 """How many components are shown, and how many columns of each."""
+
+_MIRRORED = 1e-9
+"""Sum of the weights of two columns, in every component, below which one is shown for both: a 0/1
+column for yes and one for no, say."""
 
 
 def comparison_in(grouped_data: GroupedData, problem: Problem, groups: str) -> Comparison | None:
@@ -162,6 +161,7 @@ def _compared_methods(found: Comparison, groups: list[str]) -> dict[str, Any]:
     """The comparison with names of groups as they are shown."""
     found = replace(found, labels=tuple(groups), group_names=None)
     low, high = found.worst_interval
+    least, most = (end.max(axis=1) for end in (found.disparity.low, found.disparity.high))
     methods = []
     for j, value in enumerate(found.share_lost.value):
         # Of PCA its interval, of the others that of the difference from PCA.
@@ -173,6 +173,7 @@ def _compared_methods(found: Comparison, groups: list[str]) -> dict[str, Any]:
                 "largest_lost": found.worst_lost[j],
                 "largest_lost_interval": (low[j], high[j]),
                 "largest_disparity": found.largest_disparity[j],
+                "largest_disparity_interval": (least[j], most[j]),
                 "largest_disparity_group": found.largest_disparity_group[j],
                 "total_lost": found.total_lost[j],
                 "better_off": len(found.better_off(j)),
@@ -197,6 +198,9 @@ def summarise(report: Report) -> dict[str, Any]:
         ]
     )
     facts = Facts(front, groups, data, intervals, report.significant)
+    disparate = None
+    if report.comparison is not None:
+        disparate = report.comparison.disparity.low[0] > NO_CHANGE
     measure, shown = facts.measure, partial(shown_measures, problem)
     # Those of too few rows come last, whatever they lose.
     order = np.lexsort((-facts.pca_measures, ~facts.enough))
@@ -237,16 +241,19 @@ def summarise(report: Report) -> dict[str, Any]:
             "repeated": data.repeated and data.repeated._asdict(),
             **data.table(),
         },
+        "headline": headline(facts, report.comparison),
         "finding": finding(facts),
-        "n_leads": n_leads(facts),
         "evidence": facts.evidence,
         "comparison": report.comparison and _compared_methods(report.comparison, groups),
         "least_named": least_named if (moments.count < least_named).any() else None,
         "chance": chance(facts),
-        "warnings": warnings(facts),
+        "warnings": warnings(facts, disparate),
         "equality": facts.equality,
         "fairest": facts.fairest,
         "levels_down": facts.levels_down,
+        "units_differ": any(
+            facts.shares(measures).argmax() != measures.argmax() for measures in front.measures
+        ),
         "groups": [
             dict(zip(("name", "rows", "variance", "own_loss", "enough"), group, strict=True))
             for group in zip(
@@ -274,6 +281,7 @@ def summarise(report: Report) -> dict[str, Any]:
             "knee": front.select(knee=True),
             "fairest": len(front) - 1,
         },
+        "start": _start(facts, report.comparison),
         # What no subspace can do better than, where that is not nothing.
         "unfairness_bound": facts.level(bound) if abs(bound) > problem.negligible_spread else None,
         "rounding": problem.negligible_spread * (problem.scale if measure.relative else 1.0),
@@ -289,12 +297,28 @@ def summarise(report: Report) -> dict[str, Any]:
     return plain
 
 
+_NO_CASE = ("no difference", "no gain", "unclear")
+"""Verdicts of a comparison by which fair PCA helps nobody."""
+
+
+def _start(facts: Facts, comparison: Comparison | None) -> int:
+    """The point that the page begins at: ordinary PCA where fair PCA is not known to help."""
+    helps = comparison is None or comparison.verdict.kind not in _NO_CASE
+    return len(facts.front) - 1 if helps and facts.evidence in ("sure", "alike") else 0
+
+
 def _point(facts: Facts, i: int) -> dict[str, Any]:
     front, solution = facts.front, facts.front[i]
     axes = solution_axes(front.problem, solution)
     components = []
     for component in axes.components[:_MOST_COMPONENTS]:
-        largest = np.argsort(-np.abs(component), kind="stable")[:_MOST_LOADINGS]
+        largest: list[int] = []
+        for j in np.argsort(-np.abs(component), kind="stable").tolist():
+            mirrored = np.abs(axes.components[:, largest] + axes.components[:, [j]]).max(axis=0)
+            if not (mirrored <= _MIRRORED).any():
+                largest.append(j)
+            if len(largest) == _MOST_LOADINGS:
+                break
         components.append([[facts.data.features[j], component[j]] for j in largest])
     return {
         "unfairness": facts.level(front.unfairness[i]),
@@ -325,6 +349,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float | np.floating):
         return float(value) if np.isfinite(value) else None
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _breakable(name: str) -> Any:
+    """A name as markup that breaks behind its separators first."""
+    markup = import_jinja2().utils.markupsafe
+    parts = re.split(r"(?<=[_./:=-])(?=.)", name)
+    return markup.Markup("<wbr>").join(markup.escape(part) for part in parts)
 
 
 _TITLE = "Who pays for PCA?"
@@ -407,10 +438,10 @@ class Report:
         return summarise(self)
 
     def sentences(self) -> list[str]:
-        """The finding, and what the comparison on held-out rows says of it."""
+        """What PCA loses, whether fair PCA is needed, and what was found in these rows."""
         found = self.summary["comparison"]
         needed = [f"Is fair PCA needed? {found['verdict']}"] if found else []
-        return [*self.summary["finding"], *needed]
+        return [self.summary["headline"], *needed, *self.summary["finding"]]
 
     def html(self) -> str:
         """The report as one HTML page that needs nothing else, neither files nor a network."""
@@ -426,6 +457,7 @@ class Report:
         environment.filters["percent"] = percent
         environment.filters["share"] = lambda part: f"{100 * part:.1f} %"
         environment.filters["tied"] = lambda text: text.replace(" %", "\u00a0%")
+        environment.filters["breakable"] = _breakable
         templates = files("fairpca.report") / "templates"
         page, style, *parts = (
             (templates / name).read_text(encoding="utf-8")
@@ -433,14 +465,21 @@ class Report:
         )
         script = "\n".join(['"use strict";', "(() => {", *parts, "})();"])
         safe = jinja2.utils.markupsafe.Markup
+        short = json.loads(
+            json.dumps(self.summary),
+            parse_float=lambda text: float(f"{float(text):.{_FIGURES}g}"),
+        )
+        data = json.dumps(short, allow_nan=False, separators=(",", ":"))  # in ASCII
+        for mark in "&<>":  # which could end the script element that it stands in
+            data = data.replace(mark, f"\\u{ord(mark):04x}")
         filled: str = environment.from_string(page).render(
             summary=self.summary,
-            fairest=self.summary["points"][-1],
+            start=self.summary["points"][self.summary["start"]],
             style=safe(style),
             script=safe(script),
             # The browser runs this one script and none that data could smuggle in.
             script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-            data=safe(_script_json(self.summary)),
+            data=safe(data),
         )
         return filled
 
@@ -519,7 +558,7 @@ def report(
     n_points : int, default=50
         How many points the slider has.
     n_resamples : int, default=200
-        How often rows are drawn anew for the intervals; 0 leaves the intervals out. Groups of
+        Number of bootstrap resamples for the intervals; 0 leaves the intervals out. Groups of
         fewer than 30 rows, or 5 for each dimension, have none.
     criterion : {"minmax", "equal"} or Criterion, default="minmax"
         What the slider leads to, as for `pareto_front`.
@@ -564,24 +603,25 @@ def report(
     >>> from fairpca.datasets import load_adult
     >>> from fairpca.report import report
     >>> from sklearn.preprocessing import StandardScaler
-    >>> adult = load_adult()
-    >>> X = StandardScaler().set_output(transform="pandas").fit_transform(adult.data)
+    >>> adult = load_adult(keep_sensitive=False)
+    >>> X = adult.data.drop(columns="fnlwgt")
+    >>> X = StandardScaler().set_output(transform="pandas").fit_transform(X)
     >>> found = report(X, sensitive_features=adult.sensitive_features, n_components=5, n_points=5)
     >>> found
-    The rows of this data, grouped by “sex”, cannot tell who loses more with ordinary PCA, beyond
-    what each must: “Female” could lose up to 1.97 % of its variance more than “Male”, or up to
-    0.12 % less.
-    In the fairest subspace of 5 dimensions the largest disparity is 3.78 % of the variance of
-    “Female”, instead of 4.38 % with ordinary PCA. It costs 0.024 % more loss in total than ordinary
-    PCA, and it is proven that no subspace of this dimension is fairer.
-    Compared with ordinary PCA, 1 of 2 groups is better off and 1 is worse off. The largest gain:
-    Female loses 0.6 % of its variance less. The largest loss: Male loses 0.4 % of its variance
-    more. Ordinary PCA has the least total loss, so any other subspace leaves some group worse off.
+    Ordinary PCA with 5 dimensions loses 50 % of the variance of “Female” and 43 % of that of
+    “Male”, on rows held out of the fit. “Female” loses 10 points more than with a PCA of its own
+    (95 % interval 8 to 12).
     Is fair PCA needed? PCA with 6 components serves every group at least as well as fair PCA with 5
-    (the largest share that a group loses: 42.9 instead of 52.5 %). If it has to be 5 components:
-    fair PCA helps 'Female' (47.1 → 46.4 % lost) and costs 'Male' (52.1 → 52.5 % lost). The largest
-    disparity goes from 4.57 to 4.55 % of a group's variance, the total loss from 50.24 to 50.22 %
-    of all variance.
+    (the largest share that a group loses: 44.3 instead of 46.9 %). If it has to be 5 components:
+    fair PCA helps 'Female' (50.3 → 45.2 % lost) and costs 'Male' (43.4 → 46.9 % lost). The largest
+    disparity goes from 9.9 to 4.9 % of a group's variance, the total loss from 45.8 to 46.3 % of
+    all variance.
+    With ordinary PCA of this data, grouped by “sex”, the group “Female” loses 9.62 % of its
+    variance more than it must, the group “Male” 0.7 %.
+    In the fairest subspace of 5 dimensions the largest disparity is 4.41 % of the variance of
+    “Female”, instead of 9.62 % with ordinary PCA. It costs 1.86 % more loss in total than ordinary
+    PCA, and it is proven that no subspace of this dimension is fairer.
+    At most 1 % more loss already cuts the largest disparity by 27.1 %.
     (html(), write_html(path), open(), json())
     >>> found.write_html("report.html")  # doctest: +SKIP
     """
@@ -675,12 +715,3 @@ def _python_code(options: dict[str, Any], shown: dict[str, Any], weighted: bool)
         "fair = front.estimator({point})\n"
         "reduced = fair.transform(X)"
     )
-
-
-def _script_json(value: Any) -> str:
-    """JSON with short numbers that cannot end the script element it stands in."""
-    short = json.loads(
-        json.dumps(value), parse_float=lambda text: float(f"{float(text):.{_FIGURES}g}")
-    )
-    text = json.dumps(short, allow_nan=False, separators=(",", ":"))  # in ASCII
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -4,25 +4,81 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairpca.generalization.bootstrap import few_rows
 from fairpca.generalization.cautions import dominant_column
-from fairpca.group_table import GroupTable
+from fairpca.group_table import NO_CHANGE, GroupTable
+from fairpca.inspection.compare import Comparison
 from fairpca.report._facts import Facts
 from fairpca.report._names import in_quotes, number, percent
 from fairpca.text import in_rows, joined
+
+_WHOLE_PER_CENT = 0.005
+"""Reach of an interval, as a share, from which on the headline has whole per cents."""
+
+_MANY_FILLED = 0.2
+"""Share of filled-in values of a column from which on a reader should know of them."""
+
+_MOST_ROWS = 0.5
+"""Share of the rows from which on a group is most of them."""
 
 _CHEAP, _WORTH_IT = 0.01, 0.05
 """Extra loss that is called cheap, and what it must save at the least to be worth a sentence."""
 
 
-def finding(facts: Facts) -> list[str]:
-    """The result in a few sentences for everyone; what the rows cannot tell is not said."""
+def headline(facts: Facts, comparison: Comparison | None) -> str:
+    """What the groups lose that lose most and least with PCA, on held-out rows if known."""
     if facts.problem.scale == 0.0:
-        return [
+        return (
             f"The columns of {facts.data.quoted} do not vary: there is nothing to lose, and "
             "nothing to share out."
-        ]
+        )
+    problem, where, unsure = facts.problem, "", 0.0
+    some = np.where(problem.traces > 0.0, problem.traces, np.inf)
+    lost = problem.group_losses(problem.pca_basis) / some
+    if comparison is not None:
+        lost, where = comparison.share_lost.value[0], ", on rows held out of the fit"
+        reach = comparison.share_lost.reach[0]
+        unsure = float(np.nanmax(reach)) if np.isfinite(reach).any() else np.inf
+    shown = np.flatnonzero(facts.enough if facts.enough.sum() > 1 else problem.traces > 0.0)
+    worst, best = shown[lost[shown].argmax()], shown[lost[shown].argmin()]
+    most, least = (_in_per_cent(lost[i], unsure) for i in (worst, best))
+    start = f"Ordinary PCA with {facts.dimensions} loses {most} %"
+    beyond = "" if comparison is None else _beyond_own(facts, comparison)
+    if least == most:
+        whose = "all rows" if len(facts.groups) == 1 else "every group"
+        return f"{start} of the variance of {whose}{where}.{beyond}"
+    names = [in_quotes(facts.groups[i]) for i in (worst, best)]
+    start, end = f"{start} of the variance of {names[0]}", f"{least} % of that of {names[1]}"
+    which = "" if len(shown) == 2 else f", the most and the least of {len(shown)} groups"
+    return f"{start} and {end}{which}{where}.{beyond}"
+
+
+def _in_per_cent(share: float, reach: float) -> str:
+    """A share in per cent, with a decimal if its interval does not reach far."""
+    return f"{100.0 * share:.{0 if reach > _WHOLE_PER_CENT else 1}f}"
+
+
+def _beyond_own(facts: Facts, comparison: Comparison) -> str:
+    """The largest clear disparity on held-out rows, as the verdict has it; empty without one."""
+    found = comparison.disparity
+    clear = np.where(found.low[0] > NO_CHANGE, found.value[0], -np.inf)
+    group = int(clear.argmax())
+    if not (facts.measure.is_disparity and np.isfinite(clear[group])):
+        return ""
+    ends, reach = (found.value, found.low, found.high), float(found.reach[0, group])
+    points, low, high = (_in_per_cent(float(end[0, group]), reach) for end in ends)
+    return (
+        f" {in_quotes(facts.groups[group])} loses {points} points more than with a PCA of its own "
+        f"(95 % interval {low} to {high})."
+    )
+
+
+def finding(facts: Facts) -> list[str]:
+    """What was found in these rows; no case is made for differences that may be chance."""
+    if facts.problem.scale == 0.0:
+        return []
     if len(facts.groups) == 1:
         return ["There is one group only: ordinary PCA is as fair as can be."]
     if facts.pca_is_fair:
@@ -30,23 +86,17 @@ def finding(facts: Facts) -> list[str]:
             f"{_with_pca(facts)} every group already has the same {facts.measure.noun}: nothing "
             "has to be changed."
         ]
-    cost = _what_equality_costs if facts.front.over == "spread" else _what_fairness_costs
-    last = len(facts.front) - 1
+    over_spread = facts.front.over == "spread"
     sure = facts.evidence == "sure"
-    found = [] if sure else chance(facts)
-    changes = compared(facts, last)
-    everyone = f"In the {facts.fairest} subspace {changes[0].lower()}{changes[1:]}"
-    found += [everyone] if facts.levels_down else []
-    found += [_who_pays(facts)] if sure else []
-    found += [cost(facts)]
-    found += [changes] if not facts.levels_down and last > 0 else []
-    return found + _what_is_cheap(facts)
-
-
-def n_leads(facts: Facts) -> int:
-    """How many of these sentences are the headline: none that few rows decide."""
-    few = not facts.enough[int(facts.pca_measures.argmax())]
-    return 1 if few or facts.evidence != "sure" else 2
+    found = [_who_pays(facts)] if sure else chance(facts)
+    if facts.levels_down:
+        changes = compared(facts, len(facts.front) - 1)
+        found.insert(0, f"In the {facts.fairest} subspace {changes[0].lower()}{changes[1:]}")
+    if over_spread:
+        found.append(_what_equality_costs(facts))
+    elif sure:
+        found.append(_what_fairness_costs(facts))
+    return [*found, *(_what_is_cheap(facts) if sure else [])]
 
 
 def _with_pca(facts: Facts) -> str:
@@ -92,7 +142,7 @@ def _what_fairness_costs(facts: Facts) -> str:
         side = "at most" if kept else "at least"
         return (
             f"It is proven that ordinary PCA is as fair as can be: in every subspace of "
-            f"{_dimensions(facts)} some group {facts.verb} {side} {least}{of}{facts.beyond}."
+            f"{facts.dimensions} some group {facts.verb} {side} {least}{of}{facts.beyond}."
         )
     with_pca = facts.amount(float(facts.pca_measures[first]), first)
     after = facts.amount(front.largest[-1], last, up=not kept)
@@ -107,8 +157,8 @@ def _what_fairness_costs(facts: Facts) -> str:
         bound = facts.amount(certificate.lower_bound, last, up=kept)
         proof = f"; it is proven that none can bring this {'above' if kept else 'below'} {bound}."
     return (
-        f"In the fairest subspace of {_dimensions(facts)} the {front.worst_name} is {after} "
-        f"{of_last}, {instead}. It costs {_cost(facts)}{proof}"
+        f"In the fairest subspace of {facts.dimensions} the {front.worst_name} is {after} "
+        f"{of_last}, {instead}. It costs {facts.cost}{proof}"
     )
 
 
@@ -131,20 +181,10 @@ def _what_is_cheap(facts: Facts) -> list[str]:
     return [f"At most {percent(_CHEAP)} more loss already {word}."] if cut >= _WORTH_IT else []
 
 
-def _dimensions(facts: Facts) -> str:
-    r = facts.problem.n_components
-    return f"{r} dimension{'s' if r > 1 else ''}"
-
-
-def _cost(facts: Facts) -> str:
-    extra = percent(float(facts.front.extra_loss[-1]))
-    return f"{extra} more loss in total than ordinary PCA"
-
-
 def _what_equality_costs(facts: Facts) -> str:
     """Of the fairest point over the spread."""
     front, certificate = facts.front, facts.front[-1].certificate
-    same, dimensions = f"has the same {facts.measure.noun}", _dimensions(facts)
+    same, dimensions = f"has the same {facts.measure.noun}", facts.dimensions
     if facts.equality == "found":
         proof = ", and it is proven that none is cheaper."
         if certificate.status != "optimal":
@@ -152,7 +192,7 @@ def _what_equality_costs(facts: Facts) -> str:
             proof = f"; it is proven that none is cheaper by more than {gap}."
         return (
             f"A subspace of {dimensions} exists in which every group {same}. It costs "
-            f"{_cost(facts)}{proof}"
+            f"{facts.cost}{proof}"
         )
     where = f"subspace of {dimensions} in which every group {same}"
     none = f"No {where} was found."
@@ -163,7 +203,7 @@ def _what_equality_costs(facts: Facts) -> str:
         return f"{none} None in which groups differ less than with ordinary PCA was found."
     return (
         f"{none} The most equal one found cuts the difference between groups by "
-        f"{percent(cut, up=False)} and costs {_cost(facts)}."
+        f"{percent(cut, up=False)} and costs {facts.cost}."
     )
 
 
@@ -206,7 +246,7 @@ def proof(facts: Facts, point: int) -> list[str]:
 
 
 def chance(facts: Facts) -> list[str]:
-    """Whether the rows at hand can tell who is worst off; nothing where that is not known."""
+    """Whether the difference between groups is significant; nothing where that is not known."""
     if facts.pca_is_fair:
         return []
     worst, best = (in_quotes(facts.groups[i]) for i in (facts.worst, facts.best))
@@ -220,39 +260,58 @@ def chance(facts: Facts) -> list[str]:
             f"With ordinary PCA, {worst} {does} {more} than {best}{must}, by {low} to {high} of "
             f"the variance of {worst}: hardly by chance."
         ]
-    grouped = f", {facts.data.grouped}," if facts.data.grouped else ""
-    cannot = f"The rows of {facts.data.quoted}{grouped} cannot tell who {does} {more} with "
-    cannot += f"ordinary PCA{must}"
+    rows = f"the rows of {facts.data.quoted}"
+    rows += f", {facts.data.grouped}," if facts.data.grouped else ""
     if facts.evidence == "few":
         enough, k = int(facts.enough.sum()), len(facts.groups)
         one = "only one has" if enough else "none has"
         return [
-            f"{cannot}: of {k} groups {one} the {few_rows(facts.problem.n_components)} rows that a "
-            "comparison needs."
+            f"{rows[0].upper()}{rows[1:]} are too few for a comparison of groups: of {k} groups "
+            f"{one} the {few_rows(facts.problem.n_components)} rows that it needs."
         ]
+    start = f"In {rows} no group {does} significantly {more} than another with ordinary PCA{must}"
     if facts.difference is None or facts.difference[0] > 0.0:
-        return [f"{cannot}: groups of as many rows drawn at random could differ as much."]
-    return [
-        f"{cannot}: {worst} could {does.removesuffix('s')} up to {high} of its variance {more} "
+        return [f"{start}: groups of as many rows drawn at random could differ as much."]
+    said = [
+        f"{start}: {worst} could {does.removesuffix('s')} up to {high} of its variance {more} "
         f"than {best}, or up to {low} {less}."
     ]
+    others = [in_quotes(facts.groups[i]) for i in np.flatnonzero(facts.significant)]
+    if others and facts.beyond:
+        verb, they = ("has", "it has") if len(others) == 1 else ("have", "they have")
+        said.append(
+            f"{joined(others)} {verb} a larger disparity than random groups of as many rows "
+            f"(permutation test, 5 % level): {they} axes of their own."
+        )
+    return said
 
 
 _NO_GAIN = 1e-4
 """Of the difference between groups with ordinary PCA: a smaller gain is no alternative."""
 
 
-def warnings(facts: Facts) -> list[dict[str, str]]:
-    """What a reader should know before using the result; each with a title and a text."""
+def warnings(facts: Facts, disparate: NDArray[np.bool_] | None = None) -> list[dict[str, str]]:
+    """What a reader should know before using the result; each with a title and a text.
+
+    `disparate` are groups with a clear disparity on held-out rows, which is not chance either.
+    """
     if len(facts.groups) == 1:
         return []
-    found: list[tuple[str, str]] = [
-        *_small_groups(facts),
-        *_repeated(facts),
-        *(_about_equality(facts) if facts.front.over == "spread" else []),
-        *_not_significant(facts),
-        *_one_column(facts),
-    ]
+    found = [*_small_groups(facts)]
+    again = facts.data.repeated
+    if again is not None:
+        text = (
+            f"{again.rows:,} of {in_rows(again.of)} have the same values as another one: only "
+            f"{again.different:,} are different. If several rows are of one person, or copies, the "
+            "intervals are too narrow, and differences between groups may be chance: keep one row "
+            "for each person."
+        )
+        found.append(("Rows are repeated", text))
+    found += _about_equality(facts) if facts.front.over == "spread" else ()
+    found += _not_significant(facts, disparate)
+    found += _filled_in(facts)
+    dominant = dominant_column(facts.problem.moments, facts.data.features, in_quotes)
+    found += [("One column decides", dominant)] if dominant is not None else []
     return [{"title": title, "text": text} for title, text in found]
 
 
@@ -270,13 +329,31 @@ def _small_groups(facts: Facts) -> Iterator[tuple[str, str]]:
         yield (
             "Small groups",
             f"{joined(names)}: fewer than {few} rows say little about what a group "
-            f"{facts.verb}. No interval is given for them, and the finding does not "
+            f"{facts.verb}. No bootstrap interval is given for them, and the finding does not "
             f"compare them.{decides}",
         )
 
 
-def _not_significant(facts: Facts) -> Iterator[tuple[str, str]]:
-    alike = [int(i) for i in np.flatnonzero(~facts.significant)]
+def _filled_in(facts: Facts) -> Iterator[tuple[str, str]]:
+    n = facts.problem.moments.n_rows
+    outcomes = [each for each in facts.data.outcomes if each.n_missing > _MANY_FILLED * n]
+    if outcomes:
+        names = [f"{in_quotes(each.name)} ({percent(each.n_missing / n)})" for each in outcomes]
+        yield (
+            "Many values are filled in",
+            f"Many values are missing in {joined(names)}, and a column that is largely filled in "
+            "hardly varies: leave such columns out.",
+        )
+
+
+def _not_significant(
+    facts: Facts, disparate: NDArray[np.bool_] | None
+) -> Iterator[tuple[str, str]]:
+    known = facts.significant if disparate is None else facts.significant | disparate
+    if known.any():  # that the best-off group, or most of the rows, have none misleads nobody
+        known = known | (facts.problem.weights > _MOST_ROWS)
+        known[facts.best] = True
+    alike = [int(i) for i in np.flatnonzero(~known)]
     if not alike or facts.pca_is_fair:
         return
     noun, count = facts.measure.noun, facts.problem.moments.count
@@ -288,29 +365,11 @@ def _not_significant(facts: Facts) -> Iterator[tuple[str, str]]:
         names = [f"{in_quotes(facts.groups[i])} ({in_rows(int(count[i]))})" for i in alike]
         start = f"Of {joined(names)} the {noun} is not significant: with"
     yield (
-        "No significant difference",
+        "No significant difference" if not known.any() else "Not significant",
         f"{start} ordinary PCA, random groups of the same sizes have one {by_chance} (permutation "
         "test, 5 % level, adjusted for the number of groups). What is fair to such a group here "
         "may not be on new data: merge small groups, or use ordinary PCA.",
     )
-
-
-def _one_column(facts: Facts) -> Iterator[tuple[str, str]]:
-    text = dominant_column(facts.problem.moments, facts.data.features, in_quotes)
-    if text is not None:
-        yield "One column decides", text
-
-
-def _repeated(facts: Facts) -> Iterator[tuple[str, str]]:
-    found = facts.data.repeated
-    if found is not None:
-        yield (
-            "Rows are repeated",
-            f"{found.rows:,} of {in_rows(found.of)} have the same values as another one: only "
-            f"{found.different:,} are different. If several rows are of one person, or copies, the "
-            "intervals are too narrow, and differences between groups may be chance: keep one row "
-            "for each person.",
-        )
 
 
 def _about_equality(facts: Facts) -> Iterator[tuple[str, str]]:

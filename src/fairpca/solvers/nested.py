@@ -98,8 +98,6 @@ class Nested:
     def solve(self, problem: Problem) -> Solution:
         """Find the subspaces and certify them."""
         check_nested(problem.goal, self.solver)
-        if problem.own_bases is not None:
-            raise ValueError("Nested subspaces have no own_bases: leave them out.")
         complement = _Complement(problem.moments)
         basis, steps, n_iter, n_eigen = np.zeros((problem.n_features, 0)), [], 0, 0
         for j in range(1, problem.n_components + 1):

@@ -411,8 +411,6 @@ def _along(gradients: Array, slopes: Array) -> Array:
 _MUCH_ROOM = 0.01
 """Share of the total loss from which a stationary point is worth a warning."""
 
-_RETRACTIONS = {"svd": polar_factor, "qr": qr_factor}
-
 
 @dataclass(frozen=True)
 class ParetoDescent:
@@ -460,8 +458,6 @@ class ParetoDescent:
         Scale of the steps.
     armijo : float, default=1e-4
         Share of the promised decrease that backtracking asks for, in (0, 1); the paper's beta.
-    projection : {"svd", "qr"}, default="svd"
-        How bases are made orthonormal again; the paper's is "svd".
     start : {"random", "pca"} or array of shape (d, r), default="random"
         Where to start. Ordinary PCA is itself Pareto stationary for the Riemannian geometry.
     n_restarts : int, default=1
@@ -478,6 +474,7 @@ class ParetoDescent:
     See Also
     --------
     fairpca.objectives.Objective : How to write objectives.
+    fairpca.solvers.pareto_starts : Keeps the ends of many starts that no other dominates.
 
     Examples
     --------
@@ -501,7 +498,6 @@ class ParetoDescent:
     step: str = "adaptive"
     step_size: float = 1.0
     armijo: float = 1e-4
-    projection: str = "svd"
     start: str | Array = "random"
     n_restarts: int = 1
     tol: float = 1e-7
@@ -520,7 +516,6 @@ class ParetoDescent:
         check_seed(self.random_state)
         check_choice("geometry", self.geometry, ("riemannian", "euclidean"))
         check_choice("step", self.step, STEPS)
-        check_choice("projection", self.projection, tuple(_RETRACTIONS))
         if self.step == "adaptive" and self.geometry != "riemannian":
             raise ValueError(
                 "step='adaptive' goes with geometry='riemannian', whose directions vanish where "
@@ -640,11 +635,14 @@ class ParetoDescent:
         if self.tol == 0.0:
             return
         unequal = solution.certificate.spread > problem.negligible_spread
+        pooling = "objectives='pooled'"
+        if not isinstance(self.objectives, str) or self._disparity(problem) == "pooled":
+            pooling = ""  # no remedy: it would ask for another thing, or change nothing
         if run.stationary and unequal and not len(run.steps):
             said.append(
                 "Pareto descent took no step: where it starts no direction improves all "
-                "objectives, which does not make the start a good subspace. Take another start, or "
-                "objectives='pooled'."
+                "objectives, which does not make the start a good subspace. Take another start"
+                + (f", or {pooling}." if pooling else ".")
             )
         if not run.stationary and run.message != STOPPED:
             said.append(
@@ -658,8 +656,9 @@ class ParetoDescent:
                 said.append(
                     "Pareto descent ended where no direction improves all objectives, but may be "
                     f"far from the front: a subspace with up to {100 * room:.2g} % less total loss "
-                    "and no larger differences between groups is not ruled out. Take "
-                    "n_restarts=10, objectives='pooled', or solver='exact'."
+                    "and no larger differences between groups is not ruled out. Take n_restarts=10"
+                    + (f", {pooling}," if pooling else "")
+                    + " or solver='exact'."
                 )
             spread, plain = problem.spread(run.point), problem.spread(problem.pca_basis)
             if spread > plain + _HELD * problem.scale:
@@ -730,7 +729,7 @@ class ParetoDescent:
         vector = self._vector(problem)
         tangent = _project if self.geometry == "riemannian" else None
         common: dict[str, Any] = {
-            "retract": _RETRACTIONS[self.projection],
+            "retract": polar_factor,
             "normalize": self.normalize,
             "armijo": self.armijo,
             "zero": ROUNDING * vector.units(problem),
@@ -779,6 +778,7 @@ def pareto_starts(
     See Also
     --------
     fairpca.ParetoDescent : Descends from one of them.
+    fairpca.pareto_front : Finds the front exactly.
 
     Examples
     --------

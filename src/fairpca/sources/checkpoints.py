@@ -15,12 +15,12 @@ import pyarrow
 
 from fairpca.choices import READABLE
 from fairpca.files import moments_file as _moments_file
-from fairpca.files import schema
 from fairpca.files.checks import checked_texts, quoted, require, taking_for_damage
 from fairpca.moments import GroupMoments, MomentSum
+from fairpca.sources.record_batches import Batch
 from fairpca.tables.column_checks import ColumnSummary
 from fairpca.tables.columns import MOST_NAMES, ColumnChoice, Columns, TableError, encoded_text
-from fairpca.tables.reading import CsvFile, TableFile, batch_rows, cut, suffix_of
+from fairpca.tables.reading import CsvFile, CsvRules, TableFile, batch_rows, cut, suffix_of
 from fairpca.text import listed
 
 # Work on items in threads while further items are being read, with results in their order.
@@ -102,7 +102,12 @@ def list_files(source: str | Path | Sequence[str | Path]) -> list[TableFile]:
     found: list[Path] = []
     for path in map(Path, paths):
         if path.is_dir():
-            inside = _folder(path)
+            below = sorted(each for each in path.rglob("*") if each.is_file())
+            inside = [  # neither hidden nor with "_" in front
+                each
+                for each in below
+                if not any(part.startswith((".", "_")) for part in each.relative_to(path).parts)
+            ]
             if not inside:
                 raise ValueError(f"The folder {str(path)!r} has no files.")
             found += inside
@@ -123,14 +128,29 @@ def list_files(source: str | Path | Sequence[str | Path]) -> list[TableFile]:
     return [TableFile.of(path) for path in found]
 
 
-def _folder(folder: Path) -> list[Path]:
-    """Its files in the order of their names, without those that are hidden or begin with "_"."""
-    inside = sorted(path for path in folder.rglob("*") if path.is_file())
-    return [
-        path
-        for path in inside
-        if not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
-    ]
+def file_batches(
+    files: Iterable[TableFile], choice: ColumnChoice, columns: Columns | None = None
+) -> Iterator[tuple[Batch, TableFile, float]]:
+    """The batches of files, each with its file and the share of it that has been read.
+
+    `columns` are those of earlier files, where there were any; otherwise the first file says which
+    they are. A file without rows has no batches.
+    """
+    # Names that are given may have any white space.
+    given = {*choice.sensitive, *(choice.features or ()), choice.weight or ""}
+    for file in files:
+        table, n_rows = file.open(rules=CsvRules(names=given)), 0
+        with file.naming():
+            if table.is_empty:  # a head alone does not say which columns are numeric
+                continue
+            found = choice.columns(table.schema, columns)
+            if columns is None and found.all_numeric:
+                refuse_slips(table, found.names)
+            columns = found
+            for batch, share in table.batches(columns.names, columns.types(table.schema)):
+                yield Batch(batch, columns, file.shown, n_rows), file, share
+                n_rows += batch.num_rows
+        file.check_unchanged()
 
 
 # Tables that are no files: whatever gives Arrow record batches, a part at a time.
@@ -199,8 +219,9 @@ class Pass:
     ) -> None:
         self.total = MomentSum()
         self.columns: Columns | None = None
-        self._path = path
-        self._asked = {**_as_data(choice), "missing_labels": missing_labels, "folds": folds}
+        self._path, self._choice = path, choice
+        asked = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(choice).items()}
+        self._asked = {**asked, "missing_labels": missing_labels, "folds": folds}
         self._done: dict[str, TableFile] = {}
         self._written = time.monotonic()
         self._dirty = False
@@ -217,11 +238,18 @@ class Pass:
                 "the same ones, or another checkpoint."
             )
         with taking_for_damage(repr(str(path))):
-            self._done = _checked_files(reading["files"])
-            sizes = {"d": stored["mean"].shape[1]}
-            self.columns = Columns(
-                **schema.read(_COLUMNS, reading["columns"], {}, sizes, "columns.")
-            )
+            files = reading["files"]
+            require(isinstance(files, list), "its list of files read is no list")
+            for file in files:
+                types = [type(part) for part in file] if isinstance(file, list) else []
+                good = types == [str, int, int] and file[1] >= 0
+                require(good, f"{quoted(file)} is no name, size and date of a file that was read")
+            checked_texts([name for name, _, _ in files], "names of files read")
+            self._done = {name: TableFile(Path(name), *found) for name, *found in files}
+            features, choice = stored["feature_names"], self._choice
+            require(features is not None, "its columns have no names")
+            named = choice.sensitive, choice.weight, choice.features is None
+            self.columns = Columns(features, *named)
             self.total.add(GroupMoments(**stored))
 
     def left(self, files: list[TableFile]) -> list[TableFile]:
@@ -250,37 +278,11 @@ class Pass:
 
     def write(self) -> None:
         """Write the checkpoint, if there is one and anything new."""
-        if self._path is None or not self._dirty or self.columns is None:
+        if self._path is None or not self._dirty:
             return
         reading = {
             "asked": self._asked,
-            "columns": _as_data(self.columns),
             "files": [[str(f.path), f.size, f.changed_ns] for f in self._done.values()],
         }
         _moments_file.write(self._path, self.total.moments(), reading)
         self._written, self._dirty = time.monotonic(), False
-
-
-def _as_data(record: ColumnChoice | Columns) -> dict[str, Any]:
-    """The record as JSON has it."""
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(record).items()}
-
-
-def _checked_files(stored: Any) -> dict[str, TableFile]:
-    """The files that were read, by name."""
-    require(isinstance(stored, list), "its list of files read is no list")
-    for file in stored:
-        types = [type(part) for part in file] if isinstance(file, list) else []
-        good = types == [str, int, int] and file[1] >= 0
-        require(good, f"{quoted(file)} is no name, size and date of a file that was read")
-    checked_texts([name for name, _, _ in stored], "names of files read")
-    return {name: TableFile(Path(name), size, changed) for name, size, changed in stored}
-
-
-_COLUMNS = {
-    "features": schema.texts("d"),
-    "sensitive": schema.texts(),
-    "weight": schema.Optional(schema.text()),
-    "all_numeric": schema.flag,
-}
-"""What a checkpoint has of the columns that were read, which are those of the moments."""

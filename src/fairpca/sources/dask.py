@@ -79,20 +79,10 @@ def transform(fair: Any, X: Any, keep: Sequence[str]) -> Any:
         raise ValueError("Columns of a Dask array have no names: pass a Dask data frame.")
     _check_array(X)
     _check_width(fair, X.shape[1])
-    import dask.array
-
     work = partial(reduced_rows, projection=projection)
     made = work(np.zeros((0, X.shape[1]), dtype=X.dtype))
-    return dask.array.blockwise(
-        work,
-        "ir",
-        X,
-        "ij",
-        new_axes={"r": fair.n_components_},
-        concatenate=True,
-        dtype=made.dtype,
-        meta=made,
-    )
+    chunks = (X.chunks[0], (fair.n_components_,))
+    return X.rechunk({1: -1}).map_blocks(work, chunks=chunks, dtype=made.dtype, meta=made)
 
 
 def partition_moments(
@@ -210,29 +200,24 @@ def _over_frames(work: Any, rows: Any, *others: Any) -> list[Any]:
 
 def _over_arrays(work: Any, rows: Any, *others: Any) -> list[Any]:
     """Moments of each chunk of rows of arrays, as delayed objects."""
-    import dask.array
+    import dask
 
-    arguments: list[Any] = [rows, "ij"]
+    parts = [_chunks(rows)]
     for other in others:
-        if other is None:
-            arguments += [None, None]
-            continue
-        if other.ndim not in (1, 2):
+        if other is not None and other.ndim not in (1, 2):
             raise ValueError(
                 "sensitive_features must have one or two dimensions and sample_weight one, got "
                 f"shape {other.shape}."
             )
-        arguments += [_in_chunks_of(rows, other), "ik"[: other.ndim]]
-    moments = dask.array.blockwise(
-        work,
-        "i",
-        *arguments,
-        concatenate=True,
-        align_arrays=False,
-        dtype=object,
-        meta=np.empty(0, dtype=object),
-    )
-    return list(moments.to_delayed().ravel())
+        none = [None] * len(parts[0])
+        parts.append(none if other is None else _chunks(_in_chunks_of(rows, other)))
+    return list(map(dask.delayed(work, pure=True), *parts))
+
+
+def _chunks(array: Any) -> list[Any]:
+    """The chunks of rows of an array, with all columns, as delayed objects."""
+    whole = array if array.ndim == 1 else array.rechunk({1: -1})
+    return list(whole.to_delayed().ravel())
 
 
 def _in_chunks_of(rows: Any, other: Any) -> Any:

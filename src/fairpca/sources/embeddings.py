@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ def read_embeddings(
     Parameters
     ----------
     source : path, list of paths, or table
-        Files that end in .parquet, .arrow or .feather, or a folder of Parquet files; or a Table,
+        Files that end in .parquet, .arrow or .feather, or a folder of them; or a Table,
         RecordBatch, RecordBatchReader or Dataset of pyarrow.
     vectors : str, default="embedding"
         The list column, with as many numbers in each row.
@@ -139,20 +138,14 @@ def embedding_rows(table: Any, vectors: str = "embedding", *, unit_length: bool 
 
 
 def _batches(source: Any, names: list[str]) -> Iterator[Any]:
-    import pyarrow
-    import pyarrow.dataset
+    from fairpca.sources.checkpoints import list_files, stream_batches
 
     paths = [source] if isinstance(source, str | os.PathLike) else source
     if isinstance(paths, list | tuple):
-        suffix = Path(paths[0]).suffix
-        kind = "ipc" if suffix in (".arrow", ".feather") else "parquet"
-        source = pyarrow.dataset.dataset(
-            [str(path) for path in paths] if len(paths) > 1 else str(paths[0]), format=kind
-        )
-    require_columns(source.schema.names, names)
-    if hasattr(source, "scanner"):
-        yield from source.to_batches(columns=names)
+        for file in list_files(paths):
+            table = file.open()
+            require_columns(table.schema.names, names)
+            yield from (batch for batch, _ in table.batches(names))
     else:
-        batches = source.to_batches() if hasattr(source, "to_batches") else source
-        for batch in [batches] if isinstance(source, pyarrow.RecordBatch) else batches:
-            yield batch.select(names)
+        require_columns(source.schema.names, names)
+        yield from (batch.select(names) for batch in stream_batches(source)[0])

@@ -200,9 +200,8 @@ def _read_files(
     checkpoint: str | Path | None,
     progress: Progress | None,
 ) -> MomentSum:
-    from fairpca.sources.blocks import Batch
-    from fairpca.sources.checkpoints import Pass, list_files, refuse_slips
-    from fairpca.tables.reading import CsvRules, TableFile
+    from fairpca.sources.checkpoints import Pass, file_batches, list_files
+    from fairpca.tables.reading import TableFile
 
     files = list_files(source)
     if not files:
@@ -212,31 +211,15 @@ def _read_files(
     size = sum(file.size for file in files)
     read = size - sum(file.size for file in left)
 
-    def batches(file: TableFile) -> Iterator[tuple[Any, Any, float]]:
-        # Names that are given may have any white space.
-        given = {*choice.sensitive, *(choice.features or ()), choice.weight or ""}
-        table = file.open(rules=CsvRules(names=given))
-        with file.naming():
-            if table.is_empty:  # a head alone does not say which columns are numeric
-                return
-            first = reading.columns is None
-            reading.columns = columns = choice.columns(table.schema, reading.columns)
-            if first and columns.all_numeric:
-                refuse_slips(table, columns.names)
-            for batch, share in table.batches(columns.names, columns.types(table.schema)):
-                yield batch, columns, share
-
-    def items() -> Iterator[Batch | TableFile]:
+    def items() -> Iterator[Any]:
         """Batches, and each file after its last one."""
         nonlocal read
         for file in left:
-            rows = 0
-            for batch, columns, share in batches(file):
-                yield Batch(batch, columns, file.shown, rows)
-                rows += batch.num_rows
+            for batch, _, share in file_batches([file], choice, reading.columns):
+                reading.columns = batch.columns
+                yield batch
                 if progress is not None:
                     progress(f"reading {file.path.name}", read + int(share * file.size), size)
-            file.check_unchanged()
             read += file.size
             yield file
 
@@ -258,8 +241,8 @@ def _read_files(
 def _read_stream(
     source: Any, choice: ColumnChoice, options: tuple[str, bool], progress: Progress | None
 ) -> MomentSum:
-    from fairpca.sources.blocks import Batch
     from fairpca.sources.checkpoints import stream_batches
+    from fairpca.sources.record_batches import Batch
 
     batches, total = stream_batches(source)
 
@@ -284,8 +267,8 @@ def _summed(items: Iterator[Any], options: tuple[str, bool]) -> Iterator[Any]:
 
     The options are those of `batch_moments`.
     """
-    from fairpca.sources.blocks import Batch, batch_moments
     from fairpca.sources.checkpoints import in_order
+    from fairpca.sources.record_batches import Batch, batch_moments
 
     def work(item: Any) -> Any:
         return batch_moments(item, *options) if isinstance(item, Batch) else item

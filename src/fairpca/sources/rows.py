@@ -65,19 +65,9 @@ class RowBatches:
         import pandas
         import pyarrow
 
-        from fairpca.sources.blocks import Batch, batch_numbers
-        from fairpca.sources.checkpoints import list_files
+        from fairpca.sources.checkpoints import file_batches, list_files
+        from fairpca.sources.record_batches import batch_numbers
 
-        known = None
-        for file in list_files(self.source):
-            table, n_rows = file.open(), 0
-            with file.naming():
-                if table.is_empty:
-                    continue
-                known = columns = self._choice.columns(table.schema, known)
-                types = columns.types(table.schema)
-                for batch, _ in table.batches(columns.names, types):
-                    numbers = batch_numbers(Batch(batch, columns, "", n_rows))
-                    labels = pyarrow.Table.from_batches([batch]).select(list(columns.sensitive))
-                    n_rows += batch.num_rows
-                    yield pandas.DataFrame(numbers, columns=list(columns.features)), labels
+        for batch, _, _ in file_batches(list_files(self.source), self._choice):
+            rows = pandas.DataFrame(batch_numbers(batch), columns=list(batch.columns.features))
+            yield rows, pyarrow.Table.from_batches([batch.rows]).select([*batch.columns.sensitive])

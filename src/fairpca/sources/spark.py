@@ -44,7 +44,7 @@ def moments(
 
     def sum_partition(batches: Iterable[Any]) -> Iterator[Any]:
         """One row with the moments of all batches of a partition, or none if it has no rows."""
-        from fairpca.sources.blocks import batch_moments
+        from fairpca.sources.record_batches import batch_moments
 
         total = MomentSum()
         with one_blas_thread():  # a task has one core
@@ -88,7 +88,7 @@ def transform(fair: Any, frame: Any, keep: Sequence[str]) -> Any:
     def reduce_partition(batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow
 
-        from fairpca.sources.blocks import batch_numbers
+        from fairpca.sources.record_batches import batch_numbers
 
         for batch in _parts(batches, needed, columns):
             parts = [batch.rows.column(name) for name in keep]
@@ -118,7 +118,7 @@ def _parts(batches: Iterable[Any], names: list[str], columns: Any) -> Iterator[A
     """The batches of a partition, in parts that are not too large, with names for the columns."""
     import pyarrow
 
-    from fairpca.sources.blocks import Batch
+    from fairpca.sources.record_batches import Batch
     from fairpca.tables.reading import cut
 
     where, before = f"Partition {_task()}", 0

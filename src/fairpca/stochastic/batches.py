@@ -140,7 +140,7 @@ class StreamBatches:
 
     @property
     def is_first_pass(self) -> bool:
-        """Whether rows come for the first time, as they always do where no pass was begun."""
+        """Whether rows come for the first time."""
         return self._passes <= 1
 
     def codes(self, labels: Sequence[Hashable], codes: Codes) -> tuple[Codes, int]:
@@ -168,7 +168,11 @@ class StreamBatches:
         # The order may differ from pass to pass; which rows are held out may not.
         rng = np.random.default_rng([self._seed, self._chunks, self._passes])
         self._chunks += 1
-        used = self._newcomers_first(rng.permutation(used), codes)
+        used = rng.permutation(used)
+        # One row of each group that has had none yet comes first.
+        own = codes[used]
+        new = [int(np.argmax(own == i)) for i in np.unique(own) if not self._groups[i].kept]
+        used = np.concatenate([used[new], np.delete(used, new)])
         for start in range(0, len(used), self._size):
             some = used[start : start + self._size]
             blocks: list[Any] = []
@@ -183,12 +187,6 @@ class StreamBatches:
                 kinds.append(PART if len(own) else AGAIN)
             self.is_uneven = self.is_uneven or AGAIN in kinds
             yield blocks, kinds
-
-    def _newcomers_first(self, used: NDArray[np.int64], codes: Codes) -> NDArray[np.int64]:
-        """The same rows, with one of each group that has had none yet at the beginning."""
-        own = codes[used]
-        new = [int(np.argmax(own == i)) for i in np.unique(own) if not self._groups[i].kept]
-        return np.concatenate([used[new], np.delete(used, new)])
 
     @property
     def parts(self) -> list[list[Any]]:

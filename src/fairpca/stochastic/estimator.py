@@ -16,7 +16,6 @@ from fairpca._linalg.types import Array
 from fairpca.base import LinearReduction, axes_of_products
 from fairpca.certificate import Certificate, NotCertified
 from fairpca.data import prepare_rows, warn_of_no_groups
-from fairpca.exceptions import warn_user
 from fairpca.group_table import GroupTable
 from fairpca.groups import Codes, Groups, sorted_labels, warn_of_dropped
 from fairpca.moments import GroupMoments, MomentSum
@@ -28,7 +27,6 @@ from fairpca.stochastic.tracked import (
     SubspaceLosses,
     TrackedSubspaces,
     summed_losses,
-    tracked_losses,
 )
 from fairpca.validation import (
     check_choice,
@@ -46,8 +44,6 @@ NOTE = (
     "what an own PCA lacks."
 )
 
-
-ESTIMATES = "All losses are estimates by the rows so far, and by the subspaces as they moved."
 
 ORDINARY_PCA = "use scikit-learn's IncrementalPCA if ordinary PCA is wanted"
 
@@ -131,12 +127,6 @@ def pair(item: Any) -> tuple[Any, Any]:
     return item[0], item[1]
 
 
-def refuse_unlabelled(labels: Sequence[Hashable]) -> None:
-    """Raise ValueError if no row of a stream has a label."""
-    if not labels:
-        raise ValueError("sensitive_features is missing in all rows: there are no groups.")
-
-
 def _leading(inner: Array, r: int) -> Array:
     """Eigenvectors of the r largest eigenvalues, as columns."""
     vectors: Array = np.linalg.eigh((inner + inner.T) / 2.0)[1][:, ::-1][:, :r]
@@ -170,9 +160,9 @@ class StochasticFairPCA(LinearReduction):
         as many rows as there are.
     tol : float, default=1e-2
         Norm of the direction, by rows that were held out, that counts as zero; it is in units of a
-        step of the power method. So does one that these rows cannot tell from zero.
+        step of the power method. So does one that is not significantly different from zero on them.
     n_iter_no_change : int, default=5
-        It stops after so many passes in a row with such a norm.
+        Number of successive passes with such a norm after which it stops.
     validation_fraction : float, default=0.1
         Share of each group's rows, though at most 1,000, that are held out to estimate that norm;
         0 uses all rows, and takes `max_passes` passes.
@@ -188,8 +178,6 @@ class StochasticFairPCA(LinearReduction):
         Whether columns of X that `sensitive_features` names stay among the features.
     missing_labels : {"error", "group", "drop"}, default="error"
         As for `FairPCA`.
-    verbose : bool, default=False
-        Whether each pass prints a line.
     random_state : int or None, default=None
         Seed; None is a fixed seed too.
 
@@ -260,7 +248,6 @@ class StochasticFairPCA(LinearReduction):
         whiten: bool = False,
         keep_sensitive: bool = False,
         missing_labels: str = "error",
-        verbose: bool = False,
         random_state: int | None = None,
     ) -> None:
         self.n_components = n_components
@@ -274,7 +261,6 @@ class StochasticFairPCA(LinearReduction):
         self.whiten = whiten
         self.keep_sensitive = keep_sensitive
         self.missing_labels = missing_labels
-        self.verbose = verbose
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, sensitive_features: Any = None) -> StochasticFairPCA:
@@ -315,7 +301,7 @@ class StochasticFairPCA(LinearReduction):
         batches : iterable of pairs
             Rows, as for `fit`, and the sensitive features of these rows. It is gone through once in
             each pass, so it must not be an iterator that is used up: a list, or an object whose
-            ``__iter__`` opens files anew (`fairpca.sources.RowBatches` does). Chunks need not fit
+            ``__iter__`` opens files again (`fairpca.sources.RowBatches` does). Chunks need not fit
             together with others in memory, should hold several mini-batches each, and come in the
             same order each time. Rows had better be mixed: groups that come one after another are
             tried to be balanced by rows that are kept of each, but that is less exact.
@@ -328,7 +314,7 @@ class StochasticFairPCA(LinearReduction):
         if iter(batches) is batches:
             raise ValueError(
                 "batches can be gone through only once, and several passes are needed: pass a list "
-                "or an object that opens the data anew, or call partial_fit for each chunk."
+                "or an object that opens the data again."
             )
         first = next(iter(batches), None)
         if first is None:
@@ -344,7 +330,8 @@ class StochasticFairPCA(LinearReduction):
             stream.begin_pass()
             for item in batches:
                 yield from stream.cut(*self._chunk(*pair(item), stream, spaces))
-            refuse_unlabelled(stream.labels)
+            if not stream.labels:
+                raise ValueError("sensitive_features is missing in all rows: there are no groups.")
 
         def blocks() -> Iterator[tuple[int, Any]]:
             for item in batches:
@@ -354,48 +341,6 @@ class StochasticFairPCA(LinearReduction):
         run = self._descend(spaces, stream, one_pass)
         warn_of_dropped(stream.n_dropped, stream.n_dropped + int(stream.counts.sum()))
         self._finish(run, spaces, stream.labels, stream.shares, blocks())
-        return self
-
-    def partial_fit(
-        self, X: Any, y: Any = None, *, sensitive_features: Any = None
-    ) -> StochasticFairPCA:
-        """Go on from further rows, which are seen once.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            As for `fit`. They are cut into mini-batches; groups may turn up at any time.
-        y : ignored
-        sensitive_features : str, list of str or array-like of shape (n_samples,) or (n_samples, m)
-            As for `fit`.
-
-        Returns
-        -------
-        self : StochasticFairPCA
-            All of its losses are estimates by the rows so far, and it has no certificate.
-        """
-        self._check_parameters()
-        before, grouped = getattr(self, "_streaming", None), sensitive_features is not None
-        if before is None:
-            if hasattr(self, "components_"):
-                warn_user(
-                    "partial_fit starts anew: fit and fit_batches keep nothing to go on from."
-                )
-            if not grouped:
-                warn_of_no_groups(y, ORDINARY_PCA)
-            rows = self._prepare_rows(X, sensitive_features, is_part=True)[0]
-            stream = StreamBatches(self.batch_size, 0.0, self.random_state or 0, grouped=grouped)
-            before = stream, self._random_spaces(rows)
-        stream, spaces = before
-        rows, codes = self._chunk(X, sensitive_features, stream, spaces)
-        for batch, kinds in stream.cut(rows, codes):
-            spaces.take(batch, stream.shares, kinds)
-        self._streaming = before
-        if stream.counts.sum() >= 2:
-            losses = tracked_losses(spaces, stream.shares, stream.counts)
-            self._set_found(spaces, losses, stream.labels, ESTIMATES)
-            self.n_passes_, self.history_ = 1, []
-            self.certificate_ = NotCertified("the rows of a stream are not kept")
         return self
 
     def _check_parameters(self) -> None:
@@ -411,7 +356,7 @@ class StochasticFairPCA(LinearReduction):
                 f"{self.validation_fraction!r}."
             )
         check_choice("certify", self.certify, (True, False, "auto"))
-        for name in ("whiten", "keep_sensitive", "verbose"):
+        for name in ("whiten", "keep_sensitive"):
             check_flag(name, getattr(self, name))
         check_seed(self.random_state)
         check_number("step_size", self.step_size, least=0.0)
@@ -450,11 +395,6 @@ class StochasticFairPCA(LinearReduction):
                 "sensitive_features must be given with all rows or with none, and earlier ones had "
                 f"{'them' if stream.grouped else 'none'}."
             )
-        if spaces.r != self.n_components:
-            raise ValueError(
-                f"n_components={self.n_components} differs from that of earlier calls, "
-                f"{spaces.r}: clone the estimator to begin with another."
-            )
         rows, groups, n_dropped = self._prepare_rows(
             X, sensitive_features, reset=False, is_part=True
         )
@@ -485,16 +425,12 @@ class StochasticFairPCA(LinearReduction):
                 spaces.restart()
             for batch, kinds in one_pass():
                 spaces.take(batch, batches.shares, kinds)
-            said = f"pass {number} of at most {self.max_passes}"
             if parts := batches.parts:
                 square, error = spaces.held_out_norm(parts, batches.shares)
                 norm = float(np.sqrt(max(square, 0.0)))
                 history.append({"pass": number, "norm": norm, "square": square, "error": error})
-                said += f": direction {norm:.3g} by held-out rows"
                 short = self.tol > 0.0 and square <= max(self.tol**2, error)
                 in_a_row = in_a_row + 1 if short else 0
-            if self.verbose:
-                print(said, flush=True)
             if in_a_row == self.n_iter_no_change:
                 break
         return Run(history, number, in_a_row == self.n_iter_no_change)
@@ -504,7 +440,6 @@ class StochasticFairPCA(LinearReduction):
         spaces: TrackedSubspaces,
         losses: SubspaceLosses,
         labels: Sequence[Hashable],
-        note: str = NOTE,
     ) -> bool:
         """Set what is fitted; returns whether it is PCA's subspace, for want of a fairer one."""
         r, host, weights = spaces.r, spaces.backend.host, losses.count / losses.count.sum()
@@ -530,7 +465,7 @@ class StochasticFairPCA(LinearReduction):
             loss=np.maximum(variance - kept, 0.0)[order],
             variance=variance[order],
             group_names=self.sensitive_names_ or None,
-            notes=(note,),
+            notes=(NOTE,),
         )
         total, inner, n = float(weights @ variance), np.tensordot(weights, fair, 1), losses.count
         self._set_axes(axes_of_products(basis, inner, total, losses.mean, int(n.sum())))
@@ -551,8 +486,7 @@ class StochasticFairPCA(LinearReduction):
             blocks = summed(blocks, labels, total)
         is_pca = self._set_found(spaces, summed_losses(spaces, shares, blocks), labels)
         self.n_passes_, self.history_ = run.n_passes, run.history
-        for name in ("_streaming", "solution_"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("solution_", None)
         if total.n_groups:
             self._certify(total, run)
         else:

@@ -252,7 +252,7 @@ class TrackedSubspaces:
         self.fair, self.pca = (MovingBasis(self._random(width), 0) for width in (r, self.width))
         self.own: list[MovingBasis] = []
         self.means: list[Any] = []
-        self.variances, self.drawn, self.n_steps = np.zeros(0), np.zeros(0), 0
+        self.drawn, self.n_steps = np.zeros(0), 0
 
     def add_groups(self, n: int) -> None:
         """Make room for n further groups."""
@@ -260,7 +260,6 @@ class TrackedSubspaces:
         self.pca.add_matrices(n)
         self.own += [MovingBasis(self._random(self.width)) for _ in range(n)]
         self.means += [None] * n
-        self.variances = np.append(self.variances, np.zeros(n))
         self.drawn = np.append(self.drawn, np.zeros(n))
 
     def center(self, shares: Array) -> Any:
@@ -285,9 +284,6 @@ class TrackedSubspaces:
             for moving in (self.fair, self.pca):
                 moving.follow(i, rows, kind)
             self._follow_own(i, rows, kind)
-            if kind != AGAIN:
-                squares = float(rows.squares().sum()) / rows.n
-                self.variances[i] += self.pca.shares[i] * (squares - self.variances[i])
             if measures:
                 for moving, j in ((self.fair, i), (self.own[i], 0)):
                     if moving.images[j] is not None:
@@ -434,17 +430,6 @@ class SubspaceLosses:
     count: Any
     variance: Array
     inner: list[tuple[Array, ...]]
-
-
-def tracked_losses(spaces: TrackedSubspaces, shares: Array, count: Any) -> SubspaceLosses:
-    """The losses as far as the steps of a descent have tracked them."""
-    host, inner = spaces.backend.host, []
-    for i, own in enumerate(spaces.own):
-        known = ((spaces.fair, i), (spaces.pca, i), (own, 0))
-        products = [host(moving.before.T @ moving.images[j]) for moving, j in known]
-        inner.append(tuple((part + part.T) / 2.0 for part in products))
-    center = np.asarray(host(spaces.center(shares)))
-    return SubspaceLosses(center, count, spaces.variances.copy(), inner)
 
 
 def summed_losses(

@@ -195,7 +195,11 @@ class ColumnSummary:
                     "fill in the mean, or read all rows at once",
                     impute="mean",
                 )
-            self.median = _middle(values, self.min_rows)
+            # That of the numbers in the middle, with one more where there would be no middle.
+            n = min(self.min_rows, len(values))
+            n += (len(values) - n) % 2
+            start = (len(values) - n) // 2
+            self.median = float(np.sort(values)[start : start + n].mean())
 
     def _see_texts(self, counts: Mapping[str, int]) -> None:
         self.is_text = True
@@ -263,50 +267,41 @@ class ColumnSummary:
         `as_text` and `as_number` are what the user has said that it is; `zeros` is a number with
         zeros in front, if the file has one.
         """
-        column, name = f"Column {quoted([self.name])}", self.name
+        name, n_present = self.name, self.n_rows - self.n_missing
         if _UNNAMED.fullmatch(name) and not as_text and not as_number:
-            return TableError(
-                f"{column} has no name in the file, as an index that was written into it has",
-                "name it, or leave it out",
-                drop=(name,),
-            )
-        if self.n_rows == self.n_missing:
-            return TableError(f"{column} has no value at all", "leave it out", drop=(name,))
+            has = "has no name in the file, as an index that was written into it has"
+            return self._refused(has, "name it, or leave it out")
+        if n_present == 0:
+            return self._refused("has no value at all", "leave it out")
         if self.is_text:
             return self._text_refusal(as_text, as_number)
-        n_present = self.n_rows - self.n_missing
         if self.n_missing and self.impute and n_present < self.min_rows:
-            return TableError(
-                f"{column} has fewer than {self.min_rows} numbers, too few to fill in the others",
-                "leave the column out",
-                drop=(name,),
-            )
+            has = f"has fewer than {self.min_rows} numbers, too few to fill in the others"
+            return self._refused(has, "leave the column out")
         is_weight = _WEIGHT.fullmatch(name) is not None
         if as_number or not (zeros is not None or is_weight or self._is_key()):
             return None
         measured = f"{typed('--as-number', [name])} takes it for a measurement"
         if zeros is not None:
-            return TableError(
-                f"{column} has numbers with zeros in front, such as {self._shown([zeros])}, as "
-                "codes have",
+            return self._refused(
+                f"has numbers with zeros in front, such as {self._shown([zeros])}, as codes have",
                 "leave it out, or say that it is text, or a measurement",
                 f"{typed('--as-text', [name])} is for names of a few categories, and {measured}",
-                drop=(name,),
             )
         if is_weight:
-            return TableError(
-                f"{column} seems to hold survey weights, which say how many people a row stands "
-                "for",
+            return self._refused(
+                "seems to hold survey weights, which say how many people a row stands for",
                 "use it as weights, or leave it out",
                 f"{typed('--drop', [name])} leaves it out, and {measured}",
                 weights=name,
             )
-        return TableError(
-            f"{column} seems to number or name the rows, not to describe them",
-            "leave it out",
-            measured,
-            drop=(name,),
-        )
+        has = "seems to number or name the rows, not to describe them"
+        return self._refused(has, "leave it out", measured)
+
+    def _refused(self, has: str, remedy: str, instead: str = "", **fix: Any) -> TableError:
+        """The error that says this of the column; leaving it out helps, if nothing else is said."""
+        problem = f"Column {quoted([self.name])} {has}"
+        return TableError(problem, remedy, instead, **fix or {"drop": (self.name,)})
 
     def _is_key(self) -> bool:
         """Whether numbers seem to be those of the rows."""
@@ -320,24 +315,18 @@ class ColumnSummary:
         return bool(np.log1p(-np.arange(len(self.different)) / width).sum() < np.log(CHANCE))
 
     def _text_refusal(self, as_text: bool, as_number: bool) -> TableError | None:
-        name, cells, texts = self.name, self.cells, self.texts
-        odd = [text for text in texts or () if "\0" in text]
+        odd = [text for text in self.texts or () if "\0" in text]
         if odd:
-            return zeros_error(name, self._shown(odd[:1]), drop=(name,))
-        judged = cells.total() - cells["missing"]
-        different = self._too_different()
-        found = None
-        if judged and not as_text:
-            found = self.slip(different is None)
-            if found is None and cells["date"] >= NEARLY_ALL * judged:
-                shown = self._shown(self.examples["date"][:1])
-                found = date_error(name, f", such as {shown}", different is None)
+            return zeros_error(self.name, self._shown(odd[:1]), drop=(self.name,))
+        cells, different = self.cells, self._too_different()
+        judged = 0 if as_text else cells.total() - cells["missing"]
+        found = self.slip(different is None) if judged else None
+        if found is None and judged and cells["date"] >= NEARLY_ALL * judged:
+            shown = self._shown(self.examples["date"][:1])
+            found = date_error(self.name, f", such as {shown}", different is None)
         if found is None and different is None and as_number:
-            return TableError(
-                f"Column {quoted([name])} holds text, which cannot be taken for a measurement",
-                "say that it is text, or leave it out",
-                drop=(name,),
-            )
+            has = "holds text, which cannot be taken for a measurement"
+            return self._refused(has, "say that it is text, or leave it out")
         return found or different
 
     def _too_different(self) -> TableError | None:
@@ -346,27 +335,27 @@ class ColumnSummary:
         rare = [count for count in (texts or {}).values() if count < least]
         remedy = "put them into fewer categories, or leave the column out"
         if texts is None:
-            has = f"more than {MOST_KEPT:,} different texts"
-        elif n >= FEW_ROWS and len(texts) >= NEARLY_ALL * n:
+            return self._refused(f"has more than {MOST_KEPT:,} different texts", remedy)
+        if n >= FEW_ROWS and len(texts) >= NEARLY_ALL * n:
             every = "every row" if len(texts) == n else "nearly every row"
-            has = f"a different text in {every} ({len(texts):,} in {n:,} rows), as names, "
-            has, remedy = f"{has}keys and numbers with units have", "leave it out"
-        elif len(rare) > MANY and sum(rare) > n / 2:
-            has = f"{len(texts):,} different texts in {n:,} rows, most of which are in fewer than "
-            has = f"{has}{least} rows"
-        else:
-            return None
-        return TableError(f"Column {quoted([self.name])} has {has}", remedy, drop=(self.name,))
+            has = f"has a different text in {every} ({len(texts):,} in {n:,} rows), as names, keys"
+            return self._refused(f"{has} and numbers with units have", "leave it out")
+        if len(rare) > MANY and sum(rare) > n / 2:
+            has = f"has {len(texts):,} different texts in {n:,} rows, most of which are in fewer"
+            return self._refused(f"{has} than {least} rows", remedy)
+        return None
 
     def slip(self, few: bool = True) -> TableError | None:
         """What is said of a column of text that is meant as numbers; `few`: texts may be few."""
-        cells = self.cells
-        n = cells.total() - cells["missing"]
+        cells, n = self.cells, self.cells.total() - self.cells["missing"]
         n_numbers, dressed = cells["number"], cells["other decimal"] + cells["thousands"]
+        in_thousands = self.n_thousands == cells["other decimal"]
         if dressed and n_numbers + dressed >= NEARLY_ALL * n:
-            found = self._other_marks(few)
-            if found is not None:
-                return found
+            if in_thousands and (cells["thousands"] or self.n_fractions):
+                kind = "thousands" if cells["thousands"] else "other decimal"
+                return self._adorned(kind, "separators between thousands", few)
+            if not self.n_fractions:  # else it is a slip
+                return self._other_decimal(in_thousands)
         if cells["sign"] and n_numbers + dressed + cells["sign"] >= NEARLY_ALL * n:
             return self._adorned("sign", "signs", few)
         found_numbers = (classify_cell(text, self.decimal) == "number" for text in self.texts or ())
@@ -377,66 +366,46 @@ class ColumnSummary:
             return self._odd_cells(n - n_numbers, n, few)
         return None
 
-    def _other_marks(self, few: bool) -> TableError | None:
-        """What is said of numbers with the other decimal point, or separators of thousands."""
-        name, is_thousands = self.name, self.n_thousands == self.cells["other decimal"]
-        if is_thousands and ("thousands" in self.examples or self.n_fractions):
-            kind = "thousands" if "thousands" in self.examples else "other decimal"
-            return self._adorned(kind, "separators between thousands", few)
-        if self.n_fractions:  # then it is a slip
-            return None
+    def _other_decimal(self, in_thousands: bool) -> TableError:
+        """What is said of numbers with the other decimal point, if that is what it is."""
         mark, option = ("comma", ",") if self.decimal == "." else ("point", ".")
-        other = f"--decimal {option} is for a decimal {mark}"
+        has = (
+            f"has numbers with a {mark}, such as {self._shown(self.examples['other decimal'][:1])}"
+        )
+        remedy = "write their decimals with the other mark"
+        if not in_thousands:
+            leave = f"{typed('--drop', [self.name])} leaves the column out"
+            return self._refused(has, remedy, leave, decimal=option)
         # What may be either is not guessed.
-        fix: dict[str, Any] = {"drop": (name,)} if is_thousands else {"decimal": option}
-        return TableError(
-            f"Column {quoted([name])} has numbers with a {mark}, such as "
-            f"{self._shown(self.examples['other decimal'][:1])}",
-            "write their decimals with the other mark"
-            + (f", or, if the {mark} separates thousands, remove it" if is_thousands else ""),
-            other if is_thousands else f"{typed('--drop', [name])} leaves the column out",
-            **fix,
-        )
+        remedy = f"{remedy}, or, if the {mark} separates thousands, remove it"
+        return self._refused(has, remedy, f"--decimal {option} is for a decimal {mark}")
 
-    def _adorned(self, kind: str, what: str, as_text: bool) -> TableError:
-        each = f"{typed('--as-text', [self.name])} takes each for a category"
-        return TableError(
-            f"Column {quoted([self.name])} has numbers with {what}, such as "
-            f"{self._shown(self.examples[kind][:1])}",
-            "write the numbers alone, or leave the column out",
-            each if as_text else "",
-            drop=(self.name,),
-        )
+    def _adorned(self, kind: str, what: str, few: bool) -> TableError:
+        each = f"{typed('--as-text', [self.name])} takes each for a category" if few else ""
+        has = f"has numbers with {what}, such as {self._shown(self.examples[kind][:1])}"
+        return self._refused(has, "write the numbers alone, or leave the column out", each)
 
     def _odd_cells(self, n_odd: int, n: int, few: bool) -> TableError:
-        kinds = (kind for kind in self.examples if kind not in ("number", "missing"))
-        odd = [text for kind in kinds for text in self.examples[kind]]
+        kinds = {kind: texts for kind, texts in self.examples.items() if kind != "number"}
+        odd = [text for kind, texts in kinds.items() if kind != "missing" for text in texts]
         shown = self._shown(odd[:_SHOWN])
-        what = (
-            "one cell that is no number," if n_odd == 1 else f"{n_odd:,} cells that are no numbers,"
-        )
-        such, them = ("", "it") if n_odd == 1 else (" such as", "them")
-        if n_odd == 1 and shown.endswith("(line 2)"):
-            them = "it, or remove that line if it has the units"
-        # A number that was mistyped is missing; of many of them, each would have to be named.
-        adorned = ("other decimal", "thousands", "sign")
-        are_few = len(odd) <= _SHOWN or not any(map(str.isdigit, "".join(odd)))
-        fix: dict[str, Any] = {"drop": (self.name,)}
-        remedy, instead = f"correct {them}, or leave the column out", []
+        cells, them, mean = f"{n_odd:,} cells that are no numbers, such as", "them", "they mean"
+        if n_odd == 1:
+            cells, them, mean = "one cell that is no number,", "it", "it means"
+            if shown.endswith("(line 2)"):
+                them = "it, or remove that line if it has the units"
+        has, instead = f"has {n - n_odd:,} numbers and {cells} {shown}", []
         if few:
-            each = "takes the numbers for names of categories"
-            instead = [f"{typed('--as-text', [self.name])} {each}"]
-        if are_few and not any(classify_cell(text) in adorned for text in odd):
-            fix = {"missing_values": tuple(odd)}
-            remedy = f"correct {them}, or say that {'it means' if n_odd == 1 else 'they mean'} a "
-            remedy += "missing value"
-            instead.append(f"{typed('--drop', [self.name])} leaves the column out")
-        return TableError(
-            f"Column {quoted([self.name])} has {n - n_odd:,} numbers and {what}{such} {shown}",
-            remedy,
-            ", ".join(instead),
-            **fix,
-        )
+            named = "takes the numbers for names of categories"
+            instead = [f"{typed('--as-text', [self.name])} {named}"]
+        # A number that was mistyped is missing; of many of them, each would have to be named.
+        few_odd = len(odd) <= _SHOWN or not any(map(str.isdigit, "".join(odd)))
+        if not few_odd or any(kind in kinds for kind in ("other decimal", "thousands", "sign")):
+            remedy = f"correct {them}, or leave the column out"
+            return self._refused(has, remedy, ", ".join(instead))
+        instead.append(f"{typed('--drop', [self.name])} leaves the column out")
+        remedy = f"correct {them}, or say that {mean} a missing value"
+        return self._refused(has, remedy, ", ".join(instead), missing_values=tuple(odd))
 
     def _numbers_as_text(self) -> TableError:
         # Characters that look like spaces, such as U+00A0, are what keeps numbers in a CSV file
@@ -448,11 +417,8 @@ class ColumnSummary:
             "that cannot be seen"
             for text in odd
         )
-        return TableError(
-            f"Column {quoted([self.name])} holds numbers as text{such}",
-            "turn them into numbers, or leave the column out",
-            drop=(self.name,),
-        )
+        remedy = "turn them into numbers, or leave the column out"
+        return self._refused(f"holds numbers as text{such}", remedy)
 
     def _shown(self, texts: Sequence[str]) -> str:
         """Some cells, and where they stand."""
@@ -462,14 +428,3 @@ class ColumnSummary:
             + (f" ({found[text]})" if text in found else "")
             for text in texts
         )
-
-
-def _middle(values: Array, n: int) -> float:
-    """The mean of the n numbers in the middle: for n = 1 the median.
-
-    As with the median, there is one more where otherwise there would be no middle.
-    """
-    n = min(n, len(values))
-    n += (len(values) - n) % 2
-    start = (len(values) - n) // 2
-    return float(np.sort(values)[start : start + n].mean())

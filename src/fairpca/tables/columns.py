@@ -252,13 +252,12 @@ def table_columns(table: Any) -> dict[str, Any]:
         return dict(zip(names, arrays, strict=True))
     given: Any = getattr(table, "columns", None)
     names = check_column_names(list(table if given is None else given))
-    return {name: _values(table[name]) for name in names}
-
-
-def _values(column: Any) -> Any:
-    if hasattr(column, "factorize"):
-        return column
-    return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+    columns = {name: table[name] for name in names}
+    for name, column in columns.items():
+        if not hasattr(column, "factorize"):
+            numbers = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+            columns[name] = numbers
+    return columns
 
 
 def check_column_names(names: list[Any]) -> list[str]:

@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, TypeVar, cast
+from typing import Any, BinaryIO, NoReturn, cast
 
 import pyarrow
 import pyarrow.compute
@@ -105,30 +105,14 @@ def _separated(other: str, sep: str) -> TableError:
     )
 
 
-def encoding_error(shown: str, encoding: str) -> TableError:
-    """What is said of a file that is not in the encoding it should be in."""
-    if encoding != "utf-8":
-        return TableError(f"{shown} is not in the encoding {encoding!r}", "save it in UTF-8")
-    return TableError(
-        f"{shown} is not in UTF-8",
-        "save it in that encoding, or say which it has: files of older programs and of "
-        "spreadsheets on Windows often have cp1252",
-        encoding="cp1252",
-    )
-
-
 BLOCK = 2**22
 """Bytes that are read at a time."""
 
 _HEAD = 2**16
 """Bytes by which a file that is no table of commas is recognised."""
 
-_NOTHING, _WHOLE, _REAL, _TEXT = (
-    pyarrow.null(),
-    pyarrow.int64(),
-    pyarrow.float64(),
-    pyarrow.string(),
-)
+_NOTHING, _WHOLE = pyarrow.null(), pyarrow.int64()
+_REAL, _TEXT = pyarrow.float64(), pyarrow.string()
 _KNOWN = (_NOTHING, pyarrow.bool_(), _WHOLE, _REAL, _TEXT)
 _WRONG_COLUMN = re.compile(r"In CSV column #(\d+): CSV conversion error")
 _WRONG_VALUE = re.compile(r"invalid value '(.*)'")
@@ -219,7 +203,11 @@ class CsvFile:
                     names = self._renamed(names)
                 check_column_names(names)
                 self.is_empty = next((len(batch) for batch in reader), 0) == 0
-                self._types = dict(zip(names, map(_known, reader.schema.types), strict=True))
+                types = reader.schema.types
+                self._types = {
+                    name: kind if kind in _KNOWN else _TEXT
+                    for name, kind in zip(names, types, strict=True)
+                }
         except pyarrow.ArrowInvalid as error:
             self._explain(error, 0)
         self._names = names if names != reader.schema.names else []
@@ -250,13 +238,20 @@ class CsvFile:
         """
         kinds = self._types | dict(types or {})
         blank = pyarrow.array(["", *self._rules.missing], _TEXT)
+        nothing = pyarrow.scalar(None, _TEXT)
         done = 0
         try:
             with self._open(column_types=kinds, include_columns=list(columns)) as (handle, reader):
                 for batch in reader:
                     done += len(batch)
                     share = os.lseek(handle.fileno(), 0, 1) / self._size
-                    yield _without_blanks(batch, blank), share
+                    found = batch.columns
+                    for i, column in enumerate(found):
+                        if column.type == _TEXT:
+                            empty = pyarrow.compute.is_in(column, value_set=blank)
+                            if empty.true_count:
+                                found[i] = pyarrow.compute.if_else(empty, nothing, column)
+                    yield pyarrow.RecordBatch.from_arrays(found, schema=batch.schema), share
         except pyarrow.ArrowInvalid as error:
             self._explain(error, done)
 
@@ -265,8 +260,11 @@ class CsvFile:
         before = self._types[error.name]
         with self._open(skip=error.before) as (_, reader):
             for name, kind in zip(reader.schema.names, reader.schema.types, strict=True):
-                if name not in self._text:
-                    self._types[name] = _joined(self._types[name], _known(kind))
+                pair = {self._types[name], kind if kind in _KNOWN else _TEXT} - {_NOTHING}
+                if len(pair) > 1:
+                    self._types[name] = _REAL if pair == {_WHOLE, _REAL} else _TEXT
+                elif pair:
+                    (self._types[name],) = pair
         if self._types[error.name] == before:  # what is there lies in a later block
             self._types[error.name] = _REAL if before == _WHOLE else _TEXT
         self.schema = pyarrow.schema(self._types)
@@ -292,7 +290,12 @@ class CsvFile:
         with open(self._path, "rb") as handle:
             stream = pyarrow.CompressedInputStream(handle, "gzip") if self._packed else handle
             if sample:  # more would be read ahead; the first rows end in the first two blocks
-                stream = pyarrow.BufferReader(_owned(stream.read(sample)))
+                head = stream.read(sample)
+                # In memory of Arrow's own: a thread of Arrow's that lets go of Python's when the
+                # program ends would bring it down.
+                buffer = pyarrow.allocate_buffer(len(head))
+                memoryview(buffer)[:] = memoryview(head).cast("b")
+                stream = pyarrow.BufferReader(buffer)
             with pyarrow.csv.open_csv(
                 stream,
                 read_options=pyarrow.csv.ReadOptions(
@@ -406,42 +409,6 @@ class CsvFile:
         raise ragged(self._records(), self._sep) or error from error
 
 
-def _owned(data: bytes) -> Any:
-    """The bytes in memory of Arrow's own.
-
-    A thread of Arrow's that lets go of Python's memory when the program ends would bring it down.
-    """
-    buffer = pyarrow.allocate_buffer(len(data))
-    memoryview(buffer)[:] = memoryview(data).cast("b")
-    return buffer
-
-
-def _known(kind: Any) -> Any:
-    """The type, or text for one that has no rule of its own, such as dates."""
-    return kind if kind in _KNOWN else _TEXT
-
-
-def _joined(a: Any, b: Any) -> Any:
-    """The narrowest type that holds the values of both."""
-    if a == b or b == _NOTHING:
-        return a
-    if a == _NOTHING:
-        return b
-    return _REAL if {a, b} == {_WHOLE, _REAL} else _TEXT
-
-
-def _without_blanks(batch: Any, blank: Any) -> Any:
-    """The batch with empty text, and further words for it, as missing."""
-    columns = batch.columns
-    for i, column in enumerate(columns):
-        if column.type == _TEXT:
-            empty = pyarrow.compute.is_in(column, value_set=blank)
-            if empty.true_count:
-                nothing = pyarrow.scalar(None, _TEXT)
-                columns[i] = pyarrow.compute.if_else(empty, nothing, column)
-    return pyarrow.RecordBatch.from_arrays(columns, schema=batch.schema)
-
-
 _PARQUET_BYTES = 2**26
 """Bytes that are read at a time, of all columns; all of a row group's would be much memory."""
 
@@ -498,8 +465,15 @@ class TableFile:
         try:
             yield
         except UnicodeError as error:
-            encoding = "utf-8" if rules is None else rules.encoding
-            raise encoding_error(self.shown, encoding) from error
+            if rules is not None and rules.encoding != "utf-8":
+                problem = f"{self.shown} is not in the encoding {rules.encoding!r}"
+                raise TableError(problem, "save it in UTF-8") from error
+            raise TableError(
+                f"{self.shown} is not in UTF-8",
+                "save it in that encoding, or say which it has: files of older programs and of "
+                "spreadsheets on Windows often have cp1252",
+                encoding="cp1252",
+            ) from error
         except TableError as error:
             raise error.of_file(self.shown) from error
         except OSError as error:
@@ -601,8 +575,6 @@ class ArrowFile:
 IN_MEMORY = 2**30
 """Files up to this many bytes are read once, and kept in memory as one batch."""
 
-Result = TypeVar("Result")
-
 
 class Table:
     """The rows of a file in batches, as often as needed.
@@ -658,7 +630,7 @@ class Table:
         self.in_memory = self._file.size <= IN_MEMORY if in_memory is None else in_memory
         self._needed: Sequence[str] = self.names
         self._complete: tuple[str, ...] = ()
-        self._kept: list[Any] | None = None
+        self._kept: list[tuple[Any, float]] | None = None
         self._rule: Regrouping | None = None
         self.is_csv, self.codes = isinstance(self._source, CsvFile), self._source.codes
         self.repeated = self._source.repeated
@@ -691,22 +663,6 @@ class Table:
         """
         self._needed, self._complete = columns, tuple(complete)
 
-    def settled(self, work: Callable[[], Result]) -> Result:
-        """What the work on batches gives, once the types of all columns are known.
-
-        If a column of a CSV file turns out to be of another type than its first rows told, the work
-        is done again, from the first batch on.
-        """
-        while True:
-            try:
-                return work()
-            except ValueError as error:
-                cause = error.__cause__
-                if not (isinstance(cause, OtherTypeError) and isinstance(self._source, CsvFile)):
-                    raise
-                self._source.widen(cause)
-                self._kept = None
-
     def batches(
         self,
         columns: Sequence[str],
@@ -727,14 +683,10 @@ class Table:
         rows = dropped = unkept = 0
         labels = () if self._rule is None else self._rule.names
         wanted = list(dict.fromkeys((*columns, *self._complete, *labels)))
-        if self.in_memory and self._kept is None:
-            whole = pyarrow.Table.from_batches([batch for batch, _ in self._read(self._needed)])
-            self._kept = whole.combine_chunks().to_batches()
-            if len(self._kept) > 1:
-                raise TableError("The text is too much for memory", "read batches", stream=True)
-        found = self._read(wanted) if self._kept is None else ((b, 1.0) for b in self._kept)
-        for batch, share in found:
-            for part in cut(batch, width) if self._kept is None else [batch]:
+        if self._kept is None:
+            self._kept = self._settle()
+        for batch, share in self._kept or self._read(wanted):
+            for part in [batch] if self._kept else cut(batch, width):
                 complete = part.filter(_complete(part, self._complete)) if self._complete else part
                 dropped += part.num_rows - complete.num_rows
                 kept = complete if self._rule is None else self._rule.kept(complete)
@@ -753,6 +705,28 @@ class Table:
                 "fill them in, or leave out the columns that lack most",
                 "--impute and --drop do",
             )
+
+    def _settle(self) -> list[tuple[Any, float]]:
+        """The rows of a table in memory, once the types of all columns are known.
+
+        Where a column of a CSV file turns out to be of another type than its first rows told, the
+        file is read again from its beginning. Of a table in batches nothing is kept.
+        """
+        while self.in_memory or isinstance(self._source, CsvFile):
+            try:
+                parts = [batch for batch, _ in self._read(self._needed) if self.in_memory]
+                whole = pyarrow.Table.from_batches(parts).combine_chunks() if parts else None
+            except ValueError as error:
+                cause = error.__cause__
+                if not (isinstance(cause, OtherTypeError) and isinstance(self._source, CsvFile)):
+                    raise
+                self._source.widen(cause)
+                continue
+            kept = [] if whole is None else [(batch, 1.0) for batch in whole.to_batches()]
+            if len(kept) > 1:
+                raise TableError("The text is too much for memory", "read batches", stream=True)
+            return kept
+        return []
 
     def _read(self, columns: Sequence[str]) -> Iterator[tuple[Any, float]]:
         empty = True

@@ -8,7 +8,7 @@ chooses.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ import pyarrow
 from fairpca.groups import MISSING, check_number_of_groups, refuse_measurements
 from fairpca.tables.column_checks import classify_cell
 from fairpca.tables.columns import MOST_NAMES, TableError, encode_labels, refuse
-from fairpca.text import group_name
+from fairpca.text import group_name, in_rows
 
 if TYPE_CHECKING:  # which itself asks for what is here
     from fairpca.tables.reading import Table
@@ -28,28 +28,6 @@ POOLED = "other (small)"
 
 Label = tuple[Hashable, ...]
 """The values of the sensitive columns in a row."""
-
-
-@dataclass(frozen=True)
-class GroupChoice:
-    """What becomes of rows without a label and of groups of a few rows.
-
-    Attributes
-    ----------
-    missing_labels : {"error", "group", "drop"}
-        What becomes of rows without a label.
-    small_groups : {"error", "pool", "drop", "keep"}
-        What becomes of groups with fewer than `min_rows` rows.
-    min_rows : int
-        Groups with fewer rows are small.
-    groups : {"intersections", "marginals", "both"}
-        What several columns make groups of.
-    """
-
-    missing_labels: str
-    small_groups: str
-    min_rows: int
-    groups: str
 
 
 @dataclass(frozen=True)
@@ -106,7 +84,15 @@ class Regrouping:
         return batch
 
 
-def regroup(table: Table, names: Sequence[str], choice: GroupChoice) -> Regrouping:
+def regroup(
+    table: Table,
+    names: Sequence[str],
+    *,
+    missing_labels: str,
+    small_groups: str,
+    min_rows: int,
+    groups: str,
+) -> Regrouping:
     """Check the labels of a table, and have it leave out rows where that is chosen.
 
     Raises TableError for rows without a label, too many numbers as labels, and small groups, unless
@@ -118,10 +104,16 @@ def regroup(table: Table, names: Sequence[str], choice: GroupChoice) -> Regroupi
         Keeps the rows that are kept from here on.
     names : sequence of str
         The sensitive columns.
-    choice : GroupChoice
-        What becomes of rows without a label and of small groups.
+    missing_labels : {"error", "group", "drop"}
+        What becomes of rows without a label.
+    small_groups : {"error", "pool", "drop", "keep"}
+        What becomes of groups with fewer than `min_rows` rows.
+    min_rows : int
+        Groups with fewer rows are small.
+    groups : {"intersections", "marginals", "both"}
+        What several columns make groups of.
     """
-    rule = Regrouping(tuple(names), unlabelled=choice.missing_labels != "drop")
+    rule = Regrouping(tuple(names), unlabelled=missing_labels != "drop")
     table.keep(rule)
     if not names:
         return rule
@@ -132,7 +124,7 @@ def regroup(table: Table, names: Sequence[str], choice: GroupChoice) -> Regroupi
         check_number_of_groups(len(counts))
     unlabelled, n = sum(n for label, n in counts.items() if None in label), counts.total()
     errors: list[TableError] = []
-    if unlabelled and choice.missing_labels == "error":
+    if unlabelled and missing_labels == "error":
         fix = {} if unlabelled == n else {"missing_labels": "drop"}
         errors.append(
             TableError(
@@ -142,10 +134,10 @@ def regroup(table: Table, names: Sequence[str], choice: GroupChoice) -> Regroupi
                 **fix,
             )
         )
-    if choice.missing_labels != "group":
+    if missing_labels != "group":
         counts = Counter({label: n for label, n in counts.items() if None not in label})
-    texts = _texts(counts, names)
-    for name, found in texts.items() if table.is_csv else ():
+    rule = replace(rule, texts=_texts(counts, names))
+    for name, found in rule.texts.items() if table.is_csv else ():
         # Labels of a CSV file are text, also where they are a measurement's numbers.
         is_number = all(classify_cell(text) == "number" for text in found)
         try:
@@ -158,74 +150,58 @@ def regroup(table: Table, names: Sequence[str], choice: GroupChoice) -> Regroupi
                     "bin them in a column of text, or, if they are codes, put a letter before each",
                 )
             )
-    rule = replace(rule, texts=texts)
-    if choice.small_groups == "keep" or counts.total() < 2:  # of a single row other things are said
-        refuse(errors)
-        return rule
-    try:
-        rule = _regrouped(rule, counts, choice)
-    except TableError as error:
-        errors.append(error)
+    small: dict[str, int] = {}
+    changes: dict[Label, Label] = {}
+    if small_groups != "keep" and counts.total() > 1:  # of a single row other things are said
+        small, changes = _small(counts, rule.names, min_rows, groups)
+    if small:
+        shown = [f"{name!r} ({count:,})" for name, count in small.items()]
+        named = ", ".join(shown[:MOST_NAMES])
+        named += f" and {len(shown) - MOST_NAMES} more" if len(shown) > MOST_NAMES else ""
+        n_rows = sum(counts[label] for label in changes)
+        possible = {"pool": n_rows >= min_rows, "drop": n_rows < counts.total()}
+        ways = [way for way in possible if possible[way]]
+        if small_groups not in ways:
+            errors.append(_refused(named, min_rows, ways, asked=small_groups))
+        drops, left, made = small_groups == "drop", [*counts], f"one group, {POOLED!r}"
+        if drops:
+            left, made = [label for label in counts if label not in changes], "left out"
+        rows = f"{in_rows(n_rows)} {'is' if n_rows == 1 else 'are'}"
+        said = f"{rows} {made}, all of groups with fewer than {min_rows}: {named}."
+        texts = _texts([changes.get(label, label) for label in left], names)
+        rule = replace(rule, changes=changes, drops=drops, n_rows=n_rows, said=said, texts=texts)
     refuse(errors)
     table.keep(rule)
     return rule
 
 
-def _texts(counts: Counter[Label], names: Sequence[str]) -> dict[str, set[str]]:
-    parts = zip(*counts, strict=True) if counts else [()] * len(names)
+def _refused(named: str, min_rows: int, ways: list[str], asked: str) -> TableError:
+    """What is said of small groups, of which one of these ways gets rid."""
+    remedies = {"pool": "put small groups together", "drop": "leave them out"}
+    others = {"drop": "leaves them out", "keep": "leaves them as they are"}
+    few = f"fewer than {min_rows} rows{', even together,' if asked == 'pool' else ''}"
+    return TableError(
+        f"Groups with {few} would tell about single people: {named}",
+        " or ".join(remedies[way] for way in ways) or "put the rows into fewer groups",
+        ", ".join(f"--small-groups {way} {others[way]}" for way in (*ways[1:], "keep")),
+        **({"small_groups": ways[0]} if ways else {}),
+    )
+
+
+def _texts(labels: Collection[Label], names: Sequence[str]) -> dict[str, set[str]]:
+    """For each sensitive column its texts."""
+    parts = zip(*labels, strict=True) if labels else [()] * len(names)
     return {
         name: {text for text in found if isinstance(text, str)}
         for name, found in zip(names, parts, strict=True)
     }
 
 
-def _regrouped(rule: Regrouping, counts: Counter[Label], choice: GroupChoice) -> Regrouping:
-    """The rule with what becomes of small groups, or TableError."""
-    small, changes = _small(counts, rule.names, choice)
-    if not small:
-        return rule
-    min_rows = choice.min_rows
-    shown = [f"{name!r} ({count:,})" for name, count in small.items()]
-    more = f" and {len(shown) - MOST_NAMES} more" if len(shown) > MOST_NAMES else ""
-    named = f"{', '.join(shown[:MOST_NAMES])}{more}"
-    have = f"groups {named} have" if len(small) > 1 else f"group {named} has"
-    n_rows = sum(counts[label] for label in changes)
-    them, as_are = ("them", "they are") if len(small) > 1 else ("it", "it is")
-    problem = f"The {have} fewer than {min_rows} rows"
-    keep = f"--small-groups keep leaves {them} as {as_are}"
-    can_pool, can_drop = n_rows >= min_rows, n_rows < counts.total()
-    if choice.small_groups == "error":
-        fix = {"small_groups": "pool" if can_pool else "drop"} if can_pool or can_drop else {}
-        other = f"--small-groups drop leaves {them} out, and " if can_pool and can_drop else ""
-        raise TableError(
-            f"{problem}, so that what is written of {them} would tell about single people",
-            f"put small groups together or leave {them} out",
-            f"{other}{keep}",
-            **fix,
-        )
-    if choice.small_groups == "pool" and not can_pool:
-        all_together = " all together" * (len(small) > 1)
-        fix = {"small_groups": "drop"} if can_drop else {}
-        raise TableError(f"{problem}{all_together}", f"leave {them} out", keep, **fix)
-    if choice.small_groups == "drop" and not can_drop:
-        raise TableError(f"{problem}, and there is no other", "put the rows into fewer groups")
-    drops = choice.small_groups == "drop"
-    what = "left out" if drops else f"one group, {POOLED!r}"
-    rows = "row is" if n_rows == 1 else "rows are"
-    whose = "their groups have" if len(small) > 1 else "their group has"
-    whose = "its group has" if n_rows == 1 else whose
-    said = f"{n_rows:,} {rows} {what}, as {whose} fewer than {min_rows}: {named}."
-    left = {label if drops else changes.get(label, label) for label in counts}
-    texts = _texts(Counter(left - {*changes} if drops else left), rule.names)
-    return replace(rule, changes=changes, drops=drops, n_rows=n_rows, said=said, texts=texts)
-
-
 def _small(
-    counts: Counter[Label], names: Sequence[str], choice: GroupChoice
+    counts: Counter[Label], names: Sequence[str], min_rows: int, groups: str
 ) -> tuple[dict[str, int], dict[Label, Label]]:
     """The small groups with their rows, and what each label of their rows becomes in a pool."""
-    min_rows = choice.min_rows
-    if choice.groups != "marginals":
+    if groups != "marginals":
         small = {label: n for label, n in counts.items() if n < min_rows}
         named = {group_name(_shown(label), names): n for label, n in small.items()}
         return named, {label: (POOLED,) * len(label) for label in small}

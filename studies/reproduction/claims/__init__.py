@@ -107,7 +107,7 @@ def _rest() -> str:
         "every start, number of steps and regularisation), `tables/heldout.csv`, `tables/remedy.csv`, "
         "`tables/classifiers.csv`, `tables/times.csv`, `tables/exponents.csv`, `tables/sdp.csv`, `tables/steps.csv`, `tables/starts.csv`, `tables/groupings.csv`. The third data "
         "set is scikit-learn's of 442 patients with diabetes, in two groups by sex. `make reproduce` makes "
-        "all of this anew."
+        "all of this again."
     )
 
 

@@ -103,7 +103,7 @@ def held_out(evidence: Evidence, condition: Condition, part: str, **choices: obj
 
 
 def share(cases: pd.Series) -> str:
-    """So many of so many."""
+    """In how many cases, of how many."""
     return f"{int(cases.sum())} of {len(cases)}"
 
 

@@ -7,7 +7,7 @@ const last = points.length - 1;
 const slider = document.getElementById("slider");
 const shownAs = last > 0 ? "at the slider" : `${summary.fairest} subspace`;
 const svgSpace = "http://www.w3.org/2000/svg";
-let current = last;
+let current = summary.start;
 
 function shape(parent, name, attributes, text) {
   const made = document.createElementNS(svgSpace, name);
@@ -21,6 +21,16 @@ function element(parent, name, text) {
   const made = document.createElement(name);
   if (text !== undefined) made.textContent = text;
   parent.append(made);
+  return made;
+}
+
+// A name, which breaks behind its separators first.
+function named(parent, name) {
+  const made = element(parent, "bdi");
+  name.split(/(?<=[_./:=-])(?=.)/u).forEach((part, i) => {
+    if (i > 0) element(made, "wbr");
+    made.append(part);
+  });
   return made;
 }
 

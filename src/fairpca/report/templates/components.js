@@ -18,7 +18,7 @@ function drawComponents(now) {
       const row = element(body, "tr");
       const title = element(row, "th");
       title.scope = "row";
-      element(title, "bdi", name);
+      named(title, name);
       element(row, "td", weight.toFixed(2)).className = "weight";
       const bar = shape(element(row, "td"), "svg",
                         { viewBox: "-1 0 2 1", preserveAspectRatio: "none", "aria-hidden": "true", class: "chart" });

@@ -84,8 +84,9 @@ function xAxis(frame, marks, scale, title) {
     shape(frame.drawing, "line", { x1: x, x2: x, y1: frame.top, y2: frame.bottom, class: "axis" });
     shape(frame.drawing, "text", { x, y: frame.bottom + 17, "text-anchor": "middle", class: "soft" }, texts[i]);
   });
-  const below = { x: (frame.left + frame.right) / 2, y: frame.bottom + 37, "text-anchor": "middle", class: "soft" };
-  return shape(frame.drawing, "text", below, named);
+  const middle = (frame.left + frame.right) / 2;
+  const below = { x: middle, y: frame.bottom + 37, "text-anchor": "middle", class: "soft" };
+  fit(shape(frame.drawing, "text", below, named), 2 * Math.min(middle, (frame.width ?? frame.right) - middle));
 }
 
 function yAxis(frame, marks, scale, title) {
@@ -111,8 +112,6 @@ const ring = (drawing, kind) => (x, y) =>
   shape(drawing, "circle", { cx: x, cy: y, r: 5, class: `${kind} hollow`, "stroke-width": 2.5 });
 const dot = (drawing, kind) => (x, y) =>
   shape(drawing, "circle", { cx: x, cy: y, r: 5.5, class: `${kind}-fill` });
-const square = (drawing, kind) => (x, y) =>
-  shape(drawing, "rect", { x: x - 6, y: y - 6, width: 12, height: 12, class: `${kind}-fill` });
 
 // ---- groups by colour and by shape: the first few have their own, others share one
 

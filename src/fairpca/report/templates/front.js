@@ -15,19 +15,20 @@ function drawFront(now) {
   const across = ticks(top, width < 560 ? 4 : 7, times * (measure.relative ? measure.rounding : summary.rounding), low > top / 2 ? low : 0);
   const up = ticks(largest(points.map((each) => 100 * each.extra_loss)), 5, 0);
   const reach = across[across.length - 1] - across[0];
-  const place = (value) => frame.left + ((value - across[0]) / reach) * (frame.right - frame.left);
+  // As the slider goes: ordinary PCA is on the left, the fairest subspace on the right.
+  const place = (value) => frame.right - ((value - across[0]) / reach) * (frame.right - frame.left);
   const x = (value) => place(times * value);
   const y = (extra) => frame.bottom - (Math.max(100 * extra, 0) / up[up.length - 1]) * (frame.bottom - frame.top);
   const of = yardstick === null ? `${measure.relative ? "% of variance" : "squared units"} (0 is equal)`
     : measure.relative ? "% of the group's variance" : `% of ${groups[yardstick].name}’s variance`;
-  fit(xAxis(frame, across, place, `${unfairness}, ${of}`), frame.right - frame.left);
+  xAxis(frame, across, place, `${unfairness}, ${of}; fairer to the right`);
   yAxis(frame, up, (mark) => y(mark / 100), `% more loss in total than ordinary PCA`);
   if (bound !== null) {
     const at = x(bound);
     const flipped = at > (frame.left + frame.right) / 2;
     shape(drawing, "line", { x1: at, x2: at, y1: frame.top, y2: frame.bottom, class: "pca",
                              "stroke-dasharray": "5 4", "stroke-width": 2 });
-    // Where the curve is not: it falls from the top.
+    // Where the curve is not: it rises to the top.
     shape(drawing, "text", { x: flipped ? at : at + 20, y: flipped ? frame.top - 6 : frame.top + 8,
                              "text-anchor": flipped ? "end" : "start" },
           measure.kept && summary.over === "largest" ? "proven: not above" : "proven: not below");

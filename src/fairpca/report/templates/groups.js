@@ -1,10 +1,61 @@
-// Groups before and after, and the loss of each.
+// Groups before and after.
 
 // Those who are worst off with ordinary PCA come first.
 const shownGroups = summary.order.slice(0, summary.most_groups);
 // At a glance, groups of very few rows would dwarf the others; they come last in the order.
 const compared = summary.order.filter((i) => groups[i].enough);
 const atAGlance = (compared.length > 1 ? compared : summary.order).slice(0, 8);
+
+// The first picture: what each group loses, on held-out rows where these were judged.
+function drawGlance(now) {
+  if (!summary.comparison) return drawPairs("glance", atAGlance, now, units.lost, false);
+  const { methods } = summary.comparison;
+  const [before] = methods;
+  const after = methods.find((each) => each.name === "fair PCA");
+  const more = methods.find((each) => each.name === "PCA" && each.dimensions === before.dimensions + 1);
+  const shown = summary.order.slice(0, 8).sort((a, b) => before.lost[b] - before.lost[a]);
+  const frame = rowsOfGroups("glance", shown, { rightRoom: 128 });
+  const { drawing, holder } = frame;
+  const ends = shown.flatMap((i) => [before.high[i] ?? 0, before.lost[i], after.lost[i]]);
+  const [marks, place] = frame.axis(100 * largest(ends), 100 * measure.rounding);
+  const x = (share) => place(100 * Math.max(share, 0));
+  xAxis(frame, marks, place, units.lost.axis);
+  if (!frame.narrow) {
+    shape(drawing, "text", { x: frame.width, y: 17, "text-anchor": "end", class: "soft" }, "change by fair PCA");
+  }
+  const diamond = (at, y) => shape(drawing, "path", { d: outlines[3](at, y, 4.5), class: "more-mark" });
+  const readings = [];
+  shown.forEach((i, row) => {
+    const y = frame.middle(row);
+    const by = (100 * Math.abs(after.lost[i] - before.lost[i])).toFixed(1);
+    const reach = after.low[i] === null ? "" : ` ± ${(50 * (after.high[i] - after.low[i])).toFixed(1)}`;
+    const change = `${by === "0.0" ? "" : after.lost[i] < before.lost[i] ? "−" : "+"}${by}${reach}`;
+    const moved = frame.narrow ? `fair PCA ${change}` : change;
+    const few = groups[i].enough ? "" : ", too few";
+    const apart = frame.many ? 0 : 4;
+    frame.label(row, groups[i].name, frame.narrow ? moved : `${rows(groups[i].rows)}${few}`);
+    if (before.low[i] !== null) {
+      shape(drawing, "line", { x1: x(before.low[i]), x2: x(before.high[i]), y1: y - apart, y2: y - apart, class: "pca", "stroke-width": 1.5 });
+    }
+    if (more && !frame.narrow) diamond(x(more.lost[i]), y);
+    ring(drawing, "pca")(x(before.lost[i]), y - apart);
+    dot(drawing, "chosen")(x(after.lost[i]), y + apart);
+    if (!frame.narrow) shape(drawing, "text", { x: frame.width, y: y + 4, "text-anchor": "end" }, moved);
+    const interval = before.low[i] === null ? "" : ` (95 % interval ${share(before.low[i])} to ${share(before.high[i])})`;
+    const text = (method, words) => `${groups[i].name}, ${rows(groups[i].rows)}: loses ${share(method.lost[i])}${words}`;
+    readings.push({ x: x(before.lost[i]), y: y - apart, text: text(before, `${interval} with ordinary PCA`) });
+    readings.push({ x: x(after.lost[i]), y: y + apart, text: text(after, " with fair PCA") });
+    if (more) readings.push({ x: x(more.lost[i]), y, text: text(more, ` with PCA of ${more.dimensions} components`) });
+  });
+  legend(drawing, [
+    [ring(drawing, "pca"), "ordinary PCA"], [dot(drawing, "chosen"), "fair PCA"],
+    ...(more && !frame.narrow ? [[diamond, `PCA with ${more.dimensions} components`]] : []),
+  ]);
+  holder.setAttribute("aria-label",
+    `Share of its variance that each group loses on held-out rows. ${readings.map((each) => each.text).join("; ")}. Arrow keys read the values.`);
+  note(holder, shown);
+  readable(holder, drawing, readings);
+}
 
 // Before and after, with the difference; intervals are those of what fairness is judged by.
 function drawPairs(id, shown, now, kind, ranges) {
@@ -55,47 +106,10 @@ function drawPairs(id, shown, now, kind, ranges) {
   readable(holder, drawing, readings);
 }
 
-function drawLosses(now) {
-  const frame = rowsOfGroups("losses", shownGroups);
-  const most = largest([pca, ...points].flatMap((each) => shownGroups.map((i) => units.lost.of(each, i))));
-  const [marks, place] = frame.axis(100 * most, 100 * measure.rounding);
-  const scale = (share) => place(100 * share);
-  xAxis(frame, marks, place, units.lost.axis);
-  const { drawing, holder } = frame;
-  const thickness = frame.many ? frame.rowHeight / 2.4 : 14;
-  const readings = [];
-  shownGroups.forEach((i, row) => {
-    const y = frame.middle(row) - thickness / 2;
-    const own = part(groups[i].own_loss, i);
-    const [before, after] = [pca, now].map((each) => units.lost.of(each, i));
-    const [must, end] = [scale(own), scale(after)];
-    frame.label(row, groups[i].name, `${share(after)} in total`);
-    shape(drawing, "rect", { x: frame.left, y, width: Math.max(must - frame.left, 0), height: thickness, class: "must-fill" });
-    // A gap tells the two apart without their colours.
-    shape(drawing, "rect", { x: must + 1.5, y, width: Math.max(end - must - 1.5, 0), height: thickness, class: "chosen-fill" });
-    const x = scale(before);
-    shape(drawing, "line", { x1: x, x2: x, y1: y - 3, y2: y + thickness + 3, class: "pca", "stroke-width": 2.5 });
-    readings.push({
-      x: end, y: y + thickness / 2,
-      text: `${groups[i].name}: loses ${share(after)} ${shownAs}, of which it must lose ${share(own)}; ` +
-        `${share(before)} with ordinary PCA`,
-    });
-  });
-  legend(drawing, [
-    [square(drawing, "must"), "must lose"],
-    [square(drawing, "chosen"), "disparity"],
-    [(x, y) => shape(drawing, "line", { x1: x, x2: x, y1: y - 8, y2: y + 8, class: "pca", "stroke-width": 2.5 }), "ordinary PCA"],
-  ]);
-  holder.setAttribute("aria-label",
-    `Losses by group, ${shownAs}. ${readings.map((each) => each.text).join(". ")}. Arrow keys read the values.`);
-  note(holder, shownGroups);
-  readable(holder, drawing, readings);
-}
-
 function note(holder, shown) {
   if (groups.length <= shown.length) return;
   const caption = holder.parentElement.querySelector("[data-note]");
-  const which = shown.length === compared.length
+  const which = shown.length === compared.length && shown.every((i) => groups[i].enough)
     ? "without those of too few rows" : "those that are worst off with ordinary PCA";
   caption.textContent = `${shown.length} of ${groups.length} groups, ${which}; the table has all.`;
   caption.hidden = false;

@@ -14,7 +14,7 @@ function drawMethods() {
   const reach = marks[marks.length - 1] - marks[0];
   const place = (value) => frame.left + ((value - marks[0]) / reach) * (frame.right - frame.left);
   xAxis(frame, marks, place, `${units.lost.axis} on held-out rows`);
-  const x = (share) => place(100 * share);
+  const x = (share) => place(Math.max(100 * share, marks[0]));
   const styled = shown.filter((i) => styleOf(i) < styles);
   for (const i of styled) {
     const here = x(methods[0].lost[i]);

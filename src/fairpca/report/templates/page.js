@@ -14,13 +14,12 @@ function fillWords(now) {
 
 function show() {
   const now = points[current];
-  drawPairs("glance", atAGlance, now, units.measure, false);
+  drawGlance(now);
   drawPairs("measures", shownGroups, now, unit, unit === units.measure);
   drawFront(now);
   drawDimensions(now);
   drawMethods();
   drawRows();
-  drawLosses(now);
   drawComponents(now);
   fillTable(now);
   fillWords(now);

@@ -1,5 +1,9 @@
-"""VR-PCA: a stochastic way to each group's own subspace, on rows in memory."""
+"""VR-PCA: a stochastic way to each group's own subspace, on rows in memory.
 
+`studies.rivals` and `studies.stochastic` compare with it.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +12,7 @@ import numpy as np
 from fairpca._linalg.dense import polar_factor, qr_factor
 from fairpca._linalg.types import Array
 from fairpca.groups import Codes
+from fairpca.problem import Problem
 from fairpca.stochastic.tracked import CentredRows
 from fairpca.validation import check_number, check_seed, check_whole_number
 
@@ -24,9 +29,8 @@ class VRPCA:
     noise vanishes as the basis converges, and it converges at a geometric rate (Shamir, "A
     Stochastic PCA and SVD Algorithm with an Exponential Convergence Rate", 2015; the block form for
     r > 1 is in "Fast Stochastic Algorithms for SVD and PCA", 2016). Kamani et al. suggest it
-    for the groups' own subspaces when there are many rows. A `Problem` takes these as `own_bases`,
-    bounds by its moments what they miss, and lets the certificate allow for that; this saves no
-    time, and is here to study what such an error does.
+    for the groups' own subspaces when there are many rows. It saves no time where the groups'
+    moments are at hand.
 
     Parameters
     ----------
@@ -42,30 +46,20 @@ class VRPCA:
     random_state : int or None, default=None
         Seed. None is a fixed seed too.
 
-    See Also
-    --------
-    fairpca.Problem : Takes its subspaces as `own_bases`.
-
     Examples
     --------
-    From moments and rows to a fitted estimator. With ``Problem(centering="group")`` the
-    centres are ``moments.mean``.
+    From moments and rows to a fair subspace, whose disparities are measured from these subspaces:
 
-    >>> import numpy as np
-    >>> from fairpca import ExactSolver, FairPCA, GroupMoments, Problem
-    >>> from fairpca.comparators import VRPCA
+    >>> from fairpca import ExactSolver, GroupMoments, Problem
     >>> X = np.random.default_rng(0).normal(size=(300, 6)) * [5, 4, 2, 1, 1, 1]
     >>> X[:100] = X[:100, ::-1]
     >>> groups = np.repeat(["a", "b"], [100, 200])
     >>> moments = GroupMoments.from_rows(X, groups)
     >>> codes = np.searchsorted(moments.labels, groups)
-    >>> centers = np.tile(moments.total_mean, (len(moments.labels), 1))
-    >>> own_bases = VRPCA().subspaces(X, codes, centers, r=2)
-    >>> problem = Problem(moments, 2, own_bases=own_bases)
-    >>> solution = ExactSolver().solve(problem)
-    >>> solution.certificate.own_error < 1e-6
-    True
-    >>> fair = FairPCA.from_solution(problem, solution)
+    >>> own = VRPCA().subspaces(X, codes, np.tile(moments.total_mean, (2, 1)), r=2)
+    >>> problem = measured_from(Problem(moments, 2), own)
+    >>> ExactSolver().solve(problem).certificate.status
+    'optimal'
     """
 
     tol: float = 1e-6
@@ -137,3 +131,9 @@ class VRPCA:
                 noise = batch.image(basis - snapshot @ turn)
                 basis = qr_factor(basis + step * (image @ turn + noise))
         return basis
+
+
+def measured_from(problem: Problem, own: Sequence[Array]) -> Problem:
+    """The problem with disparities from these subspaces of the groups, one for each."""
+    gains = [problem.kept(basis)[i] for i, basis in enumerate(own)]
+    return problem.measured_from(np.array(gains), np.ones(len(gains)))

@@ -1,0 +1,105 @@
+"""From an Arrow record batch to its rows of numbers, and to their moments."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow
+
+from fairpca._linalg.types import Array
+from fairpca.folds import in_folds
+from fairpca.moments import GroupMoments
+from fairpca.tables.columns import Columns, label_groups
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows, which columns count, and where they are from, for messages.
+
+    That is a name, or nothing, and the number of rows before.
+    """
+
+    rows: Any
+    columns: Columns
+    where: str
+    before: int
+
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """Name the place in whatever goes wrong with the rows in the body."""
+        try:
+            yield
+        except (ValueError, TypeError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"{self.where}: {error}" if self.where else str(error)) from error
+
+
+def batch_moments(batch: Batch, missing_labels: str, folds: bool = False) -> GroupMoments:
+    """Moments of the rows of a batch, by group, and by fold if that is asked for."""
+    with batch.naming():
+        numbers = _numbers(batch)
+        weights = _weights(batch)
+        groups = label_groups(batch.rows, batch.columns.sensitive, missing_labels)
+        groups = in_folds(groups, numbers) if folds and groups.labels else groups
+        with np.errstate(invalid="ignore", over="ignore"):
+            moments = GroupMoments.from_groups(numbers, groups, weights)
+        if not moments.is_finite:
+            _check_finite(batch, numbers)
+            raise ValueError("Values are too large to be squared: rescale the columns.")
+    return replace(moments, feature_names=batch.columns.features)
+
+
+def batch_numbers(batch: Batch) -> Array:
+    """The features of a batch as an array of numbers, all of them finite."""
+    with batch.naming():
+        numbers = _numbers(batch)
+        _check_finite(batch, numbers)
+    return numbers
+
+
+def _numbers(batch: Batch) -> Array:
+    """The features, column by column as Arrow has them."""
+    names = batch.columns.features
+    numbers = np.empty((batch.rows.num_rows, len(names)), order="F")
+    for j, name in enumerate(names):
+        numbers[:, j] = _column(batch, name)
+    return numbers
+
+
+def _column(batch: Batch, name: str) -> Any:
+    column = batch.rows.column(name)
+    if column.null_count:
+        _refuse_missing(name, batch.before + int(np.argmax(column.is_null().to_numpy(False))))
+    if pyarrow.types.is_decimal(column.type):
+        column = column.cast(pyarrow.float64())
+    return column.to_numpy(zero_copy_only=False)
+
+
+def _weights(batch: Batch) -> Array | None:
+    name = batch.columns.weight
+    if name is None:
+        return None
+    weights = np.asarray(_column(batch, name), dtype=np.float64)
+    bad = ~(weights >= 0.0) | ~np.isfinite(weights)
+    if bad.any():
+        raise ValueError(
+            f"The weight in column {name!r} is negative or not finite in row "
+            f"{batch.before + int(np.argmax(bad)) + 1} (the first is 1)."
+        )
+    return weights
+
+
+def _check_finite(batch: Batch, numbers: Array) -> None:
+    for name, column in zip(batch.columns.features, numbers.T, strict=True):
+        bad = ~np.isfinite(column)
+        if bad.any():
+            _refuse_missing(name, batch.before + int(np.argmax(bad)))
+
+
+def _refuse_missing(name: str, row: int) -> None:
+    raise ValueError(
+        f"The value in column {name!r} is missing or infinite in row {row + 1} (the first is 1): "
+        "fill it in, or leave out that row or column."
+    )
