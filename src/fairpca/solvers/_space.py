@@ -476,8 +476,14 @@ class LeftOutSpace(WholeSpace):
 
 
 def _first_groups(problem: Problem) -> int:
-    """With how many groups' own subspaces a search begins: all, unless these are many columns."""
-    return min(problem.n_groups, max(WHOLE_LIMIT // problem.n_components - 1, 1))
+    """With how many groups' own subspaces a search begins: all, unless these are many columns.
+
+    On a device wide products are as quick, and further rounds are not.
+    """
+    k, r = problem.n_groups, problem.n_components
+    if (k + 1) * r <= 2 * WHOLE_LIMIT or problem.group_matrices.backend is not NUMPY:
+        return k
+    return min(k, max(WHOLE_LIMIT // r - 1, 1))
 
 
 def search_space(problem: Problem) -> WholeSpace:
