@@ -1,6 +1,7 @@
 """The soft maximum: its value and bounds, its limits, its noise, and what it does on new data."""
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fairpca import (
     ExactSolver,
+    FairnessWarning,
     FairPCA,
     GroupMoments,
     KernelFairPCA,
@@ -26,7 +28,7 @@ from fairpca.measures import MEASURES
 from fairpca.model_file import load_model, save_model
 
 from people import people
-from texts import refused
+from texts import recorded, refused, warned
 
 pytestmark = pytest.mark.untraced
 
@@ -396,3 +398,42 @@ def test_a_fit_has_what_proves_it():
     values = np.linalg.eigvalsh(np.tensordot(w, problem.matrices, 1))[-2:].sum()
     cost = certificate.temperature * (w @ np.log(3 * w))
     assert w @ constants - values - cost == pytest.approx(certificate.lower_bound, rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e3, 1e5, 1e6, 1e8])
+def test_a_column_that_dwarfs_the_others(size):
+    """Losses are those of exact sums; where standard errors are lost to rounding, this is PCA."""
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(240, 6)) * [3, 2, 1.5, 1, 1, 1], np.repeat([*"abc"], [150, 70, 20])
+    X[groups == "b"] = X[groups == "b"][:, [1, 0, 3, 2, 4, 5]]
+    X[:, 5] *= size
+    expected = warned(FairnessWarning, "'minmax'", "rounding", "standardise")
+    with expected if size >= 1e6 else nullcontext():
+        fair = FairPCA(2).fit(X, sensitive_features=groups)
+    Z = X.astype(np.longdouble) - X.astype(np.longdouble).mean(axis=0)
+    basis = fair.components_.astype(np.longdouble)
+    squares = np.square(Z - Z @ basis.T @ basis).sum(axis=1)
+    lost = [float(squares[groups == group].mean()) for group in "abc"]
+    assert_allclose(fair.group_table_.loss, lost, rtol=1e-3 if size == 1e5 else 1e-5)
+    assert (fair.group_table_.disparity > -1e-3).all()
+    if size >= 1e6:
+        plain = FairPCA(2, groups=None).fit(X)
+        same_subspace(fair.components_, plain.components_)
+
+
+def test_a_soft_maximum_below_zero_keeps_its_sign():
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(300, 4)) * [3, 2, 1, 1], rng.integers(0, 3, 300)
+    certificate = FairPCA(2).fit(X, sensitive_features=groups).certificate_
+    assert certificate.value < 0.0
+    share = 100 * certificate.value / certificate.variance
+    recorded(str(certificate), f"The value, {certificate.value:.6g}, is {share:.3g} %")
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-158, 1e-160])
+def test_units_near_the_smallest_numbers(scale):
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(90, 4)) * [3, 2, 1, 1], np.repeat([*"ab"], [60, 30])
+    X[groups == "b"] = X[groups == "b"][:, ::-1]
+    fair = FairPCA(2).fit(scale * X, sensitive_features=groups)
+    assert fair.certificate_.status == "optimal"

@@ -363,6 +363,9 @@ class Certificate(Spoken):
         if self.minmax_measures is not None:
             most = float((self.measures - self.minmax_measures).max())
 
+        # What is kept is the negative of what is minimised; a soft maximum may be below 0.
+        shown = abs(self.value) if measure.is_kept else self.value
+
         def limit(number: float, *, up: bool) -> str:
             # An optimum is known up to rounding, so that there is no safe side.
             near = self.status == "optimal"
@@ -384,8 +387,8 @@ class Certificate(Spoken):
             "keeps": limit(-self.value, up=False),
             "can_keep": limit(-self.lower_bound, up=True),
             "loss": f"{self.value:.6g}",
-            "shown": f"{abs(self.value):.6g}",
-            "percent": f"{100 * abs(self.value) / (self.variance or 1.0):.3g}",
+            "shown": f"{shown:.6g}",
+            "percent": f"{100 * shown / (self.variance or 1.0):.3g}",
             "gap": rounded(100 * self.relative_gap, 2, up=True),
             "spread": f"{self.spread:.6g}",
             "violation": f"{self.violation:.6g}",

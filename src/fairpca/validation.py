@@ -184,6 +184,11 @@ def explain_not_finite(X: Any, estimator: Any = None) -> None:
     """Raise the error that says why the moments of X are not finite."""
     name = None if estimator is None else type(estimator).__name__
     values = X.data if hasattr(X, "toarray") else X
+    if getattr(estimator, "missing_values", None) == "error" and np.isnan(values).any():
+        raise ValueError(
+            f"Input X contains NaN. {name}(missing_values='mean') takes the means of columns for "
+            "missing values; or fill them in before, or leave those rows out."
+        )
     with np.errstate(invalid="ignore"):  # infinities of both signs
         assert_all_finite(values, estimator_name=name, input_name="X")
     raise ValueError("X has values that are too large to be squared: rescale its columns.")

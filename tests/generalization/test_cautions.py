@@ -63,7 +63,7 @@ def test_weights_count_as_effective_rows():
     fair = FairPCA(2, criterion="minmax")
     assert said(lambda: fair.fit(X, sensitive_features=groups)) == []
     (text,) = said(lambda: fair.fit(X, sensitive_features=groups, sample_weight=weights))
-    assert "'few' (5 rows)" in text
+    assert "'few' (5 rows, which weigh as 1)" in text
     # Whole weights stand for rows that are repeated, which are no more people.
     (text,) = said(
         lambda: fair.fit(X[3:], sensitive_features=groups[3:], sample_weight=np.full(397, 9.0))

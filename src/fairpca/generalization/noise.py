@@ -14,9 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairpca._linalg.types import NEGLIGIBLE, Array
+from fairpca.exceptions import warn_user
 from fairpca.folds import are_large
 from fairpca.generalization.cross_fit import FoldProblems
 from fairpca.group_table import HeldOut
+from fairpca.measures import SUM_ROUNDING
 from fairpca.moments import GroupMoments
 from fairpca.problem import Problem
 from fairpca.solution import Solution
@@ -25,6 +27,10 @@ _ENOUGH = 5
 """Rows for each column from which the bias falls as one over the number of rows, so that the biases
 of n rows in sample and of 4/5 n rows held out cancel with powers of 5/9 and 4/9 (there are five
 folds, unless some of them are held out already)."""
+
+_FEW_DIGITS = 1e-4
+"""Rounding, as a share of what PCA loses, from which on standard errors are not known: a column
+varies so much more than the others that what is lost is nearly all rounding."""
 
 _LEAST_TEMPERATURE = 0.02
 """Share of the worst-off group's excess over the mean that the temperature has at least."""
@@ -109,7 +115,13 @@ class SamplingNoise:
         """The problem with less biased baselines and the temperature of its noise."""
         problem, criterion = self.problem, self.problem.criterion
         temperature = np.inf
-        if problem.n_groups > 1 and problem.scale > 0.0 and criterion.standard_errors < np.inf:
+        if _has_few_digits(problem) and criterion.standard_errors < np.inf:
+            warn_user(
+                "One column varies so much more than the others that standard errors are lost to "
+                "rounding, and this is ordinary PCA: standardise the columns, or choose another "
+                "criterion, such as 'minmax'."
+            )
+        elif problem.n_groups > 1 and problem.scale > 0.0 and criterion.standard_errors < np.inf:
             # Without folds the baselines are those of the rows.
             if criterion.measured.is_disparity and self.folds is not None:
                 constants = problem.traces - self.own_losses
@@ -148,6 +160,16 @@ class SamplingNoise:
         bases = folds.weighted_bases(weights / self.problem.affine.units)
         losses = (folds.traces - folds.kept(bases)).sum(axis=0)
         return HeldOut(self.pca_losses, losses, self.own_losses, self.problem.weights)
+
+
+def _has_few_digits(problem: Problem) -> bool:
+    """Whether rounding is much of what PCA loses, and that is not rounding alone."""
+    if problem.graded_losses is None or problem.n_groups == 1:
+        return False
+    lost = problem.total_loss(problem.pca_basis)
+    rounding = SUM_ROUNDING * float(problem.traces.max())
+    own_rounding = problem.rounding * float(problem.affine.units.max())
+    return _FEW_DIGITS * lost < rounding and own_rounding < _FEW_DIGITS * lost
 
 
 def debiased_gains(moments: GroupMoments, n_folds: int, in_sample: Array, held_out: Array) -> Array:

@@ -10,6 +10,9 @@ from fairpca.solution import Solution
 _SAFE = 1e60
 """Variances up to this, and from its inverse on, are left as they are."""
 
+_MOST_POWER = 1000
+"""Power of two that variances are multiplied by at most: larger numbers do not exist."""
+
 
 def in_safe_unit(
     problem: Problem, solve: Callable[[Problem], Sequence[Solution]]
@@ -34,7 +37,7 @@ def safely_posed(problem: Problem) -> tuple[Problem, float, float]:
     if size == 0.0 or 1.0 / _SAFE < size < _SAFE:
         return problem, 1.0, 1.0
     goal, moments = problem.goal, problem.moments
-    loss = 2.0 ** (-2 * round(math.log2(size) / 2.0))
+    loss = 2.0 ** min(-2 * round(math.log2(size) / 2.0), _MOST_POWER)
     unit, measure = math.sqrt(loss), 1.0 if goal.measured.relative else loss
     given = problem.measured_by
     if given is not None:
