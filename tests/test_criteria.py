@@ -186,3 +186,19 @@ def test_a_bound_above_the_value_is_refused_and_findings_need_a_name():
         type("Nameless", (MinMax,), {"findings": {"optimal": "{at_most}"}})
     with refused(TypeError, "Thief", "MinMax", "'minmax'"):
         type("Thief", (MinMax,), {"name": "minmax", "findings": {"optimal": "{at_most}"}})
+
+
+def test_balanced_beside_a_column_that_dwarfs_the_others():
+    """Its size changes nothing but the directions of what is left."""
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(240, 6)) * [3, 2, 1.5, 1, 1, 1], np.repeat([*"abc"], [150, 70, 20])
+    X[groups == "b"] = X[groups == "b"][:, [1, 0, 3, 2, 4, 5]]
+    values = []
+    for size in (1e5, 1e8):
+        Y = X * [1, 1, 1, 1, 1, size]
+        certificate = (
+            FairPCA(2, criterion="balanced").fit(Y, sensitive_features=groups).certificate_
+        )
+        assert certificate.status == "optimal"
+        values.append(certificate.value)
+    np.testing.assert_allclose(values[1], values[0], rtol=1e-5)

@@ -82,7 +82,7 @@ _NO_CHANGE = 1e-9
 """Part of a group's variance below which it is neither better nor worse off, as in `GroupTable`."""
 
 _NOTHING = 10.0
-"""A value of at most so many times what rounding can cause is nothing."""
+"""A value of at most this many times what rounding can cause is nothing."""
 
 
 _SAYS_NOTHING = 1e-9

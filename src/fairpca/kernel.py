@@ -70,7 +70,7 @@ _INDEFINITE = 1e-5
 a single-precision matrix."""
 
 _DIAGONAL_ROWS = 32
-"""The kernel of rows with themselves is the diagonal of a matrix of so many: next to nothing beside
+"""The kernel of rows with themselves is the diagonal of a matrix of this many: next to nothing beside
 the kernel with the landmarks, and no formula is needed for each kernel."""
 
 _KERNEL_MATRICES = 4
@@ -78,7 +78,7 @@ _KERNEL_MATRICES = 4
 
 
 def check_memory(n: int, n_matrices: int) -> None:
-    """Raise MemoryError where so many matrices of n rows and columns do not fit."""
+    """Raise MemoryError where this many matrices of n rows and columns do not fit."""
     try:
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not known on this system

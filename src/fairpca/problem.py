@@ -250,7 +250,10 @@ class Problem:
 
     def weighted_basis(self, weights: Array) -> Array:
         """The r leading eigenvectors of ``sum_i weights_i * A_i``; (d, r)."""
-        return self.group_matrices.leading(weights, self.n_components)[1][:, : self.n_components]
+        r, graded = self.n_components, self.graded_losses
+        if graded is not None:
+            return graded.eigenpairs(weights, self.total_eigenpairs[1])[1][:, :r]
+        return self.group_matrices.leading(weights, r)[1][:, :r]
 
     def weighted_sum(self, weights: Array) -> Array:
         """Return ``sum_i weights_i * A_i``."""

@@ -97,7 +97,7 @@ def cut(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Lines of at most so many cells; words are never broken, so a long one may be longer."""
+    """Lines of at most this many cells; words are never broken, so a long one may be longer."""
     lines, line, used = [], "", 0
     for word in text.split(" "):
         size = cell_width(word)
@@ -180,7 +180,7 @@ class TextTable:
 
 
 def laid_out(parts: Sequence[TextTable | str], width: int = WIDTH) -> str:
-    """Tables and sentences as text of at most so many columns."""
+    """Tables and sentences as text of at most this many columns."""
     lines: list[str] = []
     for part in parts:
         if isinstance(part, TextTable):

@@ -36,7 +36,7 @@ BLOCK_VALUES = 2**22
 """Numbers of rows that are worked on at once: 32 MB."""
 
 _FEW_AT_ONCE = 48
-"""Up to so many columns all eigenvectors are as quick as some; then those of a quarter of the
+"""Up to this many columns all eigenvectors are as quick as some; then those of a quarter of the
 eigenvalues take half of the time."""
 
 

@@ -29,7 +29,7 @@ solution are asked for several times each."""
 
 
 _FEW_ROWS = 8
-"""A group with at most one row for so many columns is kept as its rows: then its eigenvectors are
+"""A group with at most one row for this many columns is kept as its rows: then its eigenvectors are
 those of a small matrix, and it still takes little to add its scatter to others."""
 
 
@@ -231,7 +231,7 @@ _NUMPY_SOLVES_ON_CPU = True
 """On the CPU PyTorch's threads and NumPy's wait for each other, far longer than they work."""
 
 _QUICK_AT_ONCE = 1536
-"""Up to so many columns a GPU has all eigenvalues sooner than an iteration and a proof."""
+"""Up to this many columns a GPU has all eigenvalues sooner than an iteration and a proof."""
 
 
 class LazyStack(np.lib.mixins.NDArrayOperatorsMixin):
@@ -362,7 +362,7 @@ def joined_stacks(first: Any, second: Any) -> Any:
 
 
 def padded_scatters(stack: Any, more: int) -> Any:
-    """The scatters with so many columns of zeros added."""
+    """The scatters with this many columns of zeros added."""
     if isinstance(stack, FactorStack):
         below = (0 if _is_factor(part) else more for part in stack.parts)
         parts = zip(stack.parts, below, strict=True)

@@ -18,7 +18,7 @@ from fairpca._linalg.threads import one_blas_thread
 from fairpca._linalg.types import ROUNDING, Array, Matrix, Tall
 
 FEW_COLUMNS = 300
-"""Up to so many columns a matrix is no trouble: all eigenvectors are as quick as some."""
+"""Up to this many columns a matrix is no trouble: all eigenvectors are as quick as some."""
 
 EXTRA_VECTORS = 8
 """Vectors that are kept beside those that are wanted, so that the gap below these is seen."""
@@ -28,7 +28,7 @@ _NARROWEST, _WIDEST, _BLOCKS = EXTRA_VECTORS, 16, 6
 reach lower powers of the matrix with as many products."""
 
 _MOST_RESTARTS, _MOST_PROOFS = 60, 4
-"""After so many the matrix is one that all eigenvalues at once are the answer to."""
+"""After this many the matrix is one that all eigenvalues at once are the answer to."""
 
 _CLEARLY = 1e3
 """Times the estimated error by which a sum has to be beyond a level."""

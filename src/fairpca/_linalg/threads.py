@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 from threadpoolctl import ThreadpoolController  # comes with scikit-learn
 
 _FEW_COLUMNS = 1024
-"""Matrices of at most so many rows and columns are small: their eigenproblems take two thirds of
+"""Matrices of at most this many rows and columns are small: their eigenproblems take two thirds of
 the time with two threads on two idle cores, and many times as long beside a busy process."""
 
 
@@ -30,7 +30,7 @@ def blas_threads() -> int:
 
 
 def threads_for(n_columns: int) -> AbstractContextManager[None]:
-    """Let matrices of so many rows and columns be computed with by one thread if they are small."""
+    """Let matrices of this many rows and columns be computed with by one thread if they are small."""
     return one_blas_thread() if n_columns <= _FEW_COLUMNS else nullcontext()
 
 

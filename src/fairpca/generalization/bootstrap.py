@@ -38,7 +38,7 @@ of results."""
 
 _COLUMNS, _MORE_COLUMNS = 100, 20
 """With more columns, a group's own subspace is looked for among its leading directions only: so
-many, or twice the dimension and so many more."""
+many, or twice the dimension and this many more."""
 
 _POWER_STEPS = 4
 """Steps of a power iteration that looks for those beside its own subspace, which is known."""
@@ -370,7 +370,7 @@ class BootstrapBlocks:
         return Resampled(values, mean, own_gains)
 
     def _own_gains(self, times: Array) -> Array:
-        """What rows keep in their own subspaces, where each piece is there so many times."""
+        """What rows keep in their own subspaces, where each piece is there this many times."""
         width = self._directions.shape[1]
         if not width:
             return np.full(len(times), np.nan)

@@ -27,13 +27,13 @@ from fairpca._linalg.types import Array
 from fairpca.validation import explain_not_finite
 
 _COLUMNS_PER_ROW = 2
-"""From so many columns for each row the coordinates are worth their QR factorisation."""
+"""From this many columns for each row the coordinates are worth their QR factorisation."""
 
 
 def spanned_space(
     rows: Any, weights: Array | None = None, estimator: Any = None
 ) -> RowSpace | None:
-    """The space of rows that have so many columns; None for others.
+    """The space of rows that have this many columns; None for others.
 
     Raises ValueError, in the name of the estimator, if the rows are not finite.
     """

@@ -32,7 +32,7 @@ _BLOCK_BYTES = 2**20
 """Size of the row blocks: they stay in the processor's cache between the steps on them."""
 
 _THREADED_VALUES, _THREADED_COLUMNS = 2**22, 600
-"""Blocks are shared out to threads for tables of at least so many values and at most so many
+"""Blocks are shared out to threads for tables of at least this many values and at most this many
 columns; with more columns the matrix product uses all cores well by itself."""
 
 NEAR, _FAR = 1e4, 1e5

@@ -251,7 +251,7 @@ def _overlaps(boxes: Array, other: Array) -> Array:
 
 
 def _sample(codes: Codes, most: int, seed: int | None) -> NDArray[np.intp]:
-    """Positions of at most so many rows of each group."""
+    """Positions of at most this many rows of each group."""
     rng = np.random.default_rng(seed or 0)
     parts = []
     for code in np.unique(codes):

@@ -251,7 +251,7 @@ class _StreamedGroup:
 
 
 def rows_at_once(rows: Any) -> int:
-    """How many rows hold so many numbers that a stream may keep them, or take them at once."""
+    """How many rows hold this many numbers that a stream may keep them, or take them at once."""
     per_row = rows.nnz / max(rows.shape[0], 1) if hasattr(rows, "tocsr") else rows.shape[1]
     return max(int(_BLOCK_VALUES // max(per_row, 1)), 1)
 

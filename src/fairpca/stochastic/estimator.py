@@ -134,7 +134,7 @@ def _leading(inner: Array, r: int) -> Array:
 
 
 _MOST_COLUMNS, _MOST_NUMBERS = 1000, 2**24
-"""Up to so many columns, and numbers in all covariances, a certificate costs seconds at most."""
+"""Up to this many columns, and numbers in all covariances, a certificate costs seconds at most."""
 
 
 class StochasticFairPCA(LinearReduction):

@@ -120,14 +120,14 @@ def noisy_step(products: Array, disparities: Array, shares: Array, step_size: fl
 
 
 FORGETTING = 2.0
-"""b is so many times a batch's part of the rows drawn so far: what is older than half of them
+"""b is this many times a batch's part of the rows drawn so far: what is older than half of them
 counts by a quarter."""
 
 MORE_COLUMNS = 5
 """Columns of the groups' own bases beyond r: the further the next eigenvalue, the faster."""
 
 _NOISE_EVERY = 8
-"""The noise of batches is measured in every so many steps."""
+"""The noise of batches is measured once in this many steps."""
 
 _NOISE_MEMORY = 0.8
 """Weight of what was measured before."""

@@ -505,7 +505,7 @@ def batch_rows(n_columns: int) -> int:
 
 
 def cut(batch: Any, n_columns: int = 0) -> Iterator[Any]:
-    """A batch in parts that are not too large, for rows that become so many columns."""
+    """A batch in parts that are not too large, for rows that become this many columns."""
     step = batch_rows(max(batch.num_columns, n_columns))
     for start in range(0, batch.num_rows, step):
         yield batch.slice(start, step)

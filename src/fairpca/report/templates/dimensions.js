@@ -7,7 +7,7 @@ function drawDimensions(now) {
   const { holder, drawing, width } = canvas("dimensions", 376);
   const frame = { drawing, left: 62, right: width - 20, top: 46, bottom: 326 };
   const count = losses[0].length;
-  // What a group has of the unit, from its loss in so many dimensions.
+  // What a group has of the unit, from its loss in this many dimensions.
   const value = (row, j) => {
     const loss = losses[row][j];
     if (kind === units.lost) return part(loss, shown[row]);
