@@ -30,7 +30,7 @@ def blas_threads() -> int:
 
 
 def threads_for(n_columns: int) -> AbstractContextManager[None]:
-    """Let matrices of this many rows and columns be computed with by one thread if they are small."""
+    """Let matrices of this size be computed with by one thread if they are small."""
     return one_blas_thread() if n_columns <= _FEW_COLUMNS else nullcontext()
 
 
