@@ -70,7 +70,7 @@ _INDEFINITE = 1e-5
 a single-precision matrix."""
 
 _DIAGONAL_ROWS = 32
-"""The kernel of rows with themselves is the diagonal of a matrix of this side: next to nothing beside
+"""The kernel of rows with themselves is the diagonal of a matrix of this side: little beside
 the kernel with the landmarks, and no formula is needed for each kernel."""
 
 _KERNEL_MATRICES = 4

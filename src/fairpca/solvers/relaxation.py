@@ -42,8 +42,8 @@ _NO_RISE = 1e-9
 """Rise of what all groups keep, relative to the largest entry of a matrix, that is rounding."""
 
 _CLARABEL_SIDE, _CLARABEL_COLUMNS = 60, 25
-"""Up to this side of a matrix the interior-point solver is used, and up to this number of columns for
-the relaxation here, where with 40 columns SCS takes an eighth of the time, and both have 1e-7."""
+"""Up to this side of a matrix the interior-point solver is used, and up to this number of columns
+for the relaxation here, where with 40 columns SCS takes an eighth of the time (both have 1e-7)."""
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "clarabel": {},
