@@ -900,13 +900,15 @@ def share(judged: Judged, text: str) -> None:
     """The value, and its share of the variance of all rows."""
     shown, percent = numbers(text)
     value, variance = (
-        abs(judged.certificate.value),
+        judged.certificate.value,
         float(judged.truth.shares @ judged.truth.traces),
     )
+    if "kept" in judged.certificate.measure:  # which is minimised with a minus sign
+        value = abs(value)
     if variance <= 1e-20 * float(np.square(judged.draw.X).max()):  # rows that are all the same
         return
     expected = 100 * value / variance
-    right = _close(judged, shown, value) and abs(percent - expected) <= 6e-3 * expected + 1e-7
+    right = _close(judged, shown, value) and abs(percent - expected) <= 6e-3 * abs(expected) + 1e-7
     judged.verdict.check("sentence: share of the variance", right, text)
 
 
