@@ -184,7 +184,8 @@ def explain_not_finite(X: Any, estimator: Any = None) -> None:
     """Raise the error that says why the moments of X are not finite."""
     name = None if estimator is None else type(estimator).__name__
     values = X.data if hasattr(X, "toarray") else X
-    if getattr(estimator, "missing_values", None) == "error" and np.isnan(values).any():
+    known = {} if estimator is None else estimator.get_params(deep=False)
+    if known.get("missing_values") == "error" and np.isnan(values).any():
         raise ValueError(
             f"Input X contains NaN. {name}(missing_values='mean') takes the means of columns for "
             "missing values; or fill them in before, or leave those rows out."
