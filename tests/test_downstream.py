@@ -14,7 +14,7 @@ from fairpca.comparators import EqualOpportunityProjection
 def risk(rows, y):
     """The least mean squared error of a linear predictor with intercept."""
     rows = np.column_stack([np.ones(len(y)), rows])
-    return np.mean((y - rows @ np.linalg.lstsq(rows, y)[0]) ** 2)
+    return np.mean((y - rows @ np.linalg.lstsq(rows, y, rcond=None)[0]) ** 2)
 
 
 def random_groups(seed):

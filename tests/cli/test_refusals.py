@@ -115,7 +115,7 @@ def folder_in_the_way():
                 (["--time-limit", "-1"], "--time-limit 0 -1"),
                 (["--max-extra-loss", "nan"], "--max-extra-loss 0"),
                 (["--index", "50"], "--index between -50 49 50 points 50"),
-                (["--points", "1"], "--points greater 2"),
+                (["--points", "1"], "--points 2"),
                 (["--points", "few"], "Invalid value '--points'"),
                 (["--missing-labels", "x"], "--missing-labels"),
                 (["--model", "r.csv"], "end '.fairpca'"),
@@ -144,7 +144,7 @@ def folder_in_the_way():
             for wrong, message in [
                 (["--tolerance", "1"], "--tolerance --criterion soft"),
                 (["--measure", "range"], "--measure"),
-                (["--bound", "few"], "--bound number"),
+                (["--bound", "few"], "Invalid value '--bound'"),
                 (["--max-extra-loss", "-1"], "--max-extra-loss 0"),
                 (["--bound", "1", "--max-extra-loss", "0"], "--max-extra-loss --bound leave out"),
                 (["--criterion", "equal", "--bound", "1"], "--bound criterion its own"),

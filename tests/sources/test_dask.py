@@ -547,7 +547,7 @@ def test_columns_that_are_no_features_are_named(threads):
         fair = FairPCA(1).fit(rows, sensitive_features="group")
     assert list(fair.feature_names_in_) == ["a", "b", "c"]
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", FairnessWarning)
         FairPCA(1).fit(rows.drop(columns=["number", "day"]), sensitive_features="group")
 
 
