@@ -243,8 +243,9 @@ Encoded = tuple[tuple[Hashable, ...], Codes]
 """Labels, and for each row the position of its label among them."""
 
 _FEW_LABELS, _MOST_COUNTED = 4, 4096
-"""So many texts of NumPy are found by comparing all rows with each, which is eight times as fast as
-looking them up; and in so wide a range whole numbers are counted, ten times as fast as sorting."""
+"""Up to this number of labels, texts of NumPy are found by comparing all rows with each, eight times
+as fast as by looking them up; whole numbers within this range are counted, ten times as fast as
+sorted."""
 
 
 def encode_column(column: Any) -> Encoded:

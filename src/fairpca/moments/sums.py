@@ -45,7 +45,7 @@ _MOST_ROWS = 0.5
 few columns; with more the products take longer than gathering rows."""
 
 _FEW_GROUPS = 8
-"""So many groups are counted one by one, a tenth of the time of counting all at once for each."""
+"""Up to this many groups are counted one by one, each in a tenth of the time of all at once."""
 
 _BY_COLUMNS = 2**17
 """Values of a table from which it pays to sum its columns as they lie in memory. A copy of a small

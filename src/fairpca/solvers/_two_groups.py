@@ -31,7 +31,7 @@ _PAYS = 0.1
 """A step pays that leaves no more than this of the slope's error."""
 
 _CHECKED_STEPS = 4
-"""So many steps have to halve the bracket, or a halving follows."""
+"""This many steps have to halve the bracket, or a halving follows."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,7 @@ MOST_HELD_OUT = 1000
 """The most rows of a group that are held out."""
 
 _FIRST_ROWS = 20
-"""So many rows of a group a stream does not hold out."""
+"""The first rows of a group, which a stream does not hold out."""
 
 _MOST_BLOCKS = 32
 """The most blocks of a group that a stream keeps."""

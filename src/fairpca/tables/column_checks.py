@@ -67,7 +67,7 @@ MOST_KEPT = 100_000
 """How many values of a column are kept in memory, at most, until it is known what they are."""
 
 _MANY_DIGITS = 8
-"""So many may be dates, telephone numbers and other codes."""
+"""This many digits may be a date, a telephone number or another code."""
 
 _SHOWN = 3
 """How many cells a message shows."""
