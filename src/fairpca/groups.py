@@ -244,8 +244,8 @@ Encoded = tuple[tuple[Hashable, ...], Codes]
 
 _FEW_LABELS, _MOST_COUNTED = 4, 4096
 """Up to this number of labels, texts of NumPy are found by comparing all rows with each, eight
-times as fast as by looking them up; whole numbers within this range are counted, ten times as fast as
-sorted."""
+times as fast as by looking them up; whole numbers within this range are counted, ten times as
+fast as by sorting."""
 
 
 def encode_column(column: Any) -> Encoded:
