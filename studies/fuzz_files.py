@@ -59,7 +59,7 @@ def moments() -> GroupMoments:
     weights = np.random.default_rng(1).exponential(size=120)
     made = GroupMoments.from_rows(X, people, sample_weight=weights)
     fields = {**vars(made), "feature_names": tuple(frame), "group_names": ("sex", "age")}
-    return GroupMoments(**{**fields, "group_orders": (("m", "f"), None), "n_dropped": 3})
+    return GroupMoments(**{**fields, "n_dropped": 3})
 
 
 def _written(write: Callable[[Path], object]) -> bytes:
@@ -141,7 +141,6 @@ def content(data: bytes, words: str | None = None) -> dict[str, Any]:
         said |= {"labels": None, "names": names}
         said.setdefault("n_dropped", 0)
         said.setdefault("group_names", None)
-        said.setdefault("group_orders", None)
         said |= {"files": reading.get("files")}
         return said
     if words is not None:

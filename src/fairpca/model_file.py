@@ -168,7 +168,7 @@ SCHEMA = {
         "goal": text(*FINDINGS),
         "measure": text(*BY_NOUN),
         "stopped_by": text("", "gap", "time limit", "callback"),
-        **dict.fromkeys(("covers_mixtures", "pca_is_least", "is_nested"), flag),
+        **dict.fromkeys(("covers_mixtures", "is_nested"), flag),
         **dict.fromkeys(("n_components", "n_dimensions"), whole(1)),
         **dict.fromkeys(("extra_loss", "requested_tolerance"), Optional(number)),
         **dict.fromkeys(("multipliers", "measures", "change_from_pca"), Values("k")),

@@ -94,10 +94,6 @@ MOMENTS = [
         "group_names 'a' twice",
     ),
     (header_with(lambda h: h.update(group_names=["a"])), "group_names one for each"),
-    (
-        header_with(lambda h: h.update(group_orders=[None])),
-        "group_orders one for each",
-    ),
     (header_with(lambda h: h["labels"].__setitem__(0, ["f", {}])), "parts fit together"),
     (
         header_with(lambda h: h["labels"].__setitem__(0, ["f", [1]])),

@@ -24,7 +24,7 @@ from fairpca.files.checks import (
     require,
     taking_for_damage,
 )
-from fairpca.files.schema import Optional, Values, checked_labels, texts, whole
+from fairpca.files.schema import Optional, Values, texts, whole
 from fairpca.groups import Fold, warn_of_small_groups
 
 # Whether matrices can be scatters: symmetric and positive semi-definite, up to rounding.
@@ -84,11 +84,6 @@ def _check_counts(counts: NDArray[np.int64], what: str) -> None:
     require(possible, "its numbers of rows are not all from 1 on")
 
 
-def _orders(value: Any, what: str, sizes: schema.Sizes) -> Any:
-    require(isinstance(value, list), f"its {what} are no list")
-    return tuple(None if order is None else checked_labels(order, what) for order in value)
-
-
 def _reading(value: Any, what: str, sizes: schema.Sizes) -> Any:
     require(isinstance(value, dict), "its list of files read is no table")
     return value
@@ -104,7 +99,6 @@ SCHEMA = {
     # As in a data frame, two columns may have the same name.
     "feature_names": Optional(texts("d", different=False)),
     "group_names": Optional(texts()),
-    "group_orders": Optional(_orders),
     "n_dropped": whole(0),
     "pass": Optional(_reading),
 }
@@ -137,9 +131,9 @@ def read(source: str | Path | bytes) -> tuple[dict[str, Any], dict[str, Any] | N
         require(len(widths) <= 1, "its groups go by different numbers of sensitive columns")
         folds = {isinstance(label, tuple) and isinstance(label[-1], Fold) for label in labels}
         require(len(folds) <= 1, "some of its groups are in folds and others are not")
-        for name in ("group_names", "group_orders"):
-            n = {len(found[name])} if found[name] is not None else widths
-            require(not widths or n == widths, f"its {name} are not one for each sensitive column")
+        names = found["group_names"]
+        fit = names is None or not widths or {len(names)} == widths
+        require(fit, "its group_names are not one for each sensitive column")
         called = [quoted(label) for label in labels]
         check_scatters(found["scatter"], found["mean"], found["weight"], called)
         return found, reading
