@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from fairpca._linalg.types import Array
 from fairpca.files import schema
 from fairpca.files.archive import COUNTS, FileFormat, shown_source
 from fairpca.files.checks import (
-    MOST_ROWS,
+    check_counts,
     check_positive,
     quoted,
     require,
@@ -79,11 +78,6 @@ def check_scatters(scatter: Array, mean: Array, weight: Array, called: list[str]
                 require(failed == 0, f"{what} is not positive semi-definite, as all scatters are")
 
 
-def _check_counts(counts: NDArray[np.int64], what: str) -> None:
-    possible = ((counts >= 1) & (counts <= MOST_ROWS)).all()
-    require(possible, "its numbers of rows are not all from 1 on")
-
-
 def _orders(value: Any, what: str, sizes: schema.Sizes) -> Any:
     require(isinstance(value, list), f"its {what} are no list")
     return tuple(None if order is None else checked_labels(order, what) for order in value)
@@ -96,7 +90,7 @@ def _reading(value: Any, what: str, sizes: schema.Sizes) -> Any:
 
 SCHEMA = {
     "mean": Values("kd"),
-    "count": Values("k", _check_counts, COUNTS),
+    "count": Values("k", check_counts, COUNTS),
     "weight": Values("k", check_positive),
     "weight_squares": Optional(Values("k", check_positive)),
     "scatter": Values("kdd"),

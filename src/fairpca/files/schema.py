@@ -101,19 +101,17 @@ def whole(least: int) -> Kind:
 
 
 def number(value: Any, what: str, sizes: Sizes) -> float:
-    """A number, as JSON has it or, where it is not finite, as text."""
+    """A number, perhaps infinite."""
     known = isinstance(value, int | float) and not isinstance(value, bool)
-    require(known or value in ("inf", "-inf"), f"its {what} is {quoted(value)}, which is no number")
-    require(not math.isnan(float(value)), f"its {what} is {quoted(value)}, which cannot be")
+    require(known, f"its {what} is {quoted(value)}, which is no number")
     return float(value)
 
 
 def finite(value: Any, what: str, sizes: Sizes) -> float:
     """A number that is not infinite."""
-    require(
-        math.isfinite(number(value, what, sizes)), f"its {what} is {quoted(value)}, which cannot be"
-    )
-    return float(value)
+    found = number(value, what, sizes)
+    require(math.isfinite(found), f"its {what} is {quoted(value)}, which cannot be")
+    return found
 
 
 def labels(axis: str) -> Kind:
@@ -158,17 +156,8 @@ def written(schema: Schema, source: Any, prefix: str = "") -> tuple[dict[str, An
             header[name], more = written(inner, value, f"{prefix}{name}.")
             arrays |= more
         else:
-            header[name] = _plain(value)
+            header[name] = value if isinstance(value, dict) else label_as_data(value)
     return header, arrays
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON has it: infinite numbers are texts."""
-    if isinstance(value, dict):
-        return value
-    if isinstance(value, tuple | list):
-        return [label_as_data(part) for part in value]
-    return str(value) if isinstance(value, float) and np.isinf(value) else label_as_data(value)
 
 
 def read(
@@ -203,7 +192,6 @@ _KINDS: tuple[tuple[str, type, Any], ...] = (
     ("date", date, date.fromisoformat),
     ("time", time, time.fromisoformat),
     ("decimal", Decimal, Decimal),
-    ("float", float, float),
     ("fold", Fold, Fold),
 )
 """Labels that JSON does not have: what they are called, their type, and how text becomes one."""
@@ -231,14 +219,14 @@ def _checked_label(stored: Any) -> Hashable:
     return label
 
 
-def label_as_data(label: Hashable) -> Any:
-    """A label as JSON has it, from which it can be had back."""
-    if isinstance(label, tuple):
+def label_as_data(label: Any) -> Any:
+    """A label, or a list of labels, as JSON has it, from which it can be had back."""
+    if isinstance(label, tuple | list):
         return [label_as_data(part) for part in label]
     value = label.item() if isinstance(label, np.generic) else label
     if value is None or (isinstance(value, str | bool | int) and not isinstance(value, Fold)):
         return value
-    if isinstance(value, float) and math.isfinite(value):
+    if isinstance(value, float) and value == value:
         return value
     for kind, type_, _ in _KINDS:
         if isinstance(value, type_):
