@@ -25,8 +25,7 @@ from fairpca.certificate import Certificate
 from fairpca.choices import MIN_ROWS
 from fairpca.criteria import CRITERIA, FINDINGS, AtMost, Criterion
 from fairpca.fair_pca import Baselines, FairPCA, NestingTable
-from fairpca.files import schema
-from fairpca.files.archive import COUNTS, FileFormat
+from fairpca.files.archive import FileFormat
 from fairpca.files.checks import (
     check_counts,
     check_finite,
@@ -37,12 +36,15 @@ from fairpca.files.checks import (
     taking_for_damage,
 )
 from fairpca.files.schema import (
+    COUNTS,
     Optional,
+    Sizes,
     Values,
     finite,
     flag,
     label_as_data,
     label_from_data,
+    labels,
     number,
     text,
     texts,
@@ -77,13 +79,13 @@ def _check_shares(array: Array, what: str) -> None:
     require(inside.all(), f"its {what} are not all between 0 and 1")
 
 
-def _statuses(value: Any, what: str, sizes: schema.Sizes) -> tuple[str, ...]:
+def _statuses(value: Any, what: str, sizes: Sizes) -> tuple[str, ...]:
     for status in checked_texts(value, what, sizes["r"], different=False):
         require(status in _STATUSES, f"its {what} has {quoted(status)}, not known")
     return tuple(value)
 
 
-def _fill(value: Any, what: str, sizes: schema.Sizes) -> float | str:
+def _fill(value: Any, what: str, sizes: Sizes) -> float | str:
     return value if isinstance(value, str) else finite(value, what, sizes)
 
 
@@ -118,7 +120,7 @@ def _given(stored: Any) -> Any:
     return label_from_data(stored)
 
 
-def _parameters(value: Any, what: str, sizes: schema.Sizes) -> dict[str, Any]:
+def _parameters(value: Any, what: str, sizes: Sizes) -> dict[str, Any]:
     flag(value.get("whiten", False), f"{what}.whiten", sizes)
     return {name: _given(part) for name, part in value.items()}
 
@@ -138,7 +140,7 @@ SCHEMA = {
     "parameters": _parameters,
     "groups": {
         "count": Values("k", check_counts, COUNTS),
-        "labels": schema.labels("k"),
+        "labels": labels,
         "group_names": Optional(texts()),
         "name": text(),
         "notes": texts(),
@@ -201,7 +203,7 @@ groups' own subspaces of o dimensions."""
 FORMAT = "fairpca model"
 VERSION = 1
 
-_FILE = FileFormat(FORMAT, VERSION, "fairpca model file", dict(schema.array_types(SCHEMA)))
+_FILE = FileFormat(FORMAT, VERSION, "fairpca model file", SCHEMA)
 
 _ATTRIBUTES = (
     *("components", "mean", "explained_variance", "explained_variance_ratio", "singular_values"),
@@ -373,9 +375,9 @@ def load_model(path: str | Path) -> FairModel:
     >>> model.fair_pca.certificate_.status
     'optimal'
     """
-    header, arrays = _FILE.read(path)
+    found = _FILE.read(path)
     with taking_for_damage(repr(str(path))):
-        return _restored(schema.read(SCHEMA, header, arrays, {}))
+        return _restored(found)
 
 
 def _restored(found: dict[str, Any]) -> FairModel:
@@ -456,7 +458,7 @@ def write_model(fitted: FairPCA, path: str | Path, preparation: Preparation | No
         "baselines": fitted.baselines_ if many else None,
         "preparation": preparation,
     }
-    _FILE.write(path, *schema.written(SCHEMA, source))
+    _FILE.write(path, source)
 
 
 def _writable(label: Hashable) -> Hashable:

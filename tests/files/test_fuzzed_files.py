@@ -22,7 +22,10 @@ def test_mutated_files_are_refused_in_one_sentence_or_hold_what_they_say(kind):
 @pytest.mark.parametrize(
     ("attacked", "words"),
     [
-        ("an array that declares a terabyte", "is damaged: the shape of its array mean cannot be"),
+        (
+            "an array that declares a terabyte",
+            "is damaged: the shape of its array 'mean' cannot be",
+        ),
         ("a million lists in one another", "is damaged: its parts do not fit together"),
         ("7 million empty lists", "is damaged: its header is too large for it"),
         ("4 million short texts", "is damaged: its header is too large for it"),

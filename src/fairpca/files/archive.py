@@ -13,7 +13,6 @@ import io
 import json
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,9 +22,7 @@ import numpy as np
 from fairpca._version import __version__
 from fairpca.files.atomic import replacing
 from fairpca.files.checks import UnfitError, quoted, require, taking_for_damage
-
-FLOATS, COUNTS = "<f8", "<i8"
-"""Types of arrays in files."""
+from fairpca.files.schema import FLOATS, Schema, read_record, write_record
 
 _FIRST_LINE = re.compile(rb"(.+) ([0-9]{1,9}) ([0-9a-f]{64})\n")
 
@@ -48,41 +45,38 @@ class FileFormat:
         The version that is read and written.
     called : str
         What the file is called in messages, such as "fairpca model file".
-    arrays : mapping of str to (str, int)
-        The arrays that such a file can have, by name, with their types and numbers of axes.
+    schema : Schema
+        What it holds.
     """
 
     name: str
     version: int
     called: str
-    arrays: Mapping[str, tuple[str, int]]
+    schema: Schema
 
-    def write(self, path: str | Path, header: dict[str, Any], arrays: Mapping[str, Any]) -> None:
+    def write(self, path: str | Path, source: dict[str, Any]) -> None:
         """Write a file, which is whole or not there."""
-        parts = self._parts(header, arrays)
+        parts = self._parts(source)
         with replacing(path) as file:
             file.writelines(parts)
 
-    def pack(self, header: dict[str, Any], arrays: Mapping[str, Any]) -> bytes:
+    def pack(self, source: dict[str, Any]) -> bytes:
         """What `write` would write, as bytes."""
-        return b"".join(self._parts(header, arrays))
+        return b"".join(self._parts(source))
 
-    def _parts(self, header: dict[str, Any], arrays: Mapping[str, Any]) -> list[bytes]:
-        shapes = {name: np.shape(array) for name, array in arrays.items()}
+    def _parts(self, source: dict[str, Any]) -> list[bytes]:
+        header, arrays = write_record(self.schema, source)
+        shapes = {name: array.shape for name, array in arrays.items()}
         text = json.dumps({"fairpca": __version__, "arrays": shapes, **header})
-        parts = [f"{text}\n".encode("ascii")]
-        parts += [np.asarray(a, self.arrays[name][0]).tobytes() for name, a in arrays.items()]
+        parts = [f"{text}\n".encode("ascii"), *(array.tobytes() for array in arrays.values())]
         checksum = hashlib.sha256()
         for part in parts:
             checksum.update(part)
         first = f"{self.name} {self.version} {checksum.hexdigest()}\n"
         return [first.encode("ascii"), *parts]
 
-    def read(self, source: str | Path | bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The header and the arrays of a file, or of what `pack` made.
-
-        ValueError says that they are not what was written.
-        """
+    def read(self, source: str | Path | bytes) -> dict[str, Any]:
+        """What was written to a file, or packed; ValueError if that is not what is there."""
         shown = shown_source(source)
         with io.BytesIO(source) if isinstance(source, bytes) else open(source, "rb") as file:
             first = _FIRST_LINE.fullmatch(file.readline(_LONGEST_LINE))
@@ -106,21 +100,19 @@ class FileFormat:
             fits = _json_cost(text) <= _MOST_TIMES * (place + len(data)) + _FREE
             require(fits, "its header is too large for it")
             header = json.loads(text, parse_constant=_infinite)
-            return header, self._cut(data, header.pop("arrays"))
-
-    def _cut(self, data: Any, shapes: dict[str, Any]) -> dict[str, Any]:
-        """The arrays, cut from all numbers of a file."""
-        arrays, place = {}, 0
-        for name, shape in shapes.items():
-            require(name in self.arrays, f"its array {quoted(name)} is not known")
-            type_, n_axes = self.arrays[name]
-            good = len(shape) == n_axes and all(type(n) is int and n >= 0 for n in shape)
-            end = place + 8 * math.prod(shape) if good else -1
-            require(place <= end <= len(data), f"the shape of its array {name} cannot be")
-            arrays[name] = data[place:end].view(type_).reshape(shape)
-            place = end
-        require(place == len(data), "it has more numbers than its arrays")
-        return arrays
+            arrays, place = {}, 0
+            for name, shape in header["arrays"].items():
+                possible = all(type(n) is int and n >= 0 for n in shape)
+                end = place + 8 * math.prod(shape) if possible else -1
+                fits = place <= end <= len(data)
+                require(fits, f"the shape of its array {quoted(name)} cannot be")
+                arrays[name] = data[place:end].view(FLOATS).reshape(shape)
+                place = end
+            require(place == len(data), "it has more numbers than its arrays")
+            found = read_record(self.schema, header, arrays, {})
+            unknown = next(iter(arrays), None)
+            require(unknown is None, f"its array {quoted(unknown)} is not known")
+            return found
 
 
 def shown_source(source: str | Path | bytes) -> str:
