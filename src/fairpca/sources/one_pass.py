@@ -49,16 +49,15 @@ def read_moments(
         Or an array or data frame of Dask, or a data frame of Spark (classic or Connect).
     sensitive_features : str or sequence of str, default=None
         The column that makes the groups; several make groups of their intersections. In CSV files
-        labels are text, as nothing there says otherwise, and only an empty cell is missing. With
-        Dask also an array, series or data frame with the same rows in the same partitions.
+        labels are text, as nothing there says otherwise, and only an empty cell is missing. Of a
+        Dask array it is an array with the same rows.
     features : sequence of str, default=None
         The columns to reduce, numeric and without missing values. None takes all numeric ones of
         the first table that are not named otherwise, and refuses further tables with more, and
-        columns of CSV files that nearly are, because of a slip; of a
-        Dask data frame all columns, where groups and weights are not given by name. A warning names
-        the columns of Dask and Spark that are left out because they hold no numbers.
+        columns of CSV files that nearly are, because of a slip. A warning names the columns of Dask
+        and Spark that are left out because they hold no numbers.
     sample_weight : str, default=None
-        The column with non-negative weights of the rows. With Dask also an array or series.
+        The column with non-negative weights of the rows; of a Dask array an array.
     keep_sensitive : bool, default=False
         Whether the sensitive columns that are numeric are among the features where these are not
         named.
@@ -111,28 +110,41 @@ def read_moments(
     )
     if checkpoint is not None and not is_files:
         raise ValueError("A checkpoint can only be kept of files.")
-    library, options = cluster_library(source), (missing_labels, folds)
-    if library is not None:
-        from fairpca.sources import dask, spark
-
-        partition_moments: Any = (dask if library == "dask" else spark).moments
-        total = MomentSum()
-        columns = (sensitive_features, features, sample_weight, keep_sensitive)
-        for part in partition_moments(source, *columns, options):
-            total.add(part)
-            check_number_of_groups(total.n_groups)
-    else:
+    library, given = cluster_library(source), (sensitive_features, sample_weight)
+    is_array = library == "dask" and not hasattr(type(source), "divisions")
+    if not is_array:
+        if any(hasattr(one, "shape") for one in given):
+            raise TypeError(
+                "sensitive_features and sample_weight must be names of columns of the table: add "
+                "their values to it as columns."
+            )
+        choice = ColumnChoice.of(features, *given, keep_sensitive)
+    elif features is not None or any(isinstance(one, str | list | tuple) for one in given):
+        raise ValueError("Columns of a Dask array have no names: pass a Dask data frame.")
+    options = missing_labels, folds
+    if library is None:
         try:
             import pyarrow  # noqa: F401
         except ImportError as error:
             raise ImportError(
                 "Files and Arrow streams need pyarrow: install `fairpca[files]`."
             ) from error
-        choice = ColumnChoice.of(features, sensitive_features, sample_weight, keep_sensitive)
         if is_files:
             total = _read_files(source, choice, options, checkpoint, progress)
         else:
             total = _read_stream(source, choice, options, progress)
+    else:
+        from fairpca.sources import dask, spark
+
+        if is_array:
+            parts = dask.array_moments(source, *given, *options)
+        else:
+            part_moments: Any = dask.frame_moments if library == "dask" else spark.moments
+            parts = part_moments(source, choice, *options)
+        total = MomentSum()
+        for part in parts:
+            total.add(part)
+            check_number_of_groups(total.n_groups)
     if total.n_groups == 0:
         raise ValueError("There are no rows, or none with a positive weight and a label.")
     moments = total.moments()
