@@ -113,15 +113,6 @@ def test_streams(kind):
     assert_same(moments, expected(frame, ["sex", "class"], True))
 
 
-def test_a_lazy_frame_without_parts_is_refused_in_one_sentence():
-    class Old:
-        def collect(self):
-            raise AssertionError
-
-    with refused(ValueError, "collect()"):
-        read_moments(Old())
-
-
 def test_folders_and_lists(tmp_path):
     frame = table_of(400)
     (tmp_path / "data" / "more").mkdir(parents=True)
