@@ -106,7 +106,7 @@ def _save_again(loaded: Any) -> bytes:
         made = _written(
             lambda path: save_model(loaded.fair_pca, path, preparation=loaded.preparation)
         )
-        str(loaded.group_table)
+        str(loaded.fair_pca.group_table_)
         loaded.fair_pca.transform(np.zeros((2, loaded.fair_pca.n_features_in_)))
         return made
 

@@ -97,8 +97,6 @@ _CRITERIA = {kind.__name__: kind for kind in _KNOWN}
 def _kept(value: Any) -> Any:
     """A parameter as JSON has it; TypeError if a file cannot keep it."""
     if isinstance(value, Criterion):
-        if _CRITERIA.get(type(value).__name__) is not type(value):
-            raise TypeError
         parameters = {name: _kept(part) for name, part in value.get_params().items()}
         return {"criterion": type(value).__name__, "parameters": parameters}
     if isinstance(value, dict):
@@ -242,11 +240,6 @@ class FairModel:
             return None
         return tuple(column.name for column in self.preparation.columns)
 
-    @property
-    def group_table(self) -> GroupTable:
-        """What each group lost at the fit."""
-        return self.fair_pca.group_table_
-
     def transform(self, table: Any) -> Array:
         """Reduce the rows of a table.
 
@@ -260,20 +253,17 @@ class FairModel:
         -------
         array of shape (n_rows, n_components_)
         """
-        reduced: Array = self.reduction.transform(self.prepare(table))
+        prepared = table if self.preparation is None else self.preparation.apply(table)
+        reduced: Array = self.reduction.transform(prepared)
         return reduced
 
     @property
     def reduction(self) -> FairPCA:
-        """`fair_pca` for columns that `prepare` made, which have no names that it could check."""
+        """`fair_pca` for prepared columns, which have no names that it could check."""
         reduction = copy(self.fair_pca)
         if self.preparation is not None and hasattr(reduction, "feature_names_in_"):
             del reduction.feature_names_in_
         return reduction
-
-    def prepare(self, table: Any) -> Any:
-        """The columns of numbers that are reduced: encoded and scaled."""
-        return table if self.preparation is None else self.preparation.apply(table)
 
     def inverse_transform(self, reduced: ArrayLike) -> Array:
         """Bring reduced rows back to the encoded columns, in their own units.

@@ -222,10 +222,10 @@ def test_small_groups_are_refused_where_something_is_kept(folder, capsys, small_
     assert not Path("m.fairpca").exists()
     run(capsys, "fit", "t.csv", *ON, *stream)  # which writes nothing
     run(capsys, *fit, "--small-groups", "keep")
-    assert load_model("m.fairpca").group_table.labels == (*"fmxyz",)
+    assert load_model("m.fairpca").fair_pca.group_table_.labels == (*"fmxyz",)
     _, said = run(capsys, *fit, "--small-groups", "pool")
     recorded(said, "6 rows", "one group, 'other (small)'", "fewer than 5: 'x'")
-    table = load_model("m.fairpca").group_table
+    table = load_model("m.fairpca").fair_pca.group_table_
     assert dict(zip(table.labels, table.count, strict=True)) == {
         "f": 42,
         "m": 42,
@@ -233,7 +233,7 @@ def test_small_groups_are_refused_where_something_is_kept(folder, capsys, small_
     }
     _, said = run(capsys, *fit, "--small-groups", "drop", "--output", "r.csv")
     recorded(said, "6 rows", "left out", "fewer than 5: 'x' (2), 'y' (1)")
-    assert load_model("m.fairpca").group_table.labels == ("f", "m")
+    assert load_model("m.fairpca").fair_pca.group_table_.labels == ("f", "m")
     assert len(pd.read_csv("r.csv")) == N - 6
     out, _ = run(capsys, "audit", "t.csv", "--model", "m.fairpca", "--small-groups", "pool")
     assert "other (small)" in out
@@ -265,11 +265,11 @@ def test_small_groups_of_several_columns(folder, capsys):
     complaint(capsys, [*fit, "error"], small)
     complaint(capsys, [*fit, "pool"], small, "together")
     run(capsys, *fit, "drop")
-    assert len(load_model("m.fairpca").group_table.labels) == 4
+    assert len(load_model("m.fairpca").fair_pca.group_table_.labels) == 4
     complaint(capsys, [*fit, "error", "--groups", "marginals"], "'race=w' (4)", "fewer than 5")
     people(race=[*["w", "t", "s", "w", "t"], *race[5:]]).to_csv("t.csv", index=False)
     run(capsys, *fit, "pool", "--groups", "marginals")
-    labels = load_model("m.fairpca").group_table.labels
+    labels = load_model("m.fairpca").fair_pca.group_table_.labels
     assert ("(all)", "other (small)") in labels
     assert ("f", "(all)") in labels
     assert len(labels) == 5
@@ -282,9 +282,9 @@ def test_missing_labels_stay_what_they_are_beside_small_groups(folder, capsys):
     fit = ["fit", "t.csv", *ON, "--model", "m.fairpca", "--force", "--small-groups", "drop"]
     complaint(capsys, fit, "no value", "6 of 90")
     run(capsys, *fit, "--missing-labels", "group")
-    assert load_model("m.fairpca").group_table.labels == ("f", "m", "(missing)")
+    assert load_model("m.fairpca").fair_pca.group_table_.labels == ("f", "m", "(missing)")
     _, said = run(capsys, *fit, "--missing-labels", "drop")
-    assert load_model("m.fairpca").group_table.labels == ("f", "m")
+    assert load_model("m.fairpca").fair_pca.group_table_.labels == ("f", "m")
     recorded(said, "6 of 90 rows", "missing", "2 rows are left out", "fewer than 5: 'x' (2).")
 
 

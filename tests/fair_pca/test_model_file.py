@@ -194,8 +194,8 @@ def test_everything_comes_back(fitted, saved):
     for name in ("components_", "mean_", "explained_variance_", "explained_variance_ratio_"):
         np.testing.assert_array_equal(getattr(back, name), getattr(fair, name))
     assert back.get_params() == fair.get_params()
-    assert str(model.group_table) == str(fair.group_table_)
-    assert model.group_table.labels == fair.group_table_.labels
+    assert str(model.fair_pca.group_table_) == str(fair.group_table_)
+    assert model.fair_pca.group_table_.labels == fair.group_table_.labels
     assert str(back.certificate_) == str(fair.certificate_)
     assert repr(back.solution_) == repr(fair.solution_)
     assert vars(back.certificate_).keys() == vars(fair.certificate_).keys()
@@ -280,11 +280,11 @@ def test_labels_of_all_kinds_and_parameters_that_are_objects(tmp_path):
     save_model(
         FairPCA(2, criterion="minmax").fit(X, sensitive_features=dates), tmp_path / "m.fairpca"
     )
-    back = load_model(tmp_path / "m.fairpca").group_table
+    back = load_model(tmp_path / "m.fairpca").fair_pca.group_table_
     assert back.labels == (date(2020, 1, 1), date(2021, 1, 1))
     ages = pd.cut(np.arange(120), 2)
     save_model(FairPCA(2).fit(X, sensitive_features=ages), tmp_path / "m.fairpca")
-    back = load_model(tmp_path / "m.fairpca").group_table
+    back = load_model(tmp_path / "m.fairpca").fair_pca.group_table_
     assert back.labels == tuple(map(str, ages.categories))  # as no file has intervals
 
 
@@ -318,7 +318,7 @@ def test_hostile_names_and_labels_come_back_as_they_were(tmp_path):
     save_model(fair, tmp_path / "m.fairpca", preparation=preparation)
     model = load_model(tmp_path / "m.fairpca")
     assert model.columns == (*HOSTILE, "text")
-    assert set(model.group_table.labels) == set(HOSTILE)
+    assert set(model.fair_pca.group_table_.labels) == set(HOSTILE)
     assert model.transform(frame).shape == (80, 3)
     with refused(ValueError, "lacks") as caught:
         model.transform(frame[["text"]])
