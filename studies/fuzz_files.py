@@ -111,7 +111,7 @@ def _save_again(loaded: Any) -> bytes:
         return made
 
     def write(path: Path) -> None:
-        loaded._path, loaded._dirty = path, True
+        loaded._path = path
         loaded.write()
 
     return _written(write)

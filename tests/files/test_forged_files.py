@@ -97,7 +97,7 @@ MOMENTS = [
     (with_header(lambda h: h["arrays"].update(mean=[-1, -5])), "shape array 'mean' cannot be"),
     (with_header(lambda h: h["arrays"].update(mean=[2.0, 5])), "shape array 'mean' cannot be"),
     (with_header(lambda h: h["arrays"].pop("scatter")), "more numbers than its arrays"),
-    (with_header(lambda h: h.update({"pass": 3})), "files read no table"),
+    (with_header(lambda h: h.update({"pass": 3})), "pass other entries"),
     (with_array("count", put(0, 0)), "numbers count from 1"),
     (with_array("count", put(0, -5)), "numbers count from 1"),
     (with_array("count", lambda a: a.astype(float)), "numbers count from 1"),
@@ -271,12 +271,13 @@ def test_each_thing_that_a_model_cannot_be_is_said(tmp_path):
 
 
 CHECKPOINTS = [
-    (lambda p: p.update(files=3), "files read no list"),
-    (lambda p: p["files"][0].pop(), "name size date file was read"),
-    (lambda p: p["files"][0].__setitem__(1, -1), "name size date file"),
+    (lambda p: p.update(files=3), "pass.files no list"),
+    (lambda p: p["files"][0].pop("size"), "pass.files other entries"),
+    (lambda p: p["files"][0].update(size=-1), "pass.files.size -1"),
+    (lambda p: p["files"][0].update(changed_ns="x"), "parts fit together"),
     (lambda p: p["files"].append(p["files"][0]), "'a.parquet' twice"),
-    (lambda p: p.pop("files"), "parts fit together"),
-    (lambda p: p.pop("asked"), "pass other columns or options"),
+    (lambda p: p.pop("files"), "pass other entries"),
+    (lambda p: p.update(asked="more"), "pass other columns or options"),
 ]
 
 

@@ -29,6 +29,7 @@ from fairpca.files.schema import (
     Values,
     checked_labels,
     labels,
+    text,
     texts,
     whole,
 )
@@ -91,11 +92,6 @@ def _orders(value: Any, what: str, sizes: Sizes) -> Any:
     return tuple(None if order is None else checked_labels(order, what) for order in value)
 
 
-def _reading(value: Any, what: str, sizes: Sizes) -> Any:
-    require(isinstance(value, dict), "its list of files read is no table")
-    return value
-
-
 SCHEMA = {
     "mean": Values("kd"),
     "count": Values("k", check_counts, COUNTS),
@@ -108,7 +104,9 @@ SCHEMA = {
     "group_names": Optional(texts()),
     "group_orders": Optional(_orders),
     "n_dropped": whole(0),
-    "pass": Optional(_reading),
+    "pass": Optional(
+        {"asked": text(), "files": [{"name": text(), "size": whole(0), "changed_ns": text()}]}
+    ),
 }
 """What a file of moments holds, of k groups and d columns: the attributes of `GroupMoments`, and
 under ``pass`` what a pass over files has read so far (see `fairpca.sources`)."""

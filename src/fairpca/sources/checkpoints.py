@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +14,7 @@ import pyarrow
 
 from fairpca.choices import READABLE
 from fairpca.files import moments_file as _moments_file
-from fairpca.files.checks import checked_texts, quoted, require, taking_for_damage
+from fairpca.files.checks import checked_texts, require, taking_for_damage
 from fairpca.moments import GroupMoments, MomentSum
 from fairpca.sources.record_batches import Batch
 from fairpca.tables.column_checks import ColumnSummary
@@ -206,11 +205,9 @@ class Pass:
         self.total = MomentSum()
         self.columns: Columns | None = None
         self._path, self._choice = path, choice
-        asked = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(choice).items()}
-        self._asked = {**asked, "missing_labels": missing_labels, "folds": folds}
+        self._asked = repr((choice, missing_labels, folds))
         self._done: dict[str, TableFile] = {}
         self._written = time.monotonic()
-        self._dirty = False
         if path is not None and Path(path).exists():
             self._resume(Path(path))
 
@@ -218,20 +215,15 @@ class Pass:
         stored, reading = _moments_file.read(path)
         if reading is None:
             raise ValueError(f"{str(path)!r} holds moments, but is no checkpoint of a pass.")
-        if reading.get("asked") != self._asked:
+        if reading["asked"] != self._asked:
             raise ValueError(
                 f"The checkpoint {str(path)!r} is of a pass with other columns or options: give "
                 "the same ones, or another checkpoint."
             )
         with taking_for_damage(repr(str(path))):
-            files = reading["files"]
-            require(isinstance(files, list), "its list of files read is no list")
-            for file in files:
-                types = [type(part) for part in file] if isinstance(file, list) else []
-                good = types == [str, int, int] and file[1] >= 0
-                require(good, f"{quoted(file)} is no name, size and date of a file that was read")
-            checked_texts([name for name, _, _ in files], "names of files read")
-            self._done = {name: TableFile(Path(name), *found) for name, *found in files}
+            names = checked_texts([file["name"] for file in reading["files"]], "files read")
+            for name, file in zip(names, reading["files"], strict=True):
+                self._done[name] = TableFile(Path(name), file["size"], int(file["changed_ns"]))
             features, choice = stored["feature_names"], self._choice
             require(features is not None, "its columns have no names")
             named = choice.sensitive, choice.weight, choice.features is None
@@ -258,17 +250,18 @@ class Pass:
         """Take in the moments of a whole file."""
         self.total.add(moments)
         self._done[str(file.path)] = file
-        self._dirty = True
         if time.monotonic() - self._written > _PATIENCE:
             self.write()
 
     def write(self) -> None:
-        """Write the checkpoint, if there is one and anything new."""
-        if self._path is None or not self._dirty:
+        """Write the checkpoint, if there is one and anything has been read."""
+        if self._path is None or not self._done:
             return
-        reading = {
-            "asked": self._asked,
-            "files": [[str(f.path), f.size, f.changed_ns] for f in self._done.values()],
-        }
-        _moments_file.write(self._path, self.total.moments(), reading)
-        self._written, self._dirty = time.monotonic(), False
+        files = [
+            {"name": name, "size": file.size, "changed_ns": str(file.changed_ns)}
+            for name, file in self._done.items()
+        ]
+        _moments_file.write(
+            self._path, self.total.moments(), {"asked": self._asked, "files": files}
+        )
+        self._written = time.monotonic()
