@@ -233,7 +233,7 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):
     frame = table_of(1000)
     found = []
     for n_threads in (1, 2, 5):
-        monkeypatch.setattr("fairpca.sources.one_pass.worker_threads", lambda d, n=n_threads: n)
+        monkeypatch.setattr("fairpca.sources.checkpoints.worker_threads", lambda d, n=n_threads: n)
         found.append(read_moments(frame, sensitive_features="sex", **READ))
     for other in found[1:]:
         np.testing.assert_array_equal(found[0].scatter, other.scatter)

@@ -1,4 +1,4 @@
-"""Checkpoints: the moments of the files that have been read, and which files these are."""
+"""Files and streams: batches, their sums in threads, and checkpoints of what has been read."""
 
 from __future__ import annotations
 
@@ -7,20 +7,26 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow
 
+from fairpca._linalg.threads import one_blas_thread
 from fairpca.choices import READABLE
 from fairpca.files import moments_file as _moments_file
 from fairpca.files.checks import checked_texts, require, taking_for_damage
+from fairpca.groups import check_number_of_groups
 from fairpca.moments import GroupMoments, MomentSum
-from fairpca.sources.record_batches import Batch
+from fairpca.moments.sums import worker_threads
+from fairpca.sources.record_batches import Batch, batch_moments
 from fairpca.tables.column_checks import ColumnSummary
 from fairpca.tables.columns import MOST_NAMES, ColumnChoice, Columns, TableError, encoded_text
 from fairpca.tables.reading import CsvFile, CsvRules, TableFile, batch_rows, cut, suffix_of
 from fairpca.text import listed
+from fairpca.validation import Progress
 
 # Work on items in threads while further items are being read, with results in their order.
 
@@ -265,3 +271,85 @@ class Pass:
             self._path, self.total.moments(), {"asked": self._asked, "files": files}
         )
         self._written = time.monotonic()
+
+
+def read_files(
+    source: Any,
+    choice: ColumnChoice,
+    options: tuple[str, bool],
+    checkpoint: str | Path | None,
+    progress: Progress | None,
+) -> MomentSum:
+    """The sum over files, of which a checkpoint may have some."""
+    files = list_files(source)
+    if not files:
+        raise ValueError("The list of files is empty.")
+    reading = Pass(checkpoint, choice, *options)
+    left = reading.left(files)
+    size = sum(file.size for file in files)
+    read = size - sum(file.size for file in left)
+
+    def items() -> Iterator[Any]:
+        """Batches, and each file after its last one."""
+        nonlocal read
+        for file in left:
+            for batch, _, share in file_batches([file], choice, reading.columns):
+                reading.columns = batch.columns
+                yield batch
+                if progress is not None:
+                    progress(f"reading {file.path.name}", read + int(share * file.size), size)
+            read += file.size
+            yield file
+
+    part = MomentSum()
+    try:
+        for item in _summed(items(), options):
+            if isinstance(item, TableFile):
+                if part.n_groups or part.n_dropped:
+                    reading.add(item, part.moments())
+                part = MomentSum()
+            else:
+                part.add(item)
+            check_number_of_groups(max(part.n_groups, reading.total.n_groups))
+    finally:
+        reading.write()
+    return reading.total
+
+
+def read_stream(
+    source: Any, choice: ColumnChoice, options: tuple[str, bool], progress: Progress | None
+) -> MomentSum:
+    """The sum over the tables of a source that is no file."""
+
+    def items() -> Iterator[Batch]:
+        columns, done = None, 0
+        for batch in stream_batches(source):
+            columns = choice.columns(batch.schema, columns)
+            yield Batch(batch.select(columns.names), columns, "", done)
+            done += batch.num_rows
+            if progress is not None:
+                progress("reading rows", done, 0)
+
+    found = MomentSum()
+    for moments in _summed(items(), options):
+        found.add(moments)
+        check_number_of_groups(found.n_groups)
+    return found
+
+
+def _summed(items: Iterator[Any], options: tuple[str, bool]) -> Iterator[Any]:
+    """Moments in place of the batches among the items; other items as they are.
+
+    The options are those of `batch_moments`.
+    """
+
+    def work(item: Any) -> Any:
+        return batch_moments(item, *options) if isinstance(item, Batch) else item
+
+    first = next(items, None)
+    if first is None:
+        return
+    d = len(first.columns.features) if isinstance(first, Batch) else 1
+    n_threads = worker_threads(d)
+    with one_blas_thread() if n_threads > 1 else nullcontext():
+        yield from in_order(work, chain([first], items), n_threads)

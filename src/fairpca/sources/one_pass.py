@@ -4,19 +4,15 @@ transform_distributed leaves the rows of Dask and Spark where they are.
 """
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import closing, nullcontext
-from itertools import chain
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from fairpca._linalg.backends import cluster_library
-from fairpca._linalg.threads import one_blas_thread
 from fairpca.groups import MISSING_LABELS, check_number_of_groups, warn_of_alike, warn_of_dropped
 from fairpca.moments import GroupMoments, MomentSum
-from fairpca.moments.sums import worker_threads
 from fairpca.tables.columns import ColumnChoice, quoted
 from fairpca.validation import Progress, check_choice
 
@@ -129,10 +125,12 @@ def read_moments(
             raise ImportError(
                 "Files and Arrow streams need pyarrow: install `fairpca[files]`."
             ) from error
+        from fairpca.sources.checkpoints import read_files, read_stream
+
         if is_files:
-            total = _read_files(source, choice, options, checkpoint, progress)
+            total = read_files(source, choice, options, checkpoint, progress)
         else:
-            total = _read_stream(source, choice, options, progress)
+            total = read_stream(source, choice, options, progress)
     else:
         from fairpca.sources import dask, spark
 
@@ -204,93 +202,3 @@ def transform_distributed(fair: Any, X: Any, *, keep: str | Sequence[str] = ()) 
     from fairpca.sources import dask, spark
 
     return (dask if library == "dask" else spark).transform(fair, X, kept)
-
-
-def _read_files(
-    source: Any,
-    choice: ColumnChoice,
-    options: tuple[str, bool],
-    checkpoint: str | Path | None,
-    progress: Progress | None,
-) -> MomentSum:
-    from fairpca.sources.checkpoints import Pass, file_batches, list_files
-    from fairpca.tables.reading import TableFile
-
-    files = list_files(source)
-    if not files:
-        raise ValueError("The list of files is empty.")
-    reading = Pass(checkpoint, choice, *options)
-    left = reading.left(files)
-    size = sum(file.size for file in files)
-    read = size - sum(file.size for file in left)
-
-    def items() -> Iterator[Any]:
-        """Batches, and each file after its last one."""
-        nonlocal read
-        for file in left:
-            for batch, _, share in file_batches([file], choice, reading.columns):
-                reading.columns = batch.columns
-                yield batch
-                if progress is not None:
-                    progress(f"reading {file.path.name}", read + int(share * file.size), size)
-            read += file.size
-            yield file
-
-    part = MomentSum()
-    try:
-        for item in _summed(items(), options):
-            if isinstance(item, TableFile):
-                if part.n_groups or part.n_dropped:
-                    reading.add(item, part.moments())
-                part = MomentSum()
-            else:
-                part.add(item)
-            check_number_of_groups(max(part.n_groups, reading.total.n_groups))
-    finally:
-        reading.write()
-    return reading.total
-
-
-def _read_stream(
-    source: Any, choice: ColumnChoice, options: tuple[str, bool], progress: Progress | None
-) -> MomentSum:
-    from fairpca.sources.checkpoints import stream_batches
-    from fairpca.sources.record_batches import Batch
-
-    def items() -> Iterator[Batch]:
-        columns, done = None, 0
-        for batch in stream_batches(source):
-            columns = choice.columns(batch.schema, columns)
-            yield Batch(batch.select(columns.names), columns, "", done)
-            done += batch.num_rows
-            if progress is not None:
-                progress("reading rows", done, 0)
-
-    found = MomentSum()
-    for moments in _summed(items(), options):
-        found.add(moments)
-        check_number_of_groups(found.n_groups)
-    return found
-
-
-def _summed(items: Iterator[Any], options: tuple[str, bool]) -> Iterator[Any]:
-    """Moments in place of the batches among the items; other items as they are.
-
-    The options are those of `batch_moments`.
-    """
-    from fairpca.sources.checkpoints import in_order
-    from fairpca.sources.record_batches import Batch, batch_moments
-
-    def work(item: Any) -> Any:
-        return batch_moments(item, *options) if isinstance(item, Batch) else item
-
-    first = next(items, None)
-    if first is None:
-        return
-    d = len(first.columns.features) if isinstance(first, Batch) else 1
-    n_threads = worker_threads(d)
-    with (
-        one_blas_thread() if n_threads > 1 else nullcontext(),
-        closing(in_order(work, chain([first], items), n_threads)) as results,
-    ):
-        yield from results
