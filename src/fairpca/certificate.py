@@ -122,8 +122,6 @@ _TEMPLATES = {
     "stopped by gap": "The search ended there: the gap is as small as was asked for.",
     "stopped by time limit": "The search ended at its time limit, and may do better with more.",
     "stopped by callback": "The search was stopped by a callback, and may do better if it goes on.",
-    "nested": "The components are nested, each the best given those before it: a subspace that is "
-    "not nested may be fairer.",
     "mixtures, optimal": f"{_MIXTURES}smaller worst case.",
     "mixtures, bounded": f"{_MIXTURES}worst case below {{at_least}}.",
 }
@@ -220,8 +218,6 @@ class Certificate(Spoken):
     pca_is_least : bool
         Whether ordinary PCA has the least total loss, as it has unless groups are centred each on
         their own mean.
-    is_nested : bool
-        Whether the components were found one after another, each the best given those before it.
     extra_loss : float or None
         The share of the least total loss that may be lost in addition, where it was limited.
     temperature : float
@@ -275,7 +271,6 @@ class Certificate(Spoken):
     measure: str = "disparity"
     covers_mixtures: bool = False
     pca_is_least: bool = True
-    is_nested: bool = False
     extra_loss: float | None = None
     requested_tolerance: float | None = None
     violation_multipliers: Array | None = None
@@ -341,7 +336,6 @@ class Certificate(Spoken):
             "levels down": levels_down and met,
             "alternative": levels_down and not met,
             "rounded": met and (unequal or (self.status == "bounded" and self.gap <= rounding)),
-            "nested": self.is_nested,
             "compared with PCA": changed and not self.all_worse_off,
             "as with PCA": not changed,
             f"mixtures, {self.status}": self.covers_mixtures and met,

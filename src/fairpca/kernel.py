@@ -234,8 +234,7 @@ class KernelFairPCA(Reduction):
     X_fit_: Any
     gamma_: float
 
-    # Choices of FairPCA that there are not here, for the checks that both share.
-    nested, whiten = False, False
+    whiten = False  # a choice that FairPCA has, for the checks that both share
 
     def __init__(
         self,

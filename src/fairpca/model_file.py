@@ -25,14 +25,13 @@ from fairpca._linalg.types import Array
 from fairpca.certificate import Certificate
 from fairpca.choices import MIN_ROWS
 from fairpca.criteria import CRITERIA, FINDINGS, AtMost, Criterion
-from fairpca.fair_pca import Baselines, FairPCA, NestingTable, baselines_of
+from fairpca.fair_pca import Baselines, FairPCA, baselines_of
 from fairpca.files import schema
 from fairpca.files.archive import COUNTS, FileFormat
 from fairpca.files.checks import (
     check_finite,
     check_positive,
     checked_texts,
-    quoted,
     require,
     taking_for_damage,
 )
@@ -80,12 +79,6 @@ def _check_shares(array: Array, what: str) -> None:
 
 def _check_counts(array: Any, what: str) -> None:
     require((array >= 1).all(), f"its {what} are not all from 1 on")
-
-
-def _statuses(value: Any, what: str, sizes: schema.Sizes) -> tuple[str, ...]:
-    for status in checked_texts(value, what, sizes["r"], different=False):
-        require(status in _STATUSES, f"its {what} has {quoted(status)}, not known")
-    return tuple(value)
 
 
 def _fill(value: Any, what: str, sizes: schema.Sizes) -> float | str:
@@ -168,19 +161,13 @@ SCHEMA = {
         "goal": text(*FINDINGS),
         "measure": text(*BY_NOUN),
         "stopped_by": text("", "gap", "time limit", "callback"),
-        **dict.fromkeys(("covers_mixtures", "pca_is_least", "is_nested"), flag),
+        **dict.fromkeys(("covers_mixtures", "pca_is_least"), flag),
         **dict.fromkeys(("n_components", "n_dimensions"), whole(1)),
         **dict.fromkeys(("extra_loss", "requested_tolerance"), Optional(number)),
         **dict.fromkeys(("multipliers", "measures", "change_from_pca"), Values("k")),
         **dict.fromkeys(("violation_multipliers", "minmax_measures"), Optional(Values("k"))),
     },
     "certificate_text": text(),
-    "nesting": Optional(
-        {
-            **dict.fromkeys(("value", "free_value", "free_bound", "gap"), Values("r")),
-            "status": _statuses,
-        }
-    ),
     "baselines": Optional(
         {"own_bases": Values("kdo", _check_basis), "pca_basis": Values("do", _check_basis)}
     ),
@@ -414,10 +401,7 @@ def _restored(found: dict[str, Any]) -> FairModel:
         group_losses=table.loss,
         disparities=table.disparity,
         certificate=certificate,
-        is_ordered=found["nesting"] is not None,
     )
-    if found["nesting"] is not None:
-        fair.nesting_ = NestingTable(**found["nesting"], measure=certificate.measure)
     fair.baselines_ = None
     if found["baselines"] is not None:
         bases = found["baselines"]
@@ -486,7 +470,6 @@ def _parts(
         "solution": fitted.solution_,
         "certificate": fitted.certificate_,
         "certificate_text": str(fitted.certificate_),
-        "nesting": getattr(fitted, "nesting_", None),
         "baselines": kept_baselines,
         "preparation": preparation,
     }

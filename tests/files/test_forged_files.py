@@ -242,8 +242,8 @@ MODELS = [
     (header_with(lambda h: h["groups"]["labels"].__setitem__(0, [])), "[] no label"),
     (header_with(lambda h: h["certificate"].update(status="best")), "status 'best' known"),
     (
-        header_with(lambda h: h["certificate"].update(is_nested="False")),
-        "is_nested 'False'",
+        header_with(lambda h: h["certificate"].update(pca_is_least="False")),
+        "pca_is_least 'False'",
     ),
     (
         header_with(lambda h: h["certificate"].update(value="nan")),
@@ -266,7 +266,6 @@ MODELS = [
     (criterion_with(criterion=["MinMax"]), "parts fit together"),
     (criterion_with(parameters={"evil": 1}), "parts fit together"),
     (criterion_with(parameters=None), "parts fit together"),
-    (header_with(lambda h: h["nesting"]["status"].pop()), "nesting.status 1 2"),
     (
         header_with(lambda h: h["preparation"].update(ignored=[1])),
         "preparation.ignored 1 text",
