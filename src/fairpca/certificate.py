@@ -46,8 +46,6 @@ class NotCertified(Spoken):
     ----------
     reason : str
         Why there is no proof.
-    direction : str
-        What is known of the distance from a Pareto stationary point; empty if nothing is.
     status : str
         "not certified".
 
@@ -63,16 +61,14 @@ class NotCertified(Spoken):
     """
 
     reason: str
-    direction: str = ""
     status: str = "not certified"
 
     def sentences(self) -> list[str]:
         """The same in plain words."""
-        sentences = [
+        return [
             f"Not certified: {self.reason}.",
             "Nothing is proven about how good this subspace is.",
         ]
-        return sentences + [self.direction] * bool(self.direction)
 
 
 EQUAL_WORD = 1e-7
