@@ -34,8 +34,8 @@ languages have 90 %, 8 % and 2 % of the rows, each with its own words and {topic
 groups' covariances would take {dense:,.0f} GB.
 
 `StochasticFairPCA({r}, batch_size={batch}, n_passes={passes})` read the files once to count the
-groups, {passes} times to learn and once to sum up losses. That took {minutes:.0f} minutes on one core,
-and at most {memory:.1f} GB of memory, the program included.
+groups, {passes} times to learn and once to sum up losses. That took {minutes:.0f} minutes on one
+core, and at most {memory:.1f} GB of memory, the program included.
 
 What {r} components keep of each group's variance, on {held:,} further rows that the fit never saw:
 
