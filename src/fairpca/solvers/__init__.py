@@ -9,7 +9,7 @@ from fairpca.solution import Progress, Solution
 from fairpca.solvers.constrained import EpsilonConstraint, Lagrangian
 from fairpca.solvers.exact import ExactSolver
 from fairpca.solvers.front_sweep import check_sweep, end_of_front, sweep
-from fairpca.solvers.pareto import ParetoDescent, pareto_starts
+from fairpca.solvers.pareto import ParetoDescent
 from fairpca.solvers.pelegrina import PelegrinaFPCA
 from fairpca.solvers.relaxation import MultiplicativeWeights, NashWelfare, SDPRelaxation
 
@@ -72,6 +72,5 @@ __all__ = [
     "Solver",
     "check_sweep",
     "end_of_front",
-    "pareto_starts",
     "sweep",
 ]
