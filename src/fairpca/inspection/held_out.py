@@ -232,16 +232,16 @@ def held_out_losses(
     --------
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
-    >>> from fairpca import FairPCA
+    >>> from fairpca import FairPCA, MinMax
     >>> from fairpca.datasets import load_adult
     >>> from fairpca.metrics import held_out_losses
     >>> adult = load_adult(sensitive="race", as_frame=False)
-    >>> pipe = make_pipeline(StandardScaler(), FairPCA(criterion="minmax"))
+    >>> pipe = make_pipeline(StandardScaler(), FairPCA(criterion=MinMax("share_lost")))
     >>> losses = held_out_losses(
     ...     pipe, adult.data, sensitive_features=adult.sensitive_features, dimensions=[2, 5]
     ... )
     >>> losses.reduction.worst.round(2), losses.pca.worst.round(2)
-    (array([2.07, 1.29]), array([16.99, 12.18]))
+    (array([0.76, 0.51]), array([0.87, 0.56]))
     """
     step = find_reduction(estimator, "held_out_losses")
     reduction = step.reduction
