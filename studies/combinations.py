@@ -113,13 +113,9 @@ class Draw:
         trial = cls(X, labels, weights, groups, r, None, family)
         criterion = _criterion(rng, trial)
         options: dict[str, Any] = {"solver": ExactSolver(n_starts=8)}
-        if rng.random() < 0.06:
-            options["nested"] = True
-        elif rng.random() < 0.03:
+        if rng.random() < 0.03:
             options["solver"] = ParetoDescent(max_iter=100)
-        more = ", nested" * ("nested" in options) + ", Pareto descent" * (
-            not isinstance(options["solver"], ExactSolver)
-        )
+        more = ", Pareto descent" * (not isinstance(options["solver"], ExactSolver))
         words = f"{family}, d={d}, r={r}, k={k}, {groups}, {criterion}{more}"
         return cls(X, labels, weights, groups, r, criterion, words, options)
 
@@ -700,7 +696,6 @@ def forms(measure: str) -> dict[str, str]:
     return {kind: pattern.rstrip(".") + r"\." for kind, pattern in words.items()} | {
         "rounded": "Rounding .*",
         "stopped by gap": "The search ended there: .*",
-        "nested": "The components are nested, .*",
     }
 
 
@@ -875,7 +870,6 @@ SENTENCES: dict[str, Sentence] = {
     },
     "one group": one_group,
     "unmet": unmet,
-    "nested": said,
     "all worse off": all_worse,
     "levels down": levels,
     "alternative": levels,
@@ -891,8 +885,8 @@ HEAD = """# Combinations of options
 
 {n:,} draws of rows in two or three columns: one to four groups, or eight, or those of two columns that overlap; weights, at times
 none for a group; columns that are constant, groups along a line, of one row, of no variance, or all the same; units from 1e-100 to
-1e100; every criterion with every measure, tolerances, bounds, temperatures, standard errors and limits on the extra loss; nested
-components, and Pareto descent. Each is judged from the rows alone, by a grid of all subspaces and searches near the best of them.
+1e100; every criterion with every measure, tolerances, bounds, temperatures, standard errors and limits on the extra loss;
+and Pareto descent. Each is judged from the rows alone, by a grid of all subspaces and searches near the best of them.
 The exact solver has eight starts, so that this takes ten minutes. Made by `python -m studies.combinations`.
 """
 
@@ -915,8 +909,7 @@ def page(verdicts: Iterable[Verdict]) -> str:
     lines += [
         f"\nOf the fits that are not called optimal, {len(beaten)} have a subspace of the grid, or near it, "
         "that is better by more than a millionth of the variance: "
-        f"{sum('Pareto' in one.words for one in beaten)} of Pareto descent, "
-        f"{sum('nested' in one.words for one in beaten)} with nested components."
+        f"{sum('Pareto' in one.words for one in beaten)} of Pareto descent."
     ]
     refusals = Counter(one.refusal for one in found if one.refusal)
     lines += ["\n## Refused\n", "Numbers stand as #.\n"]

@@ -70,14 +70,14 @@ def _written(write: Callable[[Path], object]) -> bytes:
 
 @cache
 def make_model() -> bytes:
-    """A model file with a preparation, subspaces of the training rows and a nested fit."""
+    """A model file with a preparation, and subspaces of the training rows."""
     X, people = rows()
     table = {f"column {j}": X[:, j] for j in range(5)}
     table |= {"job": np.resize(["cook", "smith", "none"], 120), **people}
     preparation = Preparation.learn(table, sensitive=["sex", "age"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # groups of random rows are alike
-        fair = FairPCA(2, criterion="minmax", nested=True).fit(
+        fair = FairPCA(2, criterion="minmax").fit(
             preparation.apply(table), sensitive_features=people
         )
     return _written(lambda path: save_model(fair, path, preparation=preparation))

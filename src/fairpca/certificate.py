@@ -46,8 +46,6 @@ class NotCertified(Spoken):
     ----------
     reason : str
         Why there is no proof.
-    direction : str
-        What is known of the distance from a Pareto stationary point; empty if nothing is.
     status : str
         "not certified".
 
@@ -63,16 +61,14 @@ class NotCertified(Spoken):
     """
 
     reason: str
-    direction: str = ""
     status: str = "not certified"
 
     def sentences(self) -> list[str]:
         """The same in plain words."""
-        sentences = [
+        return [
             f"Not certified: {self.reason}.",
             "Nothing is proven about how good this subspace is.",
         ]
-        return sentences + [self.direction] * bool(self.direction)
 
 
 EQUAL_WORD = 1e-7
@@ -113,8 +109,6 @@ _TEMPLATES = {
     "stopped by gap": "The search ended there: the gap is as small as was asked for.",
     "stopped by time limit": "The search ended at its time limit, and may do better with more.",
     "stopped by callback": "The search was stopped by a callback, and may do better if it goes on.",
-    "nested": "The components are nested, each the best given those before it: a subspace that is "
-    "not nested may be fairer.",
 }
 
 
@@ -207,8 +201,6 @@ class Certificate(Spoken):
     covers_mixtures : bool
         Whether `value` and `lower_bound` hold for all mixtures of the groups too: the disparity of
         a mixture from its own best subspace, measured from the fitted mean, is at most `value`.
-    is_nested : bool
-        Whether the components were found one after another, each the best given those before it.
     extra_loss : float or None
         The share of the least total loss that may be lost in addition, where it was limited.
     temperature : float
@@ -255,7 +247,6 @@ class Certificate(Spoken):
     n_dimensions: int
     measure: str = "disparity"
     covers_mixtures: bool = False
-    is_nested: bool = False
     extra_loss: float | None = None
     requested_tolerance: float | None = None
     violation_multipliers: Array | None = None
@@ -320,7 +311,6 @@ class Certificate(Spoken):
             "levels down": levels_down and met,
             "alternative": levels_down and not met,
             "rounded": met and (unequal or (self.status == "bounded" and self.gap <= rounding)),
-            "nested": self.is_nested,
         }
         return [Statement(kind, numbers) for kind, is_true in holds.items() if is_true]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import count
@@ -34,20 +34,18 @@ from fairpca.generalization.cautions import (
 from fairpca.generalization.noise import SamplingNoise
 from fairpca.group_table import GroupTable, HeldOut
 from fairpca.groups import GROUPINGS, UNGROUPED, grouping_of
-from fairpca.measures import BY_NOUN
 from fairpca.moments import GroupMoments
 from fairpca.moments.row_space import RowSpace
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers import SOLVERS, Nested, NestedStep, Solver, check_nested
-from fairpca.text import Printed, TextTable, formatted, label_text, number_format
+from fairpca.solvers import SOLVERS, Solver
+from fairpca.text import label_text
 from fairpca.validation import (
     MISSING_VALUES,
     check_choice,
     check_components,
     check_flag,
     check_seed,
-    import_pandas,
 )
 
 Listener = Callable[..., None]
@@ -140,93 +138,6 @@ def baselines_of(estimator: Any) -> Baselines:
     return found
 
 
-# NestingTable: what it costs that the first components are a fair subspace too.
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class NestingTable(Printed):
-    """The largest measure of a group in the first j components, nested and free, for every j.
-
-    Attributes
-    ----------
-    value : array of shape (r,)
-        Largest measure with the first j components.
-    free_value : array of shape (r,)
-        Largest measure in the best subspace of j dimensions that was found.
-    free_bound : array of shape (r,)
-        What no subspace of j dimensions can be below.
-    status : tuple of str
-        Whether component j is proven "optimal", given those before it, or "bounded".
-    gap : array of shape (r,)
-        By how much it can be too large at the most, given those before it.
-    measure : str
-        What is measured, in words: see `Certificate`.
-
-    See Also
-    --------
-    fairpca.solvers.Nested : Finds the subspaces.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fairpca import FairPCA
-    >>> X = np.random.default_rng(0).normal(size=(300, 6)) * [3, 3, 2, 2, 1, 1]
-    >>> X[:100] = X[:100, ::-1]
-    >>> fair = FairPCA(3, criterion="minmax", nested=True)
-    >>> fair = fair.fit(X, sensitive_features=["a"] * 100 + ["b"] * 200)
-    >>> fair.nesting_
-    components  largest disparity  free optimum   price  given the ones before
-    --------------------------------------------------------------------------
-    1                      3.7654        3.7654  0.0000                optimal
-    2                      6.8737        6.8415  0.0321                optimal
-    3                      6.5087        6.4829  0.0258                optimal
-    --------------------------------------------------------------------------
-    """
-
-    value: Array
-    free_value: Array
-    free_bound: Array
-    status: tuple[str, ...]
-    gap: Array
-    measure: str
-
-    @property
-    def price(self) -> Array:
-        """What nesting costs: how much larger the largest measure is than it need be; (r,)."""
-        return np.maximum(self.value - self.free_value, 0.0)
-
-    def __len__(self) -> int:
-        return len(self.value)
-
-    def to_dict(self) -> dict[str, list[Any]]:
-        """The columns by name, as lists with one entry for each number of components."""
-        return {
-            "components": list(range(1, len(self) + 1)),
-            f"largest {self.measure}": self.value.tolist(),
-            "free optimum": self.free_value.tolist(),
-            "price": self.price.tolist(),
-            "free bound": self.free_bound.tolist(),
-            "given the ones before": list(self.status),
-            "gap": self.gap.tolist(),
-        }
-
-    def to_frame(self) -> Any:
-        """The table as a pandas data frame, by number of components."""
-        return import_pandas().DataFrame(self.to_dict()).set_index("components")
-
-    def text_parts(self) -> list[TextTable | str]:
-        """What is printed: the table."""
-        sign = BY_NOUN[self.measure].sign
-        numbers = (sign * self.value, sign * self.free_value, self.price)
-        form, most = number_format(numbers), "smallest" if sign < 0 else "largest"
-        head = ["components", f"{most} {self.measure}", "free optimum", "price"]
-        rows = [
-            [str(j + 1), *(formatted(part[j], form) for part in numbers), self.status[j]]
-            for j in range(len(self))
-        ]
-        return [TextTable([*head, "given the ones before"], rows)]
-
-
 class ClusterTransform:
     """`transform` that leaves the rows of Dask and Spark where they are.
 
@@ -296,10 +207,6 @@ class FairPCA(ClusterTransform, LinearReduction):
         Kamani et al. (`Equal`). "balanced" gives every group the same weight (`Balanced`). As
         objects they have parameters: the number of standard errors, the measure that fairness is
         judged on, a tolerance, a limit on the extra loss, and bounds for single groups (`AtMost`).
-    nested : bool, default=False
-        Whether the first j components are to be a fair subspace of j dimensions for every j. Each
-        component is then the best given those before it, and they keep this order. `nesting_` has
-        the price. Needs criterion="minmax".
     solver : str or object with ``solve(problem)``, default="exact"
         "exact" finds the optimum, with a proof (`ExactSolver`). "pareto" is the
         gradient method of Kamani et al., which ends near it (`ParetoDescent`). The others are
@@ -331,8 +238,7 @@ class FairPCA(ClusterTransform, LinearReduction):
     Attributes
     ----------
     components_ : array of shape (n_components_, n_features_in_)
-        Orthonormal rows that span the subspace, by falling explained variance; nested ones in the
-        order in which they were found.
+        Orthonormal rows that span the subspace, by falling explained variance.
     mean_ : array of shape (n_features_in_,)
         Mean of all rows.
     explained_variance_ : array of shape (n_components_,)
@@ -355,8 +261,6 @@ class FairPCA(ClusterTransform, LinearReduction):
         subspace, and its disparity with both. Print it.
     certificate_ : Certificate
         How good the subspace provably is. Print it.
-    nesting_ : NestingTable
-        What nesting costs for each number of components; only with ``nested=True``. Print it.
     solution_ : Solution
         What the solver returned.
     filled_share_ : array of shape (n_groups,) or None
@@ -404,7 +308,6 @@ class FairPCA(ClusterTransform, LinearReduction):
         n_components: int | float | None = None,
         *,
         criterion: str | Criterion = "soft",
-        nested: bool = False,
         solver: str | Solver = "exact",
         whiten: bool = False,
         groups: str | None = "intersections",
@@ -415,7 +318,6 @@ class FairPCA(ClusterTransform, LinearReduction):
     ) -> None:
         self.n_components = n_components
         self.criterion = criterion
-        self.nested = nested
         self.solver = solver
         self.whiten = whiten
         self.groups = groups
@@ -617,16 +519,6 @@ class FairPCA(ClusterTransform, LinearReduction):
         # To take subspaces back to far more columns would cost a tenth of the fit.
         small = 8 * problem.n_groups * problem.n_features * problem.n_components <= _MOST_BYTES
         self.baselines_ = Baselines.of_problem(problem) if small and space is None else None
-        self.__dict__.pop("nesting_", None)
-        if solution.is_ordered:
-            steps: Sequence[NestedStep] = solution.history["steps"]
-            names = ("value", "free_value", "free_bound")
-            self.nesting_ = NestingTable(
-                **{name: np.array([getattr(step, name) for step in steps]) for name in names},
-                status=tuple(step.certificate.status for step in steps),
-                gap=np.array([step.certificate.gap for step in steps]),
-                measure=solution.certificate.measure,
-            )
         table = GroupTable.from_problem(problem, solution.group_losses, "fair")
         notes = chance_notes(problem) + filled_notes(problem, filled_share)
         self.group_table_ = replace(table, held_out=held_out, notes=notes)
@@ -639,16 +531,13 @@ def checked_choices(fair: Any) -> tuple[Solver, Criterion]:
     """
     check_components(fair.n_components, optional=True)
     criterion = as_criterion(fair.criterion)
-    for name in ("nested", "whiten", "keep_sensitive"):
+    for name in ("whiten", "keep_sensitive"):
         check_flag(name, getattr(fair, name))
     check_choice("groups", fair.groups, GROUPINGS)
     check_choice("missing_values", fair.missing_values, MISSING_VALUES)
     check_seed(fair.random_state)
     solver: Any = _named_solver(fair.solver, fair.random_state)
-    if fair.nested:
-        check_nested(criterion, solver)
-        solver = Nested(solver)
-    elif getattr(solver, "has_own_criterion", False):
+    if getattr(solver, "has_own_criterion", False):
         if not criterion.is_approached:
             raise ValueError(
                 f"solver={fair.solver!r} has a criterion of its own, and cannot do {criterion!r}: "
