@@ -32,7 +32,7 @@ from fairpca.groups import groups_of_parts, overlapping
 from fairpca.moments import GroupMoments
 from fairpca.problem import NO_VARIANCE, Problem, filled, group_matrices
 
-_ACCURACY = 1e-10
+_ACCURACY = 1e-8
 """Part of the variance by which sums of eigenvalues may be off, with many columns. Held-out
 losses then have five digits or more, while sampling leaves them two."""
 
