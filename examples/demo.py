@@ -1,7 +1,7 @@
-"""Who pays for PCA on UCI Adult, by sex and by race, and what a fair subspace changes.
+"""What groups of UCI Adult lose with PCA, by sex and by race, and what a fair subspace changes.
 
-Run ``make demo``, or ``python examples/demo.py`` where ``fairpca[cli]`` is installed. All is done
-by the program ``fairpca``, on a CSV file such as you may have.
+Run ``make demo``, or ``python examples/demo.py`` if ``fairpca[cli]`` is installed. The demo runs
+the program ``fairpca`` on a CSV file.
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 Nested components
 =================
 
-The fair subspace of two dimensions need not lie inside that of eight. Where several dimensions
-are in use, a picture of the first two components and a model on the first five, say, nested
-components are fair at every number of them.
+The fair subspace of two dimensions need not lie inside that of eight. If several dimensions are
+in use, such as two for a picture and five for a model, nested components are fair at every
+number.
 """
 
 # %%
-# Adult by race: 12 columns, categories as codes, without race and survey weights. ``nesting_`` has
-# the price of the order.
+# The data are Adult by race: 12 columns, categories as codes, without race and survey weights.
+# ``nesting_`` has the price of nesting.
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -54,5 +54,5 @@ figure.tight_layout()
 plt.show()
 
 # %%
-# Nested components cost at most 0.10 of disparity. To take the first of eight as they come makes
-# the largest disparity three to four times as large at two to four of them.
+# Nesting raises the largest disparity by at most 0.10. Taking the first of eight components as they
+# come makes it three to four times as large at two to four components.
