@@ -1,6 +1,6 @@
 """
-An objective of one's own
-=========================
+A custom objective
+==================
 
 `ParetoDescent` lowers any list of objectives at once. The objective here penalises groups that
 keep less than half of their variance.
