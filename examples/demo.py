@@ -32,7 +32,7 @@ def run(folder: Path = FOLDER) -> dict[str, Path]:
         "UCI Adult: 5 standardised columns of numbers, and a 0/1 column for each category of\n"
         "the others; the column that makes the groups is left out. A group's loss is the\n"
         "squared distance between a row and its reconstruction, averaged over its rows. Its\n"
-        "disparity is what it loses beyond what it would lose with a PCA of its own."
+        "disparity is its loss minus its loss with a PCA of its own."
     )
     reports = {}
     for sensitive in ("sex", "race"):
