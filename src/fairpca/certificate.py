@@ -22,11 +22,11 @@ from fairpca.problem import Problem
 
 
 class Spoken:
-    """Printed, it says its sentences."""
+    """Prints its sentences."""
 
     @abstractmethod
     def sentences(self) -> list[str]:
-        """What it says."""
+        """Its sentences."""
 
     def __repr__(self) -> str:
         return str(self)
@@ -40,7 +40,7 @@ class Spoken:
 
 @dataclass(frozen=True, repr=False)
 class NotCertified(Spoken):
-    """Nothing is proven about a subspace. Print it to read why.
+    """Nothing is proven about a subspace. Printing shows the reason.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class NotCertified(Spoken):
 
     See Also
     --------
-    fairpca.Certificate : What the other solvers say.
+    fairpca.Certificate : Returned by the other solvers.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class Statement:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Spoken):
-    """How good a subspace is, and the proof. Print it to read it in words.
+    """How near to optimal a subspace is, and the proof. Prints as text.
 
     Attributes
     ----------
@@ -168,10 +168,10 @@ class Certificate(Spoken):
     spread : float
         Largest difference between the measures of two groups that was achieved.
     violation : float
-        How far the subspace is from what was asked for, in the units of the measure: its spread
+        Violation of the condition, in the units of the measure: its spread
         ("equal"), or the largest excess of a group over its bound ("bounds"), not below zero.
     violation_bound : float
-        No subspace has a smaller one. Zero unless what was asked for is impossible.
+        No subspace has a smaller one. Zero unless the condition is impossible.
     tolerance : float
         The spread that was asked for. A solver that only approaches it, as `ParetoDescent` does,
         has the spread that it reached here, so that its certificate measures the rest: how far
@@ -184,7 +184,7 @@ class Certificate(Spoken):
         How much larger the measures are than with ordinary PCA: positive numbers are groups that
         are worse off, and changes that count as none are zero.
     n_components : int
-        The dimension that was asked for, of which the bounds speak.
+        The requested dimension, to which the bounds refer.
     n_dimensions : int
         The dimension that is used.
     requested_tolerance : float or None
@@ -197,12 +197,12 @@ class Certificate(Spoken):
         two groups, equality can level down in this way.
     measure : str
         What was measured, in words: "disparity", "loss", "kept variance", "relative disparity",
-        "share lost" or "share kept". What is kept has a minus sign in all numbers above.
+        "share lost" or "share kept". Kept variance is negative in all numbers above.
     covers_mixtures : bool
         Whether `value` and `lower_bound` hold for all mixtures of the groups too: the disparity of
         a mixture from its own best subspace, measured from the fitted mean, is at most `value`.
     extra_loss : float or None
-        The share of the least total loss that may be lost in addition, where it was limited.
+        Limit on the extra loss, as a share of the least total loss, where there is one.
     temperature : float
         That of the soft maximum ("soft"), which is in the bound; 0 for other criteria.
     variance : float
@@ -421,7 +421,7 @@ def certify(
     # The spread beyond what was asked for, if the measures may not be called equal.
     size, stated_spread = float(np.abs(measures).max()), 0.0
     if spread - goal.tolerance > EQUAL_WORD * size:
-        # All may be nothing but rounding, unless columns are so different that nobody can tell.
+        # All may be nothing but rounding, unless columns are so different that rounding cannot decide.
         zero = (
             problem.graded_losses is None and max(spread, size) <= _NOTHING * rounding_of_measures
         )
@@ -457,7 +457,7 @@ def certify(
 
 
 def warn_of_certificate(certificate: Certificate) -> None:
-    """Warn where what was asked for was not found, or every one of several groups is worse off."""
+    """Warn where the condition was not met, or every one of several groups is worse off."""
     worse = certificate.all_worse_off and len(certificate.measures) > 1
     if worse or certificate.status in ("infeasible", "unresolved"):
         warn_user(str(certificate))
