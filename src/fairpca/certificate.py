@@ -154,8 +154,7 @@ class Certificate(Spoken):
         ("minmax", "max_extra_loss"), their soft maximum ("soft", "soft max_extra_loss"), or the
         mean of their losses ("balanced").
     lower_bound : float
-        No subspace has a smaller value, among those that miss what is asked for by no more than
-        this one.
+        No subspace has a smaller value, among those with no larger violation.
     gap : float
         ``value - lower_bound``, not below zero.
     relative_gap : float
@@ -164,7 +163,7 @@ class Certificate(Spoken):
         How far rounding can move the value: with columns of very different variance, not little.
     stated_spread : float
         The spread, where measures are within what was asked for and may yet not be called equal:
-        they differ by more than 1e-7 of the largest, as far as rounding allows to tell. Else 0.
+        they differ by more than 1e-7 of the largest, beyond rounding error. Else 0.
     spread : float
         Largest difference between the measures of two groups that was achieved.
     violation : float
@@ -173,7 +172,7 @@ class Certificate(Spoken):
     violation_bound : float
         No subspace has a smaller one. Zero unless the condition is impossible.
     tolerance : float
-        The spread that was asked for. A solver that only approaches it, as `ParetoDescent` does,
+        The requested spread. A solver that only approaches it, as `ParetoDescent` does,
         has the spread that it reached here, so that its certificate measures the rest: how far
         the total loss is from the smallest possible at that spread.
     multipliers : array of shape (k,)
@@ -188,7 +187,7 @@ class Certificate(Spoken):
     n_dimensions : int
         The dimension that is used.
     requested_tolerance : float or None
-        The spread that was asked for, where `tolerance` is that which was reached.
+        The requested spread, where `tolerance` is that which was reached.
     violation_multipliers : array of shape (k,) or None
         The proof of `violation_bound`: see `Problem.violation_bound`.
     minmax_measures : array of shape (k,) or None
@@ -209,7 +208,7 @@ class Certificate(Spoken):
         The variance of all rows, in the unit of the value; 0 where that is a share already, or
         nothing but rounding.
     stopped_by : {"", "gap", "time limit", "callback"}
-        What ended the search where it could have gone on: the gap is as small as was asked for, or
+        Why the search stopped early, if it did: the gap is as small as was asked for, or
         time was up, or a callback asked for it.
 
     See Also
@@ -421,7 +420,7 @@ def certify(
     # The spread beyond what was asked for, if the measures may not be called equal.
     size, stated_spread = float(np.abs(measures).max()), 0.0
     if spread - goal.tolerance > EQUAL_WORD * size:
-        # All may be nothing but rounding, unless columns are so different that rounding cannot decide.
+        # All may be rounding, unless columns are so different that it cannot decide.
         zero = (
             problem.graded_losses is None and max(spread, size) <= _NOTHING * rounding_of_measures
         )

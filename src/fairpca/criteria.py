@@ -1094,7 +1094,7 @@ class AtMost(LeastLoss):
     def applied_to(self, problem: Problem) -> Self:
         """A copy bound to a problem."""
         bounds = self._per_group(problem.moments.labels, problem.moments.group_names)
-        # No group keeps a negative variance: no measure exceeds this, which replaces infinite bounds.
+        # No group keeps a negative variance, so no measure exceeds this: it replaces infinite bounds.
         most = problem.affine.constants + problem.affine.scale
         upper_bounds = np.minimum(self.measured.sign * bounds, most)
         return super().applied_to(problem).with_upper_bounds(upper_bounds)
