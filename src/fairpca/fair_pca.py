@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import count
@@ -38,7 +37,7 @@ from fairpca.groups import GROUPINGS, UNGROUPED, grouping_of
 from fairpca.moments import GroupMoments
 from fairpca.moments.row_space import RowSpace
 from fairpca.problem import Problem
-from fairpca.solution import Progress, Solution
+from fairpca.solution import Solution
 from fairpca.solvers import SOLVERS, Solver
 from fairpca.text import label_text
 from fairpca.validation import (
@@ -49,51 +48,8 @@ from fairpca.validation import (
     check_seed,
 )
 
-# Who is told of a solver's steps: scikit-learn's callbacks (from 1.9 on), and a function.
-
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in for scikit-learn's where it has none."""
-
-    def with_callbacks(method: Any) -> Any:
-        """Return the method as it is."""
-        return method
-
-
 Listener = Callable[..., None]
-"""Told how many steps of how many are done, and by name what a solver reports of them."""
-
-
-@contextmanager
-def _fit_task(
-    estimator: Any, n_steps: int, listener: Listener | None
-) -> Iterator[Callable[[], Progress | None]]:
-    """Fitting as a task with a solver's steps as its parts.
-
-    Gives what makes the function that a solver calls after each step of one run, which returns
-    whether to stop; None where nobody listens.
-    """
-    context = None
-    if n_steps and hasattr(estimator, "_skl_callbacks"):
-        context = estimator._init_callback_context(max_subtasks=n_steps)
-        context.call_on_fit_task_begin(estimator=estimator)
-
-    def step(done: Iterator[int], **found: float) -> bool:
-        if listener is not None:
-            listener(next(done), n_steps, **found)
-        if context is None:
-            return False
-        part = context.subcontext(task_name="step")
-        part.call_on_fit_task_begin(estimator=estimator)
-        return bool(part.call_on_fit_task_end(estimator=estimator))
-
-    heard = n_steps > 0 and not (listener is None and context is None)
-    yield lambda: partial(step, count(1)) if heard else None
-    if context is not None:
-        context.call_on_fit_task_end(estimator=estimator)
+"""Called after each step of a solver: how many of how many are done, and by name its results."""
 
 
 # Baselines: the subspaces of the rows that a model was fitted to, for judging it by others.
@@ -230,7 +186,7 @@ class ClusterTransform:
         return self.fit(X, y, **fit_params).transform(X)  # type: ignore[attr-defined]
 
 
-class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
+class FairPCA(ClusterTransform, LinearReduction):
     """Principal component analysis that is fair to the worst-off group.
 
     Ordinary PCA fits the majority. This finds the subspace of `n_components` dimensions that lowers
@@ -524,38 +480,26 @@ class FairPCA(CallbackSupportMixin, ClusterTransform, LinearReduction):
                 warn_of_one_group(grouped_data.moments)
             else:
                 warn_of_no_groups(y, "set groups=None if ordinary PCA is wanted")
-        with threads_for(grouped_data.moments.n_features):
-            problem, solution, held_out = self._run(grouped_data, *choices, listener)
-            filled = grouped_data.missing_shares()
-            self._set_fitted(problem, solution, grouped_data.space, held_out, filled)
-            warn_of_certificate(solution.certificate)
-            warn_of_few_rows(problem)
-
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def _run(
-        self,
-        grouped_data: GroupedData,
-        solver: Solver,
-        criterion: Criterion,
-        listener: Listener | None,
-    ) -> tuple[Problem, Solution, HeldOut | None]:
+        solver, criterion = choices
         n, noise = self.n_components, None
         share = None if n is None or isinstance(n, Integral) else float(n)
-        with _fit_task(self, getattr(solver, "n_steps", 0), listener) as new_run:
+        with threads_for(grouped_data.moments.n_features):
             for r in grouped_data.dimensions(n):
                 problem = solved = grouped_data.problem(r, criterion=criterion)
                 if criterion.estimates_noise:
                     noise = SamplingNoise.of_problem(problem, grouped_data.cells, self.groups)
                     solved = noise.debiased()
-                # Solvers without steps need not know of progress.
-                progress = new_run()
-                solution = solver.solve(solved, progress) if progress else solver.solve(solved)
+                solution = _solve(solver, solved, listener)
                 kept = problem.traces - solution.group_losses
                 if share is None or (kept >= share * problem.traces).all():
                     break
-        if noise is None:
-            return problem, solution, None
-        return problem.with_criterion(solved.criterion), solution, noise.held_out(solution)
+            held_out = None if noise is None else noise.held_out(solution)
+            if noise is not None:
+                problem = problem.with_criterion(solved.criterion)
+            filled = grouped_data.missing_shares()
+            self._set_fitted(problem, solution, grouped_data.space, held_out, filled)
+            warn_of_certificate(solution.certificate)
+            warn_of_few_rows(problem)
 
     def _set_fitted(
         self,
@@ -601,6 +545,20 @@ def checked_choices(fair: Any) -> tuple[Solver, Criterion]:
             )
         criterion = MinMax() if criterion.estimates_noise else criterion
     return solver, criterion
+
+
+def _solve(solver: Solver, problem: Problem, listener: Listener | None) -> Solution:
+    """What a solver finds; a listener is told of its steps, if it has any."""
+    n_steps = getattr(solver, "n_steps", 0)
+    if listener is None or n_steps == 0:
+        return solver.solve(problem)
+    done = count(1)
+
+    def step(**found: float) -> bool:
+        listener(next(done), n_steps, **found)
+        return False
+
+    return solver.solve(problem, step)
 
 
 def _named_solver(given: Any, random_state: int | None) -> Any:

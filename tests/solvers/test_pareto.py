@@ -315,42 +315,6 @@ def test_in_the_estimator(solver):
 
 
 @pytest.mark.filterwarnings("ignore:Every group is worse off:fairpca.FairnessWarning")
-def test_scikit_learn_callbacks_see_every_step_and_can_stop_it():
-    pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
-
-    class Count:
-        def __init__(self, stop_at):
-            self.steps, self.stop_at, self.torn_down = 0, stop_at, False
-
-        def setup(self, estimator, context):
-            self.expected = context.max_subtasks
-
-        def teardown(self, estimator, context):
-            self.torn_down = True
-
-        def on_fit_task_begin(self, estimator, context, **_):
-            pass
-
-        def on_fit_task_end(self, estimator, context, **_):
-            self.steps += context.task_name == "step"
-            return self.steps == self.stop_at
-
-    X = np.random.default_rng(7).standard_normal((200, 5))
-    groups = np.arange(200) % 2
-    for stop_at, expected in ((-1, 40), (5, 5)):
-        callback = Count(stop_at)
-        fair = FairPCA(
-            2, solver=ParetoDescent(max_iter=40, tol=0.0), criterion="minmax"
-        ).set_callbacks(callback)
-        fair.fit(X, sensitive_features=groups)
-        assert callback.torn_down
-        assert callback.expected == 40
-        assert callback.steps == expected
-        assert fair.solution_.n_iter == expected
-    # The exact solver has no steps to report, and does not mind callbacks.
-    FairPCA(2, criterion="minmax").set_callbacks(Count(-1)).fit(X, sensitive_features=groups)
-
-
 def test_a_listener_hears_every_step_of_every_run():
     X = np.random.default_rng(7).standard_normal((200, 5))
     groups = np.arange(200) % 2
