@@ -65,13 +65,6 @@ def checked_texts(
     return tuple(value)
 
 
-def checked_whole(value: Any, what: str, least: int) -> int:
-    """A whole number that is not below the least; True and 1.0 are none."""
-    good = type(value) is int and least <= value <= MOST_ROWS
-    require(good, f"its {what} is {quoted(value)}, which is no whole number from {least} on")
-    return int(value)
-
-
 def check_finite(array: NDArray[np.float64], what: str) -> None:
     """Refuse an array with a number that is missing or infinite."""
     require(np.isfinite(array).all(), f"its {what} are not all finite numbers")

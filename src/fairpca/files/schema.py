@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from fairpca.files.checks import (
+    MOST_ROWS,
     check_finite,
     checked_texts,
-    checked_whole,
     quoted,
     require,
 )
@@ -101,8 +101,14 @@ def flag(value: Any, what: str, sizes: Sizes) -> bool:
 
 
 def whole(least: int) -> Kind:
-    """A whole number that is not below the least."""
-    return lambda value, what, sizes: checked_whole(value, what, least)
+    """A whole number that is not below the least; True and 1.0 are none."""
+
+    def check(value: Any, what: str, sizes: Sizes) -> int:
+        good = type(value) is int and least <= value <= MOST_ROWS
+        require(good, f"its {what} is {quoted(value)}, which is no whole number from {least} on")
+        return int(value)
+
+    return check
 
 
 def number(value: Any, what: str, sizes: Sizes) -> float:
