@@ -20,7 +20,6 @@ import numpy as np
 
 from fairpca.files.checks import (
     MOST_ROWS,
-    check_finite,
     checked_texts,
     quoted,
     require,
@@ -35,6 +34,9 @@ Sizes = dict[str, int]
 FLOATS, COUNTS = "<f8", "<i8"
 """Types of arrays in files."""
 
+POSITIVE = math.ulp(0.0)
+"""The least positive number."""
+
 Kind = Callable[[Any, str, Sizes], Any]
 
 
@@ -46,15 +48,19 @@ class Values:
     ----------
     axes : str
         A letter for each axis, which is as long as others of that letter.
-    check : callable, default=check_finite
-        Refuses numbers that cannot be.
+    least, most : float, default=-inf, inf
+        Between which its numbers are; all are finite.
     type_ : str, default=FLOATS
         The type of its numbers.
+    check : callable, default=None
+        Refuses what else cannot be.
     """
 
     axes: str
-    check: Callable[[Any, str], None] = check_finite
+    least: float = -math.inf
+    most: float = math.inf
     type_: str = FLOATS
+    check: Callable[[Any, str], None] | None = None
 
     def checked(self, array: Any, what: str, sizes: Sizes) -> Any:
         """The array, if it is there and can be what it should be."""
@@ -65,8 +71,15 @@ class Values:
         for axis, n in zip(self.axes, array.shape, strict=True):
             fits = n == sizes.setdefault(axis, n)
             require(fits, f"its array {what} is of another shape than the rest of it")
-        self.check(array, f"numbers of {what}")
+        inside = np.isfinite(array) & (array >= self.least) & (array <= self.most)
+        require(inside.all(), f"its numbers of {what} are not all finite and in their range")
+        if self.check is not None:
+            self.check(array, what)
         return array
+
+
+ROWS = Values("k", 1, MOST_ROWS, COUNTS)
+"""Numbers of rows of k groups."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +233,10 @@ def _checked_label(stored: Any) -> Hashable:
 
 
 def label_as_data(label: Any) -> Any:
-    """A label, or a list of labels, as JSON has it, from which it can be had back."""
+    """A label, or a list of labels, as JSON has it, from which it can be had back.
+
+    Labels of types that a file cannot keep, such as intervals, become texts.
+    """
     if isinstance(label, tuple | list):
         return [label_as_data(part) for part in label]
     value = label.item() if isinstance(label, np.generic) else label
@@ -231,10 +247,7 @@ def label_as_data(label: Any) -> Any:
     for kind, type_, _ in _KINDS:
         if isinstance(value, type_):
             return {kind: value.isoformat() if hasattr(value, "isoformat") else str(value)}
-    raise TypeError(
-        f"A group's label of the type {type(label).__name__} cannot be written to a file: make "
-        "texts or numbers of the sensitive features."
-    )
+    return str(value)
 
 
 def label_from_data(stored: Any) -> Hashable:
