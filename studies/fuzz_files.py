@@ -58,7 +58,7 @@ def moments() -> GroupMoments:
     weights = np.random.default_rng(1).exponential(size=120)
     made = GroupMoments.from_rows(X, people, sample_weight=weights)
     fields = {**vars(made), "feature_names": tuple(frame), "group_names": ("sex", "age")}
-    return GroupMoments(**{**fields, "group_orders": (("m", "f"), None), "n_dropped": 3})
+    return GroupMoments(**{**fields, "n_dropped": 3})
 
 
 def _written(write: Callable[[Path], object]) -> bytes:
@@ -70,14 +70,14 @@ def _written(write: Callable[[Path], object]) -> bytes:
 
 @cache
 def make_model() -> bytes:
-    """A model file with a preparation, subspaces of the training rows and a nested fit."""
+    """A model file with a preparation, and subspaces of the training rows."""
     X, people = rows()
     table = {f"column {j}": X[:, j] for j in range(5)}
     table |= {"job": np.resize(["cook", "smith", "none"], 120), **people}
     preparation = Preparation.learn(table, sensitive=["sex", "age"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # groups of random rows are alike
-        fair = FairPCA(2, criterion="minmax", nested=True).fit(
+        fair = FairPCA(2, criterion="minmax").fit(
             preparation.apply(table), sensitive_features=people
         )
     return _written(lambda path: save_model(fair, path, preparation=preparation))
@@ -132,7 +132,6 @@ def content(data: bytes) -> dict[str, Any]:
         said |= {"labels": None, "names": names}
         said.setdefault("n_dropped", 0)
         said.setdefault("group_names", None)
-        said.setdefault("group_orders", None)
         said |= {"files": reading.get("files")}
         return said
     return said | {name: array.tolist() for name, array in arrays.items()}

@@ -172,7 +172,7 @@ def test_held_out_losses_are_drawn_as_they_are(data):
     X, groups = data
     known = {"sensitive_features": groups, "dimensions": [1, 2, 3]}
     for fair, label in (
-        (FairPCA(criterion="minmax"), "held-out disparity (squared units of X)"),
+        (FairPCA(criterion="minmax"), "held-out loss (squared units of X)"),
         (FairPCA(criterion=MinMax("share_kept")), "held-out loss (% of its variance)"),
     ):
         display = HeldOutLossDisplay.from_losses(held_out_losses(fair, X, **known))

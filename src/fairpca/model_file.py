@@ -23,9 +23,9 @@ from fairpca._linalg.types import Array
 from fairpca.certificate import Certificate
 from fairpca.choices import MIN_ROWS
 from fairpca.criteria import CRITERIA, FINDINGS, AtMost, Criterion
-from fairpca.fair_pca import Baselines, FairPCA, NestingTable
+from fairpca.fair_pca import Baselines, FairPCA
 from fairpca.files.archive import FileFormat
-from fairpca.files.checks import checked_texts, quoted, require, taking_for_damage
+from fairpca.files.checks import checked_texts, require, taking_for_damage
 from fairpca.files.schema import (
     POSITIVE,
     ROWS,
@@ -58,12 +58,6 @@ def _check_orthonormal(rows: Array, what: str) -> None:
 
 def _check_basis(basis: Array, what: str) -> None:
     _check_orthonormal(np.swapaxes(basis, -1, -2), what)
-
-
-def _statuses(value: Any, what: str, sizes: Sizes) -> tuple[str, ...]:
-    for status in checked_texts(value, what, sizes["r"], different=False):
-        require(status in _STATUSES, f"its {what} has {quoted(status)}, not known")
-    return tuple(value)
 
 
 def _fill(value: Any, what: str, sizes: Sizes) -> float | str:
@@ -148,18 +142,12 @@ SCHEMA = {
         "goal": text(*FINDINGS),
         "measure": text(*BY_NOUN),
         "stopped_by": text("", "gap", "time limit", "callback"),
-        **dict.fromkeys(("covers_mixtures", "pca_is_least", "is_nested"), flag),
+        "covers_mixtures": flag,
         **dict.fromkeys(("n_components", "n_dimensions"), whole(1)),
         **dict.fromkeys(("extra_loss", "requested_tolerance"), Optional(number)),
         **dict.fromkeys(("multipliers", "measures", "change_from_pca"), Values("k")),
         **dict.fromkeys(("violation_multipliers", "minmax_measures"), Optional(Values("k"))),
     },
-    "nesting": Optional(
-        {
-            **dict.fromkeys(("value", "free_value", "free_bound", "gap"), Values("r")),
-            "status": _statuses,
-        }
-    ),
     "baselines": Optional(
         {
             "own_bases": Values("kdo", check=_check_basis),
@@ -379,10 +367,7 @@ def _restored(found: dict[str, Any]) -> FairModel:
         group_losses=table.loss,
         disparities=table.disparity,
         certificate=certificate,
-        is_ordered=found["nesting"] is not None,
     )
-    if found["nesting"] is not None:
-        fair.nesting_ = NestingTable(**found["nesting"], measure=certificate.measure)
     fair.baselines_ = None
     if found["baselines"] is not None:
         bases = found["baselines"]
@@ -433,7 +418,6 @@ def write_model(fitted: FairPCA, path: str | Path, preparation: Preparation | No
         "groups": table,
         "solution": fitted.solution_,
         "certificate": fitted.certificate_,
-        "nesting": getattr(fitted, "nesting_", None),
         "baselines": fitted.baselines_ if many else None,
         "preparation": preparation,
     }

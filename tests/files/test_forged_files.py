@@ -75,10 +75,6 @@ MOMENTS = [
         "group_names 'a' twice",
     ),
     (with_header(lambda h: h.update(group_names=["a"])), "group_names one for each"),
-    (
-        with_header(lambda h: h.update(group_orders=[None])),
-        "group_orders one for each",
-    ),
     (with_header(lambda h: h["labels"].__setitem__(0, ["f", {}])), "parts fit together"),
     (
         with_header(lambda h: h["labels"].__setitem__(0, ["f", [1]])),
@@ -209,8 +205,8 @@ MODELS = [
     (with_header(lambda h: h["groups"]["labels"].__setitem__(0, [])), "[] no label"),
     (with_header(lambda h: h["certificate"].update(status="best")), "status 'best' known"),
     (
-        with_header(lambda h: h["certificate"].update(is_nested="False")),
-        "is_nested 'False'",
+        with_header(lambda h: h["certificate"].update(covers_mixtures="False")),
+        "covers_mixtures 'False'",
     ),
     (
         with_header(lambda h: h["certificate"].update(value="nan")),

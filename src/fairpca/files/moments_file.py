@@ -20,9 +20,7 @@ from fairpca.files.schema import (
     POSITIVE,
     ROWS,
     Optional,
-    Sizes,
     Values,
-    checked_labels,
     labels,
     text,
     texts,
@@ -82,11 +80,6 @@ def check_scatters(scatter: Array, mean: Array, weight: Array, called: list[str]
                 require(failed == 0, f"{what} is not positive semi-definite, as all scatters are")
 
 
-def _orders(value: Any, what: str, sizes: Sizes) -> Any:
-    require(isinstance(value, list), f"its {what} are no list")
-    return tuple(None if order is None else checked_labels(order, what) for order in value)
-
-
 SCHEMA = {
     "mean": Values("kd"),
     "count": ROWS,
@@ -97,7 +90,6 @@ SCHEMA = {
     # As in a data frame, two columns may have the same name.
     "feature_names": Optional(texts("d", different=False)),
     "group_names": Optional(texts()),
-    "group_orders": Optional(_orders),
     "n_dropped": whole(0),
     "pass": Optional(
         {"asked": text(), "files": [{"name": text(), "size": whole(0), "changed_ns": text()}]}
@@ -131,9 +123,9 @@ def read(source: str | Path | bytes) -> tuple[dict[str, Any], dict[str, Any] | N
         require(len(widths) <= 1, "its groups go by different numbers of sensitive columns")
         folds = {isinstance(label, tuple) and isinstance(label[-1], Fold) for label in groups}
         require(len(folds) <= 1, "some of its groups are in folds and others are not")
-        for name in ("group_names", "group_orders"):
-            n = {len(found[name])} if found[name] is not None else widths
-            require(not widths or n == widths, f"its {name} are not one for each sensitive column")
+        names = found["group_names"]
+        fit = names is None or not widths or {len(names)} == widths
+        require(fit, "its group_names are not one for each sensitive column")
         called = [quoted(label) for label in groups]
         check_scatters(found["scatter"], found["mean"], found["weight"], called)
         return found, reading

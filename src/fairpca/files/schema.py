@@ -139,8 +139,10 @@ def finite(value: Any, what: str, sizes: Sizes) -> float:
 
 
 def labels(value: Any, what: str, sizes: Sizes) -> tuple[Hashable, ...]:
-    """Labels, one for each of k groups."""
-    found = checked_labels(value, "groups")
+    """Labels that a file can have, a different one for each of k groups."""
+    require(isinstance(value, list), "its groups are no list")
+    found = tuple(map(_checked_label, value))
+    require(len(set(found)) == len(found), "two of its groups have the same label")
     require(len(found) == sizes["k"], f"it has no labels for its {sizes['k']} groups")
     return found
 
@@ -208,14 +210,6 @@ _KINDS: tuple[tuple[str, type, Any], ...] = (
     ("fold", Fold, Fold),
 )
 """Labels that JSON does not have: what they are called, their type, and how text becomes one."""
-
-
-def checked_labels(stored: Any, what: str) -> tuple[Hashable, ...]:
-    """The labels of a list, if they are what a file has and no two are the same."""
-    require(isinstance(stored, list), f"its {what} are no list")
-    labels = tuple(map(_checked_label, stored))
-    require(len(set(labels)) == len(labels), f"two of its {what} have the same label")
-    return labels
 
 
 def _checked_label(stored: Any) -> Hashable:

@@ -272,9 +272,9 @@ class HeldOutLossDisplay(Display):
             marker = _MARKERS[group % len(_MARKERS)]
             name = with_rows(losses.groups[group], losses.count[group])
             handles += ax.plot([], [], linestyle="", marker=marker, color=OWN_COLOR, label=name)
-        ax.set_ylim(bottom=min(ax.get_ylim()[0], 0.0) if losses.measure == "disparity" else 0.0)
+        ax.set_ylim(bottom=0.0)
         ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.set(xlabel="dimensions", ylabel=f"worst-off group's held-out {losses.measure} ({unit})")
+        ax.set(xlabel="dimensions", ylabel=f"worst-off group's held-out loss ({unit})")
         self._name_groups(handles=handles)
         return self
 
