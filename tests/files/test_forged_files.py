@@ -229,7 +229,6 @@ MODELS = [
     (criterion_with(criterion=["MinMax"]), "parts fit together"),
     (criterion_with(parameters={"evil": 1}), "parts fit together"),
     (criterion_with(parameters=None), "parts fit together"),
-    (with_header(lambda h: h["nesting"]["status"].pop()), "nesting.status 1 2"),
     (
         with_header(lambda h: h["preparation"].update(ignored=[1])),
         "preparation.ignored 1 text",
