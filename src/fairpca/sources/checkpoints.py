@@ -240,15 +240,10 @@ class Pass:
         """The files that have not been read; those that have must be there as they were."""
         present = {str(file.path): file for file in files}
         for name, file in self._done.items():
-            if name not in present:
+            if present.get(name) != file:
                 raise ValueError(
-                    f"The checkpoint {str(self._path)!r} has moments of {name!r}, which is not "
-                    "among the files now: start with another checkpoint."
-                )
-            if present[name] != file:
-                raise ValueError(
-                    f"{name!r} has changed since the checkpoint {str(self._path)!r} took it in: "
-                    "start with another checkpoint."
+                    f"The checkpoint {str(self._path)!r} has moments of {name!r}, which has "
+                    "changed or is not among the files now: start with another checkpoint."
                 )
         return [file for name, file in present.items() if name not in self._done]
 
