@@ -14,9 +14,6 @@ from fairpca.report._facts import Facts
 from fairpca.report._names import in_quotes, number, percent
 from fairpca.text import in_rows, joined
 
-_WHOLE_PER_CENT = 0.005
-"""Reach of an interval, as a share, from which on the headline has whole per cents."""
-
 _MANY_FILLED = 0.2
 """Share of filled-in values of a column from which on a reader should know of them."""
 
@@ -34,16 +31,14 @@ def headline(facts: Facts, comparison: Comparison | None) -> str:
             f"The columns of {facts.data.quoted} do not vary: there is nothing to lose, and "
             "nothing to share out."
         )
-    problem, where, unsure = facts.problem, "", 0.0
+    problem, where = facts.problem, ""
     some = np.where(problem.traces > 0.0, problem.traces, np.inf)
     lost = problem.group_losses(problem.pca_basis) / some
     if comparison is not None:
         lost, where = comparison.share_lost.value[0], ", on rows held out of the fit"
-        reach = comparison.share_lost.reach[0]
-        unsure = float(np.nanmax(reach)) if np.isfinite(reach).any() else np.inf
     shown = np.flatnonzero(facts.enough if facts.enough.sum() > 1 else problem.traces > 0.0)
     worst, best = shown[lost[shown].argmax()], shown[lost[shown].argmin()]
-    most, least = (_in_per_cent(lost[i], unsure) for i in (worst, best))
+    most, least = (f"{100.0 * lost[i]:.1f}" for i in (worst, best))
     start = f"Ordinary PCA with {facts.dimensions} loses {most} %"
     beyond = "" if comparison is None else _beyond_own(facts, comparison)
     if least == most:
@@ -55,11 +50,6 @@ def headline(facts: Facts, comparison: Comparison | None) -> str:
     return f"{start} and {end}{which}{where}.{beyond}"
 
 
-def _in_per_cent(share: float, reach: float) -> str:
-    """A share in per cent, with a decimal if its interval does not reach far."""
-    return f"{100.0 * share:.{0 if reach > _WHOLE_PER_CENT else 1}f}"
-
-
 def _beyond_own(facts: Facts, comparison: Comparison) -> str:
     """The largest clear disparity on held-out rows, as the verdict has it; empty without one."""
     found = comparison.disparity
@@ -67,8 +57,8 @@ def _beyond_own(facts: Facts, comparison: Comparison) -> str:
     group = int(clear.argmax())
     if not (facts.measure.is_disparity and np.isfinite(clear[group])):
         return ""
-    ends, reach = (found.value, found.low, found.high), float(found.reach[0, group])
-    points, low, high = (_in_per_cent(float(end[0, group]), reach) for end in ends)
+    ends = (found.value, found.low, found.high)
+    points, low, high = (f"{100.0 * end[0, group]:.1f}" for end in ends)
     return (
         f" {in_quotes(facts.groups[group])} loses {points} points more than with a PCA of its own "
         f"(95 % interval {low} to {high})."
@@ -91,7 +81,9 @@ def finding(facts: Facts) -> list[str]:
     found = [_who_pays(facts)] if sure else chance(facts)
     if facts.levels_down:
         changes = compared(facts, len(facts.front) - 1)
-        found.insert(0, f"In the {facts.fairest} subspace {changes[0].lower()}{changes[1:]}")
+        found.insert(0, f"With {facts.fairest} {changes[0].lower()}{changes[1:]}")
+    if facts.use_pca:
+        return found
     if over_spread:
         found.append(_what_equality_costs(facts))
     elif sure:
@@ -145,7 +137,7 @@ def _what_fairness_costs(facts: Facts) -> str:
             f"{facts.dimensions} some group {facts.verb} {side} {least}{of}{facts.beyond}."
         )
     with_pca = facts.amount(float(facts.pca_measures[first]), first)
-    after = facts.amount(front.largest[-1], last, up=not kept)
+    after = facts.amount(front.largest[-1], last)
     of_first = "" if first == last else f" of that of {in_quotes(facts.groups[first])}"
     instead = f"instead of {with_pca}{of_first} with ordinary PCA"
     if after == with_pca and first == last:
@@ -157,8 +149,8 @@ def _what_fairness_costs(facts: Facts) -> str:
         bound = facts.amount(certificate.lower_bound, last, up=kept)
         proof = f"; it is proven that none can bring this {'above' if kept else 'below'} {bound}."
     return (
-        f"In the fairest subspace of {facts.dimensions} the {front.worst_name} is {after} "
-        f"{of_last}, {instead}. It costs {facts.cost}{proof}"
+        f"With {facts.fairest} of {facts.dimensions} the {front.worst_name} is {after} {of_last}, "
+        f"{instead}. It costs {facts.cost}{proof}"
     )
 
 
@@ -307,7 +299,7 @@ def warnings(facts: Facts, disparate: NDArray[np.bool_] | None = None) -> list[d
             "for each person."
         )
         found.append(("Rows are repeated", text))
-    found += _about_equality(facts) if facts.front.over == "spread" else ()
+    found += _about_equality(facts) if facts.front.over == "spread" and not facts.use_pca else ()
     found += _not_significant(facts, disparate)
     found += _filled_in(facts)
     dominant = dominant_column(facts.problem.moments, facts.data.features, in_quotes)

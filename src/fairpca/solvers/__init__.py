@@ -8,7 +8,7 @@ from fairpca.problem import Problem
 from fairpca.solution import Progress, Solution
 from fairpca.solvers.constrained import EpsilonConstraint, Lagrangian
 from fairpca.solvers.exact import ExactSolver
-from fairpca.solvers.front_sweep import check_sweep, end_of_front, sweep
+from fairpca.solvers.front_sweep import end_of_front, sweep
 from fairpca.solvers.nested import Nested, NestedStep, check_nested
 from fairpca.solvers.pareto import ParetoDescent, pareto_starts
 from fairpca.solvers.pelegrina import PelegrinaFPCA
@@ -74,7 +74,6 @@ __all__ = [
     "SDPRelaxation",
     "Solver",
     "check_nested",
-    "check_sweep",
     "end_of_front",
     "pareto_starts",
     "sweep",
