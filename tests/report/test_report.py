@@ -87,7 +87,7 @@ def test_numbers_are_those_of_the_front_and_of_fits(adult_race):
 
 def test_finding_of_adult_by_race(adult_race):
     *_, made = adult_race
-    who, cost, cheap = made.summary["finding"]
+    who, cost = made.summary["finding"]
     pays = made.summary["points"][-1]["compared"]
     disparities = np.array(made.summary["pca"]["disparities"])
     front, variance = made.front, made.front.problem.traces
@@ -102,9 +102,6 @@ def test_finding_of_adult_by_race(adult_race):
     recorded(pays, "4 of 5 groups are better off", "1 is worse off")
     fair = made.front.estimator(-1)
     assert pays == fair.group_table_.sentences()
-    chosen = front.largest[front.select(max_extra_loss=0.01)]
-    cut = np.floor(1000 * (1 - chosen / disparities.max())) / 10  # not more than is true
-    recorded(cheap, "1 % more loss", f"{cut:g} %")
     assert made.summary["warnings"] == []
     assert str(made).startswith(made.summary["headline"])
     assert made.sentences()[2] == who
@@ -115,12 +112,9 @@ def test_finding_of_adult_by_race_over_the_spread(adult_race):
     X, groups, _ = adult_race
     given = {"sensitive_features": groups, "n_points": 20, "n_resamples": 0}
     made = report(X, n_components=5, criterion="equal", **given)
-    _, second, last = made.summary["finding"]
+    _, second = made.summary["finding"]
     extra = made.front.extra_loss[-1]
     recorded(second, f"costs {100 * extra:.3g} % more", "proven", "cheaper")
-    cheap = made.front.select(max_extra_loss=0.01)
-    cut = 1 - made.front.spread[cheap] / made.front.spread[0]
-    recorded(last, "1 % more loss", f"{np.floor(1000 * cut) / 10:g} %")  # not more than is true
     assert [warning["title"] for warning in made.summary["warnings"]] == ["Equality levels down"]
     recorded(made.summary["warnings"][0]["text"], "every group is better off")
 
@@ -677,5 +671,6 @@ def test_a_page_on_what_may_be_chance_has_no_trade_off():
     page = made.html()
     assert "The page has no trade-off" in page
     assert 'type="range"' not in page
+    assert 'id="measures"' not in page
     assert "data-point" not in page.split("<script")[0]
     assert "proven that ordinary PCA is as fair" not in page

@@ -264,9 +264,6 @@ def summarise(report: Report) -> dict[str, Any]:
         "equality": facts.equality,
         "fairest": facts.fairest,
         "levels_down": facts.levels_down,
-        "units_differ": any(
-            facts.shares(measures).argmax() != measures.argmax() for measures in front.measures
-        ),
         "groups": [
             dict(zip(("name", "rows", "variance", "own_loss", "enough"), group, strict=True))
             for group in zip(
@@ -625,7 +622,6 @@ def report(
     With min-max PCA of 5 dimensions the largest disparity is 4.4 % of the variance of “Female”,
     instead of 9.62 % with ordinary PCA. It costs 1.86 % more loss in total than ordinary PCA, and
     it is proven that no subspace of this dimension is fairer.
-    At most 1 % more loss already cuts the largest disparity by 27.1 %.
     (html(), write_html(path), open(), json())
     >>> found.write_html("report.html")  # doctest: +SKIP
     """

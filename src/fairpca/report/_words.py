@@ -20,9 +20,6 @@ _MANY_FILLED = 0.2
 _MOST_ROWS = 0.5
 """Share of the rows from which on a group is most of them."""
 
-_CHEAP, _WORTH_IT = 0.01, 0.05
-"""Extra loss that is called cheap, and what it must save at the least to be worth a sentence."""
-
 
 def headline(facts: Facts, comparison: Comparison | None) -> str:
     """What the groups lose that lose most and least with PCA, on held-out rows if known."""
@@ -76,7 +73,6 @@ def finding(facts: Facts) -> list[str]:
             f"{_with_pca(facts)} every group already has the same {facts.measure.noun}: nothing "
             "has to be changed."
         ]
-    over_spread = facts.front.over == "spread"
     sure = facts.evidence == "sure"
     found = [_who_pays(facts)] if sure else chance(facts)
     if facts.levels_down:
@@ -84,11 +80,11 @@ def finding(facts: Facts) -> list[str]:
         found.insert(0, f"With {facts.fairest} {changes[0].lower()}{changes[1:]}")
     if facts.use_pca:
         return found
-    if over_spread:
+    if facts.front.over == "spread":
         found.append(_what_equality_costs(facts))
     elif sure:
         found.append(_what_fairness_costs(facts))
-    return [*found, *(_what_is_cheap(facts) if sure else [])]
+    return found
 
 
 def _with_pca(facts: Facts) -> str:
@@ -152,25 +148,6 @@ def _what_fairness_costs(facts: Facts) -> str:
         f"With {facts.fairest} of {facts.dimensions} the {front.worst_name} is {after} {of_last}, "
         f"{instead}. It costs {facts.cost}{proof}"
     )
-
-
-def _what_is_cheap(facts: Facts) -> list[str]:
-    """What one per cent more loss is good for, where fairness costs more."""
-    front, cheap = facts.front, facts.front.select(max_extra_loss=_CHEAP)
-    if front.extra_loss[-1] <= _CHEAP:
-        return []
-    levels = front.unfairness
-    if front.over == "spread":
-        cut = 1.0 - float(levels[cheap]) / facts.pca_spread
-        word = f"cuts the difference between groups by {percent(cut, up=False)}"
-    else:
-        cut = float((levels[0] - levels[cheap]) / (levels[0] - levels[-1]))
-        change = percent(abs(levels[0] - levels[cheap]) / abs(levels[0]), up=False)
-        word = f"{'raises' if facts.measure.is_kept else 'cuts'} the {front.worst_name} by {change}"
-        if facts.measure.relative:
-            ends = " to ".join(percent(abs(levels[i])) for i in (0, cheap))
-            word = f"takes the {front.worst_name} from {ends}"
-    return [f"At most {percent(_CHEAP)} more loss already {word}."] if cut >= _WORTH_IT else []
 
 
 def _what_equality_costs(facts: Facts) -> str:
@@ -309,10 +286,10 @@ def _small_groups(facts: Facts) -> Iterator[tuple[str, str]]:
     names = [f"{in_quotes(facts.groups[i])} ({in_rows(int(count[i]))})" for i in small]
     if small:
         decides = ""
-        if int(facts.pca_measures.argmax()) in small and not facts.pca_is_fair:
+        if int(facts.pca_measures.argmax()) in small and len(facts.front) > 1:
             decides = (
-                f" The {facts.front.worst_name} is that of such a group, so what is called fairest "
-                "here is decided by very few rows: merge small groups."
+                f" The {facts.front.worst_name} is that of such a group, so {facts.fairest} is "
+                "decided by very few rows: merge small groups."
             )
         yield (
             "Small groups",

@@ -59,6 +59,7 @@ function drawGlance(now) {
 
 // Before and after, with the difference; intervals are those of what fairness is judged by.
 function drawPairs(id, shown, now, kind, ranges) {
+  if (!document.getElementById(id)) return;
   const frame = rowsOfGroups(id, shown, { rightRoom: 104 });
   const { drawing, holder } = frame;
   const of = (each, i) => kind.times * kind.of(each, i);
