@@ -16,7 +16,7 @@ from fairpca import AtMost, Balanced, Equal, FairPCA, MinMax, SoftMinMax, compar
 from fairpca.cli import _options, _terminal, main
 from fairpca.datasets import load_adult
 from fairpca.model_file import load_model
-from fairpca.report import report
+from fairpca.report import N_POINTS, report
 from said import complaint, piped
 
 from people import BAD, FIT, ON, nameless_groups, people, prepared_by_hand, read_table
@@ -259,7 +259,7 @@ def test_a_gap_and_a_time_limit_reach_the_search(folder, capsys):
         assert main([command, *on, *typed]) == 0
         assert said in capsys.readouterr().out
     again = html.unescape(Path("r.html").read_text("utf-8"))
-    assert "--n-components 3 --gap 0.9 --time-limit 1000.0 --index" in again
+    assert "--n-components 3 --gap 0.9 --time-limit 1000.0 --points 21 --index" in again
 
 
 @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ def test_other_fronts_and_reports(folder, capsys, typed, criterion):
         np.testing.assert_allclose(values, expected, atol=1e-7)
     arguments = ["report", "people.csv", *share, *typed, "--report", "r.html"]
     assert main(arguments) == 0
-    named = {"n_points": 50, "data_name": "people.csv"}
+    named = {"n_points": N_POINTS, "data_name": "people.csv"}
     made = report(rows, criterion=criterion, **given | named)
     out = capsys.readouterr().out
     assert all(f"\n{sentence}\n" in out for sentence in made.sentences())

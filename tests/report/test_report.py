@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from fairpca import (
     AtMost,
     Equal,
+    ExactSolver,
     FairnessWarning,
     FairPCA,
     GroupMoments,
@@ -86,7 +87,7 @@ def test_numbers_are_those_of_the_front_and_of_fits(adult_race):
 
 def test_finding_of_adult_by_race(adult_race):
     *_, made = adult_race
-    who, cost, cheap = made.summary["finding"]
+    who, cost = made.summary["finding"]
     pays = made.summary["points"][-1]["compared"]
     disparities = np.array(made.summary["pca"]["disparities"])
     front, variance = made.front, made.front.problem.traces
@@ -94,15 +95,13 @@ def test_finding_of_adult_by_race(adult_race):
     with_pca = f"{100 * disparities[worst] / variance[worst]:.3g} %"
     least = f"{100 * disparities[best] / variance[best]:.3g} %"
     recorded(who, "“race”", f"“Amer-Indian-Eskimo” loses {with_pca}", f"“White” {least}")
-    most = np.ceil(1e4 * front.largest[-1] / variance[worst]) / 100  # not less than is true
-    recorded(cost, "5 dimensions", f"{most:g} % of the variance of “Amer-Indian-Eskimo”", with_pca)
+    # Rounded as on the button.
+    most = percent(front.largest[-1] / variance[worst])
+    recorded(cost, "5 dimensions", f"{most} of the variance of “Amer-Indian-Eskimo”", with_pca)
     recorded(cost, f"{100 * front.extra_loss[-1]:.3g} % more loss", "proven")
     recorded(pays, "4 of 5 groups are better off", "1 is worse off")
     fair = made.front.estimator(-1)
     assert pays == fair.group_table_.sentences()
-    chosen = front.largest[front.select(max_extra_loss=0.01)]
-    cut = np.floor(1000 * (1 - chosen / disparities.max())) / 10  # not more than is true
-    recorded(cheap, "1 % more loss", f"{cut:g} %")
     assert made.summary["warnings"] == []
     assert str(made).startswith(made.summary["headline"])
     assert made.sentences()[2] == who
@@ -113,12 +112,9 @@ def test_finding_of_adult_by_race_over_the_spread(adult_race):
     X, groups, _ = adult_race
     given = {"sensitive_features": groups, "n_points": 20, "n_resamples": 0}
     made = report(X, n_components=5, criterion="equal", **given)
-    _, second, last = made.summary["finding"]
+    _, second = made.summary["finding"]
     extra = made.front.extra_loss[-1]
     recorded(second, f"costs {100 * extra:.3g} % more", "proven", "cheaper")
-    cheap = made.front.select(max_extra_loss=0.01)
-    cut = 1 - made.front.spread[cheap] / made.front.spread[0]
-    recorded(last, "1 % more loss", f"{np.floor(1000 * cut) / 10:g} %")  # not more than is true
     assert [warning["title"] for warning in made.summary["warnings"]] == ["Equality levels down"]
     recorded(made.summary["warnings"][0]["text"], "every group is better off")
 
@@ -132,7 +128,7 @@ def test_the_first_sentence_is_that_everyone_is_worse_off():
     assert (change > 0).all()
     most = 100 * (change / made.front.problem.traces).max()
     first = made.summary["finding"][0]
-    recorded(first, "most equal", "every group is worse off", f"{most:.1f} % of its variance more")
+    recorded(first, "equal PCA", "every group is worse off", f"{most:.1f} % of its variance more")
     assert made.summary["levels_down"]
     assert "Every group is worse off than with ordinary PCA" in [
         each["title"] for each in made.summary["warnings"]
@@ -150,13 +146,13 @@ def test_the_first_sentence_is_that_everyone_is_worse_off():
         (
             "relative_disparity",
             ("“Amer-Indian-Eskimo” loses 40.5 % of its variance", "“White” 3.89 %"),
-            ("relative disparity is 7.62 % of the variance of “Amer-Indian-Eskimo”",),
+            ("relative disparity is 7.61 % of the variance of “Amer-Indian-Eskimo”",),
             ("Amer-Indian-Eskimo loses 32.9 % of its variance less",),
         ),
         (
             "loss",
             ("“Amer-Indian-Eskimo” loses 55.9 % of its variance", "“White” 51.2 %"),
-            ("largest loss is 27.7 % of the variance of “Asian-Pac-Islander”", "55.9 %"),
+            ("largest loss is 27.6 % of the variance of “Asian-Pac-Islander”", "55.9 %"),
             ("Amer-Indian-Eskimo loses 33.2 % of its variance less",),
         ),
         (
@@ -231,10 +227,10 @@ def test_page_is_self_contained_and_small(adult_race, tmp_path):
 
 def test_large_report_stays_below_five_megabytes():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(800, 120)) * np.linspace(2.0, 0.5, 120)
-    X[:400] = X[:400, ::-1]
-    made = report(X, sensitive_features=np.arange(800) // 400, n_components=40, n_resamples=2)
-    assert len(made.front) == 50
+    X = rng.normal(size=(800, 120)) * np.linspace(3.0, 0.1, 120)
+    X[:300] = X[:300, ::-1]
+    made = report(X, sensitive_features=np.arange(800) // 300 > 0, n_components=40, n_resamples=2)
+    assert len(made.front) == 21
     assert len(made.html().encode()) < 5_000_000
     assert len(made.summary["points"][0]["components"]) == 10
 
@@ -270,7 +266,7 @@ def test_shown_code_makes_the_report_and_the_model(choices, monkeypatch):
         sample_weight=weights,
         n_resamples=30,
         title='It\'s "quoted"',
-        random_state=np.int64(3),
+        solver=ExactSolver(random_state=3),
         **{"n_components": 2, **choices},
     )
     opened = []
@@ -385,8 +381,9 @@ def test_progress_is_told():
         progress=lambda *what: told.append(what),
     )
     assert told[0] == ("reading the rows", 0, 1)
-    assert told[1:6] == [("finding the points of the front", done, 4) for done in range(5)]
-    assert told[-1] == ("drawing the rows of groups anew", 2, 2)
+    assert told[1:6] == [("comparing methods on held-out rows", done, 5) for done in range(5)]
+    assert told[6:11] == [("finding the points of the front", done, 4) for done in range(5)]
+    assert told[-1] == ("resampling the rows of groups", 2, 2)
 
 
 @pytest.mark.parametrize(
@@ -394,13 +391,11 @@ def test_progress_is_told():
     [
         ({"n_resamples": 1}, "n_resamples 0 2"),
         ({"n_resamples": -1}, "n_resamples integer"),
-        ({"n_points": 1}, "n_points"),
+        ({"n_points": 0}, "n_points"),
         ({"title": 3}, "title text"),
         ({"title": " "}, "title empty"),
-        ({"code": b"x"}, "code"),
         ({"data_name": 0}, "data_name"),
         ({"rows_shown": -1}, "rows_shown"),
-        ({"least_named": 0}, "least_named"),
         ({"left_out": {"late": -1}}, "left_out['late']"),
         ({"n_components": 1.9}, "n_components"),
         ({"criterion": "sum"}, "criterion"),
@@ -448,11 +443,11 @@ def test_title_and_code_cannot_break_the_page(tmp_path):
         n_points=2,
         n_resamples=0,
         title="a\ud800\u202eb",
-        code="x\x00\n\ud800",
     )
+    made = replace(made, code="x\x00\n\ud800")
     made.write_html(tmp_path / "page.html")
     assert made.title == "a\ufffd\ufffdb"
-    assert made.code == "x\ufffd\n\ufffd"
+    assert made.summary["code"] == "x\ufffd\n\ufffd"
 
 
 def test_hostile_names_do_not_reach_the_markup():
@@ -525,7 +520,7 @@ def facts_of(front, **changes):
     names = [str(label) for label in front.problem.moments.labels]
     moments = front.problem.moments
     data = describe(
-        GroupedData(moments, rows=np.zeros((2, moments.n_features))), moments, None, None, 5
+        GroupedData(moments, rows=np.zeros((2, moments.n_features))), moments, None, None
     )
     return Facts(front, names, data, None, np.ones(len(names), dtype=bool))
 
@@ -663,3 +658,19 @@ def test_nothing_is_compared_where_rows_cannot_be_held_out():
         made = report(X, sensitive_features=[0, 1] * 30, n_components=1, n_points=2, n_resamples=0)
         assert made.summary["comparison"] is None
         assert "Is fair PCA needed?" not in made.html()
+
+
+def test_a_page_on_what_may_be_chance_has_no_trade_off():
+    X = np.random.default_rng(0).normal(size=(600, 6)) * [3, 2, 2, 1, 1, 1]
+    made = report(X, sensitive_features=[0, 1, 1] * 200, n_components=1)
+    assert made.summary["comparison"]["kind"] == "no difference"
+    assert made.summary["use_pca"]
+    assert len(made.front) == 1
+    assert made.front.total_loss[0] == pytest.approx(made.summary["pca"]["total_loss"])
+    assert made.summary["unfairness_bound"] is None
+    page = made.html()
+    assert "The page has no trade-off" in page
+    assert 'type="range"' not in page
+    assert 'id="measures"' not in page
+    assert "data-point" not in page.split("<script")[0]
+    assert "proven that ordinary PCA is as fair" not in page

@@ -181,7 +181,7 @@ def test_other_measures(browser, tmp_path, criterion):
         assert visit.text("#compared") == made.summary["points"][point]["compared"]
     # What came with the page is what its script writes at the same point.
     assert visit.page.locator("#groups").inner_text() == before
-    end = "most equal" if over_spread else "fairest"
+    end = "equal PCA" if over_spread else "min-max PCA"
     assert visit.page.get_by_role("button", name=end).get_attribute("aria-pressed") == "true"
     bound = visit.page.locator("#front text", has_text="proven: not").all_text_contents()
     kept = criterion.measure in ("kept_variance", "share_kept")
@@ -269,8 +269,8 @@ def test_hostile_names_are_only_text(browser, tmp_path, labels):
         n_points=3,
         n_resamples=10,
         title="</title><script>alert('title')</script>",
-        code="</code></pre><script>alert('code')</script> {point}",
     )
+    made = replace(made, code="</code></pre><script>alert('code')</script> {point}")
     path = tmp_path / "hostile.html"
     made.write_html(path)
     visit = Visit(browser, path)

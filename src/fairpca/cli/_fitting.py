@@ -18,8 +18,8 @@ from fairpca.cli._terminal import refusing, show_warning, stage
 from fairpca.fair_pca import baselines_of
 from fairpca.inspection.audit import Auditor, squared_errors
 from fairpca.inspection.compare import comparison_of
-from fairpca.inspection.pareto_front import front_of
-from fairpca.report import Report
+from fairpca.inspection.pareto_front import front_problem
+from fairpca.report import N_POINTS, Report
 from fairpca.report import report as make_report
 from fairpca.tables.columns import label_groups, typed_options
 from fairpca.validation import check_whole_number
@@ -60,16 +60,15 @@ def find_front(
     prepared: PreparedTable, dimension: int | float, points: int, options: FitOptions
 ) -> ParetoFront:
     """Find the front of prepared columns; of the options the measure and the limits count."""
+    from fairpca import ExactSolver
+
     with stage("finding the points of the front") as progress:
-        return front_of(
-            prepared.grouped_data(),
-            dimension,
-            points,
-            progress,
-            criterion=options.make_criterion(),
-            missing_labels=prepared.options.missing_labels,
-            gap=options.gap,
-            time_limit=options.time_limit,
+        solver = ExactSolver(gap=options.gap, time_limit=options.time_limit)
+        criterion = options.make_criterion()
+        problem = front_problem(prepared.grouped_data(), dimension, criterion, solver, progress)
+        labels = prepared.options.missing_labels
+        return ParetoFront.from_problem(
+            problem, points, missing_labels=labels, solver=solver, progress=progress
         )
 
 
@@ -77,10 +76,10 @@ def find_front(
 def compare_methods(prepared: PreparedTable, n_components: int, options: FitOptions) -> Comparison:
     """Compare methods on held-out rows; of the options the criterion and the measure count."""
     check_whole_number("--n-components", n_components)
-    with stage("comparing methods on held-out rows"):
+    with stage("comparing methods on held-out rows") as progress:
         grouped_data = prepared.grouped_data(reduce_wide=True)
         criterion, groups = options.make_criterion(), prepared.options.grouping
-        return comparison_of(grouped_data, n_components, criterion, groups)
+        return comparison_of(grouped_data, n_components, criterion, groups, progress)
 
 
 @refusing()
@@ -128,6 +127,8 @@ def report_on(
     The page shows the name of the table's file and the arguments that the program was called with,
     both without folders.
     """
+    from fairpca import ExactSolver
+
     rows = pandas.DataFrame(prepared.rows, columns=list(prepared.preparation.feature_names))
     chosen = {**changed(prepared.options), "n_components": n_components, **changed(choices)}
     again = shlex.join(["fairpca", *map(_without_folder, typed)])
@@ -146,8 +147,7 @@ def report_on(
             criterion=choices.make_criterion(),
             groups=prepared.options.grouping,
             missing_labels=prepared.options.missing_labels,
-            gap=choices.gap,
-            time_limit=choices.time_limit,
+            solver=ExactSolver(gap=choices.gap, time_limit=choices.time_limit),
             data_name=None if table == STDIN else table.name,
             columns=prepared.outcomes,
             left_out={
@@ -156,14 +156,16 @@ def report_on(
                 f"{one} of fewer than {prepared.options.min_rows} rows": regrouping.n_rows
                 * regrouping.drops,
             },
-            # The words "{point}" are the report's, for the number of the point.
-            code=f"{again}\n\n# the subspace at the slider, as a model to keep\n"
-            f"{front} --index {{point}} --model model.fairpca",
             progress=progress,
             **shown,
         )
     prepared.weigh(made.front.problem.moments)
-    return made
+    # The words "{point}" are the report's, for the number of the point.
+    return replace(
+        made,
+        code=f"{again}\n\n# the subspace at the slider, as a model to keep\n"
+        f"{front} --points {N_POINTS} --index {{point}} --model model.fairpca",
+    )
 
 
 def _tell_step(

@@ -35,7 +35,13 @@ from fairpca.text import (
     short_text,
     short_texts,
 )
-from fairpca.validation import check_choice, check_flag, check_whole_number, import_pandas
+from fairpca.validation import (
+    Progress,
+    check_choice,
+    check_flag,
+    check_whole_number,
+    import_pandas,
+)
 
 _FEWEST_ROWS = 20
 """Rows below which a group has no interval: folds of fewer than four say little of their spread."""
@@ -672,7 +678,11 @@ def compare(
 
 
 def comparison_of(
-    grouped_data: GroupedData, n_components: int, criterion: Criterion, groups: str
+    grouped_data: GroupedData,
+    n_components: int,
+    criterion: Criterion,
+    groups: str,
+    progress: Progress | None = None,
 ) -> Comparison:
     """The comparison for rows that `prepare_data` has summed up by group and fold."""
     cells = grouped_data.cells
@@ -686,7 +696,7 @@ def comparison_of(
     methods = _methods(n_components, cells.n_features, criterion)
     problem = Problem(grouped_data.moments, n_components, criterion)
     with threads_for(cells.n_features):
-        sums = HeldOutSums.of_folds(cells, groups, problem, methods)
+        sums = HeldOutSums.of_folds(cells, groups, problem, methods, progress)
     fair = [method.name for method in methods].index(_FAIR)
     # A row that is projected on more components loses no more.
     nested = np.array([[method.name == "PCA"] for method in methods])
@@ -771,7 +781,12 @@ class HeldOutSums:
 
     @classmethod
     def of_folds(
-        cls, cells: GroupMoments, groups: str, problem: Problem, methods: Sequence[Method]
+        cls,
+        cells: GroupMoments,
+        groups: str,
+        problem: Problem,
+        methods: Sequence[Method],
+        progress: Progress | None = None,
     ) -> HeldOutSums:
         """Fit the methods to all folds but one, for each fold, and sum up what it loses."""
         folds = FoldProblems(cells, groups, problem, hold_out_large=True)
@@ -782,7 +797,9 @@ class HeldOutSums:
         if not folds.numbers:
             raise ValueError("There are too few different rows to hold some of them out.")
         bases = []
-        for fold in folds.numbers:
+        for done, fold in enumerate(folds.numbers):
+            if progress is not None:
+                progress("comparing methods on held-out rows", done, len(folds.numbers))
             training, others = folds.training(fold), folds.training_cells(fold)
             bases.append([method.basis(training, others, groups) for method in methods])
         variance = folds.traces

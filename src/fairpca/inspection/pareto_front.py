@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -23,7 +23,7 @@ from fairpca.group_table import NO_CHANGE, TIED
 from fairpca.groups import GROUPINGS
 from fairpca.problem import Problem
 from fairpca.solution import Solution
-from fairpca.solvers import ExactSolver, check_sweep, end_of_front, sweep
+from fairpca.solvers import ExactSolver, end_of_front, sweep
 from fairpca.text import Printed, TextTable, distinct_texts, formatted, number_format
 from fairpca.validation import (
     Progress,
@@ -32,7 +32,7 @@ from fairpca.validation import (
     check_flag,
     check_number,
     check_progress,
-    check_seed,
+    check_whole_number,
     import_pandas,
 )
 
@@ -64,7 +64,7 @@ class ParetoFront(Printed):
         By falling unfairness: the first has the least total loss of all (ordinary PCA, unless
         the problem has ``centering="group"``), the last the smallest unfairness that was found.
         Where the first is as fair as can be there is only one.
-    missing_labels, random_state : str, int or None
+    missing_labels, solver : str, ExactSolver
         As given to `pareto_front`.
 
     See Also
@@ -98,18 +98,16 @@ class ParetoFront(Printed):
     problem: Problem
     solutions: tuple[Solution, ...]
     missing_labels: str = "error"
-    random_state: int | None = None
+    solver: ExactSolver = field(default_factory=ExactSolver)
 
     @classmethod
     def from_problem(
         cls,
         problem: Problem,
         n_points: int = 50,
-        random_state: int | None = None,
         *,
         missing_labels: str = "error",
-        gap: float | None = None,
-        time_limit: float | None = None,
+        solver: ExactSolver | None = None,
         progress: Progress | None = None,
     ) -> ParetoFront:
         """The front of a problem.
@@ -121,25 +119,22 @@ class ParetoFront(Printed):
             for one over the largest difference between two; a tolerance and a limit on the extra
             loss do not matter.
         n_points : int, default=50
-            How many points, from the least total loss to the smallest unfairness; at least 2.
-        random_state : int or None, default=None
-            Seed of the starts of the search, for more than two groups; None is a fixed seed too.
+            How many points, from the least total loss to the smallest unfairness; 1 is the former
+            alone.
         missing_labels : {"error", "group", "drop"}, default="error"
             A parameter of the estimators of points.
-        gap, time_limit, progress : as for `fairpca.solvers.sweep`
-            When points are good enough, when time is up, and who is told of each point.
+        solver, progress : as for `fairpca.solvers.sweep`
+            When points are good enough and when time is up, and who is told of each point.
 
         Returns
         -------
         ParetoFront
         """
-        check_sweep(n_points, gap, time_limit)
-        check_seed(random_state)
         check_progress(progress)
         problem = problem.with_criterion(end_of_front(problem.criterion))
-        limits = {"gap": gap, "time_limit": time_limit}
-        solutions = sweep(problem, int(n_points), random_state, progress, **limits)
-        return cls(problem, tuple(solutions), missing_labels, random_state)
+        solver = solver or ExactSolver()
+        solutions = sweep(problem, int(n_points), solver, progress)
+        return cls(problem, tuple(solutions), missing_labels, solver)
 
     @property
     def over(self) -> str:
@@ -353,7 +348,7 @@ class ParetoFront(Printed):
             problem,
             solution,
             missing_labels=self.missing_labels,
-            random_state=self.random_state,
+            random_state=self.solver.random_state,
         )
 
     @property
@@ -453,9 +448,7 @@ def pareto_front(
     groups: str = "intersections",
     keep_sensitive: bool = False,
     missing_labels: str = "error",
-    random_state: int | None = None,
-    gap: float | None = None,
-    time_limit: float | None = None,
+    solver: ExactSolver | None = None,
     progress: Progress | None = None,
 ) -> ParetoFront:
     """The exact trade-off between total loss and fairness.
@@ -469,8 +462,8 @@ def pareto_front(
         meaning the smallest dimension at which every group keeps that share of its variance at the
         fairest point (the dimension of `FairPCA` with the same choices).
     n_points : int, default=50
-        How many points, evenly spaced in unfairness, from the least total loss to the fairest; at
-        least 2.
+        How many points, evenly spaced in unfairness, from the least total loss to the fairest; 1 is
+        the former alone.
     criterion : {"minmax", "equal"} or Criterion, default="minmax"
         What unfairness is: with `MinMax` the largest disparity of a group, so that no group is
         made worse off for the sake of equality alone; with `Equal` the largest difference between
@@ -479,14 +472,11 @@ def pareto_front(
         The weights of the rows.
     groups, keep_sensitive, missing_labels : as for `FairPCA`
         What the sensitive columns make groups of.
-    random_state : int or None, default=None
-        Seed of the starts of the search, for more than two groups; None is a fixed seed too.
-    gap : float or None, default=None
-        The gap that is small enough for a point, relative to its value: see `ExactSolver`.
-    time_limit : float or None, default=None
-        Seconds after which the search for points ends. Those that are not ready then have the
-        subspace of the next fairer one that is, and a certificate of their own. With a share as
-        `n_components` each search for its dimension has the same limit.
+    solver : ExactSolver, default=None
+        Says when a point is good enough (`gap`), when time is up (`time_limit`), and what the
+        search for more than two groups starts from; None is ``ExactSolver()``. Points that are not
+        ready when time is up have the subspace of the next fairer one that is, and a certificate of
+        their own. With a share as `n_components` each search for its dimension has the same limit.
     progress : callable, default=None
         Called with what is being done, how many parts of it are, and how many there are, from
         before the first search to the last point.
@@ -532,48 +522,8 @@ def pareto_front(
     >>> fair.group_table_.disparity.round(2).tolist()
     [3.19, 2.38, 0.81, 3.19, 0.84]
     """
-    front, _ = gathered_front(
-        X,
-        sensitive_features,
-        sample_weight,
-        progress,
-        n_components=n_components,
-        n_points=n_points,
-        criterion=criterion,
-        groups=groups,
-        keep_sensitive=keep_sensitive,
-        missing_labels=missing_labels,
-        random_state=random_state,
-        gap=gap,
-        time_limit=time_limit,
-    )
-    return front
-
-
-def gathered_front(
-    X: Any,
-    sensitive_features: Any,
-    sample_weight: ArrayLike | None,
-    progress: Progress | None,
-    *,
-    n_components: int | float,
-    n_points: int,
-    groups: str,
-    keep_sensitive: bool,
-    folds: str | None = None,
-    **options: Any,
-) -> tuple[ParetoFront, GroupedData]:
-    """The same, and the rows that it is of; wrong options are refused before any work.
-
-    The options are those of `pareto_front` that `front_of` takes; all must be given. `folds` are
-    those of `prepare_data`.
-    """
-    check_components(n_components)
-    check_sweep(n_points, options["gap"], options["time_limit"])
-    options["criterion"] = end_of_front(options["criterion"])
+    check_front(n_components, n_points, criterion, groups, solver)
     check_flag("keep_sensitive", keep_sensitive)
-    check_choice("groups", groups, GROUPINGS[:-1])  # a front of one group is a point
-    check_seed(options["random_state"])
     check_progress(progress)
     if sensitive_features is None:
         raise ValueError("sensitive_features must name the group of each row, got None.")
@@ -581,49 +531,53 @@ def gathered_front(
         X,
         sensitive_features,
         sample_weight,
-        options["missing_labels"],
+        missing_labels,
         groups=groups,
         keep_sensitive=keep_sensitive,
         n_components=n_components,
-        folds=folds,
     )
-    return front_of(grouped_data, n_components, n_points, progress, **options), grouped_data
+    problem = front_problem(grouped_data, n_components, criterion, solver, progress)
+    return ParetoFront.from_problem(
+        problem, n_points, missing_labels=missing_labels, solver=solver, progress=progress
+    )
 
 
-def front_of(
+def check_front(
+    n_components: object,
+    n_points: object,
+    criterion: str | Criterion,
+    groups: object,
+    solver: object,
+) -> None:
+    """Raise ValueError for what no front has, before any work."""
+    if not (solver is None or isinstance(solver, ExactSolver)):
+        raise ValueError(f"solver must be an ExactSolver or None, got {solver!r}.")
+    check_components(n_components)
+    check_whole_number("n_points", n_points)
+    end_of_front(criterion)
+    check_choice("groups", groups, GROUPINGS[:-1])  # a front of one group is a point
+
+
+def front_problem(
     grouped_data: GroupedData,
     n_components: int | float,
-    n_points: int,
-    progress: Progress | None = None,
-    *,
-    criterion: str | Criterion = "minmax",
-    missing_labels: str = "error",
-    random_state: int | None = None,
-    gap: float | None = None,
-    time_limit: float | None = None,
-) -> ParetoFront:
-    """The front of grouped_data rows, whose groups are warned of."""
+    criterion: str | Criterion,
+    solver: ExactSolver | None,
+    progress: Progress | None,
+) -> Problem:
+    """The problem of rows whose groups are warned of; a share as dimension is searched for."""
     warn_of_one_group(grouped_data.moments)
-    limits: dict[str, Any] = {"gap": gap, "time_limit": time_limit}
+    criterion = end_of_front(criterion)
     if not isinstance(n_components, Integral):
-        solver = ExactSolver(random_state=random_state, **limits)
-        fair = FairPCA(n_components, criterion=criterion, solver=solver)
+        fair = FairPCA(n_components, criterion=criterion, solver=solver or ExactSolver())
 
         def listener(done: int, total: int, **found: float) -> None:
             if progress is not None:
                 progress("finding the dimension: search", done, total)
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FairnessWarning)  # the front warns of the same
+            warnings.simplefilter("ignore", FairnessWarning)  # as follows
             n_components = fair.fit_data(grouped_data, listener).n_components_
     problem = grouped_data.problem(int(n_components), criterion=criterion)
-    front = ParetoFront.from_problem(
-        problem,
-        n_points,
-        random_state,
-        missing_labels=missing_labels,
-        progress=progress,
-        **limits,
-    )
     warn_of_few_rows(problem)
-    return front
+    return problem

@@ -15,6 +15,7 @@ from fairpca._linalg.dense import dense_blocks
 from fairpca._linalg.device import diagonals
 from fairpca._linalg.types import Array
 from fairpca.certificate import rounded
+from fairpca.choices import MIN_ROWS
 from fairpca.data import GroupedData
 from fairpca.folds import column_numbers, row_numbers
 from fairpca.generalization.bootstrap import NO_VARIANCE, Intervals, difference_interval, few_rows
@@ -236,7 +237,6 @@ def describe(
     moments: GroupMoments,
     name: str | None,
     outcomes: Sequence[ColumnOutcome] | None,
-    least_named: int,
     left_out: Mapping[str, int] | None = None,
 ) -> DataFacts:
     """Find out what there is to say about the data.
@@ -251,8 +251,6 @@ def describe(
         What the data set is called.
     outcomes : sequence of ColumnOutcome, or None
         What became of the columns of a table, if that is known.
-    least_named : int
-        Rows that a category needs for its name to be shown.
     left_out : mapping, default=None
         How many rows are left out, by which they are; None says what the moments know.
     """
@@ -264,7 +262,7 @@ def describe(
     found = (
         list(outcomes or ()) if from_table else [ColumnOutcome(each, "number", 1) for each in named]
     )
-    rare = _rare(grouped_data.rows, least_named)
+    rare = _rare(grouped_data.rows)
     attributes = list(moments.group_names or ())
     enters = [column.name for column in found if column.n_columns]
     among = any(  # itself, or what one of the usual encoders has made of it
@@ -307,11 +305,11 @@ def describe(
     )
 
 
-def _rare(rows: Any, least_named: int) -> NDArray[np.bool_]:
+def _rare(rows: Any) -> NDArray[np.bool_]:
     """Columns of two values, one of which few rows have."""
     if scipy.sparse.issparse(rows):
         filled = np.bincount(rows.indices, minlength=rows.shape[1])
-        return np.asarray((filled > 0) & (filled < least_named))
+        return np.asarray((filled > 0) & (filled < MIN_ROWS))
     n, d = rows.shape
     low, high = np.asarray(rows.min(axis=0)), np.asarray(rows.max(axis=0))
     at_low, at_high = np.zeros(d, dtype=np.int64), np.zeros(d, dtype=np.int64)
@@ -319,7 +317,7 @@ def _rare(rows: Any, least_named: int) -> NDArray[np.bool_]:
         at_low += (block == low).sum(axis=0)
         at_high += (block == high).sum(axis=0)
     two = (low < high) & (at_low + at_high == n)
-    return np.asarray(two & (np.minimum(at_low, at_high) < least_named))
+    return np.asarray(two & (np.minimum(at_low, at_high) < MIN_ROWS))
 
 
 def _columns(count: int) -> str:
@@ -371,6 +369,8 @@ class Facts:
         Of the measures with ordinary PCA and at each point.
     significant : boolean array of shape (k,)
         Groups that differ significantly from random ones with ordinary PCA.
+    use_pca : bool, default=False
+        Whether held-out rows make no case for fair PCA, so that the front is ordinary PCA alone.
 
     Attributes
     ----------
@@ -393,7 +393,7 @@ class Facts:
     equality : {"found", "impossible", "unknown"}
         Whether equal measures were found, or are proven impossible: of a front over the spread.
     fairest : str
-        What the last point is: "fairest", or over the spread "most equal".
+        What the last point is called: "min-max PCA", or over the spread "equal PCA".
     dimensions, cost : str
         How many dimensions there are, and what the last point costs.
     levels_down : bool
@@ -407,9 +407,10 @@ class Facts:
         data: DataFacts,
         intervals: Intervals | None,
         significant: NDArray[np.bool_],
+        use_pca: bool = False,
     ) -> None:
         self.front, self.groups, self.data = front, groups, data
-        self.significant = significant
+        self.significant, self.use_pca = significant, use_pca
         self.problem = problem = front.problem
         self.measure = measure = problem.goal.measured
         self.axis = _AXES[measure.baseline]
@@ -454,7 +455,7 @@ class Facts:
             self.equality = "found"
         elif front.over == "spread" and front.unfairness_bound > problem.negligible_spread:
             self.equality = "impossible"
-        self.fairest = "fairest" if front.over == "largest" else "most equal"
+        self.fairest = "min-max PCA" if front.over == "largest" else "equal PCA"
         r, extra = problem.n_components, percent(float(front.extra_loss[-1]))
         self.dimensions = f"{r} dimension{'s' if r > 1 else ''}"
         self.cost = f"{extra} more loss in total than ordinary PCA"

@@ -9,7 +9,7 @@ import json
 import re
 import tempfile
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property, partial
@@ -28,21 +28,28 @@ from fairpca._version import __version__
 from fairpca.base import solution_axes
 from fairpca.choices import MIN_ROWS
 from fairpca.criteria import Criterion, SoftMinMax
-from fairpca.data import GroupedData
+from fairpca.data import GroupedData, prepare_data
 from fairpca.files.atomic import replacing
 from fairpca.generalization.bootstrap import SEED, Intervals, check_resamples, measure_intervals
 from fairpca.generalization.permutation_test import permutation_test
 from fairpca.group_table import NO_CHANGE
 from fairpca.groups import groups_of_parts
 from fairpca.inspection.compare import Comparison, comparison_of
-from fairpca.inspection.pareto_front import ParetoFront, gathered_front, shown_measures
+from fairpca.inspection.pareto_front import (
+    ParetoFront,
+    check_front,
+    front_problem,
+    pareto_front,
+    shown_measures,
+)
 from fairpca.problem import Problem
 from fairpca.report._facts import DataFacts, Facts, amount, describe
 from fairpca.report._names import harmless, number, percent, shown_names
 from fairpca.report._words import chance, compared, finding, headline, proof, spoken, warnings
+from fairpca.solvers import ExactSolver
 from fairpca.tables.preparation import ColumnOutcome
 from fairpca.text import MOST_ROWS, distinct_texts, in_rows
-from fairpca.validation import Progress, check_progress, check_whole_number
+from fairpca.validation import Progress, check_flag, check_progress, check_whole_number
 
 _MOST_DIMENSIONS = 30
 """Dimensions up to which losses are shown, unless the report has more itself."""
@@ -87,7 +94,6 @@ def places_of_rows(
     front: ParetoFront,
     grouped_data: GroupedData,
     most: int,
-    least_named: int,
     rng: np.random.Generator,
 ) -> dict[str, Any] | None:
     """Some rows in the first two components, with ordinary PCA and at the fairest point.
@@ -96,7 +102,7 @@ def places_of_rows(
     """
     problem = front.problem
     count = problem.moments.count
-    shown = np.flatnonzero(count >= least_named)
+    shown = np.flatnonzero(count >= MIN_ROWS)
     if not most or not len(shown) or problem.scale == 0.0:
         return None
     even = most * count[shown] / count[shown].sum()
@@ -131,7 +137,7 @@ def places_of_rows(
         "shown": n_shown,
         "all": n_shown == problem.moments.n_rows,
         "evenly": bool((even >= _SEEN).all() or (count == count[0]).all()),
-        "groups_left_out": int((count < least_named).sum()),
+        "groups_left_out": int((count < MIN_ROWS).sum()),
     }
 
 
@@ -143,7 +149,9 @@ _MIRRORED = 1e-9
 column for yes and one for no, say."""
 
 
-def comparison_in(grouped_data: GroupedData, problem: Problem, groups: str) -> Comparison | None:
+def comparison_in(
+    grouped_data: GroupedData, problem: Problem, groups: str, progress: Progress
+) -> Comparison | None:
     """PCA, PCA with more components, balanced and fair PCA of the same rows, held out in folds.
 
     None where there is nothing to compare: one group, no variance, or rows of one fold.
@@ -154,7 +162,7 @@ def comparison_in(grouped_data: GroupedData, problem: Problem, groups: str) -> C
     if np.ptp(groups_of_parts(cells.labels)[2]) == 0:
         return None
     criterion = SoftMinMax(problem.goal.measured.name)
-    return comparison_of(grouped_data, problem.n_components, criterion, groups)
+    return comparison_of(grouped_data, problem.n_components, criterion, groups, progress)
 
 
 def _compared_methods(found: Comparison, groups: list[str]) -> dict[str, Any]:
@@ -188,16 +196,17 @@ def _compared_methods(found: Comparison, groups: list[str]) -> dict[str, Any]:
 
 def summarise(report: Report) -> dict[str, Any]:
     """Everything that is in a report."""
-    front, intervals, least_named = report.front, report.intervals, report.least_named
+    front, intervals = report.front, report.intervals
+    use_pca = _says_pca(report.comparison)
     data, problem, moments = report.data, report.front.problem, report.front.problem.moments
     texts = distinct_texts(moments.labels, moments.group_names)
     groups = shown_names(
         [
-            text if count >= least_named else "(name not shown)"
+            text if count >= MIN_ROWS else "(name not shown)"
             for text, count in zip(texts, moments.count, strict=True)
         ]
     )
-    facts = Facts(front, groups, data, intervals, report.significant)
+    facts = Facts(front, groups, data, intervals, report.significant, use_pca)
     disparate = None
     if report.comparison is not None:
         disparate = report.comparison.disparity.low[0] > NO_CHANGE
@@ -210,7 +219,10 @@ def summarise(report: Report) -> dict[str, Any]:
         low, high = (high, low) if measure.is_kept else (low, high)
         ends = [{"low": low[i], "high": high[i]} for i in range(len(front) + 1)]
     unit = 1.0 if measure.relative or problem.scale == 0.0 else problem.scale
-    bound = front.unfairness_bound
+    # What no subspace can do better than, where that is not nothing.
+    bound = None if use_pca else front.unfairness_bound
+    if bound is not None and abs(bound) <= problem.negligible_spread:
+        bound = None
     summary = {
         "title": report.title,
         "made_with": f"fairpca {__version__}",
@@ -245,15 +257,13 @@ def summarise(report: Report) -> dict[str, Any]:
         "finding": finding(facts),
         "evidence": facts.evidence,
         "comparison": report.comparison and _compared_methods(report.comparison, groups),
-        "least_named": least_named if (moments.count < least_named).any() else None,
+        "least_named": MIN_ROWS if (moments.count < MIN_ROWS).any() else None,
+        "use_pca": use_pca,
         "chance": chance(facts),
         "warnings": warnings(facts, disparate),
         "equality": facts.equality,
         "fairest": facts.fairest,
         "levels_down": facts.levels_down,
-        "units_differ": any(
-            facts.shares(measures).argmax() != measures.argmax() for measures in front.measures
-        ),
         "groups": [
             dict(zip(("name", "rows", "variance", "own_loss", "enough"), group, strict=True))
             for group in zip(
@@ -282,8 +292,7 @@ def summarise(report: Report) -> dict[str, Any]:
             "fairest": len(front) - 1,
         },
         "start": _start(facts, report.comparison),
-        # What no subspace can do better than, where that is not nothing.
-        "unfairness_bound": facts.level(bound) if abs(bound) > problem.negligible_spread else None,
+        "unfairness_bound": None if bound is None else facts.level(bound),
         "rounding": problem.negligible_spread * (problem.scale if measure.relative else 1.0),
         "resampling": {
             "draws": 0 if intervals is None else intervals.draws.shape[2],
@@ -291,19 +300,20 @@ def summarise(report: Report) -> dict[str, Any]:
             "best": facts.best,
             "difference": facts.difference,
         },
-        "code": report.code,
+        "code": harmless(report.code),
     }
     plain: dict[str, Any] = _plain(summary)
     return plain
 
 
-_NO_CASE = ("no difference", "no gain", "unclear")
-"""Verdicts of a comparison by which fair PCA helps nobody."""
+def _says_pca(comparison: Comparison | None) -> bool:
+    """Whether held-out rows make no case for fair PCA."""
+    return comparison is not None and comparison.verdict.kind in ("no difference", "no gain")
 
 
 def _start(facts: Facts, comparison: Comparison | None) -> int:
     """The point that the page begins at: ordinary PCA where fair PCA is not known to help."""
-    helps = comparison is None or comparison.verdict.kind not in _NO_CASE
+    helps = comparison is None or comparison.verdict.kind != "unclear"
     return len(facts.front) - 1 if helps and facts.evidence in ("sure", "alike") else 0
 
 
@@ -360,6 +370,9 @@ def _breakable(name: str) -> Any:
 
 _TITLE = "Who pays for PCA?"
 
+N_POINTS = 21
+"""Points of the slider: enough to see the curve, of which each takes a search."""
+
 _SCRIPTS = (
     "basics",
     "reading",
@@ -399,8 +412,6 @@ class Report:
         Groups that differ significantly from random ones with ordinary PCA.
     data : DataFacts
         What there is to say about the columns.
-    least_named : int
-        Rows that a category needs for its name to be shown.
     places : dict or None
         Some rows in the first two components, if they are shown.
     comparison : Comparison or None
@@ -428,7 +439,6 @@ class Report:
     code: str
     significant: NDArray[np.bool_]
     data: DataFacts
-    least_named: int
     places: dict[str, Any] | None
     comparison: Comparison | None
 
@@ -455,7 +465,7 @@ class Report:
         environment.filters["level"] = percent if relative else environment.filters["number"]
         environment.filters["rows"] = in_rows
         environment.filters["percent"] = percent
-        environment.filters["share"] = lambda part: f"{100 * part:.1f} %"
+        environment.filters["share"] = lambda part: f"{100 * part:.1f} %".replace("-", "\u2212")
         environment.filters["tied"] = lambda text: text.replace(" %", "\u00a0%")
         environment.filters["breakable"] = _breakable
         templates = files("fairpca.report") / "templates"
@@ -526,28 +536,27 @@ def report(
     sensitive_features: Any,
     n_components: int | float,
     title: str = _TITLE,
-    n_points: int = 50,
+    n_points: int = N_POINTS,
     n_resamples: int = 200,
     criterion: str | Criterion = "minmax",
     sample_weight: ArrayLike | None = None,
     groups: str = "intersections",
     keep_sensitive: bool = False,
     missing_labels: str = "error",
-    random_state: int | None = None,
-    gap: float | None = None,
-    time_limit: float | None = None,
+    solver: ExactSolver | None = None,
     data_name: str | None = None,
     columns: Sequence[ColumnOutcome] | None = None,
     left_out: Mapping[str, int] | None = None,
     rows_shown: int = 1000,
-    least_named: int = MIN_ROWS,
-    code: str | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Find out who pays for PCA, what fairness costs and how sure that is, for one page.
 
     The page also says whether fair PCA is needed at all, by what groups lose on held-out rows with
-    PCA, PCA of more components, balanced and fair PCA: see `fairpca.compare`.
+    PCA, PCA of more components, balanced and fair PCA: see `fairpca.compare`. Where by these PCA is
+    to be used, the page has no trade-off, which would be about noise: its front is one point, PCA.
+    Groups and categories of fewer than five rows are not shown by name, and no row of such a group
+    is shown: a name that few people have may tell who they are.
 
     Parameters
     ----------
@@ -555,7 +564,7 @@ def report(
         Rows in memory, their groups, and the dimension.
     title : str, default="Who pays for PCA?"
         Head of the page.
-    n_points : int, default=50
+    n_points : int, default=21
         How many points the slider has.
     n_resamples : int, default=200
         Number of bootstrap resamples for the intervals; 0 leaves the intervals out. Groups of
@@ -564,10 +573,8 @@ def report(
         What the slider leads to, as for `pareto_front`.
     sample_weight, groups, keep_sensitive, missing_labels : as for `pareto_front`
         Weights of the rows, and what the sensitive columns make groups of.
-    random_state : int or None, default=None
-        Seed of the draws, and of the search for more than two groups; None is a fixed seed too.
-    gap, time_limit : as for `pareto_front`
-        When the search for its points ends.
+    solver : as for `pareto_front`
+        When the search for the points ends. Its `random_state` is that of all draws.
     data_name : str, default=None
         What the data set is called; None is "this data".
     columns : sequence of ColumnOutcome, default=None
@@ -579,12 +586,6 @@ def report(
     rows_shown : int, default=1000
         How many rows the page shows in the first two components, as marks without names, drawn
         at random; 0 leaves this picture of single rows out.
-    least_named : int, default=5
-        Groups and categories that fewer rows have are not shown by name, and no row of such a
-        group is shown: a name that few people have may tell who they are.
-    code : str, default=None
-        What the page shows under "Reproduce this"; ``{point}`` in it stands for the number of
-        the point that the slider is at. None shows the Python code.
     progress : callable, default=None
         Called with what is being done, how many parts of it are, and how many there are.
 
@@ -608,78 +609,92 @@ def report(
     >>> X = StandardScaler().set_output(transform="pandas").fit_transform(X)
     >>> found = report(X, sensitive_features=adult.sensitive_features, n_components=5, n_points=5)
     >>> found
-    Ordinary PCA with 5 dimensions loses 50 % of the variance of “Female” and 43 % of that of
-    “Male”, on rows held out of the fit. “Female” loses 10 points more than with a PCA of its own
-    (95 % interval 8 to 12).
-    Is fair PCA needed? PCA with 6 components serves every group at least as well as fair PCA with 5
-    (the largest share that a group loses: 44.3 instead of 46.9 %). If it has to be 5 components:
-    fair PCA helps 'Female' (50.3 → 45.2 % lost) and costs 'Male' (43.4 → 46.9 % lost). The largest
-    disparity goes from 9.9 to 4.9 % of a group's variance, the total loss from 45.8 to 46.3 % of
-    all variance.
+    Ordinary PCA with 5 dimensions loses 50.3 % of the variance of “Female” and 43.4 % of that of
+    “Male”, on rows held out of the fit. “Female” loses 9.9 points more than with a PCA of its own
+    (95 % interval 7.5 to 12.3).
+    Is fair PCA needed? PCA with 6 components serves no group worse than fair PCA with 5, up to one
+    standard error (the largest share that a group loses: 44.3 instead of 46.9 %). If it has to be 5
+    components: fair PCA helps 'Female' (50.3 → 45.2 % lost) and costs 'Male' (43.4 → 46.9 % lost).
+    The largest disparity goes from 9.9 to 4.9 % of a group's variance, the total loss from 45.8 to
+    46.3 % of all variance.
     With ordinary PCA of this data, grouped by “sex”, the group “Female” loses 9.62 % of its
     variance more than it must, the group “Male” 0.7 %.
-    In the fairest subspace of 5 dimensions the largest disparity is 4.41 % of the variance of
-    “Female”, instead of 9.62 % with ordinary PCA. It costs 1.86 % more loss in total than ordinary
-    PCA, and it is proven that no subspace of this dimension is fairer.
-    At most 1 % more loss already cuts the largest disparity by 27.1 %.
+    With min-max PCA of 5 dimensions the largest disparity is 4.4 % of the variance of “Female”,
+    instead of 9.62 % with ordinary PCA. It costs 1.86 % more loss in total than ordinary PCA, and
+    it is proven that no subspace of this dimension is fairer.
     (html(), write_html(path), open(), json())
     >>> found.write_html("report.html")  # doctest: +SKIP
     """
     import_jinja2()
+    check_front(n_components, n_points, criterion, groups, solver)
+    check_flag("keep_sensitive", keep_sensitive)
     n_resamples = check_resamples(n_resamples)
     check_whole_number("rows_shown", rows_shown, least=0)
-    check_whole_number("least_named", least_named, least=1)
     for which, count in (left_out or {}).items():
         check_whole_number(f"left_out[{which!r}]", count, least=0)
     check_progress(progress)
-    for name, text in (("title", title), ("code", code), ("data_name", data_name)):
-        if text is None and name != "title":
-            continue
+    named = "" if data_name is None else data_name
+    for name, text in (("title", title), ("data_name", named)):
         if not isinstance(text, str):
             raise ValueError(f"{name} must be text, got {text!r}.")
     if not title.strip():
         raise ValueError("title must not be empty.")
-    options: dict[str, Any] = {
+    if sensitive_features is None:
+        raise ValueError("sensitive_features must name the group of each row, got None.")
+    tell = progress or (lambda *what: None)
+    solver = solver or ExactSolver()
+    tell("reading the rows", 0, 1)
+    grouped_data = prepare_data(
+        X,
+        sensitive_features,
+        sample_weight,
+        missing_labels,
+        groups=groups,
+        keep_sensitive=keep_sensitive,
+        n_components=n_components,
+        folds="all",
+    )
+    problem = front_problem(grouped_data, n_components, criterion, solver, progress)
+    comparison = comparison_in(grouped_data, problem, groups, tell)
+    front = ParetoFront.from_problem(
+        problem,
+        1 if _says_pca(comparison) else n_points,
+        missing_labels=missing_labels,
+        solver=solver,
+        progress=progress,
+    )
+    draws = partial(np.random.default_rng, solver.random_state or SEED)
+    intervals = None
+    if n_resamples > 0:
+        bases = [problem.pca_basis, *(solution.basis for solution in front)]
+        doing = partial(tell, "resampling the rows of groups")
+        intervals = measure_intervals(problem, grouped_data, bases, n_resamples, draws(), doing)
+    test = permutation_test(problem, grouped_data, random_state=solver.random_state)
+    asked = {
         "n_components": n_components,
         "n_points": n_points,
-        "criterion": criterion,
+        "criterion": criterion if isinstance(criterion, str) else problem.criterion,
         "groups": groups,
         "keep_sensitive": keep_sensitive,
         "missing_labels": missing_labels,
-        "random_state": random_state,
-        "gap": gap,
-        "time_limit": time_limit,
+        "solver": solver,
     }
-    if progress is not None:
-        progress("reading the rows", 0, 1)
-    given = X, sensitive_features, sample_weight, progress
-    front, grouped_data = gathered_front(*given, folds="all", **options)
-    if progress is not None:
-        progress("comparing methods on held-out rows", 0, 1)
-    comparison = comparison_in(grouped_data, front.problem, groups)
-    intervals = None
-    if n_resamples > 0:
-        bases = [front.problem.pca_basis, *(solution.basis for solution in front)]
-        rng = np.random.default_rng(SEED if random_state is None else random_state)
-        tell = None if progress is None else partial(progress, "drawing the rows of groups anew")
-        intervals = measure_intervals(front.problem, grouped_data, bases, n_resamples, rng, tell)
-    if code is None:
-        if not isinstance(criterion, str):
-            options["criterion"] = front.problem.criterion
-        shown = {
-            "n_resamples": n_resamples,
-            "title": title,
-            "data_name": data_name,
-            "rows_shown": rows_shown,
-            "least_named": least_named,
-        }
-        code = _python_code(options, shown, weighted=sample_weight is not None)
-    test = permutation_test(front.problem, grouped_data, random_state=random_state)
-    data = describe(grouped_data, front.problem.moments, data_name, columns, least_named, left_out)
-    rng = np.random.default_rng(SEED if random_state is None else random_state)
-    places = places_of_rows(front, grouped_data, rows_shown, least_named, rng)
-    made = (front, intervals, harmless(title), harmless(code), test.exceeds_null)
-    return Report(*made, data, least_named, places, comparison)
+    shown = {
+        "n_resamples": n_resamples,
+        "title": title,
+        "data_name": data_name,
+        "rows_shown": rows_shown,
+    }
+    return Report(
+        front=front,
+        intervals=intervals,
+        title=harmless(title),
+        code=_python_code(asked, shown, weighted=sample_weight is not None),
+        significant=test.exceeds_null,
+        data=describe(grouped_data, problem.moments, data_name, columns, left_out),
+        places=places_of_rows(front, grouped_data, rows_shown, draws()),
+        comparison=comparison,
+    )
 
 
 def import_jinja2() -> Any:
@@ -691,27 +706,27 @@ def import_jinja2() -> Any:
     return jinja2
 
 
-def _python_code(options: dict[str, Any], shown: dict[str, Any], weighted: bool) -> str:
+def _python_code(asked: dict[str, Any], shown: dict[str, Any], weighted: bool) -> str:
     """Code that makes the same report, and the model of a point."""
-    defaults = {name: option.default for name, option in signature(report).parameters.items()}
 
-    def arguments(**given: Any) -> str:
+    def arguments(function: Callable[..., Any], given: dict[str, Any]) -> str:
+        defaults = {name: each.default for name, each in signature(function).parameters.items()}
         return "".join(
             f", {name}={getattr(value, 'item', lambda value=value: value)()!r}"
             for name, value in given.items()
-            if value != defaults[name]
+            if value != defaults[name] and value != ExactSolver()
         ) + (", sample_weight=weights" if weighted else "")
 
-    criterion = options["criterion"]
-    imported = "" if isinstance(criterion, str) else f"{type(criterion).__name__}, "
+    objects = [asked[name] for name in ("criterion", "solver")]
+    needed = {type(each).__name__ for each in objects if f"={each!r}" in arguments(report, asked)}
+    imported = ", ".join([*sorted(needed - {"str"}), "pareto_front"])
     return (
         "# X: the columns; groups: the sensitive column\n"
-        f"from fairpca import {imported}pareto_front\n"
+        f"from fairpca import {imported}\n"
         "from fairpca.report import report\n\n"
-        f"report(X, sensitive_features=groups"
-        f"{arguments(**options, **shown)}).open()\n\n"
+        f"report(X, sensitive_features=groups{arguments(report, asked | shown)}).open()\n\n"
         "# the subspace at the point that is shown, as a model to keep\n"
-        f"front = pareto_front(X, sensitive_features=groups{arguments(**options)})\n"
+        f"front = pareto_front(X, sensitive_features=groups{arguments(pareto_front, asked)})\n"
         "fair = front.estimator({point})\n"
         "reduced = fair.transform(X)"
     )

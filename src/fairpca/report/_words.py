@@ -14,17 +14,11 @@ from fairpca.report._facts import Facts
 from fairpca.report._names import in_quotes, number, percent
 from fairpca.text import in_rows, joined
 
-_WHOLE_PER_CENT = 0.005
-"""Reach of an interval, as a share, from which on the headline has whole per cents."""
-
 _MANY_FILLED = 0.2
 """Share of filled-in values of a column from which on a reader should know of them."""
 
 _MOST_ROWS = 0.5
 """Share of the rows from which on a group is most of them."""
-
-_CHEAP, _WORTH_IT = 0.01, 0.05
-"""Extra loss that is called cheap, and what it must save at the least to be worth a sentence."""
 
 
 def headline(facts: Facts, comparison: Comparison | None) -> str:
@@ -34,16 +28,14 @@ def headline(facts: Facts, comparison: Comparison | None) -> str:
             f"The columns of {facts.data.quoted} do not vary: there is nothing to lose, and "
             "nothing to share out."
         )
-    problem, where, unsure = facts.problem, "", 0.0
+    problem, where = facts.problem, ""
     some = np.where(problem.traces > 0.0, problem.traces, np.inf)
     lost = problem.group_losses(problem.pca_basis) / some
     if comparison is not None:
         lost, where = comparison.share_lost.value[0], ", on rows held out of the fit"
-        reach = comparison.share_lost.reach[0]
-        unsure = float(np.nanmax(reach)) if np.isfinite(reach).any() else np.inf
     shown = np.flatnonzero(facts.enough if facts.enough.sum() > 1 else problem.traces > 0.0)
     worst, best = shown[lost[shown].argmax()], shown[lost[shown].argmin()]
-    most, least = (_in_per_cent(lost[i], unsure) for i in (worst, best))
+    most, least = (f"{100.0 * lost[i]:.1f}" for i in (worst, best))
     start = f"Ordinary PCA with {facts.dimensions} loses {most} %"
     beyond = "" if comparison is None else _beyond_own(facts, comparison)
     if least == most:
@@ -55,11 +47,6 @@ def headline(facts: Facts, comparison: Comparison | None) -> str:
     return f"{start} and {end}{which}{where}.{beyond}"
 
 
-def _in_per_cent(share: float, reach: float) -> str:
-    """A share in per cent, with a decimal if its interval does not reach far."""
-    return f"{100.0 * share:.{0 if reach > _WHOLE_PER_CENT else 1}f}"
-
-
 def _beyond_own(facts: Facts, comparison: Comparison) -> str:
     """The largest clear disparity on held-out rows, as the verdict has it; empty without one."""
     found = comparison.disparity
@@ -67,8 +54,8 @@ def _beyond_own(facts: Facts, comparison: Comparison) -> str:
     group = int(clear.argmax())
     if not (facts.measure.is_disparity and np.isfinite(clear[group])):
         return ""
-    ends, reach = (found.value, found.low, found.high), float(found.reach[0, group])
-    points, low, high = (_in_per_cent(float(end[0, group]), reach) for end in ends)
+    ends = (found.value, found.low, found.high)
+    points, low, high = (f"{100.0 * end[0, group]:.1f}" for end in ends)
     return (
         f" {in_quotes(facts.groups[group])} loses {points} points more than with a PCA of its own "
         f"(95 % interval {low} to {high})."
@@ -86,17 +73,18 @@ def finding(facts: Facts) -> list[str]:
             f"{_with_pca(facts)} every group already has the same {facts.measure.noun}: nothing "
             "has to be changed."
         ]
-    over_spread = facts.front.over == "spread"
     sure = facts.evidence == "sure"
     found = [_who_pays(facts)] if sure else chance(facts)
     if facts.levels_down:
         changes = compared(facts, len(facts.front) - 1)
-        found.insert(0, f"In the {facts.fairest} subspace {changes[0].lower()}{changes[1:]}")
-    if over_spread:
+        found.insert(0, f"With {facts.fairest} {changes[0].lower()}{changes[1:]}")
+    if facts.use_pca:
+        return found
+    if facts.front.over == "spread":
         found.append(_what_equality_costs(facts))
     elif sure:
         found.append(_what_fairness_costs(facts))
-    return [*found, *(_what_is_cheap(facts) if sure else [])]
+    return found
 
 
 def _with_pca(facts: Facts) -> str:
@@ -145,7 +133,7 @@ def _what_fairness_costs(facts: Facts) -> str:
             f"{facts.dimensions} some group {facts.verb} {side} {least}{of}{facts.beyond}."
         )
     with_pca = facts.amount(float(facts.pca_measures[first]), first)
-    after = facts.amount(front.largest[-1], last, up=not kept)
+    after = facts.amount(front.largest[-1], last)
     of_first = "" if first == last else f" of that of {in_quotes(facts.groups[first])}"
     instead = f"instead of {with_pca}{of_first} with ordinary PCA"
     if after == with_pca and first == last:
@@ -157,28 +145,9 @@ def _what_fairness_costs(facts: Facts) -> str:
         bound = facts.amount(certificate.lower_bound, last, up=kept)
         proof = f"; it is proven that none can bring this {'above' if kept else 'below'} {bound}."
     return (
-        f"In the fairest subspace of {facts.dimensions} the {front.worst_name} is {after} "
-        f"{of_last}, {instead}. It costs {facts.cost}{proof}"
+        f"With {facts.fairest} of {facts.dimensions} the {front.worst_name} is {after} {of_last}, "
+        f"{instead}. It costs {facts.cost}{proof}"
     )
-
-
-def _what_is_cheap(facts: Facts) -> list[str]:
-    """What one per cent more loss is good for, where fairness costs more."""
-    front, cheap = facts.front, facts.front.select(max_extra_loss=_CHEAP)
-    if front.extra_loss[-1] <= _CHEAP:
-        return []
-    levels = front.unfairness
-    if front.over == "spread":
-        cut = 1.0 - float(levels[cheap]) / facts.pca_spread
-        word = f"cuts the difference between groups by {percent(cut, up=False)}"
-    else:
-        cut = float((levels[0] - levels[cheap]) / (levels[0] - levels[-1]))
-        change = percent(abs(levels[0] - levels[cheap]) / abs(levels[0]), up=False)
-        word = f"{'raises' if facts.measure.is_kept else 'cuts'} the {front.worst_name} by {change}"
-        if facts.measure.relative:
-            ends = " to ".join(percent(abs(levels[i])) for i in (0, cheap))
-            word = f"takes the {front.worst_name} from {ends}"
-    return [f"At most {percent(_CHEAP)} more loss already {word}."] if cut >= _WORTH_IT else []
 
 
 def _what_equality_costs(facts: Facts) -> str:
@@ -303,7 +272,7 @@ def warnings(facts: Facts, disparate: NDArray[np.bool_] | None = None) -> list[d
             "for each person."
         )
         found.append(("Rows are repeated", text))
-    found += _about_equality(facts) if facts.front.over == "spread" else ()
+    found += _about_equality(facts) if facts.front.over == "spread" and not facts.use_pca else ()
     found += _not_significant(facts, disparate)
     found += _filled_in(facts)
     dominant = dominant_column(facts.problem.moments, facts.data.features, in_quotes)
@@ -317,10 +286,10 @@ def _small_groups(facts: Facts) -> Iterator[tuple[str, str]]:
     names = [f"{in_quotes(facts.groups[i])} ({in_rows(int(count[i]))})" for i in small]
     if small:
         decides = ""
-        if int(facts.pca_measures.argmax()) in small and not facts.pca_is_fair:
+        if int(facts.pca_measures.argmax()) in small and len(facts.front) > 1:
             decides = (
-                f" The {facts.front.worst_name} is that of such a group, so what is called fairest "
-                "here is decided by very few rows: merge small groups."
+                f" The {facts.front.worst_name} is that of such a group, so {facts.fairest} is "
+                "decided by very few rows: merge small groups."
             )
         yield (
             "Small groups",

@@ -8,7 +8,7 @@ from fairpca.problem import Problem
 from fairpca.solution import Progress, Solution
 from fairpca.solvers.constrained import EpsilonConstraint, Lagrangian
 from fairpca.solvers.exact import ExactSolver
-from fairpca.solvers.front_sweep import check_sweep, end_of_front, sweep
+from fairpca.solvers.front_sweep import end_of_front, sweep
 from fairpca.solvers.pareto import ParetoDescent
 from fairpca.solvers.pelegrina import PelegrinaFPCA
 from fairpca.solvers.relaxation import MultiplicativeWeights, NashWelfare, SDPRelaxation
@@ -70,7 +70,6 @@ __all__ = [
     "Progress",
     "SDPRelaxation",
     "Solver",
-    "check_sweep",
     "end_of_front",
     "sweep",
 ]

@@ -24,16 +24,12 @@ from fairpca.solvers._space import Effort, WholeSpace, search_space
 from fairpca.solvers._unit import in_safe_unit
 from fairpca.solvers.exact import (
     FEW_STARTS,
-    MOST_STARTS,
     ExactSolver,
     small_enough,
     solve_near,
     with_minmax,
 )
-from fairpca.validation import Progress, check_number, check_whole_number
-
-_MOST_TOLD = ExactSolver().n_steps
-"""Local searches of the fairest point of which progress is told."""
+from fairpca.validation import Progress, check_whole_number
 
 _POINTS, _FAIREST = "finding the points of the front", "finding the fairest point of the front"
 """What progress is told."""
@@ -44,11 +40,8 @@ _Solve = Callable[[Problem], Solution]
 def sweep(
     problem: Problem,
     n_points: int,
-    random_state: int | None = None,
+    solver: ExactSolver | None = None,
     progress: Progress | None = None,
-    *,
-    gap: float | None = None,
-    time_limit: float | None = None,
 ) -> list[Solution]:
     """Solve a problem exactly at evenly spaced levels of unfairness.
 
@@ -59,19 +52,16 @@ def sweep(
         measure of a group, or the largest difference between the measures of two groups.
     n_points : int
         Number of levels, from that of the least total loss of all to the smallest one that is
-        found.
-    random_state : int or None, default=None
-        Seed of the starts: see `ExactSolver`.
+        found; 1 is the former alone.
+    solver : ExactSolver, default=None
+        Says when a point is good enough, when time is up, and what starts are drawn from; None is
+        ``ExactSolver()``. Points that are not ready when time is up have the subspace of the next
+        fairer one that is, and a certificate of their own.
     progress : callable, default=None
         Called with ``("finding the points of the front", done, total)`` at the beginning and when
         one more is ready; and while the fairest is searched for, which comes first, with
         ``("finding the fairest point of the front", searches, most)``. There are as many points as
         were asked for, or 1 where the first is as fair as can be.
-    gap : float or None, default=None
-        The gap that is small enough for a point: see `ExactSolver`.
-    time_limit : float or None, default=None
-        Seconds after which the search ends. Points that are not ready then have the subspace of the
-        next fairer one that is, and a certificate of their own.
 
     Returns
     -------
@@ -95,39 +85,39 @@ def sweep(
     >>> [round(float(np.ptp(solution.disparities)), 6) for solution in along]
     [1.0, 0.5, 0.0]
     """
-    check_sweep(n_points, gap, time_limit)
+    check_whole_number("n_points", n_points)
     problem = problem.with_criterion(end_of_front(problem.criterion))
-    limits = {"gap": gap, "time_limit": time_limit}
-    return in_safe_unit(
-        problem, lambda posed: _swept(posed, n_points, random_state, progress, **limits)
-    )
+    how, tell = solver or ExactSolver(), progress or (lambda *what: None)
+    return in_safe_unit(problem, lambda posed: _swept(posed, n_points, how, tell))
 
 
 def _swept(
     problem: Problem,
     n_points: int,
-    random_state: int | None,
-    progress: Progress | None,
-    gap: float | None,
-    time_limit: float | None,
+    solver: ExactSolver,
+    tell: Progress,
 ) -> list[Solution]:
     """The same for a problem whose criterion is that of the end."""
-    tell: Progress = (lambda *what: None) if progress is None else progress
     tell(_POINTS, 0, n_points)
-    done = count(1)
+    done, most = count(1), solver.n_steps
 
     def tell_search(**found: float) -> bool:
-        tell(_FAIREST, next(done), _MOST_TOLD)
+        tell(_FAIREST, next(done), most)
         return False
 
-    enough = small_enough(problem, gap)
+    enough, random_state = small_enough(problem, solver.gap), solver.random_state
     # The time of both begins now.
-    effort = Effort(enough, time_limit)
-    of_ends = Effort(enough, time_limit, tell_search, _MOST_TOLD)
+    effort = Effort(enough, solver.time_limit)
+    of_ends = Effort(enough, solver.time_limit, tell_search, most)
     axis = (_Largest if isinstance(problem.criterion, MinMax) else _Spread)(problem)
     widest = axis.level(problem.least_loss_basis)
-    solve_end = partial(solve_near, n_starts=MOST_STARTS, random_state=random_state, effort=of_ends)
+    solve_end = partial(
+        solve_near, n_starts=solver.n_starts, random_state=random_state, effort=of_ends
+    )
     first = solve_end(axis.at(widest))
+    if n_points == 1:
+        tell(_POINTS, 1, 1)
+        return [first]
     shared = search_space(problem)
     last, least = axis.end(first, widest, partial(solve_end, shared=shared), shared)
     if least >= widest - problem.negligible_spread:
@@ -159,16 +149,6 @@ def end_of_front(criterion: str | Criterion) -> Criterion:
     if not isinstance(given, MinMax | Equal):
         raise ValueError(f"A front leads to MinMax() or Equal(), not to {given!r}.")
     return MinMax(given.measure) if isinstance(given, MinMax) else Equal(0.0, given.measure)
-
-
-def check_sweep(n_points: object, gap: object, time_limit: object) -> None:
-    """Raise ValueError unless these are a number of points, and limits or None."""
-    check_whole_number("n_points", n_points)
-    if n_points == 1:
-        raise ValueError("n_points must be at least 2: the two ends of the front.")
-    for name, limit in (("gap", gap), ("time_limit", time_limit)):
-        if limit is not None:
-            check_number(name, limit, least=0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ const { points, pca, groups, measure } = summary;
 const unfairness = summary.over === "largest" ? measure.worst : "difference between groups";
 const last = points.length - 1;
 const slider = document.getElementById("slider");
-const shownAs = last > 0 ? "at the slider" : `${summary.fairest} subspace`;
+const shownAs = "at the slider";
 const svgSpace = "http://www.w3.org/2000/svg";
 let current = summary.start;
 

@@ -17,12 +17,10 @@ function drawDimensions(now) {
   };
   const values = shown.flatMap((i, row) => [kind.of(now, i), ...losses[row].map((_, j) => value(row, j))]);
   const most = kind.times * largest(values);
-  const least = kind.times * Math.min(...values);
-  // From zero, unless that would leave little room for the lines.
-  const up = ticks(most, 5, kind.times * kind.rounding, least > most / 2 ? least : 0);
+  const up = ticks(most, 5, kind.times * kind.rounding);
   const across = ticks(count, width < 560 ? 5 : 10, 0).filter((mark) => mark >= 1 && Number.isInteger(mark) && mark <= count);
   const x = (j) => frame.left + (count > 1 ? (j - 1) / (count - 1) : 0.5) * (frame.right - frame.left);
-  const y = (size) => frame.bottom - ((size - up[0]) / (up[up.length - 1] - up[0])) * (frame.bottom - frame.top);
+  const y = (size) => frame.bottom - (size / up[up.length - 1]) * (frame.bottom - frame.top);
   xAxis(frame, across.includes(1) ? across : [1, ...across], x, "number of dimensions");
   yAxis(frame, up, y, kind.axis);
   const r = summary.dimensions;

@@ -7,14 +7,9 @@ function drawMethods() {
   const { drawing, holder } = frame;
   const shown = summary.order.slice(0, summary.most_groups);
   const ends = methods.flatMap((each) => shown.map((i) => each.high[i] ?? each.lost[i]));
-  const starts = methods.flatMap((each) => shown.map((i) => each.low[i] ?? each.lost[i]));
-  const [low, most] = [100 * Math.min(...starts), 100 * largest(ends)];
-  // From zero, unless that would leave little room for the marks.
-  const marks = ticks(most, frame.narrow ? 4 : 7, 100 * measure.rounding, low > most / 2 ? low : 0);
-  const reach = marks[marks.length - 1] - marks[0];
-  const place = (value) => frame.left + ((value - marks[0]) / reach) * (frame.right - frame.left);
+  const [marks, place] = frame.axis(100 * Math.min(largest(ends), 1), 100 * measure.rounding);
   xAxis(frame, marks, place, `${units.lost.axis} on held-out rows`);
-  const x = (share) => place(Math.max(100 * share, marks[0]));
+  const x = (share) => place(100 * Math.min(Math.max(share, 0), 1)); // no share is below 0 or above 1
   const styled = shown.filter((i) => styleOf(i) < styles);
   for (const i of styled) {
     const here = x(methods[0].lost[i]);

@@ -22,7 +22,7 @@ function fillTable(now) {
     };
     for (const cell of row.querySelectorAll("[data-show]")) cell.textContent = cells[cell.dataset.show];
   });
-  for (const name of ["largest", "spread"]) document.getElementById(name).textContent = level(now[name]);
+  if (last > 0) for (const name of ["largest", "spread"]) document.getElementById(name).textContent = level(now[name]);
   const sentence = document.getElementById("compared");
   if (sentence) sentence.textContent = now.compared;
   arrange();
