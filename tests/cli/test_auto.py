@@ -125,14 +125,14 @@ def test_a_page_counts_weights(folder, capsys):
     assert "--weights fnlwgt" in page
 
 
-def test_many_columns_that_lack_values_are_counted_and_repeated_names_dropped(folder, capsys):
+def test_many_columns_that_lack_values_are_counted(folder, capsys):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(60, 7)), columns=list("abcdefg"))
     frame["sex"] = np.resize(["f", "m"], 60)
     frame.iloc[0, :6] = np.nan
-    frame.to_csv("t.csv", index=False, header=[*"abcdef", "a", "sex"])
-    said = complaint(capsys, ["audit", "t.csv", *ON], "'e' (1) and 1 more column:", "'a (2)'")
-    assert said.splitlines()[-1] == "add: --drop 'a (2)' --impute median"
+    frame.to_csv("t.csv", index=False)
+    said = complaint(capsys, ["audit", "t.csv", *ON], "'e' (1) and 1 more column:")
+    assert said.splitlines()[-1] == "add: --impute median"
     frame.iloc[0, 6] = np.nan
     frame.to_csv("t.csv", index=False)
     complaint(capsys, ["audit", "t.csv", *ON], "and 2 more columns:")

@@ -96,7 +96,7 @@ def audit_prepared(prepared: PreparedTable, reduction: FairPCA, **chosen: Any) -
     r = reduction.n_components_
     auditor = Auditor(reduction, grouped_data.moments, r, known=known, **chosen)
     every, start = range(len(grouped_data.moments.labels)), 0
-    columns = [*options.sensitive, *([options.weights] if options.weights else [])]
+    columns = [*options.sensitive, *options.weighted]
     for batch, rows in prepared.batches("auditing the model", columns):
         labelled = prepared.regrouping.labelled(batch)
         groups = label_groups(labelled, options.sensitive, options.missing_labels)

@@ -325,7 +325,12 @@ class TableOptions:
     @property
     def unused(self) -> tuple[str, ...]:
         """The columns that are left out."""
-        return (*self.target, *self.drop, *([self.weights] if self.weights else []))
+        return (*self.target, *self.drop, *self.weighted)
+
+    @property
+    def weighted(self) -> tuple[str, ...]:
+        """The column of weights, if there is one."""
+        return (self.weights,) if self.weights else ()
 
     @property
     def grouping(self) -> str:

@@ -7,10 +7,12 @@ import sys
 import tempfile
 import warnings
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow
@@ -53,7 +55,7 @@ from fairpca.tables.preparation import (
     missing_error,
     notes_on,
 )
-from fairpca.tables.reading import CsvRules, Table
+from fairpca.tables.reading import CsvRules, OtherTypeError, Table
 from fairpca.tables.small_groups import Regrouping, regroup
 from fairpca.tables.writing import write_batches
 
@@ -62,6 +64,8 @@ STDIN = Path("-")
 
 _MAGIC = {b"PAR1": ".parquet", b"ARRO": ".arrow", b"\xff\xff\xff\xff": ".arrow"}
 _GZIP = b"\x1f\x8b"
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,25 +173,20 @@ def prepare_table(
     to `n_components` columns.
     """
 
-    def learned(file: Path, tried: TableOptions) -> PreparedTable:
-        named = {*tried.sensitive, *tried.unused, *carry, *tried.as_text, *tried.as_number}
-        table = _open(file, tried, named, {*tried.sensitive}, whole=keeps == "report")
+    def opened(file: Path, tried: TableOptions) -> Table:
+        text = {*tried.sensitive}
+        return _open(file, tried, text, whole=keeps == "report")
+
+    def learned(table: Table, tried: TableOptions) -> PreparedTable:
         require_columns(table.names, carry)
         how = {name: getattr(tried, name) for name in _LEARNED}
         how |= {"drop": tried.unused, "places": table.places, "codes": table.codes}
         learner = PreparationLearner(table.names, **how)
-        entering = ((name, first) for name, first in table.repeated.items() if name in learner.used)
-        copies = [name for name, first in entering if first not in tried.drop]
-        if copies:
-            raise TableError(
-                f"Columns have the name of another: {quoted(copies)}, as they are called here",
-                "give each a name of its own, or leave them out",
-                drop=tuple(copies),
-            )
-        weights = [tried.weights] if tried.weights else []
-        complete = [*learner.used, *weights] if tried.drop_missing else ()
-        needed = [*learner.used, *tried.sensitive, *weights, *carry]
-        table.need(list(dict.fromkeys(needed)), complete)
+        if tried.drop_missing:
+            table.complete = [*learner.used, *tried.weighted]
+        table.needed = list(
+            dict.fromkeys([*learner.used, *tried.sensitive, *tried.weighted, *carry])
+        )
 
         errors: list[TableError] = []
         regrouping = Regrouping(())
@@ -203,7 +202,7 @@ def prepare_table(
             errors = [error, *error.also, *errors]
         refuse(errors)
         prepared = PreparedTable(table, found, tried, folds=folds, regrouping=regrouping)
-        prepared = _gathered(replace(prepared, notes=learner.notes(found)))
+        prepared = _gathered(replace(prepared, notes=learner.notes(found)), carry)
         if prepared.n_rows < 2:
             raise BadInputError("the table has one row: a fair subspace needs at least two.")
         if n_components > len(prepared.preparation.means):
@@ -213,7 +212,7 @@ def prepare_table(
             )
         return prepared
 
-    return _settled(path, options, learned)
+    return _settled(path, options, opened, learned)
 
 
 _LEARNED = (
@@ -228,42 +227,58 @@ def prepare_with_model(
 ) -> PreparedTable:
     """Prepare a new table as that of a model was."""
 
-    def prepared(file: Path, tried: TableOptions) -> PreparedTable:
-        weights = [tried.weights] if tried.weights else []
-        opened = _open_for(file, preparation, tried, [*tried.sensitive, *weights])
+    def opened(file: Path, tried: TableOptions) -> Table:
+        return _open_for(file, preparation, tried, [*tried.sensitive, *tried.weighted])
 
-        regrouping = _regrouped(opened.table, tried, "keep")
-        return _gathered(replace(opened, regrouping=regrouping, folds=folds))
+    def prepared(table: Table, tried: TableOptions) -> PreparedTable:
+        regrouping = _regrouped(table, tried, "keep")
+        found = PreparedTable(table, preparation, tried, folds=folds, regrouping=regrouping)
+        return _gathered(found)
 
-    return _settled(path, options, prepared)
+    return _settled(path, options, opened, prepared)
 
 
 def open_with_model(
     path: Path, preparation: Preparation, options: TableOptions, others: Sequence[str]
 ) -> PreparedTable:
     """The same, of which nothing is read yet; `others` are further columns that will be needed."""
-    return _settled(path, options, lambda file, tried: _open_for(file, preparation, tried, others))
+    return _settled(
+        path,
+        options,
+        lambda file, tried: _open_for(file, preparation, tried, others),
+        lambda table, tried: PreparedTable(table, preparation, tried),
+    )
 
 
 def _open_for(
     path: Path, preparation: Preparation, options: TableOptions, others: Sequence[str]
-) -> PreparedTable:
+) -> Table:
     needed = [column.name for column in preparation.columns]
     texts = {*preparation.text_columns}
     text = {*preparation.sensitive, *options.sensitive} - {*needed}
-    named = {*needed, *preparation.ignored, *others, *options.unused}
-    table = _open(path, options, named, text | texts, as_text=texts)
+    table = _open(path, options, text | texts, as_text=texts)
     require_columns(table.names, [*others, *options.unused])
     unused = {*options.unused, *(name for name in others if name not in needed)}
     preparation.check_names([name for name in table.names if name not in unused])
-    table.need(list(dict.fromkeys([*needed, *others])), needed if options.drop_missing else ())
-    return PreparedTable(table, preparation, options)
+    table.needed = list(dict.fromkeys([*needed, *others]))
+    table.complete = needed if options.drop_missing else ()
+    return table
+
+
+def until_types_hold(work: Callable[[], Result]) -> Result:
+    """What the work on a table gives, which begins again when the type of a column changes."""
+    while True:
+        with suppress(OtherTypeError):
+            return work()
 
 
 def _settled(
-    path: Path, options: TableOptions, attempt: Callable[[Path, TableOptions], PreparedTable]
+    path: Path,
+    options: TableOptions,
+    opened: Callable[[Path, TableOptions], Table],
+    prepared_from: Callable[[Table, TableOptions], PreparedTable],
 ) -> PreparedTable:
-    """What an attempt makes of a table, once nothing is wrong with it.
+    """What a table that is opened becomes, once nothing is wrong with it.
 
     Where the table is refused, the options that help are added, and it is tried again. So all that
     is wrong is known, and what makes the table run has been tried. `--auto` goes on with it.
@@ -274,8 +289,9 @@ def _settled(
     try:
         while True:
             try:
+                table = opened(file, tried)
                 with warnings.catch_warnings(record=True, action="always") as caught:
-                    prepared = attempt(file, tried)
+                    prepared = until_types_hold(partial(prepared_from, table, tried))
                 break
             except (ValueError, ImportError, BadInputError) as error:
                 errors += [error, *getattr(error, "also", ())]
@@ -303,13 +319,11 @@ def _settled(
 def _open(
     path: Path,
     options: TableOptions,
-    names: set[str],
     text: set[str],
     *,
-    as_text: set[str] = frozenset(),  # type: ignore[assignment]
+    as_text: Set[str] = frozenset(),
     whole: bool = False,
 ) -> Table:
-    """Open the file of a table; columns of `names` are called so with all their white space."""
     if not path.exists():
         raise BadInputError(f"there is no file {str(path)!r}.")
     if path.is_dir():
@@ -322,7 +336,7 @@ def _open(
         text={*text, *as_text, *options.as_text},
         as_text={*as_text, *options.as_text},
         in_memory=True if whole else False if options.stream else None,
-        rules=CsvRules(options.sep, options.decimal, encoding, missing, frozenset(names), True),
+        rules=CsvRules(options.sep, options.decimal, encoding, missing),
         title="standard input" if is_spooled else "",
     )
 
@@ -354,12 +368,15 @@ def _regrouped(table: Table, options: TableOptions, default: str) -> Regrouping:
     )
 
 
-def _gathered(prepared: PreparedTable) -> PreparedTable:
-    """The prepared rows of a table in memory, or the moments of one that is read in batches."""
+def _gathered(prepared: PreparedTable, carry: Sequence[str] = ()) -> PreparedTable:
+    """The prepared rows of a table in memory, or the moments of one that is read in batches.
+
+    The columns that are carried over are read so that their types are known.
+    """
     table, options = prepared.table, prepared.options
-    names, weighted = list(options.sensitive), [options.weights] if options.weights else []
-    n_rows, total = 0, MomentSum()
-    for batch, rows in prepared.batches("preparing the columns", [*names, *weighted]):
+    names, n_rows, total = list(options.sensitive), 0, MomentSum()
+    columns = [*names, *options.weighted, *carry]
+    for batch, rows in prepared.batches("preparing the columns", columns):
         n_rows += len(rows)
         labelled = prepared.regrouping.labelled(batch)
         weights = row_weights(batch, options.weights) if options.weights else None
@@ -426,7 +443,7 @@ def reduce_table(prepared: PreparedTable, fair: FairPCA, carry: Sequence[str], p
             yield pyarrow.RecordBatch.from_arrays(columns, names=[*carried, *names])
 
     carried = list(dict.fromkeys(carry))
-    n_rows = write_batches(reduced(), path)
+    n_rows = until_types_hold(lambda: write_batches(reduced(), path))
     written.append(path)
     return n_rows
 

@@ -58,6 +58,7 @@ _OTHER_FILES = {
 
 _GZIP = b"\x1f\x8b"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_ZEROS = re.compile(r"\s*0\d")
 _SAID_SEPARATOR = re.compile(r'\ufeff?"?sep=([^\w\s"]|\t)"?\r?\n', re.I)
 
 
@@ -132,28 +133,16 @@ class CsvRules:
         The encoding of the text, as Python calls it.
     missing : tuple of str
         Further words for missing values, in numbers and in text.
-    names : collection of str
-        Names of columns that stay as they stand in the file, with all white space.
-    rename : bool
-        Whether columns without a name, or with that of another, get one, or are refused.
     """
 
     sep: str = ""
     decimal: str = "."
     encoding: str = "utf-8"
     missing: tuple[str, ...] = ()
-    names: Collection[str] = field(default=(), compare=False)
-    rename: bool = field(default=False, compare=False)
 
 
 class OtherTypeError(ValueError):
-    """A column holds something else than its type says; has its name and the rows before."""
-
-    def __init__(self, name: str, before: int, words: str) -> None:
-        value = _WRONG_VALUE.search(words)
-        what = f"{quoted([value[1]])} is not what stands above it" if value else "see there"
-        super().__init__(f"After row {before:,}, column {quoted([name])} changes its type: {what}.")
-        self.name, self.before = name, before
+    """A column holds something else than its first rows."""
 
 
 class CsvFile:
@@ -171,70 +160,55 @@ class CsvFile:
     Attributes
     ----------
     schema : pyarrow.Schema
-        Names and types of the columns: by the first block of rows, and by `widen`.
+        Names and types of the columns: by the rows that have been read.
     is_empty : bool
         Whether there are no rows, which would say something about types.
     codes : dict of str
-        Columns of whole numbers of which some, in the first block of rows, have zeros in front, as
-        codes have, and the first of these cells.
-    repeated : dict of str
-        The new names of columns whose names others have too, and these.
+        Columns of whole numbers of which some, among the first rows, have zeros in front, as codes
+        have, and the first of these cells.
     """
 
     def __init__(
         self, path: Path, text: Collection[str] = (), rules: CsvRules | None = None
     ) -> None:
-        self._path, self._text, self._size = path, frozenset(text), path.stat().st_size
+        self._path, self._size = path, path.stat().st_size
         self._rules = rules or CsvRules()
         self._packed = path.name.lower().endswith(".gz")
         tabs = path.name.lower().endswith((".tsv", ".tsv.gz"))
         self._sep = self._rules.sep or ("\t" if tabs else ",")
         self._first = 0  # the line, from 0 on, that has the names
         self._names: list[str] = []  # where they are not as they stand there
-        self.repeated: dict[str, str] = {}
-        self._look_at_the_head()
+        head = self._checked_head()
         try:
-            with self._open(sample=3 * BLOCK) as (_, reader):
+            with self._open(sample=True) as (_, reader):
                 names = [
-                    name if name in self._rules.names else " ".join(name.split())
-                    for name in reader.schema.names
+                    " ".join(name.split()) or f"Unnamed: {place}"
+                    for place, name in enumerate(reader.schema.names)
                 ]
-                if self._rules.rename:
-                    names = self._renamed(names)
                 check_column_names(names)
                 self.is_empty = next((len(batch) for batch in reader), 0) == 0
-                types = reader.schema.types
-                self._types = {
-                    name: kind if kind in _KNOWN else _TEXT
-                    for name, kind in zip(names, types, strict=True)
-                }
+                types = [kind if kind in _KNOWN else _TEXT for kind in reader.schema.types]
+                self._names = names if names != reader.schema.names else []
         except pyarrow.ArrowInvalid as error:
             self._explain(error, 0)
-        self._names = names if names != reader.schema.names else []
-        self._types |= dict.fromkeys(self._text.intersection(names), _TEXT)
+        self._types = dict(zip(names, types, strict=True))
+        self._types |= dict.fromkeys(set(text).intersection(names), _TEXT)
         self.schema = pyarrow.schema(self._types)
-        self.codes = {} if self.is_empty else self._find_codes()
-
-    def _renamed(self, names: list[str]) -> list[str]:
-        """The names with others for those that are missing or repeated."""
-        unique: list[str] = []
-        for place, name in enumerate(names):
-            new, count = name or f"Unnamed: {place}", 1
-            while new in unique:
-                count += 1
-                new = f"{name} ({count})"
-            unique.append(new)
-            if count > 1:
-                self.repeated[new] = name
-        return unique
+        rows = [*csv.reader(io.StringIO(head, newline=""), delimiter=self._sep)]
+        self.codes = {
+            name: cell
+            for row in reversed(rows[self._first + 1 :])
+            for (name, kind), cell in zip(self._types.items(), row, strict=False)
+            if kind == _WHOLE and _ZEROS.match(cell)
+        }
 
     def batches(
         self, columns: Sequence[str], types: Mapping[str, Any] | None = None
     ) -> Iterator[tuple[Any, float]]:
         """Record batches of some columns, each with the share of the file that has been read.
 
-        The types are those of the schema unless others are given. OtherTypeError says that a column
-        does not have its type.
+        The types are those of the schema unless others are given. Where a column does not have its
+        type, OtherTypeError is raised, and the schema has another one from then on.
         """
         kinds = self._types | dict(types or {})
         blank = pyarrow.array(["", *self._rules.missing], _TEXT)
@@ -255,18 +229,21 @@ class CsvFile:
         except pyarrow.ArrowInvalid as error:
             self._explain(error, done)
 
-    def widen(self, error: OtherTypeError) -> None:
-        """Give columns types that also hold what is in the block in which one had another."""
-        before = self._types[error.name]
-        with self._open(skip=error.before) as (_, reader):
-            for name, kind in zip(reader.schema.names, reader.schema.types, strict=True):
-                pair = {self._types[name], kind if kind in _KNOWN else _TEXT} - {_NOTHING}
+    def _widen(self, name: str, before: int) -> None:
+        """Give columns types that also hold what is in the block behind this number of rows.
+
+        In it, or in a later one, a column has a value that is not of its type.
+        """
+        old = self._types[name]
+        with self._open(skip=before) as (_, reader):
+            for column, kind in zip(reader.schema.names, reader.schema.types, strict=True):
+                pair = {self._types[column], kind if kind in _KNOWN else _TEXT} - {_NOTHING}
                 if len(pair) > 1:
-                    self._types[name] = _REAL if pair == {_WHOLE, _REAL} else _TEXT
+                    self._types[column] = _REAL if pair == {_WHOLE, _REAL} else _TEXT
                 elif pair:
-                    (self._types[name],) = pair
-        if self._types[error.name] == before:  # what is there lies in a later block
-            self._types[error.name] = _REAL if before == _WHOLE else _TEXT
+                    (self._types[column],) = pair
+        if self._types[name] == old:
+            self._types[name] = _REAL if old == _WHOLE else _TEXT
         self.schema = pyarrow.schema(self._types)
 
     def places(self, name: str, texts: Collection[str]) -> dict[str, str]:
@@ -285,12 +262,14 @@ class CsvFile:
         return found
 
     @contextmanager
-    def _open(self, *, skip: int = 0, sample: int = 0, **convert: Any) -> Iterator[tuple[Any, Any]]:
+    def _open(
+        self, *, skip: int = 0, sample: bool = False, **convert: Any
+    ) -> Iterator[tuple[Any, Any]]:
         # A file of Python's: from its own, Arrow would read dozens of blocks ahead.
         with open(self._path, "rb") as handle:
             stream = pyarrow.CompressedInputStream(handle, "gzip") if self._packed else handle
             if sample:  # more would be read ahead; the first rows end in the first two blocks
-                head = stream.read(sample)
+                head = stream.read(3 * BLOCK)
                 # In memory of Arrow's own: a thread of Arrow's that lets go of Python's when the
                 # program ends would bring it down.
                 buffer = pyarrow.allocate_buffer(len(head))
@@ -320,10 +299,10 @@ class CsvFile:
             ) as reader:
                 yield handle, reader
 
-    def _look_at_the_head(self) -> None:
-        """Refuse a file that its first bytes show to be something else; see what separates cells.
+    def _checked_head(self) -> str:
+        """The first text of a file, which is refused if that shows it to be something else.
 
-        That is what a first line such as "sep=;" says, as spreadsheets write it.
+        A first line such as "sep=;", as spreadsheets write it, has what separates the cells.
         """
         with open(self._path, "rb") as handle:
             head = handle.read(_HEAD)
@@ -353,25 +332,11 @@ class CsvFile:
         if said:
             self._first, self._sep = 1, self._rules.sep or said[1]
         elif not self._rules.sep:
-            first = next(iter(text.splitlines()), "")
+            first = text.partition("\n")[0]
             other = _other_separator(first, self._sep)
             if other is not None and self._sep not in first:
                 raise _separated(other, self._sep)
-
-    def _find_codes(self) -> dict[str, str]:
-        whole = [name for name, kind in self._types.items() if kind == _WHOLE]
-        if not whole:  # Arrow would take none for all
-            return {}
-        kinds = dict.fromkeys(whole, _TEXT)
-        found = {}
-        with self._open(sample=3 * BLOCK, column_types=kinds, include_columns=whole) as (_, reader):
-            first = next(iter(reader))
-        for name in whole:
-            cells = first.column(name)
-            zeros = pyarrow.compute.match_substring_regex(cells, r"^\s*0\d")
-            if zeros.true_count:
-                found[name] = cells.filter(zeros)[0].as_py()
-        return found
+        return text
 
     def _records(self) -> Iterator[tuple[int, int, list[str]]]:
         """The rows of the file, each with its first and last line: slow, and for messages only."""
@@ -391,11 +356,19 @@ class CsvFile:
 
     def _explain(self, error: Exception, done: int) -> NoReturn:
         words = " ".join(str(error).split())
-        found = _WRONG_COLUMN.match(words)
+        found, value = _WRONG_COLUMN.match(words), _WRONG_VALUE.search(words)
         if "invalid UTF8" in words:
             raise UnicodeError(words) from error
         if found is not None:
-            raise OtherTypeError([*self._types][int(found[1])], done, words) from error
+            name = [*self._types][int(found[1])]
+            try:
+                self._widen(name, done)
+            except pyarrow.ArrowInvalid as other:
+                self._explain(other, done)
+            what = f"{quoted([value[1]])} is not what stands above it" if value else "see there"
+            raise OtherTypeError(
+                f"After row {done:,}, column {quoted([name])} changes its type: {what}."
+            ) from error
         if "straddl" in words or "out of sync" in words:
             raise TableError(
                 f"It has a row of more than {BLOCK // 2**20} MB",
@@ -476,6 +449,9 @@ class TableFile:
             ) from error
         except TableError as error:
             raise error.of_file(self.shown) from error
+        except OtherTypeError as error:
+            error.args = (f"{self.shown}: {error}",)
+            raise
         except OSError as error:
             if error.errno is None or error.strerror is None:  # of pyarrow's own
                 raise self._damaged() from error
@@ -514,7 +490,7 @@ def cut(batch: Any, n_columns: int = 0) -> Iterator[Any]:
 class ParquetFile:
     """A Parquet file."""
 
-    is_empty, codes, repeated = False, dict[str, str](), dict[str, str]()
+    is_empty, codes = False, dict[str, str]()
 
     def __init__(self, file: TableFile) -> None:
         self._path = file.path
@@ -547,7 +523,7 @@ class ParquetFile:
 class ArrowFile:
     """A file or a stream of Arrow: both may have the same suffix."""
 
-    is_empty, codes, repeated = False, dict[str, str](), dict[str, str]()
+    is_empty, codes = False, dict[str, str]()
 
     def __init__(self, file: TableFile) -> None:
         self._file = file
@@ -604,12 +580,16 @@ class Table:
         Whether its labels are text, whatever they look like.
     codes : dict of str
         Columns of numbers with zeros in front, and such a number of each.
-    repeated : dict of str
-        Columns that were renamed because others have their names, and these.
+    needed : sequence of str
+        The columns that will be read, to be set before any is: a table in memory has these alone.
+    complete : sequence of str
+        Those of which a row that has no value, or an infinite one, is left out.
+    rule : Regrouping or None
+        Leaves out rows by their labels.
     n_dropped : int
-        How many rows the last pass left out, as they lack a value that `need` asks for.
+        How many rows the last pass left out because they are not `complete`.
     n_unkept : int
-        How many further rows it left out, as `keep` asks for.
+        How many further rows it left out by the `rule`.
     """
 
     def __init__(
@@ -628,17 +608,12 @@ class Table:
             names = check_column_names(self._source.schema.names)
         self.names = [name for name in names if not INDEX.fullmatch(name)]
         self.in_memory = self._file.size <= IN_MEMORY if in_memory is None else in_memory
-        self._needed: Sequence[str] = self.names
-        self._complete: tuple[str, ...] = ()
-        self._kept: list[tuple[Any, float]] | None = None
-        self._rule: Regrouping | None = None
+        self.needed: Sequence[str] = self.names
+        self.complete: Sequence[str] = ()
+        self.rule: Regrouping | None = None
+        self._kept: Any = None
         self.is_csv, self.codes = isinstance(self._source, CsvFile), self._source.codes
-        self.repeated = self._source.repeated
         self.n_dropped = self.n_unkept = 0
-
-    def keep(self, rule: Regrouping) -> None:
-        """Leave out the rows that a rule about their labels does not keep."""
-        self._rule = rule if rule.names and (rule.drops or not rule.unlabelled) else None
 
     def places(self, name: str, texts: Collection[str]) -> dict[str, str]:
         """Where each of some cells of a column of text first stands, for messages."""
@@ -655,14 +630,6 @@ class Table:
                 break
         return found
 
-    def need(self, columns: Sequence[str], complete: Sequence[str] = ()) -> None:
-        """Say which columns will be read, before any is: a table in memory has these alone.
-
-        Rows that have no value, or an infinite one, in one of those that are `complete` are left
-        out.
-        """
-        self._needed, self._complete = columns, tuple(complete)
-
     def batches(
         self,
         columns: Sequence[str],
@@ -670,6 +637,9 @@ class Table:
         tell: Callable[[int, float], None] | None = None,
     ) -> Iterator[Any]:
         """Record batches with some of the columns, which together are the table.
+
+        OtherTypeError says that a column of a CSV file is not of the type that its first rows had.
+        It has another one from then on, so that the next pass may succeed.
 
         Parameters
         ----------
@@ -681,15 +651,18 @@ class Table:
             Called with the rows and the share of the file that have been read.
         """
         rows = dropped = unkept = 0
-        labels = () if self._rule is None else self._rule.names
-        wanted = list(dict.fromkeys((*columns, *self._complete, *labels)))
-        if self._kept is None:
-            self._kept = self._settle()
-        for batch, share in self._kept or self._read(wanted):
-            for part in [batch] if self._kept else cut(batch, width):
-                complete = part.filter(_complete(part, self._complete)) if self._complete else part
+        labels = () if self.rule is None else self.rule.names
+        wanted = list(dict.fromkeys((*columns, *self.complete, *labels)))
+        if self.in_memory and self._kept is None:
+            parts = [batch for batch, _ in self._read(self.needed)]
+            self._kept, *more = pyarrow.Table.from_batches(parts).combine_chunks().to_batches()
+            if more:
+                raise TableError("The text is too much for memory", "read batches", stream=True)
+        for batch, share in [(self._kept, 1.0)] if self.in_memory else self._read(wanted):
+            for part in [batch] if self.in_memory else cut(batch, width):
+                complete = part.filter(_complete(part, self.complete)) if self.complete else part
                 dropped += part.num_rows - complete.num_rows
-                kept = complete if self._rule is None else self._rule.kept(complete)
+                kept = complete if self.rule is None else self.rule.kept(complete)
                 unkept += complete.num_rows - kept.num_rows
                 rows += kept.num_rows
                 if kept.num_rows:
@@ -705,28 +678,6 @@ class Table:
                 "fill them in, or leave out the columns that lack most",
                 "--impute and --drop do",
             )
-
-    def _settle(self) -> list[tuple[Any, float]]:
-        """The rows of a table in memory, once the types of all columns are known.
-
-        Where a column of a CSV file turns out to be of another type than its first rows told, the
-        file is read again from its beginning. Of a table in batches nothing is kept.
-        """
-        while self.in_memory or isinstance(self._source, CsvFile):
-            try:
-                parts = [batch for batch, _ in self._read(self._needed) if self.in_memory]
-                whole = pyarrow.Table.from_batches(parts).combine_chunks() if parts else None
-            except ValueError as error:
-                cause = error.__cause__
-                if not (isinstance(cause, OtherTypeError) and isinstance(self._source, CsvFile)):
-                    raise
-                self._source.widen(cause)
-                continue
-            kept = [] if whole is None else [(batch, 1.0) for batch in whole.to_batches()]
-            if len(kept) > 1:
-                raise TableError("The text is too much for memory", "read batches", stream=True)
-            return kept
-        return []
 
     def _read(self, columns: Sequence[str]) -> Iterator[tuple[Any, float]]:
         empty = True

@@ -114,9 +114,9 @@ def regroup(
         What several columns make groups of.
     """
     rule = Regrouping(tuple(names), unlabelled=missing_labels != "drop")
-    table.keep(rule)
     if not names:
         return rule
+    table.rule = None if rule.unlabelled else rule
     counts: Counter[Label] = Counter()
     for batch in table.batches(names):
         labels, inverse = _labels(batch, names)
@@ -171,7 +171,8 @@ def regroup(
         texts = _texts([changes.get(label, label) for label in left], names)
         rule = replace(rule, changes=changes, drops=drops, n_rows=n_rows, said=said, texts=texts)
     refuse(errors)
-    table.keep(rule)
+    if rule.drops:
+        table.rule = rule
     return rule
 
 
