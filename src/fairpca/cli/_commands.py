@@ -40,42 +40,55 @@ if TYPE_CHECKING:
     from fairpca import FairPCA, GroupTable, ParetoFront
 
 EXAMPLES = {
-    "audit": (
-        "fairpca audit people.csv --sensitive sex --n-components 5",
-        "fairpca audit new.parquet --model people.fairpca",
-        "fairpca audit new.parquet --model people.fairpca --baseline training",
-    ),
-    "compare": (
-        "fairpca compare people.csv --sensitive sex --n-components 5",
-        "fairpca compare people.parquet --sensitive sex --sensitive race --n-components 5 --json",
-    ),
-    "fit": (
-        "fairpca fit people.csv --sensitive sex --n-components 5 --model people.fairpca",
-        "fairpca fit people.parquet --sensitive sex --sensitive race --n-components 0.9"
-        " --target income --carry income --output reduced.parquet",
-        "fairpca fit people.csv --sensitive race --n-components 5 --max-extra-loss 0.01 --json",
-        "fairpca fit people.csv --sensitive sex --n-components 5 --measure share_lost --bound 0.5",
-        "fairpca fit people.csv --sensitive race --n-components 5 --criterion equal",
-    ),
-    "front": (
-        "fairpca front people.csv --sensitive sex --n-components 5",
-        "fairpca front people.csv --sensitive race --n-components 5 --max-extra-loss 0.01"
-        " --model people.fairpca --output reduced.csv",
-        "fairpca front people.csv --sensitive race --n-components 5 --criterion equal --index 30",
-    ),
-    "report": (
-        "fairpca report people.csv --sensitive sex --n-components 5 --report people.html",
-        "fairpca report people.parquet --sensitive sex --sensitive race --n-components 0.9"
-        ' --target income --report people.html --title "Who pays?"',
-        "fairpca report people.csv --sensitive race --n-components 5 --measure share_kept"
-        " --report people.html",
-    ),
-    "transform": (
-        "fairpca transform new.csv --model people.fairpca --output reduced.csv",
-        "fairpca transform new.parquet --model people.fairpca --carry id --output reduced.arrow",
-    ),
+    "": r"""
+  fairpca audit people.csv --sensitive sex --n-components 5
+  fairpca compare people.csv --sensitive sex --n-components 5
+  fairpca fit people.csv --sensitive sex --n-components 5 \
+      --model people.fairpca
+  fairpca front people.csv --sensitive sex --n-components 5
+  fairpca report people.csv --sensitive sex --n-components 5 \
+      --report people.html
+  fairpca transform new.csv --model people.fairpca --output reduced.csv""",
+    "audit": r"""
+  fairpca audit people.csv --sensitive sex --n-components 5
+  fairpca audit new.parquet --model people.fairpca
+  fairpca audit new.parquet --model people.fairpca --baseline training""",
+    "compare": r"""
+  fairpca compare people.csv --sensitive sex --n-components 5
+  fairpca compare people.parquet --sensitive sex --sensitive race \
+      --n-components 5 --json""",
+    "fit": r"""
+  fairpca fit people.csv --sensitive sex --n-components 5 \
+      --model people.fairpca
+  fairpca fit people.parquet --sensitive sex --sensitive race \
+      --n-components 0.9 --target income --carry income \
+      --output reduced.parquet
+  fairpca fit people.csv --sensitive race --n-components 5 \
+      --max-extra-loss 0.01 --json
+  fairpca fit people.csv --sensitive sex --n-components 5 \
+      --measure share_lost --bound 0.5
+  fairpca fit people.csv --sensitive race --n-components 5 \
+      --criterion equal""",
+    "front": r"""
+  fairpca front people.csv --sensitive sex --n-components 5
+  fairpca front people.csv --sensitive race --n-components 5 \
+      --max-extra-loss 0.01 --model people.fairpca --output reduced.csv
+  fairpca front people.csv --sensitive race --n-components 5 \
+      --criterion equal --index 30""",
+    "report": r"""
+  fairpca report people.csv --sensitive sex --n-components 5 \
+      --report people.html
+  fairpca report people.parquet --sensitive sex --sensitive race \
+      --n-components 0.9 --target income --report people.html \
+      --title "Who pays?"
+  fairpca report people.csv --sensitive race --n-components 5 \
+      --measure share_kept --report people.html""",
+    "transform": r"""
+  fairpca transform new.csv --model people.fairpca --output reduced.csv
+  fairpca transform new.parquet --model people.fairpca --carry id \
+      --output reduced.arrow""",
 }
-"""The lines shown below the help of each command."""
+"""The examples below the help of the program, and of each command."""
 
 
 @dataclass(frozen=True)
