@@ -231,7 +231,7 @@ def cut(path, share=0.6):
             "csv",
             changed(a=None, count=None),
             [],
-            "infinite 'a' (1) 'count' (1) fill them --impute mean",
+            "infinite 'a' (1) 'count' (1) fill them --impute",
         ),
         ("parquet", changed(a=None, job=None), [], "infinite 'a' (1) 'job' (1) fill"),
         ("arrow", changed(a=float("inf")), [], "missing infinite 'a' (1) fill"),
@@ -264,7 +264,6 @@ def cut(path, share=0.6):
             "'town' 1,001 different texts column each",
         ),
         ("parquet", people().assign(when=pd.Timestamp(0)), [], "'when' holds dates times"),
-        ("csv", changed(a=None), ["--impute", "median"], "median all rows"),
     ],
 )
 def test_wrong_input(folder, small_batches, capsys, suffix, frame, more, message):

@@ -148,7 +148,7 @@ def test_rows_without_a_label_are_counted():
             ],
         ),
         (
-            ["--impute", "mean", "--small-groups", "pool", "--missing-labels", "group"],
+            ["--impute", "--small-groups", "pool", "--missing-labels", "group"],
             [("9 missing values in 1 column", "filled in")],
         ),
     ],

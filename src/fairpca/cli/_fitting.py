@@ -13,7 +13,7 @@ import pandas
 
 from fairpca import Comparison, FairPCA, GroupTable, ParetoFront
 from fairpca.cli._options import FitOptions, changed
-from fairpca.cli._prepared import STDIN, PreparedTable, row_weights
+from fairpca.cli._prepared import PreparedTable, row_weights
 from fairpca.cli._terminal import refusing, show_warning, stage
 from fairpca.fair_pca import baselines_of
 from fairpca.inspection.audit import Auditor, squared_errors
@@ -149,7 +149,7 @@ def report_on(
             missing_labels=prepared.options.missing_labels,
             gap=choices.gap,
             time_limit=choices.time_limit,
-            data_name=None if table == STDIN else table.name,
+            data_name=table.name,
             columns=prepared.outcomes,
             left_out={
                 "with missing values": prepared.table.n_dropped,

@@ -14,7 +14,6 @@ from fairpca.choices import (
     CRITERIA,
     FRONTS,
     GROUPINGS,
-    IMPUTATIONS,
     MEASURES,
     MIN_ROWS,
     MISSING_LABELS,
@@ -39,9 +38,8 @@ Table = Annotated[
     Path,
     typer.Argument(
         metavar="TABLE",
-        help=f"A file that ends in {', '.join(READABLE)}; - is the standard input. Columns that "
-        "cannot be meant, such as dates, keys of the rows and numbers with a slip, are refused "
-        "with what to do about them.",
+        help=f"A file that ends in {', '.join(READABLE)}. Columns that cannot be meant, such as "
+        "dates, keys of the rows and numbers with a slip, are refused with what to do about them.",
     ),
 ]
 DIMENSION_TEXT = (
@@ -271,12 +269,10 @@ class TableOptions:
         "zeros in front as codes have; repeatable.",
         metavar="COLUMN",
     )
-    impute: str = option(
-        "",
-        "Fill in missing and infinite numbers, here and in tables that a model is used on; "
-        "missing text becomes the most frequent one. So that no single person's number is "
-        "kept, the median is the mean of the --min-rows middle ones.",
-        IMPUTATIONS,
+    impute: bool = option(
+        False,
+        "Fill in missing and infinite numbers with the column's mean, and missing text with the "
+        "most frequent one, here and in tables that a model is used on.",
     )
     min_rows: int = option(
         MIN_ROWS,

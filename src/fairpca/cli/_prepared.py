@@ -1,12 +1,7 @@
 """From what the user typed as TABLE to prepared columns and groups, and to the reduced table."""
 
 import codecs
-import os
-import shutil
-import sys
-import tempfile
 import warnings
-import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -58,12 +53,6 @@ from fairpca.tables.preparation import (
 from fairpca.tables.reading import CsvRules, OtherTypeError, Table
 from fairpca.tables.small_groups import Regrouping, regroup
 from fairpca.tables.writing import write_batches
-
-STDIN = Path("-")
-"""What stands for the standard input in the place of a file."""
-
-_MAGIC = {b"PAR1": ".parquet", b"ARRO": ".arrow", b"\xff\xff\xff\xff": ".arrow"}
-_GZIP = b"\x1f\x8b"
 
 Result = TypeVar("Result")
 
@@ -283,30 +272,22 @@ def _settled(
     Where the table is refused, the options that help are added, and it is tried again. So all that
     is wrong is known, and what makes the table run has been tried. `--auto` goes on with it.
     """
-    file = path if path != STDIN else _spooled()
     errors: list[Exception] = []
     tried, caught = options, []
-    try:
-        while True:
-            try:
-                table = opened(file, tried)
-                with warnings.catch_warnings(record=True, action="always") as caught:
-                    prepared = until_types_hold(partial(prepared_from, table, tried))
-                break
-            except (ValueError, ImportError, BadInputError) as error:
-                errors += [error, *getattr(error, "also", ())]
-                more = tried.adding(merged(getattr(each, "fix", {}) for each in errors))
-                if more == tried:
-                    raise refusal(errors, sure=False) from error
-                tried = more
-        if errors and not options.auto:
-            raise refusal(errors)
-    except BaseException:
-        if path == STDIN:
-            file.unlink()
-        raise
-    if path == STDIN:
-        weakref.finalize(prepared.table, os.unlink, file)
+    while True:
+        try:
+            table = opened(path, tried)
+            with warnings.catch_warnings(record=True, action="always") as caught:
+                prepared = until_types_hold(partial(prepared_from, table, tried))
+            break
+        except (ValueError, ImportError, BadInputError) as error:
+            errors += [error, *getattr(error, "also", ())]
+            more = tried.adding(merged(getattr(each, "fix", {}) for each in errors))
+            if more == tried:
+                raise refusal(errors, sure=False) from error
+            tried = more
+    if errors and not options.auto:
+        raise refusal(errors)
     for warning in caught:
         show_warning(warning.message, warning.category)
     if not errors:
@@ -330,31 +311,13 @@ def _open(
         raise BadInputError(f"{str(path)!r} is a folder, not a file.")
     check_suffix(path, READABLE)
     encoding, missing = codecs.lookup(options.encoding).name, tuple(options.missing_values)
-    is_spooled = path.name.startswith(_SPOOLED)
     return Table(
         path,
         text={*text, *as_text, *options.as_text},
         as_text={*as_text, *options.as_text},
         in_memory=True if whole else False if options.stream else None,
         rules=CsvRules(options.sep, options.decimal, encoding, missing),
-        title="standard input" if is_spooled else "",
     )
-
-
-_SPOOLED = "fairpca-stdin-"
-
-
-def _spooled() -> Path:
-    """The standard input as a file, since a table is read more than once."""
-    if sys.stdin is None or sys.stdin.isatty():
-        raise BadInputError("there is no table on the standard input: pipe one in, or name a file.")
-    source = sys.stdin.buffer
-    head = source.read(8)
-    suffix = ".csv.gz" if head.startswith(_GZIP) else _MAGIC.get(head[:4], ".csv")
-    with tempfile.NamedTemporaryFile(prefix=_SPOOLED, suffix=suffix, delete=False) as file:
-        file.write(head)
-        shutil.copyfileobj(source, file)
-    return Path(file.name)
 
 
 def _regrouped(table: Table, options: TableOptions, default: str) -> Regrouping:

@@ -305,8 +305,8 @@ def check_suffix(path: Path, known: Sequence[str]) -> None:
     for what, suffixes in _ELSEWHERE.items() if is_table else ():
         if path.suffix.lower() in suffixes:
             raise BadInputError(f"{str(path)!r} is {what}.")
-    more = ": rename it, or, if it is a table of text, pipe it in with - in place of its name"
-    raise BadInputError(f"{str(path)!r} must end in one of {listed(known)}{more * is_table}.")
+    more = ": rename it if it is such a table" if is_table else ""
+    raise BadInputError(f"{str(path)!r} must end in one of {listed(known)}{more}.")
 
 
 def failure(error: OSError, verb: str = "use", path: object = None) -> str:

@@ -80,7 +80,7 @@ def refuse(errors: Sequence[TableError]) -> None:
 
 def typed(option: str, values: Iterable[str]) -> str:
     """An option as it is typed in a shell, once for each value."""
-    return " ".join(f"{option} {_quoted(value)}" for value in values)
+    return " ".join(f"{option} {shlex.quote(value)}" for value in values)
 
 
 def typed_options(options: Mapping[str, Any]) -> str:
@@ -91,15 +91,6 @@ def typed_options(options: Mapping[str, Any]) -> str:
         values = value if isinstance(value, tuple) else (str(value),)
         words.append(option if value is True else typed(option, values))
     return " ".join(words)
-
-
-def _quoted(value: str) -> str:
-    """The value as one word of a shell, and of one line."""
-    if value.isprintable() or not any(mark in value for mark in "\n\r\t"):
-        return shlex.quote(value)
-    for mark, written in {"\\": r"\\", "'": r"\'", "\n": r"\n", "\r": r"\r", "\t": r"\t"}.items():
-        value = value.replace(mark, written)
-    return f"$'{value}'"
 
 
 def meant(name: str, known: Sequence[str]) -> str | None:
@@ -298,9 +289,7 @@ def require_columns(names: Sequence[str], wanted: Iterable[str]) -> None:
         )
     found = (meant(name, names) for name in absent)
     close = list(dict.fromkeys(other for other in found if other is not None))
-    hint = f" (did you mean {quoted(close)}?)" if close else ""
-    if close and close[0] != " ".join(close[0].split()):
-        hint = f", but one with other spaces: {close[0]!r}"
+    hint = f" (did you mean {listed(close, MOST_NAMES)}?)" if close else ""
     if not close and sum(map(_is_number, names)) > len(names) / 2:
         hint = " (has its first line values, not names?)"
     raise ValueError(f"The table has no column {quoted(absent)}{hint}; it has {quoted(names)}.")

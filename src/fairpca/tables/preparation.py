@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from fairpca._linalg.types import Array
-from fairpca.choices import IMPUTATIONS, STANDARDIZATIONS
+from fairpca.choices import STANDARDIZATIONS
 from fairpca.exceptions import warn_user
 from fairpca.groups import alike, encode_column
 from fairpca.tables.column_checks import MOST_CATEGORIES, ColumnSummary, Places, classify_cell
@@ -162,7 +162,7 @@ def missing_error(tally: Tally, is_new: bool = False) -> list[TableError]:
     if is_new:
         return [TableError(problem, remedy, drop_missing=True)]
     instead = "--drop-missing leaves out the rows, and --drop a column"
-    return [TableError(problem, remedy, instead, impute="median")]
+    return [TableError(problem, remedy, instead, impute=True)]
 
 
 _MOST_ALIKE = 2
@@ -435,10 +435,9 @@ class PreparationLearner:
     standardize : {"numbers", "all", "none"}, default="numbers"
         Which columns are brought to mean 0 and variance 1 (constant ones to 0): all, or those that
         are not 0/1 columns, which stay as they are.
-    impute : {"", "mean", "median"}, default=""
-        What missing and infinite numbers become, here and in other tables; text becomes the
-        most frequent one. Without it they are refused. The median is the mean of the `min_rows`
-        numbers in the middle.
+    impute : bool, default=False
+        Whether missing and infinite numbers become the mean, here and in other tables, and missing
+        text the most frequent one, or are refused.
     min_rows : int, default=1
         Categories with fewer rows become one, whose name alone is kept; and what is filled in
         is told by at least this number of rows.
@@ -460,7 +459,7 @@ class PreparationLearner:
     sensitive: Sequence[str] = ()
     drop: Sequence[str] = ()
     standardize: str = "numbers"
-    impute: str = ""
+    impute: bool = False
     min_rows: int = 1
     as_text: Sequence[str] = ()
     as_number: Sequence[str] = ()
@@ -470,7 +469,6 @@ class PreparationLearner:
     used: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        check_choice("impute", self.impute, ("", *IMPUTATIONS))
         check_choice("standardize", self.standardize, STANDARDIZATIONS)
         unused = [*self.sensitive, *self.drop]
         require_columns(self.names, [*unused, *self.as_text, *self.as_number])
@@ -543,16 +541,13 @@ class PreparationLearner:
         for column in preparation.columns:
             summary = self._summaries[column.name]
             texts = summary.texts or Counter[str]()
-            notes = ["constant"] if summary.is_constant or len(column.categories) == 1 else []
+            notes = [] if summary.is_text else summary.numbers_note()
+            if len(column.categories) == 1:
+                notes.append("constant")
             if column.pool:
                 n = len(texts) - len(column.categories) + 1
                 notes.append(f"{n:,} rare categor{'ies' if n > 1 else 'y'} as {column.pool!r}")
             notes += notes_on(texts, column.categories)
-            if summary.n_digits:
-                notes.append(
-                    f"all have {summary.n_digits} digits, as codes, telephone numbers and dates do "
-                    f"({typed('--drop', [column.name])} leaves them out)"
-                )
             found[column.name] = notes
         return found
 
@@ -560,8 +555,10 @@ class PreparationLearner:
         """What becomes of a column, and the means and variances of the columns that it becomes."""
         fill, n = summary.fill(), summary.n_rows
         if not summary.is_text:
-            mean, variance = summary.moments(fill)
-            return InputColumn(summary.name, fill=fill), np.array([mean]), np.array([variance])
+            # Means in the place of missing values add nothing to the squares.
+            variance = 0.0 if summary.low == summary.high else summary.squares / n
+            column = InputColumn(summary.name, fill=fill)
+            return column, np.array([summary.center]), np.array([variance])
         found = Counter(summary.texts)
         rare = [text for text, count in found.items() if count < self.min_rows]
         if summary.n_missing:

@@ -7,8 +7,7 @@ A column holds truth values (True and False in usual spellings), whole numbers, 
 whichever is the first that all its values are; dates are text. In columns of numbers and truth
 values the words of `MISSING_WORDS` are missing values. In text only an empty cell is missing, as
 "NA" or "None" may well be words. Rows of other lengths than the first line are refused. White space
-in names of columns, line breaks too, is one space, and none at their ends: so they can be typed. A
-first line such as "sep=;", as spreadsheets write it, says what separates the cells.
+in names of columns, line breaks too, is one space, and none at their ends: so they can be typed.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ import re
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
@@ -59,15 +57,15 @@ _OTHER_FILES = {
 _GZIP = b"\x1f\x8b"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _ZEROS = re.compile(r"\s*0\d")
-_SAID_SEPARATOR = re.compile(r'\ufeff?"?sep=([^\w\s"]|\t)"?\r?\n', re.I)
 
 
 def ragged(records: Iterable[tuple[int, int, list[str]]], sep: str) -> TableError | None:
     """What is said of the first row that has another number of cells than the names."""
-    expected = 0
+    head: list[str] = []
     for first, last, cells in records:
-        if not expected:
-            expected, other = len(cells), _other_separator(sep.join(cells), sep)
+        expected = len(head)
+        if not head:
+            head, other = cells, _other_separator(sep.join(cells), sep)
         elif len(cells) != expected:
             if other is not None:
                 return _separated(other, sep)
@@ -75,7 +73,7 @@ def ragged(records: Iterable[tuple[int, int, list[str]]], sep: str) -> TableErro
             what = "add the cells that are missing, if only as empty ones"
             if len(cells) > expected:
                 what = "put cells that contain the separator in quotes"
-            if expected == 1:
+            if expected == 1 or head[0].startswith("sep="):
                 what = "remove what stands above the names of the columns"
             elif last > first:
                 where = f"the row in lines {first:,} to {last:,}"
@@ -176,7 +174,6 @@ class CsvFile:
         self._packed = path.name.lower().endswith(".gz")
         tabs = path.name.lower().endswith((".tsv", ".tsv.gz"))
         self._sep = self._rules.sep or ("\t" if tabs else ",")
-        self._first = 0  # the line, from 0 on, that has the names
         self._names: list[str] = []  # where they are not as they stand there
         head = self._checked_head()
         try:
@@ -197,7 +194,7 @@ class CsvFile:
         rows = [*csv.reader(io.StringIO(head, newline=""), delimiter=self._sep)]
         self.codes = {
             name: cell
-            for row in reversed(rows[self._first + 1 :])
+            for row in reversed(rows[1:])
             for (name, kind), cell in zip(self._types.items(), row, strict=False)
             if kind == _WHOLE and _ZEROS.match(cell)
         }
@@ -279,7 +276,6 @@ class CsvFile:
                 stream,
                 read_options=pyarrow.csv.ReadOptions(
                     block_size=BLOCK,
-                    skip_rows=self._first,
                     column_names=self._names,
                     # Where there are other names, those in the file are a row.
                     skip_rows_after_names=skip + bool(self._names),
@@ -300,10 +296,7 @@ class CsvFile:
                 yield handle, reader
 
     def _checked_head(self) -> str:
-        """The first text of a file, which is refused if that shows it to be something else.
-
-        A first line such as "sep=;", as spreadsheets write it, has what separates the cells.
-        """
+        """The first text of a file, which is refused if that shows it to be something else."""
         with open(self._path, "rb") as handle:
             head = handle.read(_HEAD)
         for magic, what in _OTHER_FILES.items():
@@ -328,10 +321,7 @@ class CsvFile:
                 encoding=kind,
             )
         text = head.decode(self._rules.encoding, "replace")
-        said = _SAID_SEPARATOR.match(text)
-        if said:
-            self._first, self._sep = 1, self._rules.sep or said[1]
-        elif not self._rules.sep:
+        if not self._rules.sep:
             first = text.partition("\n")[0]
             other = _other_separator(first, self._sep)
             if other is not None and self._sep not in first:
@@ -347,12 +337,11 @@ class CsvFile:
             io.TextIOWrapper(cast(BinaryIO, handle), encoding, "replace", newline="") as lines,
             suppress(csv.Error),  # which says that a cell is very long
         ):
-            before = sum(1 for _ in islice(lines, self._first))
-            reader, first = csv.reader(lines, delimiter=self._sep), before + 1
+            reader, first = csv.reader(lines, delimiter=self._sep), 1
             for cells in reader:
                 if cells:
-                    yield first, before + reader.line_num, cells
-                first = before + reader.line_num + 1
+                    yield first, reader.line_num, cells
+                first = reader.line_num + 1
 
     def _explain(self, error: Exception, done: int) -> NoReturn:
         words = " ".join(str(error).split())
@@ -396,18 +385,17 @@ class TableFile:
     path: Path
     size: int
     changed_ns: int
-    title: str = field(default="", compare=False)
 
     @classmethod
-    def of(cls, path: Path, title: str = "") -> TableFile:
-        """The file under this path, which messages may call by another name."""
+    def of(cls, path: Path) -> TableFile:
+        """The file under this path."""
         status = path.stat()
-        return cls(path, status.st_size, status.st_mtime_ns, title)
+        return cls(path, status.st_size, status.st_mtime_ns)
 
     @property
     def shown(self) -> str:
         """Its name in messages."""
-        return self.title or repr(str(self.path))
+        return repr(str(self.path))
 
     def check_unchanged(self) -> None:
         """Raise ValueError if it has changed since it was listed."""
@@ -567,8 +555,6 @@ class Table:
         Columns that are text in files of all kinds.
     rules : CsvRules, default=None
         How a CSV file is written, where it is not as usual.
-    title : str, default=""
-        What messages call the file, if not by its path.
 
     Attributes
     ----------
@@ -576,8 +562,8 @@ class Table:
         Names of the columns.
     in_memory : bool
         Whether all rows are one batch.
-    is_csv : bool
-        Whether its labels are text, whatever they look like.
+    places : callable or None
+        `CsvFile.places` of a CSV file, whose labels are text, whatever they look like.
     codes : dict of str
         Columns of numbers with zeros in front, and such a number of each.
     needed : sequence of str
@@ -600,9 +586,8 @@ class Table:
         in_memory: bool | None = None,
         as_text: Collection[str] = (),
         rules: CsvRules | None = None,
-        title: str = "",
     ) -> None:
-        self._file, self._rules = TableFile.of(path, title), rules
+        self._file, self._rules = TableFile.of(path), rules
         self._source, self._as_text = self._file.open({*text, *as_text}, rules), frozenset(as_text)
         with self._file.naming(rules):
             names = check_column_names(self._source.schema.names)
@@ -612,23 +597,9 @@ class Table:
         self.complete: Sequence[str] = ()
         self.rule: Regrouping | None = None
         self._kept: Any = None
-        self.is_csv, self.codes = isinstance(self._source, CsvFile), self._source.codes
+        self.places = self._source.places if isinstance(self._source, CsvFile) else None
+        self.codes = self._source.codes
         self.n_dropped = self.n_unkept = 0
-
-    def places(self, name: str, texts: Collection[str]) -> dict[str, str]:
-        """Where each of some cells of a column of text first stands, for messages."""
-        if isinstance(self._source, CsvFile):
-            return self._source.places(name, texts)
-        found: dict[str, str] = {}
-        row = 0
-        for batch, _ in self._source.batches([name]):
-            for text in batch.column(0).to_pylist():
-                row += 1
-                if text in texts:
-                    found.setdefault(text, f"row {row:,}")
-            if len(found) == len(texts):
-                break
-        return found
 
     def batches(
         self,
