@@ -34,7 +34,7 @@ STANDARDIZATIONS = ("numbers", "all", "none")
 UNKNOWN = ("error", "ignore")
 """What becomes of categories that did not occur at the fit."""
 
-SMALL_GROUPS = ("error", "pool", "drop", "keep")
+SMALL_GROUPS = ("error", "pool", "keep")
 """What becomes of groups with few rows."""
 
 MIN_ROWS = 5

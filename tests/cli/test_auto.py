@@ -131,11 +131,11 @@ def test_many_columns_that_lack_values_are_counted(folder, capsys):
     frame["sex"] = np.resize(["f", "m"], 60)
     frame.iloc[0, :6] = np.nan
     frame.to_csv("t.csv", index=False)
-    said = complaint(capsys, ["audit", "t.csv", *ON], "'e' (1) and 1 more column:")
+    said = complaint(capsys, ["audit", "t.csv", *ON], "'e' (1) and 1 more:")
     assert said.splitlines()[-1] == "add: --impute"
     frame.iloc[0, 6] = np.nan
     frame.to_csv("t.csv", index=False)
-    complaint(capsys, ["audit", "t.csv", *ON], "and 2 more columns:")
+    complaint(capsys, ["audit", "t.csv", *ON], "and 2 more:")
 
 
 def test_a_dangling_link_is_replaced_where_that_is_forced(folder, capsys):

@@ -207,9 +207,9 @@ def test_small_groups_are_refused_where_something_is_kept(folder, capsys, small_
     people(sex=SMALL).to_csv("t.csv", index=False)
     fit = ["fit", "t.csv", *ON, *stream, "--model", "m.fairpca", "--force"]
     front = ["front", "t.csv", *ON, *stream, "--model", "m.fairpca", "--points", "2", "--force"]
-    ways = [f"--small-groups {way}" for way in ("pool", "drop", "keep")]  # as they may be added
+    pool, keep = (f"--small-groups {way}" for way in ("pool", "keep"))  # as they may be added
     complaint(capsys, front, "'x' (2), 'y' (1), 'z' (3)")
-    complaint(capsys, fit, "'x' (2), 'y' (1), 'z' (3)", "fewer than 5", *ways)
+    complaint(capsys, fit, "'x' (2), 'y' (1), 'z' (3)", "fewer than 5", pool, keep)
     assert not Path("m.fairpca").exists()
     run(capsys, "fit", "t.csv", *ON, *stream)  # which writes nothing
     run(capsys, *fit, "--small-groups", "keep")
@@ -222,20 +222,14 @@ def test_small_groups_are_refused_where_something_is_kept(folder, capsys, small_
         "m": 42,
         "other (small)": 6,
     }
-    _, said = run(capsys, *fit, "--small-groups", "drop", "--output", "r.csv")
-    recorded(said, "6 rows", "left out", "fewer than 5: 'x' (2), 'y' (1)")
-    assert load_model("m.fairpca").group_table.labels == ("f", "m")
-    assert len(pd.read_csv("r.csv")) == N - 6
     out, _ = run(capsys, "audit", "t.csv", "--model", "m.fairpca", "--small-groups", "pool")
     assert "other (small)" in out
     assert "\ny " not in out
     run(capsys, *fit, "--min-rows", "1")
     # One group alone cannot be put together with others.
     for more in (["--small-groups", "pool"], []):
-        said = complaint(capsys, [*fit, "--min-rows", "2", *more], "'y' (1)", *ways[1:])
-        assert ways[0] not in said
-    _, said = run(capsys, *fit, "--min-rows", "2", "--small-groups", "drop")
-    recorded(said, "1 row", "left out", "fewer than 2: 'y' (1).")
+        said = complaint(capsys, [*fit, "--min-rows", "2", *more], "'y' (1)", keep)
+        assert pool not in said
 
 
 def test_small_groups_of_several_columns(folder, capsys):
@@ -255,8 +249,6 @@ def test_small_groups_of_several_columns(folder, capsys):
     small = "'sex=f × race=w' (2), 'sex=m × race=w' (2)"  # noqa: RUF001
     complaint(capsys, [*fit, "error"], small)
     complaint(capsys, [*fit, "pool"], small, "together")
-    run(capsys, *fit, "drop")
-    assert len(load_model("m.fairpca").group_table.labels) == 4
     complaint(capsys, [*fit, "error", "--groups", "marginals"], "'race=w' (4)", "fewer than 5")
     people(race=[*["w", "t", "s", "w", "t"], *race[5:]]).to_csv("t.csv", index=False)
     run(capsys, *fit, "pool", "--groups", "marginals")
@@ -267,31 +259,25 @@ def test_small_groups_of_several_columns(folder, capsys):
 
 
 def test_missing_labels_stay_what_they_are_beside_small_groups(folder, capsys):
-    people(sex=[*["x"] * 2, *[None] * 6, *np.resize(["f", "m"], N - 8)]).to_csv(
-        "t.csv", index=False
-    )
-    fit = ["fit", "t.csv", *ON, "--model", "m.fairpca", "--force", "--small-groups", "drop"]
+    sex = [*["x"] * 2, *["y"] * 3, *[None] * 6, *np.resize(["f", "m"], N - 11)]
+    people(sex=sex).to_csv("t.csv", index=False)
+    fit = ["fit", "t.csv", *ON, "--model", "m.fairpca", "--force", "--small-groups", "pool"]
     complaint(capsys, fit, "no value", "6 of 90")
     run(capsys, *fit, "--missing-labels", "group")
-    assert load_model("m.fairpca").group_table.labels == ("f", "m", "(missing)")
+    assert load_model("m.fairpca").group_table.labels == ("f", "m", "other (small)", "(missing)")
     _, said = run(capsys, *fit, "--missing-labels", "drop")
-    assert load_model("m.fairpca").group_table.labels == ("f", "m")
-    recorded(said, "6 of 90 rows", "missing", "2 rows are left out", "fewer than 5: 'x' (2).")
+    assert load_model("m.fairpca").group_table.labels == ("f", "m", "other (small)")
+    recorded(said, "6 of 90 rows", "missing", "5 rows are one group", "fewer than 5: 'x' (2)")
 
 
 @pytest.mark.parametrize("stream", [[], ["--stream"]])
-@pytest.mark.parametrize(
-    ("label", "more"),
-    [("x", ["--small-groups", "drop"]), (None, ["--missing-labels", "drop"])],
-)
-def test_nothing_is_learned_from_rows_that_are_left_out(
-    folder, capsys, small_blocks, label, more, stream
-):
+def test_nothing_is_learned_from_rows_that_are_left_out(folder, capsys, small_blocks, stream):
     """From the means with and without a row, and how many there are, that row would follow."""
+    more = ["--missing-labels", "drop"]
     jobs = ["king", *["poet"] * 5, *np.resize(["cook", "smith"], N - 6)]
-    frame = people(sex=[label, *np.resize(["f", "m"], N - 1)], job=jobs)
+    frame = people(sex=[None, *np.resize(["f", "m"], N - 1)], job=jobs)
     frame.loc[0, "a"] = 777.0  # what nobody may learn
-    frame.loc[1, "sex"] = label
+    frame.loc[1, "sex"] = None
     frame.loc[1, "b"] = None  # nor does it matter what such a row lacks
     frame.to_csv("t.csv", index=False)
     kept = frame[2:]
@@ -324,10 +310,10 @@ def test_small_groups_are_refused_in_reports(folder, capsys):
     people(sex=SMALL).to_csv("t.csv", index=False)
     arguments = ["report", "t.csv", *ON, "--report", "r.html"]
     complaint(capsys, arguments, "'x' (2), 'y' (1), 'z' (3)")
-    run(capsys, *arguments, "--small-groups", "drop", "--missing-values", "?")
+    run(capsys, *arguments, "--small-groups", "pool", "--missing-values", "?")
     page = Path("r.html").read_text("utf-8")
     # What can be typed for the model of a point is the same.
-    assert "--missing-values &#39;?&#39; --small-groups drop --n-components 2 --index" in page
+    assert "--missing-values &#39;?&#39; --small-groups pool --n-components 2 --index" in page
 
 
 def test_what_became_of_many_columns_is_short(folder, capsys):
@@ -414,7 +400,7 @@ def test_columns_that_a_model_does_not_know_can_be_dropped_as_is_said(folder, ca
 
 def test_a_table_of_text_with_another_suffix(folder, capsys):
     people().to_csv("t.txt", index=False)
-    complaint(capsys, ["fit", "t.txt", *ON], "'.tsv.gz'", "rename")
+    complaint(capsys, ["fit", "t.txt", *ON], "'.tsv.gz'", "as CSV")
 
 
 def test_notes_on_labels_and_categories_are_printed(folder, capsys):

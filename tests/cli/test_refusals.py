@@ -108,12 +108,10 @@ def folder_in_the_way():
             # All of them before the table is read.
             (None, ["front", "absent.csv", *ON, *wrong], message)
             for wrong, message in [
-                (["--max-extra-loss", "0", "--index", "3"], "choose --index"),
                 (["--criterion", "balanced"], "--criterion 'minmax' 'equal'"),
                 (["--measure", "variance"], "--measure"),
                 (["--gap", "-1"], "--gap 0 -1"),
                 (["--time-limit", "-1"], "--time-limit 0 -1"),
-                (["--max-extra-loss", "nan"], "--max-extra-loss 0"),
                 (["--index", "50"], "--index between -50 49 50 points 50"),
                 (["--points", "1"], "--points 2"),
                 (["--points", "few"], "Invalid value '--points'"),

@@ -21,7 +21,6 @@ from fairpca.cli._terminal import (
     complain,
     failure,
     show_warning,
-    stage,
     to_stdout,
     warned,
     written,
@@ -149,12 +148,7 @@ class _Group(_WholeWords, TyperGroup):
 
 
 class _Command(_WholeWords, TyperCommand):
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command; on a terminal, say that the library is being loaded if it takes long."""
-        if sys.stderr.isatty():
-            with stage("starting"):
-                from fairpca.cli import _prepared  # noqa: F401 (loads what commands need)
-        return super().invoke(ctx)
+    pass
 
 
 # The backspace keeps the lines as they are.

@@ -133,11 +133,6 @@ def report_on(
     chosen = {**changed(prepared.options), "n_components": n_components, **changed(choices)}
     again = shlex.join(["fairpca", *map(_without_folder, typed)])
     front = f"fairpca front {shlex.quote(table.name)} {typed_options(chosen)}"
-    regrouping = prepared.regrouping
-    n = len(regrouping.changes)
-    # What small margins have in common are not groups that can be counted.
-    one = "in a group" if n == 1 else f"in {n:,} groups"
-    one = one if prepared.options.grouping == "intersections" else "in groups"
     with stage("making the report") as progress, refusing():
         made = make_report(
             rows,
@@ -153,9 +148,7 @@ def report_on(
             columns=prepared.outcomes,
             left_out={
                 "with missing values": prepared.table.n_dropped,
-                "without a label": prepared.n_unlabelled,
-                f"{one} of fewer than {prepared.options.min_rows} rows": regrouping.n_rows
-                * regrouping.drops,
+                "without a label": prepared.table.n_unlabelled,
             },
             # The words "{point}" are the report's, for the number of the point.
             code=f"{again}\n\n# the subspace at the slider, as a model to keep\n"

@@ -282,8 +282,8 @@ class TableOptions:
     )
     small_groups: str = option(
         "",
-        "Refuse groups with fewer rows than --min-rows (error), make them one group, leave them "
-        "out, or keep them. Without it they are refused where a model or a report is written, and "
+        "Refuse groups with fewer rows than --min-rows (error), make them one group, or keep "
+        "them. Without it they are refused where a model or a report is written, and "
         "kept elsewhere.",
         SMALL_GROUPS,
     )
@@ -404,10 +404,9 @@ def _parameter(one: Field[Any], type_: Any, required: bool) -> Parameter:
         how.setdefault("metavar", "|".join(words))
     elif default == ():
         type_, default = list[str], []
-    names = [f"--{one.name.replace('_', '-')}"]
     return Parameter(
         one.name,
         Parameter.KEYWORD_ONLY,
         default=Parameter.empty if required else default,
-        annotation=Annotated[type_, typer.Option(*how.pop("names", names), **how)],
+        annotation=Annotated[type_, typer.Option(f"--{one.name.replace('_', '-')}", **how)],
     )

@@ -92,12 +92,6 @@ class PreparedTable:
             notes[self.options.weights] = ["the weights of the rows"]
         return self.preparation.outcomes(self.tally, {**notes, **self.notes})
 
-    @property
-    def n_unlabelled(self) -> int:
-        """How many rows are left out because they have no label."""
-        small = self.regrouping
-        return self.table.n_unkept - (small.n_rows if small.drops else 0)
-
     def grouped_data(self, groups: str = "", *, reduce_wide: bool = False) -> GroupedData:
         """The table as it is fitted to; `groups` and `reduce_wide` are as for `prepare_data`."""
         groups = groups or self.options.grouping
@@ -162,9 +156,8 @@ def prepare_table(
     to `n_components` columns.
     """
 
-    def opened(file: Path, tried: TableOptions) -> Table:
-        text = {*tried.sensitive}
-        return _open(file, tried, text, whole=keeps == "report")
+    def opened(tried: TableOptions) -> Table:
+        return _open(path, tried, {*tried.sensitive}, whole=keeps == "report")
 
     def learned(table: Table, tried: TableOptions) -> PreparedTable:
         require_columns(table.names, carry)
@@ -201,7 +194,7 @@ def prepare_table(
             )
         return prepared
 
-    return _settled(path, options, opened, learned)
+    return _settled(options, opened, learned)
 
 
 _LEARNED = (
@@ -212,46 +205,36 @@ _LEARNED = (
 
 
 def prepare_with_model(
-    path: Path, preparation: Preparation, options: TableOptions, folds: str | None = None
+    path: Path,
+    preparation: Preparation,
+    options: TableOptions,
+    *,
+    carry: Sequence[str] = (),
+    folds: str | None = None,
+    read: bool = True,
 ) -> PreparedTable:
-    """Prepare a new table as that of a model was."""
+    """Prepare a new table as that of a model was; `read` says whether its rows are read already."""
 
-    def opened(file: Path, tried: TableOptions) -> Table:
-        return _open_for(file, preparation, tried, [*tried.sensitive, *tried.weighted])
+    def opened(tried: TableOptions) -> Table:
+        needed = [column.name for column in preparation.columns]
+        texts = {*preparation.text_columns}
+        text = {*preparation.sensitive, *tried.sensitive} - {*needed}
+        table = _open(path, tried, text | texts, as_text=texts)
+        others = [*carry, *tried.sensitive, *tried.weighted]
+        require_columns(table.names, [*others, *tried.unused])
+        unused = {*tried.unused, *(name for name in others if name not in needed)}
+        preparation.check_names([name for name in table.names if name not in unused])
+        table.needed = list(dict.fromkeys([*needed, *others]))
+        table.complete = needed if tried.drop_missing else ()
+        return table
 
     def prepared(table: Table, tried: TableOptions) -> PreparedTable:
-        regrouping = _regrouped(table, tried, "keep")
-        found = PreparedTable(table, preparation, tried, folds=folds, regrouping=regrouping)
-        return _gathered(found)
+        found = PreparedTable(table, preparation, tried, folds=folds)
+        if not read:
+            return found
+        return _gathered(replace(found, regrouping=_regrouped(table, tried, "keep")))
 
-    return _settled(path, options, opened, prepared)
-
-
-def open_with_model(
-    path: Path, preparation: Preparation, options: TableOptions, others: Sequence[str]
-) -> PreparedTable:
-    """The same, of which nothing is read yet; `others` are further columns that will be needed."""
-    return _settled(
-        path,
-        options,
-        lambda file, tried: _open_for(file, preparation, tried, others),
-        lambda table, tried: PreparedTable(table, preparation, tried),
-    )
-
-
-def _open_for(
-    path: Path, preparation: Preparation, options: TableOptions, others: Sequence[str]
-) -> Table:
-    needed = [column.name for column in preparation.columns]
-    texts = {*preparation.text_columns}
-    text = {*preparation.sensitive, *options.sensitive} - {*needed}
-    table = _open(path, options, text | texts, as_text=texts)
-    require_columns(table.names, [*others, *options.unused])
-    unused = {*options.unused, *(name for name in others if name not in needed)}
-    preparation.check_names([name for name in table.names if name not in unused])
-    table.needed = list(dict.fromkeys([*needed, *others]))
-    table.complete = needed if options.drop_missing else ()
-    return table
+    return _settled(options, opened, prepared)
 
 
 def until_types_hold(work: Callable[[], Result]) -> Result:
@@ -262,9 +245,8 @@ def until_types_hold(work: Callable[[], Result]) -> Result:
 
 
 def _settled(
-    path: Path,
     options: TableOptions,
-    opened: Callable[[Path, TableOptions], Table],
+    opened: Callable[[TableOptions], Table],
     prepared_from: Callable[[Table, TableOptions], PreparedTable],
 ) -> PreparedTable:
     """What a table that is opened becomes, once nothing is wrong with it.
@@ -276,7 +258,7 @@ def _settled(
     tried, caught = options, []
     while True:
         try:
-            table = opened(path, tried)
+            table = opened(tried)
             with warnings.catch_warnings(record=True, action="always") as caught:
                 prepared = until_types_hold(partial(prepared_from, table, tried))
             break
@@ -356,7 +338,7 @@ def _gathered(prepared: PreparedTable, carry: Sequence[str] = ()) -> PreparedTab
         check_number_of_groups(total.n_groups)
     if prepared.regrouping.said:
         warn_user(prepared.regrouping.said)
-    warn_of_dropped(prepared.n_unlabelled, n_rows + table.n_unkept)
+    warn_of_dropped(table.n_unlabelled, n_rows + table.n_unlabelled)
     if table.in_memory:
         return prepared
     if not total.n_groups:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -22,7 +21,6 @@ from fairpca.groups import alike, encode_column
 from fairpca.tables.column_checks import MOST_CATEGORIES, ColumnSummary, Places, classify_cell
 from fairpca.tables.columns import (
     MISSING_WORDS,
-    MOST_NAMES,
     TableError,
     encode_arrow,
     encoded_text,
@@ -34,6 +32,7 @@ from fairpca.tables.columns import (
     table_columns,
     typed,
 )
+from fairpca.text import joined
 from fairpca.validation import check_choice, import_pandas
 
 Tally = Counter[tuple[str, str]]
@@ -94,7 +93,10 @@ class InputColumn:
         return tuple(f"{self.name}={category}" for category in self.categories) or (self.name,)
 
     def values(self, source: Any, tally: Tally, unknown: str) -> Any:
-        """The values of a column of a table: numbers with NaN, or known texts with None."""
+        """The values of a column of a table: numbers, or known texts, with what is filled in.
+
+        What is missing is NaN, or None, where nothing is.
+        """
         if self.kind != "number":
             return self._texts(source, tally, unknown)
         found = encoded_text(source, self.name)
@@ -109,7 +111,7 @@ class InputColumn:
         values = numbers(source)
         finite = np.isfinite(values)
         if not finite.all():
-            values = np.where(finite, values, np.nan)
+            values = np.where(finite, values, np.nan if self.fill is None else self.fill)
             tally[self.when_missing] += int(np.count_nonzero(~finite))
         return values
 
@@ -142,7 +144,7 @@ class InputColumn:
             if text not in known:
                 tally["unknown", self.name] += count
         other = self.pool or ""
-        values = [*(text if text in known else other for text in texts), None]
+        values = [*(text if text in known else other for text in texts), self.fill]
         return np.array(values, dtype=object)[codes]
 
 
@@ -155,9 +157,7 @@ def missing_error(tally: Tally, is_new: bool = False) -> list[TableError]:
     if not counts:
         return []
     shown = [f"{quoted([name])} ({count:,})" for name, count in counts.items()]
-    more = len(shown) - MOST_NAMES
-    more_columns = f" and {more} more column{'s' * (more > 1)}" if more > 0 else ""
-    problem = f"Values are missing or infinite in {', '.join(shown[:MOST_NAMES])}{more_columns}"
+    problem = f"Values are missing or infinite in {joined(shown)}"
     remedy = "fill them in, or leave out those rows or columns"
     if is_new:
         return [TableError(problem, remedy, drop_missing=True)]
@@ -216,9 +216,8 @@ def notes_on(texts: Iterable[str], kept: Collection[str], what: str = "category"
     ]
     same = [found for found in alike(texts) if not {*kept}.isdisjoint(found)]
     if same:
-        named = [" and ".join(map(repr, found)) for found in same[:_MOST_ALIKE]]
-        more = [f"{len(same) - _MOST_ALIKE} more"] if len(same) > _MOST_ALIKE else []
-        notes.append(f"{', '.join([*named, *more])} differ only in case or spaces")
+        named = [" and ".join(map(repr, found)) for found in same]
+        notes.append(f"{joined(named, _MOST_ALIKE)} differ only in case or spaces")
     return notes
 
 
@@ -300,29 +299,20 @@ class Preparation:
     def transformer(self) -> Pipeline:
         """The pipeline that takes a data frame of pandas with the columns, once they are checked.
 
-        A `ColumnTransformer` fills in and encodes neighbours of which the same becomes together,
-        and a `StandardScaler` is last. Categories, means and scales are those that were learned,
-        so that the pipeline is fitted to one row: that of what missing values become.
+        A `ColumnTransformer` encodes neighbours of which the same becomes together, and a
+        `StandardScaler` is last. Categories, means and scales are those that were learned, so that
+        the pipeline is fitted to one row.
         """
         parts: list[Any] = []
-        for (kind, fills), similar in groupby(
-            self.columns, lambda column: (column.kind, column.fill is not None)
-        ):
-            some, steps = [*similar], []
-            if fills:
-                missing = np.nan if kind == "number" else None
-                steps.append(SimpleImputer(missing_values=missing, strategy="most_frequent"))
-            categories = [np.array(column.categories, dtype=object) for column in some]
+        for kind, similar in groupby(self.columns, lambda column: column.kind):
+            some, step = [*similar], "passthrough"
             if kind == "onehot":
-                steps.append(OneHotEncoder(categories=categories, handle_unknown="ignore"))
-            part = make_pipeline(*steps) if steps else "passthrough"
-            parts.append((str(len(parts)), part, [column.name for column in some]))
+                categories = [np.array(column.categories, dtype=object) for column in some]
+                step = OneHotEncoder(categories=categories, handle_unknown="ignore")
+            parts.append((str(len(parts)), step, [column.name for column in some]))
         encode = ColumnTransformer(parts, sparse_threshold=0.0)
         pipeline = make_pipeline(encode, StandardScaler()).set_output(transform="default")
-        examples = [
-            [(*column.categories, 0.0)[0] if column.fill is None else column.fill]
-            for column in self.columns
-        ]
+        examples = [[(*column.categories, 0.0)[0]] for column in self.columns]
         scaler = pipeline.fit(self._frame(examples))[-1]
         scaler.mean_, scaler.scale_, scaler.var_ = self.means, self.scales, self.scales**2
         return pipeline
@@ -515,9 +505,8 @@ class PreparationLearner:
         if empty:
             shares = [f"{quoted([s.name])} ({100 * s.n_missing / s.n_rows:.0f} %)" for s in empty]
             warn_user(
-                f"Most values are missing, and filled in, in {', '.join(shares[:MOST_NAMES])}"
-                f"{f' and {len(shares) - MOST_NAMES} more' if len(shares) > MOST_NAMES else ''}: "
-                "a column that is mostly filled in describes few rows, so consider leaving it out."
+                f"Most values are missing, and filled in, in {joined(shares)}: a column that is "
+                "mostly filled in describes few rows, so consider leaving it out."
             )
         # As `StandardScaler`, which leaves columns alone whose values differ by rounding.
         n, eps = summaries[0].n_rows, np.finfo(float).eps

@@ -39,7 +39,6 @@ from fairpca.tables.columns import (
     is_text,
     quoted,
 )
-from fairpca.tables.small_groups import Regrouping
 
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars", ",": "commas"}
 """What separates cells in files that people have."""
@@ -51,10 +50,10 @@ _OTHER_FILES = {
     b"ARROW1": "an Arrow file",
     b"%PDF": "a PDF file",
     b"SQLite": "a database",
+    b"\x1f\x8b": "a file compressed by gzip",
 }
 """How files begin that are no text."""
 
-_GZIP = b"\x1f\x8b"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _ZEROS = re.compile(r"\s*0\d")
 
@@ -297,21 +296,14 @@ class CsvFile:
 
     def _checked_head(self) -> str:
         """The first text of a file, which is refused if that shows it to be something else."""
-        with open(self._path, "rb") as handle:
-            head = handle.read(_HEAD)
+        with (gzip.open if self._packed else open)(self._path, "rb") as handle:
+            head = cast(BinaryIO, handle).read(_HEAD)
         for magic, what in _OTHER_FILES.items():
             if head.startswith(magic):
                 problem = f"It is {what}, not the text that its suffix says"
                 is_sheet = "spreadsheet" in what
                 remedy = "save it as CSV (UTF-8)" if is_sheet else "give it the right suffix"
                 raise TableError(problem, remedy)
-        if head.startswith(_GZIP) != self._packed:
-            if self._packed:
-                raise TableError("It is not compressed, as its suffix says", "leave out the .gz")
-            raise TableError("It is compressed by gzip", "add .gz to its name")
-        if self._packed:
-            with gzip.open(self._path) as unpacked:
-                head = unpacked.read(_HEAD)
         is_utf16 = head.startswith(_UTF16)
         if self._rules.encoding == "utf-8" and (is_utf16 or head.count(b"\0") > len(head) // 4):
             kind = "utf-16" if is_utf16 else "utf-16-be" if head[:1] == b"\0" else "utf-16-le"
@@ -570,12 +562,12 @@ class Table:
         The columns that will be read, to be set before any is: a table in memory has these alone.
     complete : sequence of str
         Those of which a row that has no value, or an infinite one, is left out.
-    rule : Regrouping or None
-        Leaves out rows by their labels.
+    labelled : sequence of str
+        Those of which a further row without a value is left out.
     n_dropped : int
         How many rows the last pass left out because they are not `complete`.
-    n_unkept : int
-        How many further rows it left out by the `rule`.
+    n_unlabelled : int
+        How many further rows it left out because they are not `labelled`.
     """
 
     def __init__(
@@ -595,11 +587,11 @@ class Table:
         self.in_memory = self._file.size <= IN_MEMORY if in_memory is None else in_memory
         self.needed: Sequence[str] = self.names
         self.complete: Sequence[str] = ()
-        self.rule: Regrouping | None = None
+        self.labelled: Sequence[str] = ()
         self._kept: Any = None
         self.places = self._source.places if isinstance(self._source, CsvFile) else None
         self.codes = self._source.codes
-        self.n_dropped = self.n_unkept = 0
+        self.n_dropped = self.n_unlabelled = 0
 
     def batches(
         self,
@@ -621,9 +613,8 @@ class Table:
         tell : callable, default=None
             Called with the rows and the share of the file that have been read.
         """
-        rows = dropped = unkept = 0
-        labels = () if self.rule is None else self.rule.names
-        wanted = list(dict.fromkeys((*columns, *self.complete, *labels)))
+        rows = dropped = unlabelled = 0
+        wanted = list(dict.fromkeys((*columns, *self.complete, *self.labelled)))
         if self.in_memory and self._kept is None:
             parts = [batch for batch, _ in self._read(self.needed)]
             self._kept, *more = pyarrow.Table.from_batches(parts).combine_chunks().to_batches()
@@ -631,17 +622,17 @@ class Table:
                 raise TableError("The text is too much for memory", "read batches", stream=True)
         for batch, share in [(self._kept, 1.0)] if self.in_memory else self._read(wanted):
             for part in [batch] if self.in_memory else cut(batch, width):
-                complete = part.filter(_complete(part, self.complete)) if self.complete else part
+                complete = _complete(part, self.complete)
                 dropped += part.num_rows - complete.num_rows
-                kept = complete if self.rule is None else self.rule.kept(complete)
-                unkept += complete.num_rows - kept.num_rows
+                kept = _complete(complete, self.labelled)
+                unlabelled += complete.num_rows - kept.num_rows
                 rows += kept.num_rows
                 if kept.num_rows:
                     yield kept.select(list(columns))
                 if tell is not None:
                     tell(rows, share)
-        self.n_dropped, self.n_unkept = dropped, unkept
-        if not rows and unkept:
+        self.n_dropped, self.n_unlabelled = dropped, unlabelled
+        if not rows and unlabelled:
             raise ValueError("The sensitive columns have no value in any row.")
         if not rows:
             raise TableError(
@@ -674,12 +665,12 @@ def _with_text(batch: Any, names: frozenset[str]) -> Any:
 
 
 def _complete(batch: Any, columns: Sequence[str]) -> Any:
-    """Which rows of a batch have a value in each of some columns."""
-    kept = None
+    """The rows of a batch that have a value, and no infinite one, in each of some columns."""
     for name in columns:
         column = batch.column(name)
         here = pyarrow.compute.is_valid(column)
         if pyarrow.types.is_floating(column.type):
             here = pyarrow.compute.fill_null(pyarrow.compute.is_finite(column), False)
-        kept = here if kept is None else pyarrow.compute.and_(kept, here)
-    return kept
+        if here.true_count < len(here):
+            batch = batch.filter(here)
+    return batch
